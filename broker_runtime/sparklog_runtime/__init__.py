@@ -1,0 +1,1 @@
+"""Brokers in Spark executors, the supervisor on the driver, and the demo."""

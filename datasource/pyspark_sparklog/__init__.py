@@ -1,0 +1,1 @@
+"""The Spark data source: ``spark.read.format("sparklog")`` and its siblings."""

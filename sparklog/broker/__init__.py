@@ -1,0 +1,1 @@
+"""The broker: the composition root that joins log, machine, reactor and controller."""

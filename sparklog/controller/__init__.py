@@ -1,0 +1,1 @@
+"""The controller's shell: drives core.controller from ZooKeeper events and requests."""

@@ -1,0 +1,1 @@
+"""Cluster image, elections, assignment: what the controller decides, pure."""

@@ -1,0 +1,1 @@
+"""Consumer groups and committed offsets. Empty until consumer groups come."""

@@ -1,0 +1,1 @@
+"""Leader, follower, ISR, high watermark, leader epochs, purgatory: one partition's replication, pure."""

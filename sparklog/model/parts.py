@@ -1,0 +1,48 @@
+"""Pieces of a reply: bytes in memory, or a slice of a file that the kernel sends by itself.
+
+A read of the log, and so the body of a fetch reply, is a list of parts. The reactor writes such lists in
+order: ``send`` for bytes, ``sendfile`` for slices. Projection, transcoding and the remote tier rely on it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class ReadableFile(Protocol):
+    """An open file. Whoever holds it keeps the bytes readable, also after the file was unlinked."""
+
+    def fileno(self) -> int: ...
+
+    def pread(self, length: int, position: int) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """``length`` bytes of ``file`` from ``position`` on."""
+
+    file: ReadableFile
+    position: int
+    length: int
+
+    def read(self) -> bytes:
+        data = self.file.pread(self.length, self.position)
+        if len(data) != self.length:
+            raise OSError(f"{self.file} ended {self.length - len(data)} bytes before a slice of it did")
+        return data
+
+
+Part = bytes | memoryview | FileSlice
+
+
+def part_length(part: Part) -> int:
+    return part.length if isinstance(part, FileSlice) else len(part)
+
+
+def parts_length(parts: Iterable[Part]) -> int:
+    return sum(part_length(part) for part in parts)
+
+
+def read_parts(parts: Sequence[Part]) -> bytes:
+    """All the bytes, in memory; for edges that must look inside (transcoding, validation, tools)."""
+    return b"".join(part.read() if isinstance(part, FileSlice) else bytes(part) for part in parts)

@@ -1,0 +1,1 @@
+"""The reactor and client connections."""

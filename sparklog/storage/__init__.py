@@ -1,0 +1,1 @@
+"""Segments, indexes, logs, recovery and checkpoints on a disk."""

@@ -1,0 +1,1 @@
+"""Kafka's binary protocol: framing, messages, the version table, pure."""

@@ -1,0 +1,1 @@
+"""ZooKeeper: the kazoo adapter, the znodes, the embedded server."""
