@@ -1,0 +1,129 @@
+"""What a broker's restart proves about its logs.
+
+Acknowledgements rest on page caches, so a replica may be trusted with leadership only while its log is known
+to be intact since it was last counted as in sync. Every registration of a broker writes the persistent node
+``/brokers/incarnations/N``; the *version* of that node is the broker's incarnation number. The record in it
+carries ``intact_since``: the oldest incarnation whose data this one certainly still has.
+
+    A member counted as in sync at incarnation ``i`` is proven if and only if ``i >= intact_since``.
+
+Proven restarts (``intact_since`` is inherited):
+  every directory of the previous incarnation is back under its UUID, none of them suspect or emptied, and
+  either the same boot of the same host (the page cache survived), or every directory carries the clean-stop
+  marker of exactly the previous broker epoch (a marker of an older epoch is from before later appends).
+Anything else starts afresh: ``intact_since`` is the new incarnation's own number, and the broker is in no ISR
+until it has caught up.
+
+The registration cannot know its own broker epoch, the ZooKeeper transaction id of its multi-op, but the
+node's ``mzxid`` is that id until somebody rewrites the node (to mark a directory suspect); a rewrite therefore
+records the epoch explicitly.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sparklog.model.ids import BrokerEpoch
+
+FIRST_INCARNATION = 0
+"""The version of a node that was just created."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryIdentity:
+    """One log directory as its broker finds it at start.
+
+    ``clean_epoch`` is the broker epoch in its clean-stop marker, None without one; ``empty`` says that it
+    holds no partition.
+    """
+
+    uuid: str
+    clean_epoch: BrokerEpoch | None = None
+    empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Incarnation:
+    """The record in ``/brokers/incarnations/N``. ``clean`` says how the incarnation before it ended."""
+
+    directories: tuple[str, ...]
+    host_id: str
+    boot_id: str
+    intact_since: int
+    clean: bool = False
+    suspect: tuple[str, ...] = ()
+    broker_epoch: BrokerEpoch | None = None
+
+    def proves(self, counted_at: int) -> bool:
+        """Whether everything is still there that was there when the broker was at ``counted_at``."""
+        return counted_at >= self.intact_since
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIncarnation:
+    """A record with what ZooKeeper knows about it: its number and the broker epoch that wrote it."""
+
+    record: Incarnation
+    number: int
+    broker_epoch: BrokerEpoch
+
+
+def next_incarnation(
+    previous: StoredIncarnation | None,
+    directories: Sequence[DirectoryIdentity],
+    *,
+    host_id: str,
+    boot_id: str,
+) -> Incarnation:
+    """The record to write, at version ``previous.number``, when a broker registers.
+
+    With no previous record the node is created, and the number is ``FIRST_INCARNATION``.
+    """
+    number = FIRST_INCARNATION if previous is None else previous.number + 1
+    clean = previous is not None and _stopped_cleanly(previous, directories)
+    proven = previous is not None and _is_proven(previous, directories, host_id, boot_id)
+    return Incarnation(
+        directories=tuple(sorted(directory.uuid for directory in directories)),
+        host_id=host_id,
+        boot_id=boot_id,
+        intact_since=previous.record.intact_since if previous is not None and proven else number,
+        clean=clean,
+    )
+
+
+def mark_suspect(stored: StoredIncarnation, directory_uuid: str) -> Incarnation:
+    """The record to write when an fsync of this directory failed: the next restart proves nothing."""
+    suspect = tuple(sorted({*stored.record.suspect, directory_uuid}))
+    return replace(stored.record, suspect=suspect, broker_epoch=stored.broker_epoch)
+
+
+def same_machine(record: Incarnation, *, host_id: str, boot_id: str) -> bool:
+    """Whether the writer of ``record`` ran on this host since its last boot."""
+    return record.host_id == host_id and record.boot_id == boot_id
+
+
+def shares_directory(record: Incarnation, directories: Sequence[DirectoryIdentity]) -> bool:
+    """Whether a registration is by the holder of (one of) the directories that ``record`` names."""
+    return any(directory.uuid in record.directories for directory in directories)
+
+
+def _known(previous: StoredIncarnation, directories: Sequence[DirectoryIdentity]) -> list[DirectoryIdentity]:
+    """The directories that the previous incarnation had; others were added since and prove nothing."""
+    return [directory for directory in directories if directory.uuid in previous.record.directories]
+
+
+def _stopped_cleanly(previous: StoredIncarnation, directories: Sequence[DirectoryIdentity]) -> bool:
+    known = _known(previous, directories)
+    return bool(known) and all(directory.clean_epoch == previous.broker_epoch for directory in known)
+
+
+def _is_proven(
+    previous: StoredIncarnation, directories: Sequence[DirectoryIdentity], host_id: str, boot_id: str
+) -> bool:
+    known = _known(previous, directories)
+    if previous.record.suspect or len(known) < len(previous.record.directories):
+        return False
+    if _stopped_cleanly(previous, directories):
+        return True
+    # A directory that kept its UUID but no partition may have been wiped by hand.
+    emptied = any(directory.empty for directory in known)
+    return not emptied and same_machine(previous.record, host_id=host_id, boot_id=boot_id)
