@@ -5,7 +5,7 @@ which partition. Everything is a compare-and-set: ``multi`` applies all of its o
 
 What can go wrong, and what it means:
 
-- ``OperationRefused`` and ``MultiFailed``: ZooKeeper looked and said no; nothing changed. ``reason`` says why.
+- ``OperationRefused`` and ``MultiFailed``: ZooKeeper looked and said no; nothing changed, for a ``reason``.
 - ``ConnectionLost``: no answer came. A write may have happened, may still happen while this session lives,
   or may never happen: read again and compare before doing anything else.
 - ``SessionExpired``: ZooKeeper has forgotten this session; its ephemeral nodes are gone. The client goes on
