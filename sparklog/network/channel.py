@@ -1,0 +1,180 @@
+"""The server's side of one connection: whose turn it is, and what is half received or half written.
+
+A channel is worked on by its processor's thread and, while a reply is being sent, by the thread that
+replies. ``phase`` says which of them may touch the socket, so no lock is held during a system call:
+
+    READING    the processor waits for the next request
+    HANDLING   a request is queued or being worked on; nobody touches the socket (muted)
+    REPLYING   the thread that called ``reply`` writes; only it may close the socket
+    WRITING    the socket was full: the processor writes the rest when it can
+    THROTTLED  the reply is out, the connection stays muted until its time
+    CLOSED     the end
+
+The thread that replies tries to write at once. Nearly always the socket takes all of it, and two hops between
+threads are saved (to the processor, and back to a selector that would have to be re-armed); that is the
+difference between a muted connection that costs system calls and one that costs none. For the same reason
+muting is lazy: the socket stays registered for reading, and is taken out only if a client pipelines, that is
+when the selector reports it while its request is still being handled.
+"""
+
+import enum
+import logging
+import selectors
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sparklog.model.parts import Part
+from sparklog.model.time import Clock, MonotonicMs
+from sparklog.network.exchange import ANONYMOUS
+from sparklog.network.inbound import FrameReceiver
+from sparklog.network.outbound import OutboundParts
+
+_logger: Final = logging.getLogger(__name__)
+
+TURN_BYTES: Final = 4 * 1024 * 1024
+"""After this many bytes of one reply the processor's other connections get their turn."""
+
+NOTHING_WATCHED: Final = 0
+
+
+class Phase(enum.Enum):
+    READING = enum.auto()
+    HANDLING = enum.auto()
+    REPLYING = enum.auto()
+    WRITING = enum.auto()
+    THROTTLED = enum.auto()
+    CLOSED = enum.auto()
+
+
+class Channel:
+    """One accepted connection. Methods that begin with ``on_processor`` are for the processor's thread."""
+
+    __slots__ = (
+        "_clock",
+        "_guard",
+        "_is_doomed",
+        "_wants_attention",
+        "client_host",
+        "connection_id",
+        "last_progress_ms",
+        "listener",
+        "outbound",
+        "phase",
+        "principal",
+        "receiver",
+        "sock",
+        "throttle_ms",
+        "watched",
+    )
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        *,
+        connection_id: int,
+        client_host: str,
+        listener: str,
+        frame_bytes_max: int,
+        clock: Clock,
+        wants_attention: Callable[["Channel"], None],
+    ) -> None:
+        self.sock = sock
+        self.connection_id = connection_id
+        self.client_host = client_host
+        self.listener = listener
+        self.principal = ANONYMOUS
+        self.receiver = FrameReceiver(frame_bytes_max)
+        self.outbound: OutboundParts | None = None
+        self.phase = Phase.READING
+        self.watched = NOTHING_WATCHED  # what the processor's selector watches for, changed by it alone
+        self.throttle_ms = 0
+        self.last_progress_ms: MonotonicMs = clock.monotonic_ms()
+        self._clock = clock
+        self._wants_attention = wants_attention  # puts the channel on its processor's response queue
+        self._guard = threading.Lock()  # over ``phase`` and ``_is_doomed``; held for a few lines at most
+        self._is_doomed = False
+
+    def __str__(self) -> str:
+        return f"connection {self.connection_id} from {self.client_host} on {self.listener}"
+
+    # What exchanges call, from any thread.
+
+    def send_reply(self, parts: Sequence[Part], throttle_ms: int) -> None:
+        with self._guard:
+            if self.phase is not Phase.HANDLING or self._is_doomed:
+                return  # the client has gone, or the server is stopping
+            self.phase = Phase.REPLYING
+        outbound = OutboundParts(parts)
+        is_broken = False
+        try:
+            is_done = outbound.write(self.sock, TURN_BYTES)
+        except OSError as error:
+            _logger.info("%s broke while its reply was written: %s", self, error)
+            is_done = is_broken = True
+        except BaseException:  # a part that is none: a bug of the caller, but the socket must not leak
+            self._after_reply(None, 0, is_broken=True)
+            raise
+        self._after_reply(None if is_done else outbound, throttle_ms, is_broken=is_broken)
+
+    def disconnect(self) -> None:
+        with self._guard:
+            self._is_doomed = True
+        self._wants_attention(self)
+
+    def identify(self, principal: str) -> None:
+        self.principal = principal
+
+    def _after_reply(self, rest: OutboundParts | None, throttle_ms: int, *, is_broken: bool) -> None:
+        with self._guard:
+            if self.phase is Phase.CLOSED:  # closed by the processor in the meantime, but for the socket
+                self.sock.close()
+                return
+            self.last_progress_ms = self._clock.monotonic_ms()
+            self._is_doomed |= is_broken
+            if self._can_read_at_once(rest, throttle_ms):
+                self.phase = Phase.READING
+                return
+            self.outbound = rest
+            self.throttle_ms = throttle_ms
+            self.phase = Phase.WRITING
+        self._wants_attention(self)
+
+    def _can_read_at_once(self, rest: OutboundParts | None, throttle_ms: int) -> bool:
+        """Whether the selector still watches, so that nobody needs to be told."""
+        return (
+            rest is None
+            and throttle_ms <= 0
+            and self.watched == selectors.EVENT_READ
+            and not self.receiver.has_unread
+            and not self._is_doomed
+        )
+
+    # What the processor calls.
+
+    @property
+    def is_doomed(self) -> bool:
+        return self._is_doomed
+
+    def on_processor_readable(self) -> bool:
+        """Whether the processor may receive; if not it must stop watching, which is recorded here."""
+        with self._guard:
+            if self.phase is Phase.READING:
+                return True
+            self.watched = NOTHING_WATCHED
+            return False
+
+    def on_processor_enter(self, phase: Phase) -> None:
+        """Hand the channel to its next phase."""
+        with self._guard:
+            self.phase = phase
+
+    def on_processor_close(self) -> None:
+        """Close the socket, or leave that to the thread that is writing to it at this moment."""
+        with self._guard:
+            is_ours = self.phase is not Phase.REPLYING
+            self.phase = Phase.CLOSED
+            self.outbound = None
+        if is_ours:
+            self.sock.close()

@@ -1,0 +1,86 @@
+"""One request on its way through the broker, and the right to answer it exactly once."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from sparklog.model.parts import Part
+from sparklog.model.time import MonotonicMs
+
+ANONYMOUS: Final = "User:ANONYMOUS"
+"""Who a connection speaks for until it has authenticated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestContext:
+    """Where a request came from, as its handler may know it."""
+
+    connection_id: int
+    client_host: str
+    principal: str = ANONYMOUS
+    listener: str
+    received_ms: MonotonicMs
+
+
+class ReplyPath(Protocol):
+    """The connection that a request came from, as its exchange needs it."""
+
+    def send_reply(self, parts: Sequence[Part], throttle_ms: int) -> None: ...
+
+    def disconnect(self) -> None: ...
+
+    def identify(self, principal: str) -> None: ...
+
+
+class Exchange:
+    """A request's frame, and its one answer, which may come from any thread and at any later time.
+
+    Until the answer is given the connection is muted: its next request waits. So exactly one of ``reply``,
+    ``no_reply`` and ``close`` must be called, once. A second call is a bug and raises; an exchange that
+    nobody answers leaves its client waiting for ever. An answer to a client that has gone is dropped.
+
+    ``frame`` is writable memory that belongs to this exchange alone, so a leader may stamp batches in place.
+    """
+
+    __slots__ = ("_answer_token", "_path", "context", "frame")
+
+    def __init__(self, frame: memoryview, context: RequestContext, path: ReplyPath) -> None:
+        self.frame = frame
+        self.context = context
+        self._path = path
+        self._answer_token = threading.Lock()  # who takes it answers; it is never given back
+
+    @property
+    def is_answered(self) -> bool:
+        return self._answer_token.locked()
+
+    def reply(self, parts: Sequence[Part], throttle_ms: int = 0) -> None:
+        """Send ``parts``, size prefix included; the connection stays muted for ``throttle_ms`` after that."""
+        self._take_token("reply")
+        self._path.send_reply(parts, throttle_ms)
+
+    def no_reply(self, throttle_ms: int = 0) -> None:
+        """Go on without an answer: what a produce with acks=0 gets."""
+        self._take_token("no_reply")
+        self._path.send_reply((), throttle_ms)
+
+    def close(self) -> None:
+        """Close the connection instead of answering: the protocol's way to refuse what has no error reply."""
+        self._take_token("close")
+        self._path.disconnect()
+
+    def identify(self, principal: str) -> None:
+        """From the connection's next request on, ``context.principal`` is ``principal``."""
+        self._path.identify(principal)
+
+    def abandon(self) -> None:
+        """Close the connection whether or not an answer was given: its handler has failed."""
+        self._answer_token.acquire(blocking=False)
+        self._path.disconnect()
+
+    def _take_token(self, answer: str) -> None:
+        if not self._answer_token.acquire(blocking=False):
+            raise RuntimeError(
+                f"{answer} for a request of connection {self.context.connection_id} that was answered already"
+            )

@@ -1,0 +1,115 @@
+"""Reassembly of frames from what a socket delivers.
+
+A frame is a 4-byte big-endian length and that many bytes. The declared length is checked against the limit
+before any memory is taken, and even then memory follows what has really arrived: a peer that declares
+100 MiB and sends ten bytes costs one small buffer. (A TLS greeting sent to a plaintext port reads as a
+length of about 350 MB, see KIP-498.)
+
+Every frame gets memory of its own, which is never used again for another one: a request that is parked, or
+still being written to disk, cannot be overwritten by its successor.
+"""
+
+import socket
+import struct
+from typing import Final
+
+from sparklog.model.errors import WireError
+
+FRAME_SIZE: Final = struct.Struct(">i")
+"""The prefix of each frame: its length in bytes, without this prefix itself."""
+
+RECEIVE_BYTES: Final = 64 * 1024
+"""Asked of the kernel at once while no frame is underway, and the least that a frame's buffer grows."""
+
+GROWTH_BYTES_MAX: Final = 1024 * 1024
+"""The most that a frame's buffer grows ahead of the bytes that arrive."""
+
+TURN_BYTES: Final = 1024 * 1024
+"""After this many bytes in one go the other connections get their turn."""
+
+
+class FrameReceiver:
+    """The receiving half of one connection; not safe for use by two threads at once."""
+
+    __slots__ = ("_filled", "_frame", "_frame_bytes", "_frame_bytes_max", "_position", "_unread")
+
+    def __init__(self, frame_bytes_max: int) -> None:
+        self._frame_bytes_max = frame_bytes_max
+        self._unread = b""  # received, and not given out yet: at most RECEIVE_BYTES and a few
+        self._position = 0
+        self._frame: bytearray | None = None  # the frame underway, once its length is known
+        self._frame_bytes = 0
+        self._filled = 0
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether bytes are buffered that ``next_frame`` has not looked at."""
+        return self._position < len(self._unread)
+
+    @property
+    def is_mid_frame(self) -> bool:
+        return self._frame is not None or self.has_unread
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Memory held for this peer right now."""
+        return len(self._unread) + (len(self._frame) if self._frame is not None else 0)
+
+    def receive(self, sock: socket.socket) -> int:
+        """Take what the kernel has, up to one turn's worth; 0 means that the peer has closed its side.
+
+        Raises BlockingIOError when a non-blocking socket has nothing at all.
+        """
+        if self._frame is None:
+            chunk = sock.recv(RECEIVE_BYTES)
+            self._unread = self._unread[self._position :] + chunk if self.has_unread else chunk
+            self._position = 0
+            return len(chunk)
+        return self._receive_rest(sock, self._frame)
+
+    def next_frame(self) -> memoryview | None:
+        """The next whole frame without its prefix, writable and owned by the caller; None if incomplete.
+
+        Raises WireError for a length that no frame may have; the stream cannot be read any further then.
+        """
+        if self._frame is None and not self._begin_frame():
+            return None
+        if self._frame is None or self._filled < self._frame_bytes:
+            return None
+        frame, self._frame = memoryview(self._frame), None
+        return frame
+
+    def _begin_frame(self) -> bool:
+        """Read the next prefix and move what has arrived of its frame into memory of its own."""
+        start = self._position + FRAME_SIZE.size
+        if start > len(self._unread):
+            return False
+        (size,) = FRAME_SIZE.unpack_from(self._unread, self._position)
+        if not 0 <= size <= self._frame_bytes_max:
+            raise WireError(
+                f"a frame of {size} bytes was announced; 0 to {self._frame_bytes_max} are accepted"
+            )
+        end = min(start + size, len(self._unread))
+        with memoryview(self._unread) as unread:
+            self._frame = bytearray(unread[start:end])
+        self._frame_bytes, self._filled = size, end - start
+        if end == len(self._unread):
+            self._unread, self._position = b"", 0
+        else:
+            self._position = end
+        return True
+
+    def _receive_rest(self, sock: socket.socket, frame: bytearray) -> int:
+        received = 0
+        while self._filled < self._frame_bytes and received < TURN_BYTES:
+            if self._filled == len(frame):
+                ahead = max(RECEIVE_BYTES, min(self._filled, GROWTH_BYTES_MAX))
+                frame.extend(bytes(min(self._frame_bytes - self._filled, ahead)))
+            room = len(frame) - self._filled
+            with memoryview(frame) as whole, whole[self._filled :] as free:
+                count = sock.recv_into(free)
+            self._filled += count
+            received += count
+            if count < room:  # the kernel has no more for now (or the peer has closed: seen at the next turn)
+                break
+        return received

@@ -1,0 +1,302 @@
+"""A thread with a selector over its share of the connections: it receives requests and finishes replies.
+
+It never works on a request itself and never blocks on anything but its selector. Its parts:
+
+- the *response queue*: channels that need its attention, because a reply did not fit into the socket, the
+  client had pipelined, or the connection is to be closed;
+- the *backlog*: requests that the request queue had no room for. While there are any, no channel is read:
+  one that becomes readable is taken out of the selector until the backlog is empty. So overload costs at
+  most one request per connection here, and is passed on to the clients by TCP;
+- a sweep that closes idle connections, also those that stopped in the middle of a frame or do not read their
+  replies. One whose request is still being worked on is not idle: the broker owes it an answer.
+"""
+
+import heapq
+import logging
+import selectors
+import threading
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+from typing import Final
+
+from sparklog.model.errors import WireError
+from sparklog.model.time import Clock, MonotonicMs
+from sparklog.network.channel import NOTHING_WATCHED, TURN_BYTES, Channel, Phase
+from sparklog.network.exchange import Exchange, RequestContext
+from sparklog.network.request_queue import RequestQueue
+from sparklog.network.waker import Waker
+
+_logger: Final = logging.getLogger(__name__)
+
+_SWEEPS_PER_IDLE_TIME: Final = 4
+_SWEEP_MS_MAX: Final = 30_000
+
+
+class Processor:
+    """One network thread. ``adopt``, ``attend``, ``wake`` and ``stop`` may be called from any thread."""
+
+    def __init__(
+        self,
+        number: int,
+        *,
+        name: str,
+        requests: RequestQueue,
+        idle_ms: int,
+        clock: Clock,
+        on_closed: Callable[[], None],
+    ) -> None:
+        self._number = number
+        self._requests = requests
+        self._idle_ms = idle_ms
+        self._clock = clock
+        self._on_closed = on_closed
+        self._waker = Waker()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._waker, selectors.EVENT_READ, None)
+        self._newcomers: deque[Channel] = deque()
+        self._responses: deque[Channel] = deque()
+        self._backlog: deque[Exchange] = deque()
+        self._held_back: list[Channel] = []  # readable, but not read because of the backlog
+        self._channels: dict[int, Channel] = {}
+        self._throttled: list[tuple[MonotonicMs, int, Channel]] = []
+        self._order = count()
+        self._sweep_ms = max(1, min(idle_ms // _SWEEPS_PER_IDLE_TIME, _SWEEP_MS_MAX))
+        self._next_sweep_ms = MonotonicMs(clock.monotonic_ms() + self._sweep_ms)
+        self._is_stopping = False
+        self._is_ended = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def adopt(self, channel: Channel) -> None:
+        self._newcomers.append(channel)
+        self._waker.wake()
+        if self._is_ended:
+            self._turn_away_newcomers()
+
+    def attend(self, channel: Channel) -> None:
+        """Put ``channel`` on the response queue."""
+        self._responses.append(channel)
+        self._waker.wake()
+
+    def wake(self) -> None:
+        self._waker.wake()
+
+    def stop(self) -> None:
+        """Close every connection and end the thread; returns when that is done."""
+        self._is_stopping = True
+        self._waker.wake()
+        if self._thread.ident is None:
+            self._close_everything()
+        elif threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._is_stopping:
+                self._turn()
+        except Exception:
+            _logger.exception(
+                "%s ends, and closes its %d connections", self._thread.name, len(self._channels)
+            )
+            raise
+        finally:
+            self._close_everything()
+
+    def _turn(self) -> None:
+        for key, events in self._selector.select(self._wait_s()):
+            if key.data is None:
+                self._waker.clear()
+            else:
+                self._attend(key.data, events)
+        while self._newcomers:
+            self._welcome(self._newcomers.popleft())
+        while self._responses:
+            self._attend(self._responses.popleft(), NOTHING_WATCHED)
+        if self._backlog:
+            self._work_off_backlog()
+        now_ms = self._clock.monotonic_ms()
+        self._end_throttles(now_ms)
+        if now_ms >= self._next_sweep_ms:
+            self._close_idle(now_ms)
+
+    def _wait_s(self) -> float:
+        until_ms = self._next_sweep_ms
+        if self._throttled:
+            until_ms = min(until_ms, self._throttled[0][0])
+        return max(0, until_ms - self._clock.monotonic_ms()) / 1_000
+
+    def _attend(self, channel: Channel, events: int) -> None:
+        """Do what ``channel`` needs; a failure costs this connection and no other."""
+        try:
+            if channel.is_doomed:
+                self._close(channel)
+            elif channel.phase is Phase.WRITING:
+                self._write(channel)
+            elif events & selectors.EVENT_READ:
+                self._on_readable(channel)
+        except Exception:
+            _logger.exception("%s is closed: the processor failed over it", channel)
+            self._close(channel)
+
+    # Reading
+
+    def _on_readable(self, channel: Channel) -> None:
+        if not channel.on_processor_readable():
+            self._selector.unregister(channel.sock)
+        elif self._backlog:
+            self._watch(channel, NOTHING_WATCHED)
+            self._held_back.append(channel)
+        else:
+            self._receive(channel)
+
+    def _receive(self, channel: Channel) -> None:
+        try:
+            count = channel.receiver.receive(channel.sock)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            _logger.debug("%s broke: %s", channel, error)
+            count = 0
+        if count == 0:
+            self._close(channel)
+            return
+        channel.last_progress_ms = self._clock.monotonic_ms()
+        self._next_request(channel)
+
+    def _next_request(self, channel: Channel) -> bool:
+        """Pass on the next request if all of it has arrived; whether it had, or the stream was refused."""
+        try:
+            frame = channel.receiver.next_frame()
+        except WireError as error:
+            _logger.warning("%s is closed: %s", channel, error)
+            self._close(channel)
+            return True
+        if frame is None:
+            return False
+        context = RequestContext(
+            connection_id=channel.connection_id,
+            client_host=channel.client_host,
+            principal=channel.principal,
+            listener=channel.listener,
+            received_ms=channel.last_progress_ms,
+        )
+        exchange = Exchange(frame, context, channel)
+        channel.on_processor_enter(Phase.HANDLING)
+        if self._backlog or not self._requests.offer(exchange, self._number, self._waker.wake):
+            self._backlog.append(exchange)
+        return True
+
+    def _work_off_backlog(self) -> None:
+        while self._backlog:
+            if not self._requests.offer(self._backlog[0], self._number, self._waker.wake):
+                return
+            self._backlog.popleft()
+        held_back, self._held_back = self._held_back, []
+        for channel in held_back:
+            if channel.phase is Phase.READING:
+                self._watch(channel, selectors.EVENT_READ)
+
+    # Writing
+
+    def _write(self, channel: Channel) -> None:
+        outbound = channel.outbound
+        if outbound is not None:
+            sent_before = outbound.sent_bytes
+            try:
+                is_done = outbound.write(channel.sock, TURN_BYTES)
+            except OSError as error:
+                _logger.info("%s broke while its reply was written: %s", channel, error)
+                self._close(channel)
+                return
+            if outbound.sent_bytes != sent_before:
+                channel.last_progress_ms = self._clock.monotonic_ms()
+            if not is_done:
+                self._watch(channel, selectors.EVENT_WRITE)
+                return
+            channel.outbound = None
+        self._after_write(channel)
+
+    def _after_write(self, channel: Channel) -> None:
+        if channel.throttle_ms > 0:
+            self._watch(channel, NOTHING_WATCHED)
+            channel.on_processor_enter(Phase.THROTTLED)
+            until_ms = MonotonicMs(self._clock.monotonic_ms() + channel.throttle_ms)
+            heapq.heappush(self._throttled, (until_ms, next(self._order), channel))
+            return
+        self._unmute(channel)
+
+    def _unmute(self, channel: Channel) -> None:
+        """Go on with what the client pipelined, or wait for more."""
+        if channel.watched == selectors.EVENT_WRITE:
+            self._watch(channel, NOTHING_WATCHED)
+        channel.on_processor_enter(Phase.READING)
+        if channel.receiver.has_unread and self._next_request(channel):
+            return
+        self._watch(channel, selectors.EVENT_READ)
+
+    # Time
+
+    def _end_throttles(self, now_ms: MonotonicMs) -> None:
+        while self._throttled and self._throttled[0][0] <= now_ms:
+            channel = heapq.heappop(self._throttled)[2]
+            if channel.phase is Phase.THROTTLED:
+                channel.last_progress_ms = now_ms
+                self._unmute(channel)
+
+    def _close_idle(self, now_ms: MonotonicMs) -> None:
+        self._next_sweep_ms = MonotonicMs(now_ms + self._sweep_ms)
+        for channel in list(self._channels.values()):
+            if self._waits_for_peer(channel) and now_ms - channel.last_progress_ms >= self._idle_ms:
+                _logger.info("%s is closed: no traffic for %d ms", channel, now_ms - channel.last_progress_ms)
+                self._close(channel)
+
+    def _waits_for_peer(self, channel: Channel) -> bool:
+        if channel.phase is Phase.READING:
+            return channel.watched != NOTHING_WATCHED  # otherwise it is held back, and waits for us
+        return channel.phase is Phase.WRITING
+
+    # Coming and going
+
+    def _welcome(self, channel: Channel) -> None:
+        self._channels[channel.connection_id] = channel
+        self._watch(channel, selectors.EVENT_READ)
+
+    def _watch(self, channel: Channel, events: int) -> None:
+        if channel.watched == events:
+            return
+        if events == NOTHING_WATCHED:
+            self._selector.unregister(channel.sock)
+        elif channel.watched == NOTHING_WATCHED:
+            self._selector.register(channel.sock, events, channel)
+        else:
+            self._selector.modify(channel.sock, events, channel)
+        channel.watched = events
+
+    def _close(self, channel: Channel) -> None:
+        if self._channels.pop(channel.connection_id, None) is None:
+            return
+        self._watch(channel, NOTHING_WATCHED)
+        channel.on_processor_close()
+        self._on_closed()
+
+    def _close_everything(self) -> None:
+        self._is_ended = True
+        for channel in list(self._channels.values()):
+            self._close(channel)
+        self._turn_away_newcomers()
+        self._backlog.clear()
+        self._selector.close()
+        self._waker.close()
+
+    def _turn_away_newcomers(self) -> None:
+        """Close what was accepted too late; the acceptor and this thread may both come here."""
+        while True:
+            try:
+                channel = self._newcomers.popleft()
+            except IndexError:
+                return
+            channel.on_processor_close()
+            self._on_closed()

@@ -1,0 +1,243 @@
+"""The server: acceptors, processors, one bounded request queue, handlers.
+
+    acceptor per listener -> processors (selectors) -> request queue -> handlers -> reply
+                                  ^                                                   |
+                                  +------------- what the socket did not take --------+
+
+A request is read by a processor, waits in the queue, and is given to ``handle`` on one of the handler threads
+as an ``Exchange``. It may be answered right there or, when it is parked, later by whichever thread completes
+it. Each connection has one request in progress at a time, so answers leave in the order of the requests; this
+is what lets an idempotent producer have five batches underway.
+
+``handle`` must not fail: if it does, the traceback is logged and that connection alone is closed.
+"""
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Final, Self
+
+from sparklog.model.time import Clock
+from sparklog.network.acceptor import Acceptor, Listener, bind
+from sparklog.network.channel import Channel
+from sparklog.network.clock import SystemClock
+from sparklog.network.exchange import Exchange
+from sparklog.network.processor import Processor
+from sparklog.network.request_queue import RequestQueue
+
+_logger: Final = logging.getLogger(__name__)
+
+PROCESSORS_DEFAULT: Final = 1
+HANDLERS_DEFAULT: Final = 2
+QUEUE_MAX_DEFAULT: Final = 500
+FRAME_BYTES_MAX_DEFAULT: Final = 100 * 1024 * 1024
+CONNECTIONS_MAX_DEFAULT: Final = 0x7FFFFFFF
+IDLE_MS_DEFAULT: Final = 600_000
+STOP_TIMEOUT_MS_DEFAULT: Final = 10_000
+
+_REFUSAL_LOG_MS: Final = 10_000
+"""A storm of refused connections is logged once in this time."""
+
+
+class Reactor:
+    """A server on ``listeners``; ``start`` and ``stop`` each once, from any thread."""
+
+    def __init__(
+        self,
+        listeners: Sequence[Listener],
+        handle: Callable[[Exchange], None],
+        *,
+        processors: int = PROCESSORS_DEFAULT,
+        handlers: int = HANDLERS_DEFAULT,
+        queue_max: int = QUEUE_MAX_DEFAULT,
+        frame_bytes_max: int = FRAME_BYTES_MAX_DEFAULT,
+        connections_max: int = CONNECTIONS_MAX_DEFAULT,
+        idle_ms: int = IDLE_MS_DEFAULT,
+        clock: Clock | None = None,
+        name: str = "reactor",
+    ) -> None:
+        if processors < 1 or handlers < 1:
+            raise ValueError(f"{processors} processors and {handlers} handlers: at least 1 of each is needed")
+        self._listeners = tuple(listeners)
+        self._handle = handle
+        self._processors_wanted = processors
+        self._frame_bytes_max = frame_bytes_max
+        self._connections_max = connections_max
+        self._idle_ms = idle_ms
+        self._clock: Clock = clock or SystemClock()
+        self._name = name
+        self._requests = RequestQueue(queue_max)
+        self._acceptors: list[Acceptor] = []
+        self._processors: list[Processor] = []
+        self._handlers = [
+            threading.Thread(target=self._run_handler, name=f"{name}-handler-{number}", daemon=True)
+            for number in range(handlers)
+        ]
+        self._connection_ids = count(1)
+        self._guard = threading.Lock()  # over the numbers below
+        self._connections = 0
+        self._refusal_logged_ms: int | None = None
+        self._lifecycle = threading.Lock()
+        self._state = "new"
+        self._is_down = threading.Event()
+
+    @property
+    def ports(self) -> list[int]:
+        """The bound ports in the order of the listeners, once started."""
+        return [acceptor.port for acceptor in self._acceptors]
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return self._connections
+
+    @property
+    def requests_waiting(self) -> int:
+        """How many requests are in the request queue."""
+        return len(self._requests)
+
+    def start(self) -> None:
+        """Listen; on return every port is bound. If one cannot be: OSError, and nothing is left behind."""
+        with self._lifecycle:
+            if self._state != "new":
+                raise RuntimeError(f"reactor {self._name!r} is {self._state}; make a new one to start again")
+            sockets = self._bind_all()
+            self._state = "started"
+            self._processors = [self._new_processor(number) for number in range(self._processors_wanted)]
+            self._acceptors = [
+                self._new_acceptor(listener, sock)
+                for listener, sock in zip(self._listeners, sockets, strict=True)
+            ]
+            for handler in self._handlers:
+                handler.start()
+            for processor in self._processors:
+                processor.start()
+            for acceptor in self._acceptors:
+                acceptor.start()
+
+    def stop(self, timeout_ms: int = STOP_TIMEOUT_MS_DEFAULT) -> None:
+        """Accept no more, let the handlers finish what they have in hand, close all, end all threads.
+
+        Requests that still wait in the queue are dropped with their connections, and answers to parked ones
+        that come later go nowhere. A handler that has not returned after ``timeout_ms`` is left behind and
+        named in the log. Stopping twice is fine, and so is stopping from within a handler.
+        """
+        with self._lifecycle:
+            before, self._state = self._state, "stopped"
+        if before == "started":
+            self._stop_all(timeout_ms)
+            self._is_down.set()
+        elif before == "new":
+            self._is_down.set()
+        elif threading.current_thread() not in self._handlers:
+            self._is_down.wait()  # somebody else stops it; handlers are waited for themselves
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.stop()
+
+    def _stop_all(self, timeout_ms: int) -> None:
+        for acceptor in self._acceptors:
+            acceptor.stop()
+        self._requests.close(len(self._handlers))
+        self._join_handlers(timeout_ms)
+        for processor in self._processors:
+            processor.stop()
+
+    def _bind_all(self) -> list[socket.socket]:
+        sockets: list[socket.socket] = []
+        try:
+            sockets.extend(bind(listener) for listener in self._listeners)
+        except OSError:
+            for sock in sockets:
+                sock.close()
+            raise
+        return sockets
+
+    def _new_processor(self, number: int) -> Processor:
+        return Processor(
+            number,
+            name=f"{self._name}-processor-{number}",
+            requests=self._requests,
+            idle_ms=self._idle_ms,
+            clock=self._clock,
+            on_closed=self._on_closed,
+        )
+
+    def _new_acceptor(self, listener: Listener, sock: socket.socket) -> Acceptor:
+        def welcome(accepted: socket.socket, client_host: str) -> None:
+            self._welcome(accepted, client_host, listener.name)
+
+        return Acceptor(listener, sock, name=f"{self._name}-acceptor-{listener.name}", welcome=welcome)
+
+    def _join_handlers(self, timeout_ms: int) -> None:
+        deadline = time.monotonic() + timeout_ms / 1_000
+        for thread in self._handlers:
+            if thread is threading.current_thread():
+                continue
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                _logger.error("%s did not end within %d ms and is left behind", thread.name, timeout_ms)
+
+    # On an acceptor's thread
+
+    def _welcome(self, sock: socket.socket, client_host: str, listener: str) -> None:
+        if not self._may_enter():
+            sock.close()
+            self._log_refusal(client_host)
+            return
+        connection_id = next(self._connection_ids)
+        processor = self._processors[connection_id % len(self._processors)]
+        processor.adopt(
+            Channel(
+                sock,
+                connection_id=connection_id,
+                client_host=client_host,
+                listener=listener,
+                frame_bytes_max=self._frame_bytes_max,
+                clock=self._clock,
+                wants_attention=processor.attend,
+            )
+        )
+
+    def _may_enter(self) -> bool:
+        with self._guard:
+            if self._connections >= self._connections_max:
+                return False
+            self._connections += 1
+            return True
+
+    def _log_refusal(self, client_host: str) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if self._refusal_logged_ms is None or now_ms - self._refusal_logged_ms >= _REFUSAL_LOG_MS:
+            self._refusal_logged_ms = now_ms
+            _logger.warning(
+                "connection from %s refused: all %d are in use; raise max.connections or close idle clients",
+                client_host, self._connections_max,
+            )  # fmt: skip
+
+    # On a processor's thread
+
+    def _on_closed(self) -> None:
+        with self._guard:
+            self._connections -= 1
+
+    # On a handler's thread
+
+    def _run_handler(self) -> None:
+        while (exchange := self._requests.take()) is not None:
+            try:
+                self._handle(exchange)
+            except Exception:
+                _logger.exception(
+                    "a request of connection %d from %s failed; the connection is closed",
+                    exchange.context.connection_id, exchange.context.client_host,
+                )  # fmt: skip
+                exchange.abandon()
+            del exchange  # an idle handler must not keep the last request's memory
