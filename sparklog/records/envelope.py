@@ -153,10 +153,9 @@ class BatchHeader:
 
 def parse_header(buffer: Bytes, position: int = 0) -> BatchHeader:
     """The envelope at ``position``; 61 bytes suffice. CorruptBatch if it cannot be one."""
-    if len(buffer) - position < ENVELOPE_BYTES:
-        raise CorruptBatch(
-            f"{max(0, len(buffer) - position)} bytes at {position} are less than an envelope's {ENVELOPE_BYTES}"
-        )
+    available = max(0, len(buffer) - position)
+    if available < ENVELOPE_BYTES:
+        raise CorruptBatch(f"{available} bytes at {position} are less than an envelope's {ENVELOPE_BYTES}")
     header = BatchHeader(*ENVELOPE.unpack_from(buffer, position))
     if header.magic != MAGIC:
         raise CorruptBatch(f"batch at byte {position} has magic {header.magic}; only {MAGIC} is stored here")
