@@ -10,20 +10,25 @@ brokers and the controller only; both ends are ours, so there is one version of 
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 
-class VersionRange(NamedTuple):
-    """An API's name and versions, both bounds inclusive; ``flexible_from`` may lie above ``max``."""
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    """An API's name and versions, both bounds inclusive, and its first flexible version."""
 
     name: str
     min: int
     max: int
     flexible_from: int
 
-    def __contains__(self, version: object) -> bool:
-        return isinstance(version, int) and self.min <= version <= self.max
+    def __contains__(self, version: int) -> bool:
+        return self.min <= version <= self.max
+
+    def is_flexible(self, version: int) -> bool:
+        return version >= self.flexible_from
 
     @property
     def module(self) -> str:
@@ -61,7 +66,7 @@ INTERNAL_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
 )
 
 KNOWN_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType({**API_VERSIONS, **INTERNAL_VERSIONS})
-"""Everything that can be decoded."""
+"""Everything that can be encoded and decoded."""
 
 API_VERSIONS_KEY: Final = 18
-CONTROLLED_SHUTDOWN_KEY: Final = 7
+"""ApiVersions is special: its response header is never flexible, and it answers versions that nobody has."""

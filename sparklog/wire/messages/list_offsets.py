@@ -42,7 +42,7 @@ class ListOffsetsRequest:
 
 @dataclass(slots=True, kw_only=True)
 class ListOffsetsPartitionResponse:
-    """Version 0 has only ``old_style_offsets``, a list of at most ``max_num_offsets`` from the latest down."""
+    """Version 0 has only ``old_style_offsets``: at most ``max_num_offsets`` from the latest down."""
 
     partition_index: int
     error_code: ErrorCode = ErrorCode.none

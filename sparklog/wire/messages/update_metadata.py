@@ -41,7 +41,7 @@ class UpdateMetadataEndpoint:
 
 @dataclass(slots=True, kw_only=True)
 class UpdateMetadataBroker:
-    """``epoch`` is an extension of ours: the broker's epoch, so that leaders can put it into ISR proposals."""
+    """``epoch`` is an extension of ours: the broker's epoch, which leaders put into ISR proposals."""
 
     id_: int
     endpoints: list[UpdateMetadataEndpoint] = field(default_factory=list)

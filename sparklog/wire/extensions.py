@@ -1,0 +1,97 @@
+"""Tagged fields of our own, which Kafka's own software skips (KIP-482 demands that of everybody).
+
+Kafka numbers its tags from 0 up; ours begin at 5000, far from anything it will use. They exist in flexible
+versions only, lie after Kafka's tags, and are written only when they differ from the field's default.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal
+
+from sparklog.model.errors import WireError
+from sparklog.wire.primitives import (
+    Cursor,
+    Output,
+    Reader,
+    Writer,
+    append_compact_length,
+    array_reader,
+    number_reader,
+    number_writer,
+    numbers_reader,
+    numbers_writer,
+    read_compact_length,
+    string_reader,
+    string_writer,
+)
+
+Direction = Literal["request", "response"]
+ExtensionType = Literal["int16 array", "int64", "string map"]
+
+EXTENSION_TAG_MIN: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """One tagged field of ours: its number, the attribute that holds it, and how it is encoded."""
+
+    tag: int
+    field: str
+    type: ExtensionType
+
+
+_PAYLOAD_KINDS: Final = Extension(5_000, "payload_kinds", "int16 array")
+_CONFIGS: Final = Extension(5_001, "configs", "string map")
+_BROKER_EPOCH: Final = Extension(5_002, "epoch", "int64")
+
+EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
+    {
+        (0, "request", "ProduceRequest"): (_PAYLOAD_KINDS,),
+        (1, "request", "FetchRequest"): (_PAYLOAD_KINDS,),
+        (4, "request", "LeaderAndIsrTopicState"): (_CONFIGS,),
+        (6, "request", "UpdateMetadataTopicState"): (_CONFIGS,),
+        (6, "request", "UpdateMetadataBroker"): (_BROKER_EPOCH,),
+    }
+)
+"""By API key, direction and the name of the message class that carries them."""
+
+_read_int16s: Final = numbers_reader(read_compact_length, "h", nullable=False)
+_write_int16s: Final = numbers_writer(append_compact_length, "h", nullable=False)
+_read_string: Final = string_reader(read_compact_length, nullable=False)
+_write_string: Final = string_writer(append_compact_length, nullable=False)
+
+
+def _read_int16_tuple(cursor: Cursor) -> tuple[int, ...]:
+    return tuple(_read_int16s(cursor))
+
+
+def _read_pair(cursor: Cursor) -> tuple[str, str]:
+    return _read_string(cursor), _read_string(cursor)
+
+
+_read_pairs: Final = array_reader(read_compact_length, _read_pair, 2, nullable=False, entities=True)
+
+
+def _read_string_map(cursor: Cursor) -> dict[str, str]:
+    pairs = _read_pairs(cursor)
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        raise WireError(f"a map of {len(pairs)} entries names only {len(mapping)} keys")
+    return mapping
+
+
+def _write_string_map(value: dict[str, str], output: Output) -> None:
+    append_compact_length(output.buffer, len(value))
+    for name, text in value.items():
+        _write_string(name, output)
+        _write_string(text, output)
+
+
+EXTENSION_TYPES: Final[Mapping[ExtensionType, tuple[Reader, Writer]]] = MappingProxyType(
+    {
+        "int16 array": (_read_int16_tuple, _write_int16s),
+        "int64": (number_reader("q"), number_writer("q")),
+        "string map": (_read_string_map, _write_string_map),
+    }
+)
