@@ -1,0 +1,88 @@
+"""What a client's caller may have to tell apart.
+
+Each of them is a SparklogError whose text names the cluster, the topic-partition and the remedy, so that it
+can be shown to a user as it is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
+from sparklog.model.ids import TopicPartition
+
+
+class ClusterUnavailable(SparklogError):  # noqa: N818 (the field's word)
+    """No broker could be reached, or none answered, until the deadline."""
+
+
+class ClientClosed(SparklogError):  # noqa: N818 (a state, not a mistake)
+    """The client was closed while, or before, something was asked of it."""
+
+
+class OffsetOutOfRange(KafkaError):
+    """The wanted offset is not in the log: what was there has been deleted, or never was.
+
+    ``log_start_offset`` up to (not including) ``log_end_offset`` is what can be read now.
+    """
+
+    def __init__(self, tp: TopicPartition, offset: int, log_start_offset: int, log_end_offset: int) -> None:
+        where = "was deleted" if offset < log_start_offset else "is beyond the end of the log"
+        super().__init__(
+            ErrorCode.offset_out_of_range,
+            f"offset {offset} of {tp} {where}; offsets from {log_start_offset} up to, not including, "
+            f"{log_end_offset} can be read",
+        )
+        self.topic_partition = tp
+        self.offset = offset
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+
+
+class TopicRecreated(KafkaError):
+    """The topic was deleted and created again since its offsets were chosen: they mean nothing now."""
+
+    def __init__(self, tp: TopicPartition) -> None:
+        super().__init__(
+            ErrorCode.inconsistent_topic_id,
+            f"topic {tp.topic!r} was deleted and created again while {tp} was being read; "
+            "choose the offsets anew",
+        )
+        self.topic_partition = tp
+
+
+class RangeNotReadable(SparklogError):  # noqa: N818 (what is the case)
+    """A range of offsets did not become readable in time."""
+
+    def __init__(self, tp: TopicPartition, offset: int, end_offset: int, waited_ms: int, why: str) -> None:
+        super().__init__(
+            f"no record of {tp} from offset {offset} on (range ends at {end_offset}) for {waited_ms} ms: {why}"
+        )
+        self.topic_partition = tp
+        self.offset = offset
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBatch:
+    """A batch that was given up, and why. ``maybe_written``: it may be in the log all the same."""
+
+    topic_partition: TopicPartition
+    code: ErrorCode
+    message: str
+    maybe_written: bool = False
+
+    def __str__(self) -> str:
+        note = " (it may have been written all the same)" if self.maybe_written else ""
+        return f"{self.topic_partition}: {self.code.name.upper()}: {self.message}{note}"
+
+
+class ProduceFailed(KafkaError):
+    """Batches that could not be written, in the order in which they failed."""
+
+    def __init__(self, failures: Sequence[FailedBatch]) -> None:
+        first = failures[0]
+        more = f" (and {len(failures) - 1} more batches)" if len(failures) > 1 else ""
+        super().__init__(first.code, f"cannot write to {first}{more}")
+        self.failures = tuple(failures)
+
+    def __str__(self) -> str:
+        return self.message

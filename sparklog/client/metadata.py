@@ -1,0 +1,125 @@
+"""Who leads what, as a broker told it at some moment: immutable, replaced as a whole, often a little old.
+
+Nothing here is the truth; the truth is what a leader answers. A client acts on this picture and asks for a
+newer one whenever a broker contradicts it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sparklog.model.cluster import Broker
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, TopicPartition
+from sparklog.model.time import MonotonicMs
+from sparklog.wire.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMetadata:
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    offline_replicas: tuple[int, ...] = ()
+    error_code: ErrorCode = ErrorCode.none
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMetadata:
+    """A topic; with an error code other than ``none`` the broker knows nothing more of it."""
+
+    name: str
+    topic_id: TopicId
+    partitions: Mapping[int, PartitionMetadata]
+    is_internal: bool = False
+    error_code: ErrorCode = ErrorCode.none
+
+    def topic_partitions(self) -> list[TopicPartition]:
+        return [TopicPartition(self.name, partition) for partition in sorted(self.partitions)]
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Where a partition's requests go."""
+
+    broker_id: int
+    leader_epoch: int
+    topic_id: TopicId
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMetadata:
+    """The picture; ``fetched_ms`` is when it was last asked for."""
+
+    brokers: Mapping[int, Broker] = field(default_factory=dict)
+    topics: Mapping[str, TopicMetadata] = field(default_factory=dict)
+    cluster_id: str | None = None
+    controller_id: int = -1
+    fetched_ms: MonotonicMs = MonotonicMs(0)
+
+    def leader(self, tp: TopicPartition) -> Leader | ErrorCode:
+        """The partition's leader, or why there is none to ask."""
+        topic = self.topics.get(tp.topic)
+        if topic is None:
+            return ErrorCode.unknown_topic_or_partition
+        if topic.error_code is not ErrorCode.none:
+            return topic.error_code
+        partition = topic.partitions.get(tp.partition)
+        if partition is None:
+            return ErrorCode.unknown_topic_or_partition
+        if partition.leader not in self.brokers:
+            return ErrorCode.leader_not_available
+        return Leader(partition.leader, partition.leader_epoch, topic.topic_id)
+
+    def updated(self, answer: "ClusterMetadata", *, is_complete: bool) -> "ClusterMetadata":
+        """This picture with what a newer answer says; a complete answer drops topics it does not name."""
+        topics = dict(answer.topics) if is_complete else {**self.topics, **answer.topics}
+        return replace(answer, topics={name: self._newer(name, topic) for name, topic in topics.items()})
+
+    def _newer(self, name: str, topic: TopicMetadata) -> TopicMetadata:
+        """Partitions never go back to an older leader epoch, which a broker that lags behind may report."""
+        known = self.topics.get(name)
+        if known is None or known is topic or known.topic_id != topic.topic_id:
+            return topic
+        partitions = dict(topic.partitions)
+        for number, old in known.partitions.items():
+            new = partitions.get(number)
+            if new is not None and new.leader_epoch < old.leader_epoch:
+                partitions[number] = old
+        return replace(topic, partitions=partitions)
+
+
+def metadata_of(response: MetadataResponse, now_ms: MonotonicMs) -> ClusterMetadata:
+    """The picture that a Metadata response paints."""
+    return ClusterMetadata(
+        brokers={
+            b.node_id: Broker(BrokerId(b.node_id), b.host, b.port, rack=b.rack) for b in response.brokers
+        },
+        topics={topic.name: _topic(topic) for topic in response.topics if topic.name is not None},
+        cluster_id=response.cluster_id,
+        controller_id=response.controller_id,
+        fetched_ms=now_ms,
+    )
+
+
+def _topic(topic: MetadataResponseTopic) -> TopicMetadata:
+    return TopicMetadata(
+        name=topic.name or "",
+        topic_id=topic.topic_id or NO_TOPIC_ID,
+        partitions={p.partition_index: _partition(p) for p in topic.partitions},
+        is_internal=topic.is_internal,
+        error_code=topic.error_code,
+    )
+
+
+def _partition(partition: MetadataResponsePartition) -> PartitionMetadata:
+    return PartitionMetadata(
+        partition=partition.partition_index,
+        leader=partition.leader_id,
+        leader_epoch=partition.leader_epoch,
+        replicas=tuple(partition.replica_nodes),
+        isr=tuple(partition.isr_nodes),
+        offline_replicas=tuple(partition.offline_replicas),
+        error_code=partition.error_code,
+    )
