@@ -15,8 +15,8 @@ Anything else starts afresh: ``intact_since`` is the new incarnation's own numbe
 until it has caught up.
 
 The registration cannot know its own broker epoch, the ZooKeeper transaction id of its multi-op, but the
-node's ``mzxid`` is that id until somebody rewrites the node (to mark a directory suspect); a rewrite therefore
-records the epoch explicitly.
+node's ``mzxid`` is that id until somebody rewrites the node (to mark a directory suspect); a rewrite
+therefore records the epoch explicitly.
 """
 
 from collections.abc import Sequence

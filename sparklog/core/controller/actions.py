@@ -1,0 +1,137 @@
+"""What the controller's machine wants done. The shell does it, in the order given.
+
+``WriteZooKeeper``, ``ReadBrokers`` and ``Reload`` are questions: the shell must feed the outcome back before
+it tells the machine anything else. They are always the last action of a list.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NewType
+
+from sparklog.core.controller.commands import CommandId, Result
+from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicId, TopicPartition
+from sparklog.model.zookeeper import Operation
+
+PushId = NewType("PushId", int)
+"""Names one message to one broker, so that its answer can be told from others."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteZooKeeper:
+    """Apply all or none; the first operation checks the controller epoch.
+
+    Outcome: ``on_written``, ``on_write_refused``, or ``on_write_lost`` if nobody knows.
+    """
+
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBrokers:
+    """Read the live brokers and their incarnations again. Outcome: ``on_brokers``."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """Read everything again, if we still are the controller. Outcome: ``on_reloaded``."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resign:
+    """Stop being the controller: forget the machine, stop all channels, run for election again."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Open an ordered channel to this incarnation of a broker."""
+
+    broker: Broker
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    """Close the channel to this incarnation, and drop what waits in it."""
+
+    broker: BrokerId
+    broker_epoch: BrokerEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class TopicUpdate:
+    """Some partitions of a topic, with what a broker must know about the topic to host or serve them."""
+
+    name: str
+    id: TopicId
+    configs: Mapping[str, str]
+    partitions: tuple[tuple[int, PartitionState], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SendUpdateMetadata:
+    """Tell a broker who lives and where partitions are. Leader -2 says that a partition is being deleted."""
+
+    push: PushId
+    broker: BrokerId
+    broker_epoch: BrokerEpoch
+    live_brokers: tuple[Broker, ...]
+    topics: tuple[TopicUpdate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SendLeaderAndIsr:
+    """Tell a broker the roles of its replicas. ``is_full`` says that it hosts nothing else."""
+
+    push: PushId
+    broker: BrokerId
+    broker_epoch: BrokerEpoch
+    is_full: bool
+    topics: tuple[TopicUpdate, ...]
+    new: frozenset[TopicPartition]
+    live_leaders: tuple[Broker, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SendStopReplica:
+    """Tell a broker to stop hosting replicas, and with ``delete`` to delete their logs."""
+
+    push: PushId
+    broker: BrokerId
+    broker_epoch: BrokerEpoch
+    partitions: tuple[tuple[TopicPartition, LeaderEpoch], ...]
+    delete: bool
+
+
+Send = SendUpdateMetadata | SendLeaderAndIsr | SendStopReplica
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    command: CommandId
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Call ``on_tick`` at this (monotonic) time or soon after."""
+
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Something that an operator should read. ``is_loss``: acknowledged records may be gone."""
+
+    message: str
+    is_loss: bool = False
+
+
+Action = (
+    WriteZooKeeper | ReadBrokers | Reload | Resign | Connect | Disconnect | Send | Answer | WakeAt | Report
+)

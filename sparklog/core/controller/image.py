@@ -1,0 +1,296 @@
+"""The controller's in-memory replay of what ZooKeeper holds.
+
+A ``Snapshot`` is what was read; the ``ClusterImage`` starts as its copy and afterwards changes only by
+``replay`` of changes whose write ZooKeeper has confirmed. Deciding never mutates it. What is not in ZooKeeper
+and lives with this controller alone (who is shutting down, which log directories are broken) is here too, and
+is forgotten with the broker incarnation it speaks of.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sparklog.core.controller.election import Candidates, Rules
+from sparklog.core.controller.incarnation import StoredIncarnation
+from sparklog.core.controller.znodes import ProducerIdBlock, TopicNode
+from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.config import BrokerConfig
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicId, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class LiveBroker:
+    """A registered broker, and what its registration proves about its logs."""
+
+    broker: Broker
+    incarnation: StoredIncarnation
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSnapshot:
+    """A topic as read. A state is None where the partition's state node is missing."""
+
+    name: str
+    node: TopicNode
+    configs: Mapping[str, str]
+    states: tuple[PartitionState | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything that a controller reads when it becomes active."""
+
+    controller_epoch: ControllerEpoch
+    controller_epoch_version: int
+    brokers: Mapping[BrokerId, LiveBroker] = field(default_factory=dict)
+    topics: tuple[TopicSnapshot, ...] = ()
+    deletions: frozenset[str] = frozenset()
+    producer_block: ProducerIdBlock | None = None
+    producer_block_version: int = -1
+
+
+@dataclass(slots=True)
+class TopicImage:
+    name: str
+    node: TopicNode
+    configs: Mapping[str, str]
+    states: list[PartitionState | None]
+    rules: Rules
+
+    @property
+    def id(self) -> TopicId:
+        return self.node.id
+
+    def topic_partitions(self) -> list[TopicPartition]:
+        return [TopicPartition(self.name, number) for number in range(len(self.states))]
+
+
+@dataclass(slots=True)
+class Deletion:
+    """A topic that is being deleted, and the replicas whose brokers have not yet confirmed it."""
+
+    awaiting: dict[BrokerId, set[TopicPartition]]
+
+    @property
+    def is_confirmed(self) -> bool:
+        return not self.awaiting
+
+    def confirm(self, broker: BrokerId, partition: TopicPartition) -> None:
+        remaining = self.awaiting.get(broker, set())
+        remaining.discard(partition)
+        if not remaining:
+            self.awaiting.pop(broker, None)
+
+
+# ------------------------------------------------------------------------------------------- changes
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChanged:
+    """``roles_changed``: replicas must be told (LeaderAndIsr), not only the metadata caches."""
+
+    partition: TopicPartition
+    state: PartitionState
+    roles_changed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCreated:
+    name: str
+    node: TopicNode
+    configs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionStarted:
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionNodesDeleted:
+    """The state nodes of these partitions are gone; their topic is being deleted."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeleted:
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdsAllocated:
+    block: ProducerIdBlock
+    version: int
+
+
+Change = (
+    PartitionChanged
+    | TopicCreated
+    | DeletionStarted
+    | PartitionNodesDeleted
+    | TopicDeleted
+    | ProducerIdsAllocated
+)
+
+
+# ------------------------------------------------------------------------------------------- the image
+
+
+@dataclass(slots=True)
+class ClusterImage:
+    config: BrokerConfig
+    controller_epoch: ControllerEpoch
+    controller_epoch_version: int
+    brokers: dict[BrokerId, LiveBroker] = field(default_factory=dict)
+    topics: dict[str, TopicImage] = field(default_factory=dict)
+    topic_names: dict[TopicId, str] = field(default_factory=dict)
+    deletions: dict[str, Deletion] = field(default_factory=dict)
+    shutting_down: set[BrokerId] = field(default_factory=set)
+    offline: dict[BrokerId, set[TopicPartition]] = field(default_factory=dict)
+    """Replicas that a live broker said it cannot host: their log directory is broken."""
+    producer_block: ProducerIdBlock | None = None
+    producer_block_version: int = -1
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, config: BrokerConfig) -> "ClusterImage":
+        image = cls(
+            config=config,
+            controller_epoch=snapshot.controller_epoch,
+            controller_epoch_version=snapshot.controller_epoch_version,
+            brokers=dict(snapshot.brokers),
+            producer_block=snapshot.producer_block,
+            producer_block_version=snapshot.producer_block_version,
+        )
+        for topic in snapshot.topics:
+            image._add_topic(topic.name, topic.node, topic.configs, list(topic.states))
+        for name in snapshot.deletions:
+            if name in image.topics:
+                image._start_deletion(name)
+        return image
+
+    # -- questions
+
+    def state(self, partition: TopicPartition) -> PartitionState | None:
+        topic = self.topics.get(partition.topic)
+        if topic is None or not 0 <= partition.partition < len(topic.states):
+            return None
+        return topic.states[partition.partition]
+
+    def epoch_of(self, broker: BrokerId) -> BrokerEpoch | None:
+        live = self.brokers.get(broker)
+        return None if live is None else live.broker.epoch
+
+    def is_current(self, broker: BrokerId, epoch: BrokerEpoch) -> bool:
+        return self.epoch_of(broker) == epoch
+
+    def is_deleting(self, topic: str) -> bool:
+        return topic in self.deletions
+
+    def candidates(self, partition: TopicPartition) -> Candidates:
+        """The live brokers that can host this partition."""
+        live = {
+            broker: one.incarnation
+            for broker, one in self.brokers.items()
+            if partition not in self.offline.get(broker, ())
+        }
+        return Candidates(live, self.shutting_down)
+
+    def live_brokers(self) -> tuple[Broker, ...]:
+        return tuple(self.brokers[broker].broker for broker in sorted(self.brokers))
+
+    def partitions(self) -> Iterator[tuple[TopicPartition, PartitionState | None]]:
+        """Every partition of every topic that is not being deleted."""
+        for name, topic in self.topics.items():
+            if name not in self.deletions:
+                for number, state in enumerate(topic.states):
+                    yield TopicPartition(name, number), state
+
+    def replicas_of(self, partition: TopicPartition) -> tuple[BrokerId, ...]:
+        return self.topics[partition.topic].node.assignments[partition.partition].replicas
+
+    def hosted_by(self, broker: BrokerId) -> list[TopicPartition]:
+        """The partitions that have a replica on this broker, without those being deleted."""
+        return [partition for partition, _ in self.partitions() if broker in self.replicas_of(partition)]
+
+    # -- changes
+
+    def replay(self, change: Change) -> None:
+        match change:
+            case PartitionChanged(partition, state):
+                self.topics[partition.topic].states[partition.partition] = state
+            case TopicCreated(name, node, configs):
+                self._add_topic(name, node, configs, [None] * len(node.assignments))
+            case DeletionStarted(topic):
+                self._start_deletion(topic)
+            case PartitionNodesDeleted(partitions):
+                for partition in partitions:
+                    self.topics[partition.topic].states[partition.partition] = None
+            case TopicDeleted(topic):
+                self.deletions.pop(topic)
+                del self.topic_names[self.topics.pop(topic).id]
+            case ProducerIdsAllocated(block, version):
+                self.producer_block = block
+                self.producer_block_version = version
+
+    def add_broker(self, live: LiveBroker) -> None:
+        self.brokers[live.broker.id] = live
+
+    def remove_broker(self, broker: BrokerId) -> None:
+        del self.brokers[broker]
+        self.shutting_down.discard(broker)
+        self.offline.pop(broker, None)
+
+    def _add_topic(
+        self, name: str, node: TopicNode, configs: Mapping[str, str], states: list[PartitionState | None]
+    ) -> None:
+        settings = self.config.topic(configs)
+        rules = Rules(
+            min_insync_replicas=settings.get_int("min.insync.replicas"),
+            allows_unclean=settings.get_bool("unclean.leader.election.enable"),
+        )
+        self.topics[name] = TopicImage(name, node, dict(configs), states, rules)
+        self.topic_names[node.id] = name
+
+    def _start_deletion(self, name: str) -> None:
+        awaiting: dict[BrokerId, set[TopicPartition]] = {}
+        for partition in self.topics[name].topic_partitions():
+            for replica in self.replicas_of(partition):
+                awaiting.setdefault(replica, set()).add(partition)
+        self.deletions[name] = Deletion(awaiting)
+
+    # -- invariants
+
+    def check_invariants(self) -> None:
+        assert self.shutting_down <= self.brokers.keys(), (self.shutting_down, sorted(self.brokers))
+        assert self.offline.keys() <= self.brokers.keys(), (self.offline, sorted(self.brokers))
+        assert self.deletions.keys() <= self.topics.keys(), (self.deletions, sorted(self.topics))
+        assert {topic.id: name for name, topic in self.topics.items()} == self.topic_names
+        for name, topic in self.topics.items():
+            for number, state in enumerate(topic.states):
+                if state is not None:
+                    check_partition(TopicPartition(name, number), state, topic.rules)
+
+
+def check_partition(partition: TopicPartition, state: PartitionState, rules: Rules) -> None:
+    """What holds for every state that the controller ever writes."""
+    isr, eligible = set(state.isr), set(state.eligible)
+    assert isr, f"{partition}: the ISR is empty: {state}"
+    assert len(isr) == len(state.isr), f"{partition}: a member is listed twice: {state}"
+    assert isr <= set(state.replicas), f"{partition}: an ISR member is not assigned: {state}"
+    assert not state.has_leader or state.leader in isr, f"{partition}: the leader is not in the ISR: {state}"
+    assert isr <= state.isr_incarnations.keys(), f"{partition}: a member was never counted: {state}"
+    assert eligible <= state.isr_incarnations.keys(), f"{partition}: an eligible was never counted: {state}"
+    assert not eligible & isr, f"{partition}: an ISR member is listed as eligible: {state}"
+    assert not eligible or len(isr) < rules.min_isr(state.replicas), (
+        f"{partition}: eligible replicas beside a sufficient ISR: {state}"
+    )
+
+
+def follows(before: PartitionState | None, after: PartitionState) -> bool:
+    """Whether ``after`` may replace ``before``: epochs only grow, and every write is one version."""
+    if before is None:
+        return after.leader_epoch == 0 and after.partition_epoch == 0
+    if after.partition_epoch != before.partition_epoch + 1 or after.leader_epoch < before.leader_epoch:
+        return False
+    same_epoch = after.leader_epoch == before.leader_epoch
+    return not same_epoch or after.leader == before.leader
