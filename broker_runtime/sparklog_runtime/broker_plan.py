@@ -1,0 +1,86 @@
+"""What the supervisor sends along with a Spark task so that it can become a broker."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+class ServedBroker(Protocol):
+    """What a broker tells about itself once it serves (``sparklog.model.cluster.Broker``)."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
+
+
+class RunningBroker(Protocol):
+    """The part of ``sparklog.broker.server.BrokerServer`` that a broker process drives."""
+
+    @property
+    def endpoint(self) -> ServedBroker: ...
+    def start(self) -> None: ...
+    def stop(self, clean: bool = True) -> None: ...
+    def wait_stopped(self, timeout: float | None) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerIdentity:
+    """Who a broker process is, once it knows."""
+
+    broker_id: int
+    host: str
+    port: int
+    log_dirs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerPlan:
+    """One slot's task. Travels to the executor inside the Spark job.
+
+    ``log_dir_patterns`` and ``log_file_pattern`` have ``{id}`` where the broker's id goes. ``host`` None
+    stands for the address from which the executor reaches the driver.
+    """
+
+    slot: int
+    supervisor_host: str
+    supervisor_port: int
+    token: str
+    zookeeper: str
+    host: str | None
+    log_dir_patterns: tuple[str, ...]
+    log_file_pattern: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    rack: str | None = None
+    make_broker: "Callable[[BrokerPlan, BrokerIdentity], RunningBroker] | None" = None
+    """Builds the broker; None stands for the real one. Tests put a small one in."""
+
+    def identity(self, broker_id: int, port: int, local_host: str) -> BrokerIdentity:
+        return BrokerIdentity(
+            broker_id=broker_id,
+            host=self.host or local_host,
+            port=port,
+            log_dirs=tuple(pattern.format(id=broker_id) for pattern in self.log_dir_patterns),
+        )
+
+
+def make_real_broker(plan: BrokerPlan, identity: BrokerIdentity) -> RunningBroker:
+    """The broker of the sparklog package; imported here, as it is heavy and the driver has no use for it."""
+    from sparklog.broker.server import BrokerOptions, BrokerServer
+    from sparklog.model.config import BrokerConfig
+    from sparklog.model.ids import BrokerId
+
+    options = BrokerOptions(
+        broker_id=BrokerId(identity.broker_id),
+        host=identity.host,
+        port=identity.port,
+        log_dirs=identity.log_dirs,
+        zookeeper=plan.zookeeper,
+        config=BrokerConfig.parse(plan.settings),
+        rack=plan.rack,
+    )
+    server: Any = BrokerServer(options)
+    running: RunningBroker = server
+    return running

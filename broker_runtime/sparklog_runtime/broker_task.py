@@ -1,0 +1,322 @@
+"""A broker's life inside a Spark task: PySpark's worker process becomes the broker.
+
+The main thread belongs to this module: signals arrive there, and all it does is wait for a reason to stop.
+Reasons, which all lead to the same tidy stop:
+
+    stop          the supervisor said so
+    SIGTERM       somebody asked, or the kernel tells that the parent has ended (PR_SET_PDEATHSIG)
+    SIGHUP        PySpark's daemon ends: its executor, driver or Spark context has ended
+    parent        the parent has changed, seen by looking, where the kernel tells nothing
+    broker        the broker stopped by itself: its session expired, it met a newer one, a disk broke
+
+The end of the connection to the supervisor is no reason: the network may be cut, and ZooKeeper decides who
+is alive. The connection is made again.
+
+Spark reuses worker processes. A broker that left threads behind would haunt the next task, so the task
+returns only if all threads are gone, and otherwise the process exits. A task of attempt 1 or more returns at
+once: Spark retries by itself what the supervisor relaunches with backoff.
+"""
+
+import glob
+import logging
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, Final, NoReturn
+
+from sparklog.model.errors import ConfigError, SparklogError
+from sparklog_runtime.broker_plan import BrokerIdentity, BrokerPlan, RunningBroker, make_real_broker
+from sparklog_runtime.control_channel import ControlConnection, ControlError, Message, require_int
+from sparklog_runtime.processes import die_with_parent
+
+log = logging.getLogger(__name__)
+
+STOP_TIMEOUT_S: Final = 25.0
+"""A stop that takes longer ends the process; the next start recovers."""
+
+_PARENT_POLL_S: Final = 0.5
+_RECONNECT_S: Final = 0.5
+_CONNECT_TIMEOUT_S: Final = 5.0
+_THREADS_GONE_S: Final = 1.0
+
+
+class StopReason:
+    """The first reason to stop, and a wait for it that signals interrupt."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._given = threading.Event()
+
+    def give(self, text: str) -> None:
+        if not self._given.is_set():
+            self.text = text
+            self._given.set()
+
+    def is_given(self) -> bool:
+        return self._given.is_set()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        return self._given.wait(timeout_s)
+
+
+def run_broker_task(plan: BrokerPlan, rows: Iterator[Any]) -> Iterator[str]:
+    """What the one task of a broker's Spark job runs; yields how the broker ended."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is not None and context.attemptNumber() > 0:
+        return iter(["not run: the supervisor relaunches brokers, not Spark"])
+    return iter([run_broker_process(plan)])
+
+
+def run_broker_process(plan: BrokerPlan) -> str:
+    """Be the broker until there is a reason to stop. Ends the process unless it can be left as it was."""
+    threads_before = set(threading.enumerate())
+    reason = StopReason()
+    handlers = _install_signal_handlers(reason)
+    _watch_parent(reason)
+    process = _BrokerProcess(plan, reason)
+    try:
+        outcome = process.run()
+    except BaseException as error:
+        # Nothing may survive here: a half-started broker in a pooled worker would serve on unseen.
+        log.exception("broker process failed")
+        process.report_failure(error)
+        logging.shutdown()
+        os._exit(1)
+    logging.shutdown()
+    if reason.text != "stop" or not _threads_gone(threads_before):
+        os._exit(0)
+    die_with_parent(0)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    return outcome
+
+
+def _install_signal_handlers(reason: StopReason) -> dict[int, Any]:
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        reason.give(signal.Signals(number).name)
+
+    return {
+        number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    }
+
+
+def _watch_parent(reason: StopReason) -> None:
+    parent = os.getppid()
+    die_with_parent(signal.SIGTERM)
+
+    def watch() -> None:
+        while not reason.wait(_PARENT_POLL_S):
+            if os.getppid() != parent:
+                reason.give("parent")
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+
+def _threads_gone(before: set[threading.Thread]) -> bool:
+    """Whether no thread is left that was not there ``before``, given a moment."""
+    deadline = time.monotonic() + _THREADS_GONE_S
+    while left := [thread for thread in threading.enumerate() if thread not in before]:
+        if time.monotonic() > deadline:
+            return False
+        left[0].join(0.05)
+    return True
+
+
+def _found_ids(patterns: tuple[str, ...]) -> list[int]:
+    """Ids of the brokers that have a log directory on this host."""
+    found = set()
+    for pattern in patterns:
+        before, _, after = pattern.partition("{id}")
+        plain = before.format(), after.format()
+        shape = re.compile(re.escape(plain[0]) + r"(\d+)" + re.escape(plain[1]))
+        for path in glob.glob(glob.escape(plain[0]) + "*" + glob.escape(plain[1])):
+            match = shape.fullmatch(path)
+            if match is not None and os.listdir(path):
+                found.add(int(match[1]))
+    return sorted(found)
+
+
+class _BrokerProcess:
+    """The broker, its connection to the supervisor, and the order in which they start and stop."""
+
+    def __init__(self, plan: BrokerPlan, reason: StopReason) -> None:
+        self._plan = plan
+        self._reason = reason
+        self._connection: ControlConnection | None = None
+        self._identity: BrokerIdentity | None = None
+        self._registered: Message | None = None
+        self._ended = False
+
+    def run(self) -> str:
+        identity = self._join()
+        if identity is None:
+            return "stopped before it knew its id"
+        self._identity = identity
+        _log_to_file(self._plan.log_file_pattern.format(id=identity.broker_id))
+        log.info("broker %d starts as process %d on port %d", identity.broker_id, os.getpid(), identity.port)
+        threading.Thread(target=self._listen, name="control", daemon=True).start()
+        broker = (self._plan.make_broker or make_real_broker)(self._plan, identity)
+        self._start(broker)
+        self._reason.wait()
+        log.info("broker %d stops: %s", identity.broker_id, self._reason.text)
+        self._stop(broker)
+        return f"broker {identity.broker_id} stopped: {self._reason.text}"
+
+    def report_failure(self, error: BaseException) -> None:
+        """Tell the supervisor why the broker cannot run, if it can be told."""
+        fatal = isinstance(error, ConfigError)
+        known = isinstance(error, SparklogError | OSError)
+        text = str(error) if known else f"{type(error).__name__}: {error}"
+        self._tell({"type": "failed", "reason": text[:2_000], "fatal": fatal})
+
+    def _join(self) -> BrokerIdentity | None:
+        """Connect, say hello, and wait to be told who we are."""
+        plan = self._plan
+        connection = ControlConnection.open(plan.supervisor_host, plan.supervisor_port, _CONNECT_TIMEOUT_S)
+        self._connection = connection
+        connection.send(self._hello())
+        welcome = None
+        connection.set_timeout(_PARENT_POLL_S)
+        while welcome is None and not self._reason.is_given():
+            try:
+                welcome = connection.receive()
+            except TimeoutError:
+                continue
+            if welcome is None:
+                raise ControlError(f"the supervisor at {connection.peer_name} refused this broker process")
+            if welcome["type"] == "stop":
+                self._reason.give("stop")
+        connection.set_timeout(None)
+        if welcome is None or welcome["type"] != "welcome":
+            return None
+        return plan.identity(
+            require_int(welcome, "broker_id"), require_int(welcome, "port"), connection.local_host
+        )
+
+    def _hello(self) -> Message:
+        hello = {
+            "type": "hello",
+            "token": self._plan.token,
+            "slot": self._plan.slot,
+            "pid": os.getpid(),
+            "found": _found_ids(self._plan.log_dir_patterns),
+        }
+        return hello if self._identity is None else {**hello, "broker_id": self._identity.broker_id}
+
+    def _start(self, broker: RunningBroker) -> None:
+        """Start the broker in a thread of its own, so that a reason to stop is heard meanwhile."""
+        failures: list[BaseException] = []
+
+        def start() -> None:
+            try:
+                broker.start()
+            except BaseException as error:  # noqa: BLE001 (raised again in the main thread)
+                failures.append(error)
+
+        starter = threading.Thread(target=start, name="broker-start", daemon=True)
+        starter.start()
+        while starter.is_alive() and not self._reason.is_given():
+            starter.join(0.02)
+        if self._reason.is_given():
+            starter.join(STOP_TIMEOUT_S)
+        if failures:
+            raise failures[0]
+        if starter.is_alive():
+            raise SparklogError(f"the start of the broker did not end within {STOP_TIMEOUT_S} s of a stop")
+        served = broker.endpoint
+        assert self._identity is not None
+        self._registered = {
+            "type": "registered",
+            "epoch": int(served.epoch),
+            "host": served.host,
+            "port": served.port,
+            "log_dirs": list(self._identity.log_dirs),
+        }
+        self._tell(self._registered)
+        threading.Thread(target=self._watch_broker, args=(broker,), name="broker-watch", daemon=True).start()
+
+    def _watch_broker(self, broker: RunningBroker) -> None:
+        while not self._reason.is_given():
+            if broker.wait_stopped(_PARENT_POLL_S):
+                self._reason.give("broker")
+
+    def _stop(self, broker: RunningBroker) -> None:
+        overdue = threading.Timer(STOP_TIMEOUT_S, self._exit_overdue)
+        overdue.daemon = True
+        overdue.start()
+        broker.stop(clean=True)
+        overdue.cancel()
+        self._ended = True
+        self._tell({"type": "bye", "clean": True})
+        if self._connection is not None:
+            self._connection.close()
+
+    def _exit_overdue(self) -> NoReturn:
+        log.error(
+            "the broker did not stop within %s s; the process exits, the next start recovers", STOP_TIMEOUT_S
+        )
+        logging.shutdown()
+        os._exit(1)
+
+    def _tell(self, message: Message) -> None:
+        if self._connection is None:
+            return
+        try:
+            self._connection.send(message)
+        except OSError as error:
+            log.info("the supervisor could not be told %s: %s", message["type"], error)
+
+    def _listen(self) -> None:
+        """Hear the supervisor, and connect again whenever the connection ends."""
+        while not self._ended:
+            message = self._receive()
+            if message is not None:
+                if message["type"] == "stop":
+                    self._reason.give("stop")
+                continue
+            if self._ended:
+                return
+            time.sleep(_RECONNECT_S)
+            self._reconnect()
+
+    def _receive(self) -> Message | None:
+        assert self._connection is not None
+        try:
+            return self._connection.receive()
+        except (OSError, ControlError) as error:
+            log.warning("control connection: %s", error)
+            return None
+
+    def _reconnect(self) -> None:
+        plan = self._plan
+        try:
+            connection = ControlConnection.open(
+                plan.supervisor_host, plan.supervisor_port, _CONNECT_TIMEOUT_S
+            )
+            connection.send(self._hello())
+            if self._registered is not None:
+                connection.send(self._registered)
+        except OSError as error:
+            log.info("the supervisor cannot be reached: %s", error)
+            return
+        self._connection = connection
+
+
+def _log_to_file(path: str) -> None:
+    """Send this process's log to the broker's own file. Workers are forked: replace what was inherited."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    logging.basicConfig(
+        filename=path,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s %(threadName)s: %(message)s",
+        force=True,
+    )
+    logging.captureWarnings(True)
+    sys.excepthook = lambda kind, error, trace: log.critical("uncaught", exc_info=(kind, error, trace))

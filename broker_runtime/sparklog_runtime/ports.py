@@ -1,0 +1,56 @@
+"""Listening ports: found free before Spark starts, and kept for the brokers while they are down.
+
+A broker keeps its port over relaunches. While it is down, nothing may take the port: not another server,
+and not an outgoing connection to which the kernel hands some free port. So the driver binds each port
+without listening on it. On Linux sockets that set SO_REUSEADDR may share a port as long as only one of
+them listens, which will be the broker. Elsewhere the port is only looked at, and let go.
+"""
+
+import errno
+import socket
+import sys
+from collections.abc import Sequence
+
+from sparklog.model.errors import SparklogError
+
+
+class PortInUse(SparklogError):  # noqa: N818 (it states a fact)
+    """A port that a broker should listen on is taken."""
+
+
+class PortReservation:
+    """Ports that belong to the brokers of this application until ``release``."""
+
+    def __init__(self, host: str, ports: Sequence[int]) -> None:
+        """Bind ``ports`` on ``host``; 0 stands for any free one. Raises PortInUse that names the port."""
+        self._sockets: list[socket.socket] = []
+        self.ports: list[int] = []
+        try:
+            for port in ports:
+                self._reserve(host, port)
+        except BaseException:
+            self.release()
+            raise
+        if sys.platform != "linux":
+            self.release()
+
+    def _reserve(self, host: str, port: int) -> None:
+        if not 0 <= port <= 65_535:
+            raise PortInUse(f"port {port} does not exist: the last one is 65535; choose a lower --port")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        self._sockets.append(bound)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((host, port))
+        except OSError as error:
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise
+            why = "is in use by another process" if error.errno == errno.EADDRINUSE else "needs privileges"
+            raise PortInUse(f"port {port} on {host} {why}; choose another with --port") from None
+        self.ports.append(bound.getsockname()[1])
+
+    def release(self) -> None:
+        for bound in self._sockets:
+            bound.close()
+        self._sockets.clear()

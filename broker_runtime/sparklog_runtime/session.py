@@ -1,0 +1,307 @@
+"""Spark on this machine: its JVM started as a quiet child, and a context in it that suits brokers.
+
+``SparkContext`` would start the JVM by itself, but only after importing PySpark, with our own standard
+output as its own, in our terminal's process group, and with no handle on it until it answers. Here the JVM
+is launched first, and everything else happens while it starts; it writes to files under the root directory,
+does not hear Ctrl-C, and can be ended at any moment, also half started. It ends by itself when this
+process does, as it reads from a pipe of which we hold the other end.
+"""
+
+import importlib.util
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from sparklog.model.errors import SparklogError
+from sparklog_runtime.broker_plan import BrokerPlan
+from sparklog_runtime.broker_task import run_broker_task
+from sparklog_runtime.layout import Layout
+from sparklog_runtime.processes import RUN_VARIABLE
+
+log = logging.getLogger(__name__)
+
+JVM_START_TIMEOUT_S: Final = 120.0
+JVM_STOP_TIMEOUT_S: Final = 10.0
+_POLL_S: Final = 0.01
+
+_LOG4J: Final = """\
+# Written anew by every start: Spark's own log goes to a file that is rolled, not to the screen.
+rootLogger.level = {level}
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {log_file}
+appender.file.filePattern = {log_file}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 20MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 3
+"""
+
+
+def spark_home() -> Path:
+    """Where Spark is, found without importing PySpark: SPARK_HOME, or the installed package itself."""
+    given = os.environ.get("SPARK_HOME")
+    if given:
+        return Path(given)
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise SparklogError("PySpark is not installed in this Python; install it with: pip install pyspark")
+    return Path(found.origin).parent
+
+
+def local_conf(layout: Layout, *, ui: bool) -> dict[str, str]:
+    """Spark settings for brokers on this machine."""
+    return {
+        "spark.app.name": "sparklog",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "true" if ui else "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(layout.scratch),
+        "spark.sql.warehouse.dir": str(layout.scratch / "warehouse"),
+        "spark.sql.catalogImplementation": "in-memory",
+        # Data jobs share the slots that brokers leave; none may queue behind another for long.
+        "spark.scheduler.mode": "FAIR",
+    }
+
+
+def _write_log4j(layout: Layout, level: str) -> Path:
+    path = layout.scratch / "log4j2.properties"
+    path.write_text(_LOG4J.format(level=level, log_file=layout.logs / "spark.log"), encoding="utf-8")
+    return path
+
+
+class SparkHost:
+    """Spark's JVM and the context in it. ``launch``, ``connect``, ``stop``; ``stop`` at any moment."""
+
+    def __init__(self, layout: Layout, master: str, conf: Mapping[str, str], run: str) -> None:
+        self._layout = layout
+        self._conf = {**conf, "spark.master": master}
+        self._run = run
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._jvm: subprocess.Popen[bytes] | None = None
+        self._context: Any = None
+        self._exchange: Path | None = None
+
+    @property
+    def context(self) -> Any:
+        return self._context
+
+    @property
+    def jvm_pid(self) -> int | None:
+        return None if self._jvm is None else self._jvm.pid
+
+    def launch(self, log_level: str = "info") -> None:
+        """Start the JVM and return at once."""
+        home = spark_home()
+        submit = home / "bin" / "spark-submit"
+        if not submit.exists():
+            raise SparklogError(f"no Spark in {home}: {submit} does not exist; unset or correct SPARK_HOME")
+        java_options = (
+            f"-Dlog4j2.configurationFile={_write_log4j(self._layout, log_level).as_uri()} "
+            + self._conf.get("spark.driver.extraJavaOptions", "")
+        ).strip()
+        conf = {**self._conf, "spark.driver.extraJavaOptions": java_options}
+        command = [str(submit)]
+        for name, value in conf.items():
+            command += ["--conf", f"{name}={value}"]
+        with self._lock:
+            if self._stopped:
+                return
+            self._exchange = Path(tempfile.mkdtemp(prefix="sparklog-gateway-"))
+            self._jvm = self._start_jvm([*command, "pyspark-shell"], home)
+
+    def _start_jvm(self, command: list[str], home: Path) -> subprocess.Popen[bytes]:
+        environment = {
+            **os.environ,
+            "SPARK_HOME": str(home),
+            "SPARK_CONNECT_MODE": "0",
+            # spark-submit first runs a small JVM that only assembles the command of the real one.
+            "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._connection_info()),
+            RUN_VARIABLE: self._run,
+        }
+        with (self._layout.logs / "spark-output.log").open("ab") as output:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def _connection_info(self) -> Path:
+        assert self._exchange is not None
+        return self._exchange / "gateway"
+
+    def connect(self) -> Any:
+        """Wait for the JVM and make the context; returns the ``SparkContext``.
+
+        Call from a thread that is not the main one, as PySpark would install a SIGINT handler there.
+        """
+        import pyspark  # while the JVM starts
+
+        self._await_jvm()
+        _refuse_second_context(pyspark)
+        gateway = self._connect_gateway()
+        conf = pyspark.SparkConf(loadDefaults=False)
+        for name, value in self._conf.items():
+            conf.set(name, value)
+        context = pyspark.SparkContext(conf=conf, gateway=gateway)
+        context.pythonExec = sys.executable
+        with self._lock:
+            self._context = context
+        return context
+
+    def _await_jvm(self) -> None:
+        assert self._jvm is not None, "launch first"
+        deadline = time.monotonic() + JVM_START_TIMEOUT_S
+        while not self._connection_info().exists():
+            if self._stopped:
+                raise SparklogError("stopped while Spark's JVM was starting")
+            if self._jvm.poll() is not None:
+                raise SparklogError(
+                    f"Spark's JVM ended at start with status {self._jvm.returncode}: {self._last_output()}"
+                )
+            if time.monotonic() > deadline:
+                raise SparklogError(f"Spark's JVM did not answer within {JVM_START_TIMEOUT_S:.0f} s")
+            time.sleep(_POLL_S)
+
+    def _last_output(self) -> str:
+        path = self._layout.logs / "spark-output.log"
+        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
+        return f"{' / '.join(lines)} (see {path})"
+
+    def _connect_gateway(self) -> Any:
+        """PySpark's gateway to a JVM that runs already, as ``launch_gateway`` makes it."""
+        from pyspark.java_gateway import launch_gateway
+        from pyspark.serializers import UTF8Deserializer, read_int
+
+        with self._connection_info().open("rb") as info:
+            port, secret = read_int(info), UTF8Deserializer().loads(info)
+        with _environment({"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}):
+            return launch_gateway()
+
+    def watch(self, on_exit: Callable[[int], None]) -> None:
+        """Call ``on_exit`` with the status when the JVM ends, unless by ``stop``."""
+        jvm = self._jvm
+        assert jvm is not None, "launch first"
+
+        def wait() -> None:
+            status = jvm.wait()
+            if not self._stopped:
+                on_exit(status)
+
+        threading.Thread(target=wait, name="spark-jvm-watch", daemon=True).start()
+
+    def stop(self) -> None:
+        """End the context and the JVM, wherever in their start they are."""
+        with self._lock:
+            if self._stopped:
+                return
+            self._stopped = True
+            jvm, context = self._jvm, self._context
+        if context is not None and jvm is not None and jvm.poll() is None:
+            _stop_context(context)
+        if jvm is not None:
+            _end_jvm(jvm, politely=context is not None)
+        _forget_gateway()
+        if self._exchange is not None:
+            shutil.rmtree(self._exchange, ignore_errors=True)
+
+
+def _refuse_second_context(pyspark: Any) -> None:
+    if pyspark.SparkContext._active_spark_context is not None:
+        raise SparklogError(
+            "this process has a Spark context already, and there can only be one; "
+            "stop it first, or run `sparklog start` in a process of its own"
+        )
+
+
+class _environment:  # noqa: N801 (reads as a verb)
+    """Environment variables for the length of a block."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+
+    def __enter__(self) -> None:
+        os.environ.update(self._variables)
+
+    def __exit__(self, *_: object) -> None:
+        for name in self._variables:
+            os.environ.pop(name, None)
+
+
+def _stop_context(context: Any) -> None:
+    try:
+        context.stop()
+    except Exception as error:  # noqa: BLE001 (the JVM may be dying; it is ended next in any case)
+        log.info("the Spark context did not stop by itself: %s", error)
+
+
+def _end_jvm(jvm: subprocess.Popen[bytes], *, politely: bool) -> None:
+    assert jvm.stdin is not None
+    jvm.stdin.close()  # PySpark's gateway server exits when its input ends
+    try:
+        jvm.wait(JVM_STOP_TIMEOUT_S if politely else 0.2)
+    except subprocess.TimeoutExpired:
+        jvm.send_signal(signal.SIGTERM if politely else signal.SIGKILL)
+        try:
+            jvm.wait(JVM_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            jvm.kill()
+            jvm.wait()
+
+
+def _forget_gateway() -> None:
+    """Let the next context of this process start a JVM: PySpark remembers the gateway of the one that ended."""
+    pyspark = sys.modules.get("pyspark")
+    if pyspark is None:
+        return
+    context = pyspark.SparkContext
+    if context._active_spark_context is None and context._gateway is not None:
+        context._gateway.close()
+        context._gateway = None
+        context._jvm = None
+
+
+class SparkJobLauncher:
+    """Runs each broker as a Spark job of one task, under a job tag by which it can be cancelled."""
+
+    def __init__(self, context: Any, profile: Any = None) -> None:
+        self._context = context
+        self._profile = profile
+
+    def run(self, plan: BrokerPlan) -> None:
+        context = self._context
+        context.addJobTag(self._tag(plan.slot))
+        context.setJobDescription(f"sparklog broker in slot {plan.slot}")
+        rows = context.parallelize([plan.slot], 1)
+        if self._profile is not None:
+            rows = rows.withResources(self._profile)
+        outcome = rows.mapPartitions(lambda items: run_broker_task(plan, items)).collect()
+        log.info("slot %d: %s", plan.slot, outcome[0] if outcome else "no outcome")
+
+    def cancel(self, slot: int) -> None:
+        self._context.cancelJobsWithTag(self._tag(slot))
+
+    @staticmethod
+    def _tag(slot: int) -> str:
+        return f"sparklog-broker-{slot}"

@@ -1,0 +1,433 @@
+"""Keeps one broker process per slot alive, and knows within milliseconds when one has died.
+
+Each slot has a thread that runs a Spark job of one task, again and again: while the broker lives the job
+runs, and when it ended the thread waits (longer after each start that led to nothing) and runs it anew.
+
+Death is not learnt from Spark, which takes 0.15 s to more than a second to notice, but from the TCP
+connection that every broker process keeps to this supervisor: the kernel closes it the moment the process
+dies. ``on_death`` is then called with the broker's id and epoch, so that the controller can fail over long
+before ZooKeeper's session timeout. It is a hint: the connection of a living broker may break too, and then
+ZooKeeper and the broker epoch keep two incarnations apart.
+
+One lock guards all slots; nothing foreign is called with it held.
+"""
+
+import contextlib
+import hmac
+import logging
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+from sparklog_runtime.broker_plan import BrokerPlan
+from sparklog_runtime.control_channel import (
+    ControlConnection,
+    ControlError,
+    Message,
+    require_int,
+    require_list,
+    require_str,
+)
+from sparklog_runtime.identities import Identities
+
+log = logging.getLogger(__name__)
+
+HELLO_TIMEOUT_S: Final = 5.0
+CONNECTIONS_MAX: Final = 256
+BACKOFF_MIN_S: Final = 0.25
+BACKOFF_MAX_S: Final = 15.0
+STABLE_S: Final = 20.0
+"""A broker that served this long is relaunched without delay."""
+
+JOB_END_WAIT_S: Final = 5.0
+"""How long a job may outlive its process's connection before it is cancelled."""
+
+START_TRIES_MAX: Final = 3
+
+
+class JobLauncher(Protocol):
+    """Runs broker tasks: Spark, or plain processes in tests."""
+
+    def run(self, plan: BrokerPlan) -> None:
+        """Run a slot's task; returns or raises when it has ended."""
+        ...
+
+    def cancel(self, slot: int) -> None:
+        """End a slot's task by force."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerProcess:
+    """A broker's process as it is now."""
+
+    broker_id: int
+    pid: int
+    host: str
+    port: int
+    epoch: int
+    log_dirs: tuple[str, ...]
+    is_registered: bool
+
+
+@dataclass(slots=True)
+class _Slot:
+    plan: BrokerPlan
+    process: BrokerProcess | None = None
+    """The last process that said hello; kept after its death until another takes over."""
+    connection: ControlConnection | None = None
+    registered_at: float | None = None
+    barren_starts: int = 0
+    """Starts in a row that did not lead to a registered broker."""
+    ended: bool = False
+    job: int = 0
+    """Counts this slot's jobs, so that a cancel meant for one never hits the next."""
+    job_runs: bool = False
+    said_bye: bool = False
+    failure: str = ""
+    fatal: bool = False
+    threads: list[threading.Thread] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorCallbacks:
+    """Whom the supervisor tells. Called on its threads, without its lock."""
+
+    on_death: Callable[[int, int], None]
+    """A registered broker's process ended: broker id, broker epoch."""
+    on_change: Callable[[], None]
+    """``processes`` may answer differently now."""
+
+
+class Supervisor:
+    """See the module's text. ``listen``, ``launch`` the plans, ``stop``."""
+
+    def __init__(
+        self,
+        *,
+        identities: Identities,
+        port_of: Callable[[int], int],
+        callbacks: SupervisorCallbacks,
+        thread: Callable[..., threading.Thread] = threading.Thread,
+    ) -> None:
+        self.token: Final = secrets.token_hex(32)
+        self._identities = identities
+        self._port_of = port_of
+        self._callbacks = callbacks
+        self._thread = thread
+        self._slots: dict[int, _Slot] = {}
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._listener: socket.socket | None = None
+        self._connections: set[ControlConnection] = set()
+        self._launcher: JobLauncher | None = None
+
+    # ------------------------------------------------------------------ from the driver
+
+    def listen(self, host: str) -> int:
+        """Open the control port; returns its number."""
+        listener = socket.create_server((host, 0), backlog=64)
+        self._listener = listener
+        threading.Thread(target=self._accept, args=(listener,), name="supervisor-accept", daemon=True).start()
+        return int(listener.getsockname()[1])
+
+    def launch(self, plans: Sequence[BrokerPlan], launcher: JobLauncher) -> None:
+        """Run one job per plan, each on a thread of its own, until ``stop``."""
+        self._launcher = launcher
+        with self._changed:
+            if self._stopping:
+                return
+            self._slots = {plan.slot: _Slot(plan) for plan in plans}
+            slots = list(self._slots.values())
+        for slot in slots:
+            runner = self._thread(
+                target=self._run_slot,
+                args=(slot, launcher),
+                name=f"broker-slot-{slot.plan.slot}",
+                daemon=True,
+            )
+            slot.threads.append(runner)
+            runner.start()
+
+    def processes(self) -> list[BrokerProcess]:
+        """The broker processes, by broker id; one that died stays until its successor said hello."""
+        with self._changed:
+            found = [slot.process for slot in self._slots.values() if slot.process is not None]
+        return sorted(found, key=lambda process: process.broker_id)
+
+    def wait_registered(self, timeout_s: float) -> str | None:
+        """Wait until all brokers serve. None if they do, else what is missing; "" when stopping.
+
+        A slot that cannot start ends the wait early, with its reason (see ``failed``).
+        """
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._stopping or not self._missing() or self._failure() is not None, timeout_s
+            )
+            if self._stopping:
+                return ""
+            missing = self._missing()
+            return None if not missing else f"waiting for broker {', '.join(missing)}"
+
+    def failed(self) -> str | None:
+        """Why a broker cannot start, once trying again has no prospect."""
+        with self._changed:
+            return self._failure()
+
+    def stop(self, timeout_s: float) -> bool:
+        """Ask every broker to stop, and wait; cancel jobs that last longer. True if none had to be."""
+        with self._changed:
+            self._stopping = True
+            slots = list(self._slots.values())
+            connections = list(self._connections)
+            self._changed.notify_all()
+        for connection in connections:
+            _try_send(connection, {"type": "stop"})
+        deadline = time.monotonic() + timeout_s
+        all_ended = self._wait_ended(slots, deadline)
+        if not all_ended and self._launcher is not None:
+            for slot in [slot for slot in slots if not slot.ended]:
+                log.warning(
+                    "slot %d did not stop within %.0f s; its job is cancelled", slot.plan.slot, timeout_s
+                )
+                self._cancel(slot, slot.job)
+            self._wait_ended(slots, time.monotonic() + JOB_END_WAIT_S)
+        self._close_listener()
+        return all_ended
+
+    # ------------------------------------------------------------------ slots
+
+    def _missing(self) -> list[str]:
+        return [
+            str(slot.process.broker_id if slot.process else f"in slot {slot.plan.slot}")
+            for slot in self._slots.values()
+            if slot.process is None or not slot.process.is_registered
+        ]
+
+    def _failure(self) -> str | None:
+        for slot in self._slots.values():
+            if slot.failure and (slot.fatal or slot.barren_starts >= START_TRIES_MAX):
+                return slot.failure
+        return None
+
+    def _wait_ended(self, slots: Sequence[_Slot], deadline: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: all(slot.ended for slot in slots), max(0.0, deadline - time.monotonic())
+            )
+
+    def _run_slot(self, slot: _Slot, launcher: JobLauncher) -> None:
+        try:
+            while not self._stopping:
+                self._run_job(slot, launcher)
+                self._pause(slot)
+        finally:
+            with self._changed:
+                slot.ended = True
+                self._changed.notify_all()
+
+    def _run_job(self, slot: _Slot, launcher: JobLauncher) -> None:
+        with self._changed:
+            slot.job += 1
+            slot.job_runs = True
+            slot.registered_at = None
+        error = ""
+        try:
+            launcher.run(slot.plan)
+        except Exception as caught:  # noqa: BLE001 (Spark reports the death of a broker as its own errors)
+            error = _first_line(caught)
+        with self._changed:
+            slot.job_runs = False
+            slot.barren_starts = 0 if slot.registered_at is not None else slot.barren_starts + 1
+            if error and slot.registered_at is None and not slot.failure:
+                slot.failure = error
+            self._changed.notify_all()
+        if not self._stopping:
+            log.warning("the job of slot %d ended: %s", slot.plan.slot, error or "the broker stopped")
+
+    def _pause(self, slot: _Slot) -> None:
+        """Wait before the next job; not at all after a broker that served for a while."""
+        with self._changed:
+            served_s = 0.0 if slot.registered_at is None else time.monotonic() - slot.registered_at
+            if served_s >= STABLE_S:
+                return
+            pause_s = min(BACKOFF_MAX_S, BACKOFF_MIN_S * 2 ** min(slot.barren_starts, 10))
+            self._changed.wait_for(lambda: self._stopping, pause_s)
+
+    def _cancel(self, slot: _Slot, job: int) -> None:
+        with self._changed:
+            if slot.job != job or not slot.job_runs or self._launcher is None:
+                return
+            launcher = self._launcher
+        launcher.cancel(slot.plan.slot)
+
+    # ------------------------------------------------------------------ connections
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                peer, _ = listener.accept()
+            except OSError:
+                return  # closed by stop
+            with self._changed:
+                crowded = len(self._connections) >= CONNECTIONS_MAX
+            if crowded:
+                log.warning("control connection refused: %d are open", CONNECTIONS_MAX)
+                peer.close()
+                continue
+            connection = ControlConnection(peer)
+            threading.Thread(
+                target=self._serve, args=(connection,), name="supervisor-connection", daemon=True
+            ).start()
+
+    def _serve(self, connection: ControlConnection) -> None:
+        with self._changed:
+            self._connections.add(connection)
+        slot: _Slot | None = None
+        try:
+            slot = self._greet(connection)
+            while slot is not None and (message := connection.receive()) is not None:
+                self._on_message(slot, connection, message)
+        except (ControlError, OSError) as error:
+            log.warning("control connection from %s closed: %s", connection.peer_name, error)
+        finally:
+            with self._changed:
+                self._connections.discard(connection)
+            connection.close()
+        if slot is not None:
+            self._on_connection_end(slot, connection)
+
+    def _greet(self, connection: ControlConnection) -> _Slot | None:
+        """Check the hello and tell the process who it is. None if it is refused or gone."""
+        connection.set_timeout(HELLO_TIMEOUT_S)
+        hello = connection.receive()
+        connection.set_timeout(None)
+        if hello is None:
+            return None
+        given = require_str(hello, "token") if hello["type"] == "hello" else ""
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            raise ControlError("it did not begin with this run's token")
+        with self._changed:
+            slot = self._slots.get(require_int(hello, "slot"))
+        if slot is None:
+            raise ControlError(f"there is no slot {hello['slot']}")
+        broker_id = self._identify(slot, hello)
+        if broker_id is None:
+            connection.send({"type": "stop"})
+            return None
+        self._take_over(slot, connection, broker_id, require_int(hello, "pid"))
+        connection.send({"type": "welcome", "broker_id": broker_id, "port": self._port_of(broker_id)})
+        if self._stopping:
+            _try_send(connection, {"type": "stop"})
+        self._callbacks.on_change()
+        return slot
+
+    def _identify(self, slot: _Slot, hello: Message) -> int | None:
+        found = (
+            [require_int(hello, "broker_id")] if "broker_id" in hello else require_list(hello, "found", int)
+        )
+        with self._changed:
+            while not self._stopping:
+                now_ms = time.monotonic_ns() // 1_000_000
+                broker_id = self._identities.claim(slot.plan.slot, found, now_ms)
+                if broker_id is not None:
+                    return broker_id
+                self._changed.wait(0.2)
+        return None
+
+    def _take_over(self, slot: _Slot, connection: ControlConnection, broker_id: int, pid: int) -> None:
+        with self._changed:
+            slot.connection = connection
+            slot.said_bye = False
+            slot.process = BrokerProcess(
+                broker_id=broker_id,
+                pid=pid,
+                host=slot.plan.host or "",
+                port=self._port_of(broker_id),
+                epoch=-1,
+                log_dirs=tuple(pattern.format(id=broker_id) for pattern in slot.plan.log_dir_patterns),
+                is_registered=False,
+            )
+            self._changed.notify_all()
+
+    def _on_message(self, slot: _Slot, connection: ControlConnection, message: Message) -> None:
+        match message["type"]:
+            case "registered":
+                self._on_registered(slot, connection, message)
+            case "failed":
+                reason = require_str(message, "reason")
+                log.error("the broker in slot %d cannot run: %s", slot.plan.slot, reason)
+                with self._changed:
+                    slot.failure = reason
+                    slot.fatal = message.get("fatal") is True
+                    self._changed.notify_all()
+            case "bye":
+                with self._changed:
+                    slot.said_bye = message.get("clean") is True
+            case unknown:
+                raise ControlError(f"a broker does not say {unknown!r}")
+
+    def _on_registered(self, slot: _Slot, connection: ControlConnection, message: Message) -> None:
+        with self._changed:
+            if slot.connection is not connection or slot.process is None:
+                return
+            slot.process = BrokerProcess(
+                broker_id=slot.process.broker_id,
+                pid=slot.process.pid,
+                host=require_str(message, "host"),
+                port=require_int(message, "port"),
+                epoch=require_int(message, "epoch"),
+                log_dirs=tuple(require_list(message, "log_dirs", str)),
+                is_registered=True,
+            )
+            slot.registered_at = time.monotonic()
+            slot.failure = ""
+            self._changed.notify_all()
+        self._callbacks.on_change()
+
+    def _on_connection_end(self, slot: _Slot, connection: ControlConnection) -> None:
+        """The process of a slot has died, or has told us goodbye, or cannot be reached."""
+        with self._changed:
+            if slot.connection is not connection:
+                return  # it has connected again meanwhile
+            slot.connection = None
+            self._identities.release(slot.plan.slot)
+            process, job, said_bye = slot.process, slot.job, slot.said_bye
+            if process is not None:
+                slot.process = replace(process, is_registered=False)
+        if process is not None and process.is_registered and not said_bye:
+            log.warning("broker %d, process %d, has died", process.broker_id, process.pid)
+            self._callbacks.on_death(process.broker_id, process.epoch)
+        with self._changed:
+            over = self._changed.wait_for(
+                lambda: slot.job != job or not slot.job_runs or slot.connection is not None, JOB_END_WAIT_S
+            )
+        if not over:
+            log.warning("the job of slot %d outlives its process; it is cancelled", slot.plan.slot)
+            self._cancel(slot, job)
+
+    def _close_listener(self) -> None:
+        if self._listener is not None:
+            # Wakes the thread in accept; close alone would not.
+            with contextlib.suppress(OSError):
+                self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+        with self._changed:
+            connections = list(self._connections)
+        for connection in connections:
+            connection.close()
+
+
+def _try_send(connection: ControlConnection, message: Message) -> None:
+    try:
+        connection.send(message)
+    except OSError as error:
+        log.info("%s could not be told to %s: %s", connection.peer_name, message["type"], error)
+
+
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:500]
