@@ -1,0 +1,227 @@
+"""The disk as a port: everything that storage asks of a file system, and the local one.
+
+A simulation puts its own ``Disk`` here, one that tears writes and loses what was not synced. What storage
+relies on, and an implementation must give:
+
+- ``File.append`` puts bytes at the end as it knows it. When it returns, the kernel has them all: SIGKILL
+  cannot lose them, a power cut can. When it raises, the file's size is as if nothing had been written; bytes
+  that could not be taken back lie beyond that size and are overwritten by the next append.
+- ``File.fsync`` makes the bytes survive a power cut; ``sync_directory`` does so for names (files that were
+  created, renamed, removed). A sync that failed must never be repeated in the hope that it works: Linux
+  reports an error once and then forgets the lost pages.
+- ``write_atomically`` leaves either the old content or the new, never a mixture.
+- A ``File`` stays readable for whoever holds it, also after its name was removed: replies that are still
+  being sent hold slices of it. Its descriptor is closed when the last holder lets go.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from typing import Protocol
+
+from sparklog.model.errors import LogDirectoryError
+from sparklog.model.parts import ReadableFile
+
+Buffer = bytes | bytearray | memoryview
+
+_LOCK_TEXT_BYTES_MAX = 64
+
+
+class File(ReadableFile, Protocol):
+    """A file opened for reading and appending."""
+
+    @property
+    def path(self) -> str: ...
+
+    def size(self) -> int: ...
+
+    def append(self, data: Buffer) -> None: ...
+
+    def truncate(self, size: int) -> None: ...
+
+    def fsync(self) -> None: ...
+
+
+class Lock(Protocol):
+    """A held lock; it ends with ``release`` or with the process."""
+
+    def release(self) -> None: ...
+
+
+class Disk(Protocol):
+    """A file system. Failures are OSError, as the operating system tells them."""
+
+    def open(self, path: str, *, create: bool = False) -> File: ...
+
+    def read(self, path: str) -> bytes: ...
+
+    def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None: ...
+
+    def sync_file(self, path: str) -> None: ...
+
+    def sync_directory(self, path: str) -> None: ...
+
+    def size(self, path: str) -> int: ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def is_directory(self, path: str) -> bool: ...
+
+    def list(self, path: str) -> list[str]: ...
+
+    def make_directory(self, path: str) -> None: ...
+
+    def remove(self, path: str) -> None: ...
+
+    def rename(self, old: str, new: str) -> None: ...
+
+    def remove_directory(self, path: str) -> None: ...
+
+    def lock(self, path: str) -> Lock: ...
+
+
+class LocalFile:
+    """A file of this machine, with one descriptor for its whole life."""
+
+    __slots__ = ("_descriptor", "_end", "_path")
+
+    def __init__(self, path: str, *, create: bool) -> None:
+        self._descriptor = -1
+        self._descriptor = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644)
+        self._path = path
+        self._end = os.fstat(self._descriptor).st_size
+
+    def __del__(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    def __repr__(self) -> str:
+        return f"LocalFile({self._path!r})"
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def size(self) -> int:
+        return self._end
+
+    def pread(self, length: int, position: int) -> bytes:
+        return os.pread(self._descriptor, length, position)
+
+    def append(self, data: Buffer) -> None:
+        position, rest = self._end, memoryview(data)
+        try:
+            while rest:
+                written = os.pwrite(self._descriptor, rest, position)
+                position += written
+                rest = rest[written:]
+        except OSError:
+            # The write's own error is the news. What this cannot take back, the next append overwrites.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, self._end)
+            raise
+        self._end = position
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._descriptor, size)
+        self._end = size
+
+    def fsync(self) -> None:
+        os.fsync(self._descriptor)
+
+
+class LocalLock:
+    """An ``flock`` on a file that names its holder. A forked child shares it for as long as it lives."""
+
+    __slots__ = ("_descriptor", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(self._descriptor, _LOCK_TEXT_BYTES_MAX, 0).decode("ascii", "replace").strip()
+            self.release()
+            if not isinstance(error, BlockingIOError):
+                raise
+            raise LogDirectoryError(
+                f"{os.path.dirname(path)} is in use by process {holder or 'unknown'} (lock {path}): "
+                "stop that process, or give this broker a directory of its own"
+            ) from None
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+
+    def __del__(self) -> None:
+        self.release()
+
+    def release(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+class LocalDisk:
+    """The file system of this machine."""
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        return LocalFile(path, create=create)
+
+    def read(self, path: str) -> bytes:
+        with open(path, "rb") as file:
+            return file.read()
+
+    def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
+        temporary = path + ".tmp"
+        with open(temporary, "wb") as file:
+            file.write(data)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+        if sync:
+            self.sync_directory(os.path.dirname(path))
+
+    def sync_file(self, path: str) -> None:
+        self._sync(path)
+
+    def sync_directory(self, path: str) -> None:
+        self._sync(path)
+
+    def _sync(self, path: str) -> None:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def size(self, path: str) -> int:
+        return os.stat(path).st_size
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def list(self, path: str) -> list[str]:
+        return sorted(os.listdir(path))
+
+    def make_directory(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def remove(self, path: str) -> None:
+        os.remove(path)
+
+    def rename(self, old: str, new: str) -> None:
+        os.rename(old, new)
+
+    def remove_directory(self, path: str) -> None:
+        shutil.rmtree(path)
+
+    def lock(self, path: str) -> Lock:
+        return LocalLock(path)

@@ -1,0 +1,171 @@
+"""Walking along the batches of a segment file without looking inside them.
+
+Three walks, from cheap to thorough:
+
+- ``outlines`` reads 27 bytes of each batch: enough to find an offset. This is the read path, so it makes no
+  object per record, reads small batches by the page and skips the bodies of large ones.
+- ``headers`` reads the 61-byte envelopes: enough to rebuild what is derived from them.
+- ``check`` reads every byte and compares every CRC: recovery. It stops at the first thing that is not an
+  intact batch in its place and says what it met; what that means is decided in ``recovery``.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from sparklog.model.errors import CorruptBatch
+from sparklog.records.envelope import (
+    ENVELOPE_BYTES,
+    LENGTH_MIN,
+    LENGTH_OVERHEAD,
+    MAGIC,
+    BatchHeader,
+    crc_matches,
+    parse_header,
+)
+from sparklog.storage.disk import File
+
+OUTLINE: Final = struct.Struct(">qi4xb6xi")
+"""Base offset, length, magic, last offset delta: the front of an envelope, with the rest left out."""
+assert OUTLINE.size == 27
+
+PAGE_BYTES: Final = 4_096
+HEADER_CHUNK_BYTES: Final = 65_536
+CHECK_CHUNK_BYTES: Final = 4_194_304
+
+
+class Outline(NamedTuple):
+    """Where a batch is in its file, and which offsets it spans."""
+
+    position: int
+    end_position: int
+    base_offset: int
+    last_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """The first place in a file that is no intact batch. ``torn``: the file merely ends too early there."""
+
+    position: int
+    torn: bool
+    reason: str
+
+
+def outlines(file: File, position: int, end: int) -> Iterator[Outline]:
+    """The batches from ``position``, where one starts, to ``end``. CorruptBatch if there is none there."""
+    chunk, chunk_start, want = b"", position, PAGE_BYTES
+    while position < end:
+        inside = position - chunk_start
+        if inside + OUTLINE.size > len(chunk):
+            chunk, chunk_start, inside = file.pread(min(want, end - position), position), position, 0
+            if len(chunk) < OUTLINE.size:
+                raise CorruptBatch(f"{file.path} has {len(chunk)} bytes at {position}, not a batch")
+        base_offset, length, magic, last_delta = OUTLINE.unpack_from(chunk, inside)
+        if magic != MAGIC or length < LENGTH_MIN or last_delta < 0:
+            raise CorruptBatch(f"{file.path} has no batch at {position}: magic {magic}, length {length}")
+        end_position = position + LENGTH_OVERHEAD + length
+        yield Outline(position, end_position, base_offset, base_offset + last_delta)
+        want = PAGE_BYTES if end_position - position < PAGE_BYTES else ENVELOPE_BYTES
+        position = end_position
+
+
+def headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and envelope of every batch from ``position``, where one starts, to ``end``."""
+    chunk, chunk_start, want = b"", position, HEADER_CHUNK_BYTES
+    while position < end:
+        inside = position - chunk_start
+        if inside + ENVELOPE_BYTES > len(chunk):
+            chunk, chunk_start, inside = file.pread(min(want, end - position), position), position, 0
+        header = parse_header(chunk, inside)
+        yield position, header
+        want = HEADER_CHUNK_BYTES if header.size_bytes < HEADER_CHUNK_BYTES else ENVELOPE_BYTES
+        position += header.size_bytes
+
+
+class Window:
+    """A moving piece of a file, so that every batch is looked at in one buffer and read once."""
+
+    __slots__ = ("_buffer", "_end", "_file", "_start")
+
+    def __init__(self, file: File, end: int) -> None:
+        self._file = file
+        self._end = end
+        self._start = 0
+        self._buffer = b""
+
+    def load(self, position: int, length: int) -> tuple[bytes, int]:
+        """A buffer that has ``length`` bytes of the file from ``position`` on, and where in it they begin."""
+        inside = position - self._start
+        if inside + length > len(self._buffer):
+            want = min(max(length, CHECK_CHUNK_BYTES), self._end - position)
+            self._buffer, self._start, inside = self._file.pread(want, position), position, 0
+            if len(self._buffer) < length:
+                raise OSError(f"{self._file.path} ended at {position + len(self._buffer)} while it was read")
+        return self._buffer, inside
+
+
+def check(file: File, offset: int, visit: Callable[[int, BatchHeader], None]) -> Trouble | None:
+    """Read all of ``file`` and call ``visit`` with each intact batch; what stopped the walk, if anything.
+
+    ``offset`` is the least that the first batch may have; offsets must grow from batch to batch.
+    """
+    position, end = 0, file.size()
+    window = Window(file, end)
+    while position < end:
+        room = end - position
+        if room < ENVELOPE_BYTES:
+            return Trouble(position, True, f"{room} bytes are less than an envelope")
+        try:
+            header = parse_header(*window.load(position, ENVELOPE_BYTES))
+        except CorruptBatch as error:
+            return Trouble(position, False, str(error))
+        if header.base_offset < offset:
+            return Trouble(position, False, f"offset {header.base_offset} where {offset} or more is due")
+        if header.size_bytes > room:
+            return _cut_short(file, position, end, header)
+        if not crc_matches(*window.load(position, header.size_bytes), header):
+            return Trouble(
+                position, False, f"the batch at offset {header.base_offset} does not match its CRC"
+            )
+        visit(position, header)
+        position += header.size_bytes
+        offset = header.next_offset
+    return None
+
+
+def _cut_short(file: File, position: int, end: int, header: BatchHeader) -> Trouble:
+    """A batch that claims more bytes than the file has: torn, unless the claim itself is what is wrong.
+
+    A damaged length field in the middle of a file looks like a torn tail, and would take every batch behind
+    it along. So look for the batch that must come next: when it is there, nothing was torn.
+    """
+    window = Window(file, end)
+    wanted = struct.pack(">q", header.next_offset)
+    start = position + ENVELOPE_BYTES
+    while end - start >= ENVELOPE_BYTES:
+        length = min(CHECK_CHUNK_BYTES, end - start)
+        buffer, inside = window.load(start, length)
+        found = buffer.find(wanted, inside, inside + length)
+        if found < 0:
+            start += max(1, length - len(wanted) + 1)
+            continue
+        candidate = start + found - inside
+        if _is_intact(window, candidate, end):
+            return Trouble(position, False, f"length {header.length} reaches past the batch at {candidate}")
+        start = candidate + 1
+    have = end - position
+    return Trouble(position, True, f"{have} of the {header.size_bytes} bytes of offset {header.base_offset}")
+
+
+def _is_intact(window: Window, position: int, end: int) -> bool:
+    if end - position < ENVELOPE_BYTES:
+        return False
+    try:
+        header = parse_header(*window.load(position, ENVELOPE_BYTES))
+    except CorruptBatch:
+        return False
+    if header.size_bytes > end - position:
+        return False
+    return crc_matches(*window.load(position, header.size_bytes), header)

@@ -1,0 +1,339 @@
+"""One segment: a file of batches, named by its base offset, and its two indexes.
+
+    00000000000000001500.log         batches, one after the other, nothing else
+    00000000000000001500.index       see ``index``
+    00000000000000001500.timeindex
+
+A segment knows where it ends (``size_bytes``, ``end_offset``) but opens its file and loads its indexes only
+when somebody asks for a batch, and can let go of both again: a log of a thousand segments costs no thousand
+descriptors. Whoever still holds a slice of the file keeps it readable.
+
+Only the active segment, the last of its log, grows. Its indexes are kept in memory and written when it is
+sealed or its log is closed; a crash before that loses them, and recovery makes them again from the batches,
+through the same method that made them at first. An index that turns out to be missing or wrong at any other
+time is made again too, by a walk over the envelopes.
+"""
+
+import logging
+from typing import Final
+
+from sparklog.model.errors import CorruptBatch
+from sparklog.records.envelope import BatchHeader
+from sparklog.storage.disk import Buffer, Disk, File
+from sparklog.storage.index import (
+    OFFSET_ENTRY_BYTES,
+    RELATIVE_MAX,
+    TIME_ENTRY_BYTES,
+    OffsetIndex,
+    TimeIndex,
+    last_time_entry,
+)
+from sparklog.storage.log_config import LogConfig
+from sparklog.storage.scan import Outline, headers, outlines
+
+LOG: Final = ".log"
+OFFSET_INDEX: Final = ".index"
+TIME_INDEX: Final = ".timeindex"
+SUFFIXES: Final = (LOG, OFFSET_INDEX, TIME_INDEX)
+
+NO_TIMESTAMP: Final = -1
+
+logger = logging.getLogger(__name__)
+
+
+def file_name(offset: int, suffix: str) -> str:
+    """Kafka's names: the offset in twenty digits, so that names sort as offsets do."""
+    return f"{offset:020d}{suffix}"
+
+
+class Segment:
+    """A segment on disk. The log that owns it serialises all calls."""
+
+    __slots__ = (
+        "_disk",
+        "_file",
+        "_indexes",
+        "_indexes_saved",
+        "_interval_bytes",
+        "_unindexed_bytes",
+        "base_offset",
+        "created_ms",
+        "directory",
+        "end_offset",
+        "first_timestamp_ms",
+        "max_timestamp",
+        "size_bytes",
+    )
+
+    def __init__(
+        self, disk: Disk, directory: str, base_offset: int, interval_bytes: int, now_ms: int
+    ) -> None:
+        self._disk = disk
+        self._file: File | None = None
+        self._indexes: tuple[OffsetIndex, TimeIndex] | None = None
+        self._indexes_saved = False
+        self._interval_bytes = interval_bytes
+        self._unindexed_bytes = 0
+        self.directory = directory
+        self.base_offset = base_offset
+        self.end_offset = base_offset
+        """Exclusive. For a sealed segment: where the next one begins."""
+        self.size_bytes = 0
+        self.created_ms = now_ms
+        self.first_timestamp_ms: int | None = None
+        """Greatest timestamp of the first batch; None until it is known."""
+        self.max_timestamp: tuple[int, int] | None = (NO_TIMESTAMP, base_offset)
+        """Greatest timestamp and last offset of the batch that has it; None until it is known."""
+
+    def __repr__(self) -> str:
+        return f"Segment({self.path(LOG)!r}, end_offset={self.end_offset}, size_bytes={self.size_bytes})"
+
+    @classmethod
+    def create(
+        cls, disk: Disk, directory: str, base_offset: int, config: LogConfig, now_ms: int
+    ) -> "Segment":
+        """A new, empty segment. Indexes that an earlier one of that name left behind are removed."""
+        segment = cls(disk, directory, base_offset, config.index_interval_bytes, now_ms)
+        segment._remove_index_files()
+        segment._file = disk.open(segment.path(LOG), create=True)
+        segment._file.truncate(0)
+        segment.forget_batches()
+        return segment
+
+    @classmethod
+    def found(
+        cls, disk: Disk, directory: str, base_offset: int, end_offset: int, config: LogConfig, now_ms: int
+    ) -> "Segment":
+        """A segment whose file is there and is not looked at yet."""
+        segment = cls(disk, directory, base_offset, config.index_interval_bytes, now_ms)
+        segment.size_bytes = disk.size(segment.path(LOG))
+        segment.end_offset = end_offset
+        segment.max_timestamp = None
+        segment._indexes_saved = True
+        return segment
+
+    def path(self, suffix: str) -> str:
+        return f"{self.directory}/{file_name(self.base_offset, suffix)}"
+
+    @property
+    def file(self) -> File:
+        if self._file is None:
+            self._file = self._disk.open(self.path(LOG))
+        return self._file
+
+    # ---- writing -------------------------------------------------------------------------------------------
+
+    def append(self, data: Buffer, batches: "list[tuple[int, BatchHeader]]") -> int:
+        """Write whole batches; ``batches`` are their positions in ``data``. Where in the file they begin."""
+        start = self.size_bytes
+        self.indexes()
+        self.file.append(data)
+        for position, header in batches:
+            self.note_batch(start + position, header)
+        return start
+
+    def note_batch(self, position: int, header: BatchHeader) -> None:
+        """Account for a batch that is in the file at ``position``: at append, and when it is found again."""
+        offsets, times = self.indexes()
+        if self.first_timestamp_ms is None and position == 0:
+            self.first_timestamp_ms = header.max_timestamp_ms
+        assert self.max_timestamp is not None
+        if header.max_timestamp_ms > self.max_timestamp[0]:
+            self.max_timestamp = (header.max_timestamp_ms, header.last_offset)
+        if self._unindexed_bytes > self._interval_bytes:
+            offsets.add(header.last_offset, position)
+            times.add(*self.max_timestamp)
+            self._unindexed_bytes = 0
+        self._unindexed_bytes += header.size_bytes
+        self.size_bytes = position + header.size_bytes
+        self.end_offset = header.next_offset
+        self._indexes_saved = False
+
+    def forget_batches(self) -> None:
+        """Start the accounts anew, before the batches are noted again."""
+        self._indexes = (OffsetIndex(self.base_offset), TimeIndex(self.base_offset))
+        self._indexes_saved = False
+        self._unindexed_bytes = 0
+        self.size_bytes = 0
+        self.end_offset = self.base_offset
+        self.first_timestamp_ms = None
+        self.max_timestamp = (NO_TIMESTAMP, self.base_offset)
+
+    def must_roll(
+        self, incoming_bytes: int, last_offset: int, max_timestamp_ms: int, config: LogConfig, now_ms: int
+    ) -> bool:
+        """Whether an append of this size, end and time belongs into a new segment."""
+        if not self.size_bytes:
+            return last_offset - self.base_offset > RELATIVE_MAX
+        offsets, times = self.indexes()
+        return (
+            self.size_bytes + incoming_bytes > config.segment_bytes
+            or last_offset - self.base_offset > RELATIVE_MAX
+            or len(offsets) >= config.index_max_bytes // OFFSET_ENTRY_BYTES
+            or len(times) >= config.index_max_bytes // TIME_ENTRY_BYTES - 1
+            or self._age_ms(max_timestamp_ms, now_ms) > config.segment_ms
+        )
+
+    def _age_ms(self, max_timestamp_ms: int, now_ms: int) -> int:
+        """By the records' own time, or the clock's where they have none."""
+        if self.first_timestamp_ms is None:
+            first = next(headers(self.file, 0, self.size_bytes))[1]
+            self.first_timestamp_ms = first.max_timestamp_ms
+        if self.first_timestamp_ms < 0:
+            return now_ms - self.created_ms
+        return max_timestamp_ms - self.first_timestamp_ms
+
+    def seal(self) -> None:
+        """No more batches will come (or the log is being closed): note the greatest timestamp, write indexes."""
+        if self._indexes_saved:
+            return
+        offsets, times = self.indexes()
+        times.add(*self.greatest_timestamp())
+        self._disk.write_atomically(self.path(OFFSET_INDEX), offsets.to_bytes(), sync=False)
+        self._disk.write_atomically(self.path(TIME_INDEX), times.to_bytes(), sync=False)
+        self._indexes_saved = True
+
+    def truncate(self, outline: Outline) -> None:
+        """Cut the file before the batch ``outline``."""
+        offsets, times = self.indexes()
+        self._remove_index_files()
+        offsets.truncate(outline.position)
+        times.truncate(outline.base_offset)
+        self.file.truncate(outline.position)
+        self.size_bytes = outline.position
+        self.end_offset = outline.base_offset
+        self._recount()
+
+    def _recount(self) -> None:
+        """After a cut: greatest timestamp and bytes since the last index entry, from what is left."""
+        offsets, times = self.indexes()
+        start = offsets.entries[-1] & 0xFFFF_FFFF if len(offsets) else 0
+        self.max_timestamp = times.last() or (NO_TIMESTAMP, self.base_offset)
+        self._unindexed_bytes = self.size_bytes - start
+        self._indexes_saved = False
+        if not self.size_bytes:
+            self.first_timestamp_ms = None
+        for _, header in headers(self.file, start, self.size_bytes):
+            if header.max_timestamp_ms > self.max_timestamp[0]:
+                self.max_timestamp = (header.max_timestamp_ms, header.last_offset)
+
+    # ---- reading -------------------------------------------------------------------------------------------
+
+    def locate(self, offset: int) -> Outline | None:
+        """The batch that holds ``offset``, or the first one after it; None past the end."""
+        try:
+            return self._locate(offset)
+        except CorruptBatch:
+            self._rebuild_indexes("it led to a place where no batch is")
+            return self._locate(offset)
+
+    def _locate(self, offset: int) -> Outline | None:
+        entry = self.indexes()[0].find(offset)
+        for outline in outlines(self.file, entry[1] if entry else 0, self.size_bytes):
+            if entry and outline.position == entry[1] and outline.last_offset != entry[0]:
+                raise CorruptBatch(f"{self.path(OFFSET_INDEX)} has offset {entry[0]} at {entry[1]}")
+            if outline.last_offset >= offset:
+                return outline
+        return None
+
+    def end_of_read(self, start: Outline, bytes_max: int, offset_max: int) -> tuple[int, int]:
+        """Position and offset, both exclusive, up to which whole batches fit both limits, from ``start`` on."""
+        limit = start.position + bytes_max
+        if limit >= self.size_bytes and offset_max >= self.end_offset:
+            return self.size_bytes, self.end_offset
+        offsets = self.indexes()[0]
+        entry = offsets.find(offset_max)
+        known = min(offsets.position_up_to(limit), entry[1] if entry else 0)
+        for outline in outlines(self.file, max(start.position, known), self.size_bytes):
+            if outline.end_position > limit or outline.last_offset >= offset_max:
+                return outline.position, outline.base_offset
+        return self.size_bytes, self.end_offset
+
+    def greatest_timestamp(self) -> tuple[int, int]:
+        """``(timestamp, last offset of its batch)``; NO_TIMESTAMP if the batches have none."""
+        if self.max_timestamp is None and self._indexes is None and self._indexes_saved:
+            self.max_timestamp = self._last_saved_timestamp()
+        if self.max_timestamp is None:
+            self.max_timestamp = self.indexes()[1].last() or (NO_TIMESTAMP, self.base_offset)
+        return self.max_timestamp
+
+    def _last_saved_timestamp(self) -> tuple[int, int] | None:
+        """What the time index's last entry says, without loading the rest."""
+        path = self.path(TIME_INDEX)
+        if not self._disk.exists(path):
+            return None
+        file = self._disk.open(path)
+        if file.size() < TIME_ENTRY_BYTES or file.size() % TIME_ENTRY_BYTES:
+            return None
+        entry = last_time_entry(
+            self.base_offset, file.pread(TIME_ENTRY_BYTES, file.size() - TIME_ENTRY_BYTES)
+        )
+        return entry if entry and self.base_offset <= entry[1] < self.end_offset else None
+
+    def first_batch_from(self, timestamp_ms: int) -> "tuple[int, BatchHeader] | None":
+        """Position and envelope of the first batch with a record as late as ``timestamp_ms``."""
+        start = self.locate(self.indexes()[1].offset_before(timestamp_ms) + 1)
+        if start is None:
+            return None
+        walk = headers(self.file, start.position, self.size_bytes)
+        return next((found for found in walk if found[1].max_timestamp_ms >= timestamp_ms), None)
+
+    # ---- indexes and files ---------------------------------------------------------------------------------
+
+    def indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        if self._indexes is None:
+            self._indexes = self._load_indexes()
+            if self._indexes is None:
+                self._rebuild_indexes("it is missing or damaged")
+                assert self._indexes is not None
+        return self._indexes
+
+    def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex] | None:
+        paths = self.path(OFFSET_INDEX), self.path(TIME_INDEX)
+        if not (self._disk.exists(paths[0]) and self._disk.exists(paths[1])):
+            return None
+        offsets = OffsetIndex.parse(self.base_offset, self._disk.read(paths[0]), self.size_bytes)
+        times = TimeIndex.parse(self.base_offset, self._disk.read(paths[1]), self.end_offset)
+        return (offsets, times) if offsets is not None and times is not None else None
+
+    def _rebuild_indexes(self, reason: str) -> None:
+        logger.warning("rebuilding the index of %s: %s", self.path(LOG), reason)
+        end_offset, end_position = self.end_offset, self.size_bytes
+        self.forget_batches()
+        for position, header in headers(self.file, 0, end_position):
+            self.note_batch(position, header)
+        self.end_offset = max(end_offset, self.end_offset)
+
+    def settle_end(self) -> None:
+        """Find where the last segment of a log that was closed cleanly ends: index, then a few envelopes."""
+        self.end_offset = self.base_offset + RELATIVE_MAX
+        offsets, times = self.indexes()
+        position, end_offset, unindexed = 0, self.base_offset, 0
+        if len(offsets):
+            position = offsets.entries[-1] & 0xFFFF_FFFF
+        for outline in outlines(self.file, position, self.size_bytes):
+            end_offset = outline.last_offset + 1
+            unindexed = outline.end_position - position
+        self.end_offset = end_offset
+        self._unindexed_bytes = unindexed
+        self.max_timestamp = times.last() or (NO_TIMESTAMP, self.base_offset)
+
+    def cool(self) -> None:
+        """Let go of file and indexes; both come back when they are needed."""
+        self.seal()
+        self._file = None
+        self._indexes = None
+
+    def index_paths(self) -> tuple[str, str]:
+        return self.path(OFFSET_INDEX), self.path(TIME_INDEX)
+
+    def remove(self) -> None:
+        """Remove the files, the batches first: indexes without batches are swept away at the next start."""
+        self._disk.remove(self.path(LOG))
+        self._remove_index_files()
+        self._indexes_saved = True
+
+    def _remove_index_files(self) -> None:
+        for path in self.index_paths():
+            if self._disk.exists(path):
+                self._disk.remove(path)
