@@ -367,12 +367,21 @@ def _refuse_loss(message_class: type, defaults: dict[str, Any]) -> WriteFrom:
     return refuse_loss
 
 
+def _read_no_tags(cursor: Cursor, values: dict[str, Any]) -> None:
+    if cursor.buffer[cursor.position] == 0:
+        cursor.position += 1
+    else:
+        skip_tags(cursor)
+
+
+def _write_no_tags(entity: Any, output: Output) -> None:
+    output.buffer.append(0)
+
+
 def _tags_step(tags: list[_Tag]) -> _Step:
     """The tagged fields that end every flexible entity: known ones are read, others are skipped."""
     if not tags:
-        return _Step(
-            lambda cursor, values: skip_tags(cursor), lambda entity, output: output.buffer.append(0), 1
-        )
+        return _Step(_read_no_tags, _write_no_tags, 1)
     by_number = {tag.tag: tag for tag in tags}
     in_order = sorted(tags, key=lambda tag: tag.tag)
 

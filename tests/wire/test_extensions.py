@@ -1,0 +1,54 @@
+"""Our own tags: their numbers, their bytes, and what happens to them in versions without tags."""
+
+import pytest
+
+from sparklog.model.errors import WireError
+from sparklog.model.parts import read_parts
+from sparklog.wire.codec import decode_body, encode_body
+from sparklog.wire.extensions import EXTENSION_TAG_MIN, EXTENSIONS
+from sparklog.wire.messages.fetch import FetchRequest
+from sparklog.wire.messages.produce import ProduceRequest
+from sparklog.wire.messages.update_metadata import UpdateMetadataBroker, UpdateMetadataRequest
+
+
+def test_our_tags_are_far_from_kafka_s_and_each_means_one_thing() -> None:
+    meanings: dict[int, tuple[str, str]] = {}
+    for extension in (extension for group in EXTENSIONS.values() for extension in group):
+        assert extension.tag >= EXTENSION_TAG_MIN
+        assert meanings.setdefault(extension.tag, (extension.field, extension.type)) == (
+            extension.field,
+            extension.type,
+        )
+
+
+def test_payload_kinds_are_a_compact_array_of_int16_under_tag_5000() -> None:
+    body = read_parts(encode_body(ProduceRequest(payload_kinds=(1, 0x0101)), 9))
+    assert body.endswith(b"\x01\x88\x27\x05\x03\x00\x01\x01\x01")
+    assert decode_body(ProduceRequest, 9, body).payload_kinds == (1, 0x0101)
+
+
+def test_a_default_extension_is_not_written() -> None:
+    assert read_parts(encode_body(ProduceRequest(), 9)).endswith(b"\x01\x00")
+
+
+def test_a_fetch_in_an_old_version_asks_for_plain_records() -> None:
+    body = read_parts(encode_body(FetchRequest(payload_kinds=(1,)), 11))
+    assert decode_body(FetchRequest, 11, body).payload_kinds == ()
+
+
+def test_a_produce_in_an_old_version_cannot_vouch_for_its_payload() -> None:
+    with pytest.raises(WireError, match="payload_kinds"):
+        encode_body(ProduceRequest(payload_kinds=(1,)), 8)
+
+
+def test_a_broker_s_epoch_travels_with_it() -> None:
+    brokers = [UpdateMetadataBroker(id_=1, epoch=2**40), UpdateMetadataBroker(id_=2)]
+    request = UpdateMetadataRequest(controller_id=1, controller_epoch=1, live_brokers=brokers)
+    assert decode_body(UpdateMetadataRequest, 8, read_parts(encode_body(request, 8))) == request
+
+
+def test_an_epoch_that_does_not_fit_is_named() -> None:
+    brokers = [UpdateMetadataBroker(id_=1, epoch=2**63)]
+    request = UpdateMetadataRequest(controller_id=1, controller_epoch=1, live_brokers=brokers)
+    with pytest.raises(WireError, match=r"UpdateMetadataBroker\.epoch"):
+        encode_body(request, 8)

@@ -1,0 +1,73 @@
+"""The version table: against kio's schemas, and against the page that publishes it."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from sparklog.wire.extensions import EXTENSIONS
+from sparklog.wire.schema import load_schema
+from sparklog.wire.versions import API_VERSIONS, INTERNAL_VERSIONS, KNOWN_VERSIONS, VersionRange
+
+PAGE = (Path(__file__).parents[2] / "docs" / "format" / "wire.md").read_text()
+
+
+@pytest.mark.parametrize("api_key", KNOWN_VERSIONS)
+def test_the_table_agrees_with_the_schemas(api_key: int) -> None:
+    api = KNOWN_VERSIONS[api_key]
+    for version in range(api.min, api.max + 1):
+        assert load_schema(api_key, version, "request").flexible == api.is_flexible(version)
+        assert load_schema(api_key, version, "response").flexible == api.is_flexible(version)
+        module = importlib.import_module(f"kio.schema.{api.module}.v{version}.request")
+        assert getattr(module, f"{api.name}Request").__api_key__ == api_key
+
+
+def test_clients_are_offered_every_version_from_0_on() -> None:
+    assert {api.min for api in API_VERSIONS.values()} == {0}
+
+
+def test_no_api_is_both_internal_and_for_clients() -> None:
+    assert not API_VERSIONS.keys() & INTERNAL_VERSIONS.keys()
+
+
+def test_a_range_contains_both_its_bounds() -> None:
+    api = VersionRange("Some", 2, 4, 3)
+    assert [version for version in range(7) if version in api] == [2, 3, 4]
+    assert VersionRange("InitProducerId", 0, 0, 0).module == "init_producer_id"
+
+
+def _table_under(heading: str) -> set[tuple[str, ...]]:
+    section = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    rows = [
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in section.splitlines()
+        if "|" in line
+    ]
+    return set(rows[2:])
+
+
+@pytest.mark.parametrize(
+    ("heading", "table"),
+    [("Served to clients", API_VERSIONS), ("Between brokers and controller", INTERNAL_VERSIONS)],
+)
+def test_the_page_has_the_table_as_it_is(heading: str, table: dict[int, VersionRange]) -> None:
+    expected = {
+        (
+            str(key),
+            api.name,
+            f"{api.min}-{api.max}" if api.min != api.max else str(api.min),
+            str(api.flexible_from),
+        )
+        for key, api in table.items()
+    }
+    assert _table_under(heading) == expected
+
+
+def test_the_page_names_every_tag_of_ours() -> None:
+    rows = {(cells[0], re.sub("`", "", cells[1])) for cells in _table_under("Our own tags")}
+    assert rows == {
+        (str(extension.tag), f"{name}.{extension.field}")
+        for (_, _, name), group in EXTENSIONS.items()
+        for extension in group
+    }
