@@ -18,7 +18,8 @@ FRAME_PREFIX: Final = struct.Struct(">i")
 """The size of what follows, itself not counted."""
 assert FRAME_PREFIX.size == 4
 
-SCRATCH_BYTES: Final = 64 * 1024
+SCRATCH_BYTES: Final = 16 * 1024
+"""Small, because each idle connection keeps one."""
 GROWTH_BYTES_MIN: Final = 1024 * 1024
 """A frame larger than the scratch buffer starts with this much, then doubles as it fills."""
 

@@ -62,7 +62,6 @@ class FetchRequest:
             "cluster_id",
             "replica_epoch",
             "max_bytes",
-            "isolation_level",
             "session_id",
             "session_epoch",
             "rack_id",

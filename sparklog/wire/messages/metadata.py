@@ -25,7 +25,6 @@ class MetadataRequest:
     """``topics`` None asks for all topics; an empty list for none, but in version 0 for all."""
 
     API_KEY: ClassVar[int] = 3
-    IGNORABLE: ClassVar[frozenset[str]] = frozenset({"allow_auto_topic_creation"})
 
     topics: list[MetadataRequestTopic] | None = None
     allow_auto_topic_creation: bool = True

@@ -30,7 +30,6 @@ class ProduceRequest:
     """
 
     API_KEY: ClassVar[int] = 0
-    IGNORABLE: ClassVar[frozenset[str]] = frozenset({"transactional_id"})
 
     transactional_id: str | None = None
     acks: int = -1
