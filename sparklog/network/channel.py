@@ -14,7 +14,8 @@ The thread that replies tries to write at once. Nearly always the socket takes a
 threads are saved (to the processor, and back to a selector that would have to be re-armed); that is the
 difference between a muted connection that costs system calls and one that costs none. For the same reason
 muting is lazy: the socket stays registered for reading, and is taken out only if a client pipelines, that is
-when the selector reports it while its request is still being handled.
+when the selector reports it while its request is still being handled. And a next request that has arrived
+already goes into the request queue from here, past the processor.
 """
 
 import enum
@@ -22,12 +23,13 @@ import logging
 import selectors
 import socket
 import threading
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
+from sparklog.model.errors import WireError
 from sparklog.model.parts import Part
 from sparklog.model.time import Clock, MonotonicMs
-from sparklog.network.exchange import ANONYMOUS
+from sparklog.network.exchange import ANONYMOUS, Exchange, RequestContext
 from sparklog.network.inbound import FrameReceiver
 from sparklog.network.outbound import OutboundParts
 
@@ -48,6 +50,16 @@ class Phase(enum.Enum):
     CLOSED = enum.auto()
 
 
+class ChannelOwner(Protocol):
+    """The processor of a channel; both methods may be called from any thread."""
+
+    def attend(self, channel: "Channel") -> None:
+        """Put ``channel`` on the response queue."""
+
+    def submit(self, exchange: Exchange) -> None:
+        """Put ``exchange`` into the request queue, or keep it until there is room."""
+
+
 class Channel:
     """One accepted connection. Methods that begin with ``on_processor`` are for the processor's thread."""
 
@@ -55,7 +67,7 @@ class Channel:
         "_clock",
         "_guard",
         "_is_doomed",
-        "_wants_attention",
+        "_owner",
         "client_host",
         "connection_id",
         "last_progress_ms",
@@ -78,7 +90,7 @@ class Channel:
         listener: str,
         frame_bytes_max: int,
         clock: Clock,
-        wants_attention: Callable[["Channel"], None],
+        owner: ChannelOwner,
     ) -> None:
         self.sock = sock
         self.connection_id = connection_id
@@ -92,7 +104,7 @@ class Channel:
         self.throttle_ms = 0
         self.last_progress_ms: MonotonicMs = clock.monotonic_ms()
         self._clock = clock
-        self._wants_attention = wants_attention  # puts the channel on its processor's response queue
+        self._owner = owner
         self._guard = threading.Lock()  # over ``phase`` and ``_is_doomed``; held for a few lines at most
         self._is_doomed = False
 
@@ -121,35 +133,61 @@ class Channel:
     def disconnect(self) -> None:
         with self._guard:
             self._is_doomed = True
-        self._wants_attention(self)
+        self._owner.attend(self)
 
     def identify(self, principal: str) -> None:
         self.principal = principal
 
     def _after_reply(self, rest: OutboundParts | None, throttle_ms: int, *, is_broken: bool) -> None:
+        may_go_on = rest is None and throttle_ms <= 0 and not is_broken
+        upcoming = self.next_exchange() if may_go_on and self.receiver.has_unread else None
         with self._guard:
             if self.phase is Phase.CLOSED:  # closed by the processor in the meantime, but for the socket
                 self.sock.close()
                 return
-            self.last_progress_ms = self._clock.monotonic_ms()
             self._is_doomed |= is_broken
-            if self._can_read_at_once(rest, throttle_ms):
-                self.phase = Phase.READING
-                return
-            self.outbound = rest
-            self.throttle_ms = throttle_ms
-            self.phase = Phase.WRITING
-        self._wants_attention(self)
+            is_settled = may_go_on and not self._is_doomed and self._settle(upcoming)
+            if not is_settled:
+                self.outbound = rest
+                self.throttle_ms = throttle_ms
+                self.phase = Phase.WRITING
+        if not is_settled:
+            self._owner.attend(self)
+        elif upcoming is not None:
+            self._owner.submit(upcoming)
 
-    def _can_read_at_once(self, rest: OutboundParts | None, throttle_ms: int) -> bool:
-        """Whether the selector still watches, so that nobody needs to be told."""
-        return (
-            rest is None
-            and throttle_ms <= 0
-            and self.watched == selectors.EVENT_READ
-            and not self.receiver.has_unread
-            and not self._is_doomed
+    def _settle(self, upcoming: Exchange | None) -> bool:
+        """Enter the next phase without the processor's help, if that is possible."""
+        if upcoming is not None:
+            self.phase = Phase.HANDLING
+        elif self.watched == selectors.EVENT_READ:
+            self.last_progress_ms = self._clock.monotonic_ms()
+            self.phase = Phase.READING
+        else:
+            return False
+        return True
+
+    # What the thread calls that owns the receiving half: the processor, or the one that has just replied.
+
+    def next_exchange(self) -> Exchange | None:
+        """The next request, if all of it has arrived. A malformed stream dooms the connection."""
+        try:
+            frame = self.receiver.next_frame()
+        except WireError as error:
+            _logger.warning("%s is closed: %s", self, error)
+            self.disconnect()
+            return None
+        if frame is None:
+            return None
+        self.last_progress_ms = received_ms = self._clock.monotonic_ms()
+        context = RequestContext(
+            connection_id=self.connection_id,
+            client_host=self.client_host,
+            principal=self.principal,
+            listener=self.listener,
+            received_ms=received_ms,
         )
+        return Exchange(frame, context, self)
 
     # What the processor calls.
 

@@ -10,13 +10,10 @@ still being written to disk, cannot be overwritten by its successor.
 """
 
 import socket
-import struct
 from typing import Final
 
 from sparklog.model.errors import WireError
-
-FRAME_SIZE: Final = struct.Struct(">i")
-"""The prefix of each frame: its length in bytes, without this prefix itself."""
+from sparklog.wire.framing import FRAME_PREFIX
 
 RECEIVE_BYTES: Final = 64 * 1024
 """Asked of the kernel at once while no frame is underway, and the least that a frame's buffer grows."""
@@ -81,13 +78,14 @@ class FrameReceiver:
 
     def _begin_frame(self) -> bool:
         """Read the next prefix and move what has arrived of its frame into memory of its own."""
-        start = self._position + FRAME_SIZE.size
+        start = self._position + FRAME_PREFIX.size
         if start > len(self._unread):
             return False
-        (size,) = FRAME_SIZE.unpack_from(self._unread, self._position)
+        (size,) = FRAME_PREFIX.unpack_from(self._unread, self._position)
         if not 0 <= size <= self._frame_bytes_max:
             raise WireError(
-                f"a frame of {size} bytes was announced; 0 to {self._frame_bytes_max} are accepted"
+                f"the peer announced a frame of {size} bytes, 0 to {self._frame_bytes_max} are accepted:"
+                " it speaks another protocol (TLS or HTTP?), or socket.request.max.bytes is too small for it"
             )
         end = min(start + size, len(self._unread))
         with memoryview(self._unread) as unread:

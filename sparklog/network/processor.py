@@ -20,10 +20,9 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final
 
-from sparklog.model.errors import WireError
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.channel import NOTHING_WATCHED, TURN_BYTES, Channel, Phase
-from sparklog.network.exchange import Exchange, RequestContext
+from sparklog.network.exchange import Exchange
 from sparklog.network.request_queue import RequestQueue
 from sparklog.network.waker import Waker
 
@@ -34,7 +33,7 @@ _SWEEP_MS_MAX: Final = 30_000
 
 
 class Processor:
-    """One network thread. ``adopt``, ``attend``, ``wake`` and ``stop`` may be called from any thread."""
+    """One network thread. ``adopt``, ``attend``, ``submit`` and ``stop`` may be called from any thread."""
 
     def __init__(
         self,
@@ -81,8 +80,14 @@ class Processor:
         self._responses.append(channel)
         self._waker.wake()
 
-    def wake(self) -> None:
-        self._waker.wake()
+    def submit(self, exchange: Exchange) -> None:
+        """Put ``exchange`` into the request queue, or into the backlog if there is no room."""
+        if self._backlog or not self._offer(exchange):
+            self._backlog.append(exchange)
+            self._waker.wake()
+
+    def _offer(self, exchange: Exchange) -> bool:
+        return self._requests.offer(exchange, self._number, self._waker.wake)
 
     def stop(self) -> None:
         """Close every connection and end the thread; returns when that is done."""
@@ -163,35 +168,21 @@ class Processor:
         if count == 0:
             self._close(channel)
             return
-        channel.last_progress_ms = self._clock.monotonic_ms()
-        self._next_request(channel)
+        if not self._next_request(channel):
+            channel.last_progress_ms = self._clock.monotonic_ms()
 
     def _next_request(self, channel: Channel) -> bool:
-        """Pass on the next request if all of it has arrived; whether it had, or the stream was refused."""
-        try:
-            frame = channel.receiver.next_frame()
-        except WireError as error:
-            _logger.warning("%s is closed: %s", channel, error)
-            self._close(channel)
-            return True
-        if frame is None:
+        """Pass on the next request, if all of it has arrived; the channel is muted then."""
+        exchange = channel.next_exchange()
+        if exchange is None:
             return False
-        context = RequestContext(
-            connection_id=channel.connection_id,
-            client_host=channel.client_host,
-            principal=channel.principal,
-            listener=channel.listener,
-            received_ms=channel.last_progress_ms,
-        )
-        exchange = Exchange(frame, context, channel)
         channel.on_processor_enter(Phase.HANDLING)
-        if self._backlog or not self._requests.offer(exchange, self._number, self._waker.wake):
-            self._backlog.append(exchange)
+        self.submit(exchange)
         return True
 
     def _work_off_backlog(self) -> None:
         while self._backlog:
-            if not self._requests.offer(self._backlog[0], self._number, self._waker.wake):
+            if not self._offer(self._backlog[0]):
                 return
             self._backlog.popleft()
         held_back, self._held_back = self._held_back, []
@@ -233,9 +224,8 @@ class Processor:
         if channel.watched == selectors.EVENT_WRITE:
             self._watch(channel, NOTHING_WATCHED)
         channel.on_processor_enter(Phase.READING)
-        if channel.receiver.has_unread and self._next_request(channel):
-            return
-        self._watch(channel, selectors.EVENT_READ)
+        if not (channel.receiver.has_unread and self._next_request(channel)):
+            self._watch(channel, selectors.EVENT_READ)
 
     # Time
 

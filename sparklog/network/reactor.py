@@ -202,7 +202,7 @@ class Reactor:
                 listener=listener,
                 frame_bytes_max=self._frame_bytes_max,
                 clock=self._clock,
-                wants_attention=processor.attend,
+                owner=processor,
             )
         )
 
