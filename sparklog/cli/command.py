@@ -4,8 +4,8 @@ The command line itself knows neither Spark nor the broker: ``start`` and ``demo
 join through the entry-point group ``sparklog.commands``. An entry point there names a ``Command`` object, for
 example ``start = "sparklog_runtime.commands:start_command"`` with ``start_command = Command(...)``.
 
-A command is loaded only when it is run or when its help is shown, so that ``sparklog topics list`` does not pay
-for importing Spark, and a plugin that cannot be imported breaks nobody but itself.
+A command is loaded only when it is run or when its help is shown, so that ``sparklog topics list`` does not
+pay for importing Spark, and a plugin that cannot be imported breaks nobody but itself.
 """
 
 import argparse
@@ -25,8 +25,8 @@ WRONG_USAGE: Final = 2
 class Command:
     """One subcommand.
 
-    ``run`` gets the parsed arguments and returns the exit status. A SparklogError that it raises is printed on
-    standard error as ``sparklog: <message>`` and ends the program with status 1; a ``UsageError`` with 2.
+    ``run`` gets the parsed arguments and returns the exit status. A SparklogError that it raises is printed
+    on standard error as ``sparklog: <message>`` and ends the program with status 1; a ``UsageError`` with 2.
     """
 
     name: str

@@ -19,7 +19,7 @@ class ClientClosed(SparklogError):  # noqa: N818 (a state, not a mistake)
     """The client was closed while, or before, something was asked of it."""
 
 
-class OffsetOutOfRange(KafkaError):
+class OffsetOutOfRange(KafkaError):  # noqa: N818 (Kafka's word)
     """The wanted offset is not in the log: what was there has been deleted, or never was.
 
     ``log_start_offset`` up to (not including) ``log_end_offset`` is what can be read now.
@@ -38,7 +38,7 @@ class OffsetOutOfRange(KafkaError):
         self.log_end_offset = log_end_offset
 
 
-class TopicRecreated(KafkaError):
+class TopicRecreated(KafkaError):  # noqa: N818 (what is the case)
     """The topic was deleted and created again since its offsets were chosen: they mean nothing now."""
 
     def __init__(self, tp: TopicPartition) -> None:
@@ -55,7 +55,8 @@ class RangeNotReadable(SparklogError):  # noqa: N818 (what is the case)
 
     def __init__(self, tp: TopicPartition, offset: int, end_offset: int, waited_ms: int, why: str) -> None:
         super().__init__(
-            f"no record of {tp} from offset {offset} on (range ends at {end_offset}) for {waited_ms} ms: {why}"
+            f"no record of {tp} from offset {offset} on (of a range up to {end_offset}) for {waited_ms} ms: "
+            f"{why}"
         )
         self.topic_partition = tp
         self.offset = offset
@@ -75,7 +76,7 @@ class FailedBatch:
         return f"{self.topic_partition}: {self.code.name.upper()}: {self.message}{note}"
 
 
-class ProduceFailed(KafkaError):
+class ProduceFailed(KafkaError):  # noqa: N818 (what is the case)
     """Batches that could not be written, in the order in which they failed."""
 
     def __init__(self, failures: Sequence[FailedBatch]) -> None:

@@ -7,6 +7,7 @@ newer one whenever a broker contradicts it.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from sparklog.client.bootstrap import Endpoint
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, TopicPartition
@@ -17,7 +18,7 @@ from sparklog.wire.messages.metadata import MetadataResponse, MetadataResponsePa
 @dataclass(frozen=True, slots=True)
 class PartitionMetadata:
     partition: int
-    leader: int
+    leader: BrokerId
     leader_epoch: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -43,7 +44,7 @@ class TopicMetadata:
 class Leader:
     """Where a partition's requests go."""
 
-    broker_id: int
+    broker_id: BrokerId
     leader_epoch: int
     topic_id: TopicId
 
@@ -52,11 +53,11 @@ class Leader:
 class ClusterMetadata:
     """The picture; ``fetched_ms`` is when it was last asked for."""
 
-    brokers: Mapping[int, Broker] = field(default_factory=dict)
+    brokers: Mapping[BrokerId, Broker] = field(default_factory=dict)
     topics: Mapping[str, TopicMetadata] = field(default_factory=dict)
     cluster_id: str | None = None
     controller_id: int = -1
-    fetched_ms: MonotonicMs = MonotonicMs(0)
+    fetched_ms: int = 0
 
     def leader(self, tp: TopicPartition) -> Leader | ErrorCode:
         """The partition's leader, or why there is none to ask."""
@@ -71,6 +72,10 @@ class ClusterMetadata:
         if partition.leader not in self.brokers:
             return ErrorCode.leader_not_available
         return Leader(partition.leader, partition.leader_epoch, topic.topic_id)
+
+    def endpoint(self, broker_id: int) -> Endpoint:
+        broker = self.brokers[BrokerId(broker_id)]
+        return Endpoint(broker.host, broker.port)
 
     def updated(self, answer: "ClusterMetadata", *, is_complete: bool) -> "ClusterMetadata":
         """This picture with what a newer answer says; a complete answer drops topics it does not name."""
@@ -94,7 +99,8 @@ def metadata_of(response: MetadataResponse, now_ms: MonotonicMs) -> ClusterMetad
     """The picture that a Metadata response paints."""
     return ClusterMetadata(
         brokers={
-            b.node_id: Broker(BrokerId(b.node_id), b.host, b.port, rack=b.rack) for b in response.brokers
+            BrokerId(b.node_id): Broker(BrokerId(b.node_id), b.host, b.port, rack=b.rack)
+            for b in response.brokers
         },
         topics={topic.name: _topic(topic) for topic in response.topics if topic.name is not None},
         cluster_id=response.cluster_id,
@@ -116,7 +122,7 @@ def _topic(topic: MetadataResponseTopic) -> TopicMetadata:
 def _partition(partition: MetadataResponsePartition) -> PartitionMetadata:
     return PartitionMetadata(
         partition=partition.partition_index,
-        leader=partition.leader_id,
+        leader=BrokerId(partition.leader_id),
         leader_epoch=partition.leader_epoch,
         replicas=tuple(partition.replica_nodes),
         isr=tuple(partition.isr_nodes),

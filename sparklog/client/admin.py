@@ -1,0 +1,350 @@
+"""Questions about a cluster and changes to it: topics, offsets, settings.
+
+Everything is asked of whoever can answer: changes go to any broker, which forwards them to the controller;
+offsets go to each partition's leader. A partition without a leader does not spoil a description: what only
+its leader could tell is -1.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sparklog.client.cluster import Answer, ClusterClient
+from sparklog.client.isolation import IsolationLevel
+from sparklog.client.metadata import ClusterMetadata, Leader, TopicMetadata
+from sparklog.model.cluster import Broker
+from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.ids import TopicId, TopicPartition
+from sparklog.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from sparklog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from sparklog.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from sparklog.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from sparklog.wire.messages.list_offsets import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+DEBUG_REPLICA: Final = -2
+"""As ``replica_id`` of ListOffsets: "latest" is then the leader's log end offset, not its high watermark."""
+
+CONSUMER: Final = -1
+
+TOPIC_RESOURCE: Final = 2
+BROKER_RESOURCE: Final = 4
+TOPIC_CONFIG_SOURCE: Final = 1
+"""``config_source`` of a setting that was set for the topic itself."""
+
+DESCRIBE_TIMEOUT_MS: Final = 5_000
+"""How long a description waits for a leader that does not answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to create; -1 partitions or replicas mean the cluster's defaults."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetAndTimestamp:
+    """A record's offset and timestamp; both -1 if no record is that late."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionDescription:
+    """One partition; offsets are -1 if its leader could not tell them."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    log_start_offset: int = -1
+    high_watermark: int = -1
+    log_end_offset: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDescription:
+    name: str
+    topic_id: TopicId
+    partitions: tuple[PartitionDescription, ...]
+    configs: Mapping[str, str]
+    """What was set for the topic itself; everything else has the brokers' values."""
+    is_internal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterDescription:
+    cluster_id: str
+    controller_id: int
+    brokers: tuple[Broker, ...]
+
+
+class Admin:
+    """Stateless over a ``ClusterClient``; as safe to share between threads as that is."""
+
+    def __init__(self, cluster: ClusterClient) -> None:
+        self._cluster = cluster
+
+    # Topics.
+
+    def create_topics(
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False, timeout_ms: int = 30_000
+    ) -> dict[str, TopicId]:
+        """Create topics; returns when leaders serve them. KafkaError for the first that was refused."""
+        request = CreateTopicsRequest(
+            topics=[_creatable(topic) for topic in topics], timeout_ms=timeout_ms, validate_only=validate_only
+        )
+        response: CreateTopicsResponse = self._cluster.call_controller(request, _first_retriable_creation)
+        for result in response.topics:
+            if result.error_code is not ErrorCode.none:
+                raise KafkaError(
+                    result.error_code, f"topic {result.name!r}: {result.error_message or 'was not created'}"
+                )
+        return {result.name: result.topic_id for result in response.topics}
+
+    def delete_topics(self, names: Sequence[str], *, timeout_ms: int = 30_000) -> None:
+        """Delete topics with all their records; KafkaError for the first that was refused."""
+        request = DeleteTopicsRequest(
+            topics=[DeleteTopicState(name=name) for name in names], timeout_ms=timeout_ms
+        )
+        response: DeleteTopicsResponse = self._cluster.call_controller(request, _first_retriable_deletion)
+        for result in response.responses:
+            if result.error_code is not ErrorCode.none:
+                raise KafkaError(
+                    result.error_code, f"topic {result.name!r}: {result.error_message or 'was not deleted'}"
+                )
+
+    def list_topics(self, *, include_internal: bool = False) -> list[str]:
+        """Names of all topics, sorted."""
+        topics = self._cluster.metadata().topics.values()
+        return sorted(topic.name for topic in topics if include_internal or not topic.is_internal)
+
+    def describe_topics(self, names: Sequence[str] | None = None) -> list[TopicDescription]:
+        """Topics (None: all) with state and offsets of their partitions; KafkaError if one is unknown."""
+        if names is None:
+            seen = self._cluster.metadata()
+            topics = sorted(seen.topics.values(), key=lambda topic: topic.name)
+        else:
+            topics = [self._cluster.topic(name) for name in names]
+            seen = self._cluster.metadata(names, max_age_ms=0)
+            topics = [seen.topics[topic.name] for topic in topics]
+        configs = self.topic_configs([topic.name for topic in topics]) if topics else {}
+        ends = self._three_offsets(seen, topics)
+        return [_description(topic, ends, configs.get(topic.name, {})) for topic in topics]
+
+    # Offsets.
+
+    def earliest(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The log start offset of each partition."""
+        return self._offsets(dict.fromkeys(tps, EARLIEST_TIMESTAMP), IsolationLevel.READ_UNCOMMITTED)
+
+    def latest(
+        self,
+        tps: Iterable[TopicPartition],
+        *,
+        isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> dict[TopicPartition, int]:
+        """The high watermark of each partition; for ``READ_COMMITTED`` its last stable offset."""
+        return self._offsets(dict.fromkeys(tps, LATEST_TIMESTAMP), isolation_level)
+
+    def offsets_for_times(
+        self,
+        timestamps_ms: Mapping[TopicPartition, int],
+        *,
+        isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record at or after each timestamp; None where every record is earlier."""
+        found = self._list_offsets(timestamps_ms, isolation_level)
+        return {tp: None if answer.offset < 0 else answer for tp, answer in found.items()}
+
+    # Settings and the cluster.
+
+    def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        """What was set for each topic itself."""
+        described = self.describe_configs(TOPIC_RESOURCE, names)
+        return {
+            name: {key: value for key, (value, source) in settings.items() if source == TOPIC_CONFIG_SOURCE}
+            for name, settings in described.items()
+        }
+
+    def describe_configs(
+        self, resource_type: int, names: Sequence[str]
+    ) -> dict[str, dict[str, tuple[str, int]]]:
+        """Every setting of topics or brokers: its value, and the ``config_source`` that it comes from."""
+        request = DescribeConfigsRequest(
+            resources=[DescribeConfigsResource(resource_type=resource_type, resource_name=n) for n in names]
+        )
+        response: DescribeConfigsResponse = self._cluster.call_any(request)
+        described: dict[str, dict[str, tuple[str, int]]] = {}
+        for result in response.results:
+            if result.error_code is not ErrorCode.none:
+                raise KafkaError(result.error_code, f"{result.resource_name!r}: {result.error_message or ''}")
+            described[result.resource_name] = {
+                entry.name: (entry.value or "", entry.config_source) for entry in result.configs
+            }
+        return described
+
+    def describe_cluster(self) -> ClusterDescription:
+        """The brokers that live now."""
+        response: DescribeClusterResponse = self._cluster.call_any(DescribeClusterRequest())
+        if response.error_code is not ErrorCode.none:
+            raise KafkaError(response.error_code, response.error_message or "cannot describe the cluster")
+        seen = self._cluster.metadata([], max_age_ms=0)
+        return ClusterDescription(
+            cluster_id=response.cluster_id,
+            controller_id=response.controller_id,
+            brokers=tuple(seen.brokers[broker_id] for broker_id in sorted(seen.brokers)),
+        )
+
+    # Inside.
+
+    def _offsets(
+        self, timestamps_ms: Mapping[TopicPartition, int], isolation_level: IsolationLevel
+    ) -> dict[TopicPartition, int]:
+        found = self._list_offsets(timestamps_ms, isolation_level)
+        return {tp: answer.offset for tp, answer in found.items()}
+
+    def _list_offsets(
+        self, timestamps_ms: Mapping[TopicPartition, int], isolation_level: IsolationLevel
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+        def build(leaders: Mapping[TopicPartition, Leader]) -> ListOffsetsRequest:
+            return _list_offsets_request(leaders, timestamps_ms, isolation_level, CONSUMER)
+
+        return self._cluster.call_leaders(timestamps_ms, build, _read_offsets)
+
+    def _three_offsets(
+        self, seen: ClusterMetadata, topics: Sequence[TopicMetadata]
+    ) -> dict[TopicPartition, tuple[int, int, int]]:
+        """Start, high watermark and log end of each partition; -1 where a leader does not answer."""
+        tps = [tp for topic in topics for tp in topic.topic_partitions()]
+        kinds = (
+            (EARLIEST_TIMESTAMP, CONSUMER),
+            (LATEST_TIMESTAMP, CONSUMER),
+            (LATEST_TIMESTAMP, DEBUG_REPLICA),
+        )
+        columns = [self._one_round(seen, tps, timestamp, replica_id) for timestamp, replica_id in kinds]
+        return {tp: (columns[0][tp], columns[1][tp], columns[2][tp]) for tp in tps}
+
+    def _one_round(
+        self, seen: ClusterMetadata, tps: Sequence[TopicPartition], timestamp: int, replica_id: int
+    ) -> dict[TopicPartition, int]:
+        timestamps_ms = dict.fromkeys(tps, timestamp)
+
+        def build(leaders: Mapping[TopicPartition, Leader]) -> ListOffsetsRequest:
+            return _list_offsets_request(leaders, timestamps_ms, IsolationLevel.READ_UNCOMMITTED, replica_id)
+
+        deadline = self._cluster.deadline(DESCRIBE_TIMEOUT_MS)
+        answers = self._cluster.ask_leaders(tps, seen, build, _read_offsets, deadline)
+        offsets = dict.fromkeys(tps, -1)
+        for tp, (_, found) in answers.items():
+            if found is not None:
+                offsets[tp] = found.offset
+        return offsets
+
+
+def _creatable(topic: NewTopic) -> CreatableTopic:
+    return CreatableTopic(
+        name=topic.name,
+        num_partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        configs=[CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()],
+    )
+
+
+def _first_retriable(codes: Iterable[ErrorCode]) -> ErrorCode:
+    """What to try a request of several topics again for: only if none of them was carried out or refused."""
+    found = list(codes)
+    again = all(code in (ErrorCode.not_controller, ErrorCode.network_exception) for code in found)
+    return found[0] if found and again else ErrorCode.none
+
+
+def _first_retriable_creation(response: CreateTopicsResponse) -> ErrorCode:
+    return _first_retriable(result.error_code for result in response.topics)
+
+
+def _first_retriable_deletion(response: DeleteTopicsResponse) -> ErrorCode:
+    return _first_retriable(result.error_code for result in response.responses)
+
+
+def _list_offsets_request(
+    leaders: Mapping[TopicPartition, Leader],
+    timestamps_ms: Mapping[TopicPartition, int],
+    isolation_level: IsolationLevel,
+    replica_id: int,
+) -> ListOffsetsRequest:
+    topics: dict[str, ListOffsetsTopic] = {}
+    for tp, leader in leaders.items():
+        topic = topics.setdefault(tp.topic, ListOffsetsTopic(name=tp.topic))
+        topic.partitions.append(
+            ListOffsetsPartition(
+                partition_index=tp.partition,
+                current_leader_epoch=leader.leader_epoch,
+                timestamp=timestamps_ms[tp],
+            )
+        )
+    return ListOffsetsRequest(
+        replica_id=replica_id, isolation_level=isolation_level, topics=list(topics.values())
+    )
+
+
+def _read_offsets(response: ListOffsetsResponse) -> dict[TopicPartition, Answer[OffsetAndTimestamp]]:
+    answers: dict[TopicPartition, Answer[Any]] = {}
+    for topic in response.topics:
+        for partition in topic.partitions:
+            found = OffsetAndTimestamp(partition.offset, partition.timestamp, partition.leader_epoch)
+            is_found = partition.error_code is ErrorCode.none
+            answers[TopicPartition(topic.name, partition.partition_index)] = (
+                partition.error_code,
+                found if is_found else None,
+            )
+    return answers
+
+
+def _description(
+    topic: TopicMetadata, offsets: Mapping[TopicPartition, tuple[int, int, int]], configs: Mapping[str, str]
+) -> TopicDescription:
+    partitions = []
+    for tp in topic.topic_partitions():
+        state = topic.partitions[tp.partition]
+        start, high_watermark, end = offsets[tp]
+        partitions.append(
+            PartitionDescription(
+                partition=tp.partition,
+                leader=state.leader,
+                leader_epoch=state.leader_epoch,
+                replicas=state.replicas,
+                isr=state.isr,
+                log_start_offset=start,
+                high_watermark=high_watermark,
+                log_end_offset=end,
+            )
+        )
+    return TopicDescription(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=tuple(partitions),
+        configs=configs,
+        is_internal=topic.is_internal,
+    )

@@ -1,0 +1,423 @@
+"""A cluster as a client uses it: ask any broker, or the leader of a partition, and try again when told wrong.
+
+What a client knows of a cluster is always a little old. So every answer that contradicts it (not the leader,
+an unknown topic just after its creation, a connection that ended) leads to newer metadata, a short pause and
+another try, until a deadline. Then the caller gets an error that names the cluster and the last obstacle.
+Nothing here waits without a bound.
+
+``ClusterClient`` is safe to use from any thread: each request has a connection to itself while it lasts.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from sparklog.client.bootstrap import Endpoint, parse_bootstrap_servers
+from sparklog.client.connections import BrokerConnection, Connect, ConnectionPool, PendingReply
+from sparklog.client.errors import ClientClosed, ClusterUnavailable
+from sparklog.client.metadata import ClusterMetadata, Leader, TopicMetadata, metadata_of
+from sparklog.client.retry import Backoff, Deadline
+from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.ids import TopicPartition
+from sparklog.model.time import Clock
+from sparklog.network.clock import SystemClock
+from sparklog.network.connection import Connection
+from sparklog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+T = TypeVar("T")
+Answer = tuple[ErrorCode, T | None]
+"""What one partition answered: a code, and its value if the code is ``none``."""
+
+UNREACHABLE: Final = (ErrorCode.network_exception, None)
+CONNECT_TIMEOUT_MS: Final = 10_000
+NEW_TOPIC_WAIT_MS: Final = 5_000
+"""How long a topic never seen before may be unknown: brokers learn of a new one a moment after its birth."""
+
+_UNKNOWN: Final = (ErrorCode.unknown_topic_or_partition, ErrorCode.unknown_topic_id)
+
+
+class ClusterClient:
+    """See the module. ``retry_timeout_ms`` bounds every call unless the call gives its own bound."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        *,
+        client_id: str = "sparklog",
+        request_timeout_ms: int = 30_000,
+        retry_timeout_ms: int = 60_000,
+        metadata_max_age_ms: int = 300_000,
+        auto_create_topics: bool = False,
+        clock: Clock | None = None,
+        connect: Connect | None = None,
+    ) -> None:
+        self.bootstrap_servers = bootstrap_servers
+        self.client_id = client_id
+        self.request_timeout_ms = request_timeout_ms
+        self.retry_timeout_ms = retry_timeout_ms
+        self.clock: Clock = clock or SystemClock()
+        self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
+        self._metadata_max_age_ms = metadata_max_age_ms
+        self._auto_create_topics = auto_create_topics
+        self._pool = ConnectionPool(connect or self._connect, self.clock)
+        self._closed = threading.Event()
+        self._lock = threading.Lock()  # over the three fields below; held for a few lines
+        self._metadata = ClusterMetadata()
+        self._known_topics: set[str] = set()
+        self._preferred: Endpoint | None = None  # the last broker that answered a call to any
+        self._refreshing = threading.Lock()  # held during a refresh, so that those who need one share it
+
+    def __enter__(self) -> "ClusterClient":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every connection; whoever is waiting, in whatever thread, gets an error."""
+        self._closed.set()
+        self._pool.close()
+
+    # Metadata.
+
+    def metadata(
+        self, topics: Sequence[str] | None = None, *, max_age_ms: int | None = None
+    ) -> ClusterMetadata:
+        """The cluster, with these topics (None: exactly all there are, always asked anew).
+
+        A topic that the brokers do not know is in it with its error code. With ``max_age_ms=0`` the picture
+        is always a new one.
+        """
+        age_max_ms = self._metadata_max_age_ms if max_age_ms is None else max_age_ms
+        cached = self._metadata
+        if topics is not None and age_max_ms > 0 and self._is_fresh(cached, topics, age_max_ms):
+            return cached
+        return self._fetch_metadata(topics, self.deadline())
+
+    def topic(self, name: str, *, timeout_ms: int = NEW_TOPIC_WAIT_MS) -> TopicMetadata:
+        """A topic that exists, and all of whose partitions are known; KafkaError if there is no such topic.
+
+        A topic created a moment ago may be unknown to the broker that is asked: waits up to ``timeout_ms``.
+        """
+        topic = self.metadata([name]).topics.get(name)
+        deadline = self.deadline(timeout_ms)
+        backoff = Backoff(deadline, self._closed)
+        while topic is None or topic.error_code is not ErrorCode.none:
+            code = ErrorCode.unknown_topic_or_partition if topic is None else topic.error_code
+            if not code.retriable:
+                raise KafkaError(code, f"topic {name!r} at {self.bootstrap_servers}")
+            backoff.pause(partial(self._topic_error, code, name))
+            topic = self._fetch_metadata([name], self.deadline()).topics.get(name)
+        return topic
+
+    def refresh(self, topics: Sequence[str], seen: ClusterMetadata, deadline: Deadline) -> ClusterMetadata:
+        """A picture newer than ``seen``, which somebody found to be wrong; asks at most once for all."""
+        with self._refreshing:
+            current = self._metadata
+            return current if current is not seen else self._fetch_metadata(topics, deadline)
+
+    # Calls.
+
+    def call_any(self, message: Any, *, timeout_ms: int | None = None) -> Any:
+        """The answer of whichever broker gives one first; ClusterUnavailable if none does in time."""
+        return self._call_any(message, self.deadline(timeout_ms))
+
+    def call_controller(
+        self,
+        message: Any,
+        error_of: Callable[[Any], ErrorCode] = lambda _: ErrorCode.none,
+        *,
+        timeout_ms: int | None = None,
+    ) -> Any:
+        """The controller's answer. Any live broker forwards to it; NOT_CONTROLLER means there is none just now.
+
+        ``error_of`` tells what to try again: when it answers a retriable code the request is repeated.
+        """
+        deadline = self.deadline(timeout_ms)
+        backoff = Backoff(deadline, self._closed)
+        while True:
+            response = self._call_any(message, deadline)
+            code = error_of(response)
+            if code is ErrorCode.none or not code.retriable or deadline.is_over:
+                return response
+            self._forget_preferred()
+            where = f"the controller of {self.bootstrap_servers} for {deadline.timeout_ms} ms"
+            backoff.pause(partial(KafkaError, code, where))
+
+    def call_broker(self, broker_id: int, message: Any, *, timeout_ms: int | None = None) -> Any:
+        """One broker's answer, asked once; OSError if it cannot be reached, KafkaError if nobody knows it."""
+        deadline = self.deadline(timeout_ms)
+        broker = self._metadata.brokers.get(broker_id) or self.metadata([], max_age_ms=0).brokers.get(
+            broker_id
+        )
+        if broker is None:
+            raise KafkaError(
+                ErrorCode.broker_not_available, f"broker {broker_id} is not alive in {self.bootstrap_servers}"
+            )
+        return self._call(Endpoint(broker.host, broker.port), message, deadline)
+
+    def call_leader(
+        self,
+        tp: TopicPartition,
+        build: Callable[[Leader], Any],
+        read: Callable[[Any], Answer[T]],
+        *,
+        timeout_ms: int | None = None,
+    ) -> T:
+        """``call_leaders`` for one partition."""
+        return self.call_leaders(
+            [tp],
+            lambda leaders: build(leaders[tp]),
+            lambda response: {tp: read(response)},
+            timeout_ms=timeout_ms,
+        )[tp]
+
+    def call_leaders(
+        self,
+        tps: Iterable[TopicPartition],
+        build: Callable[[Mapping[TopicPartition, Leader]], Any],
+        read: Callable[[Any], Mapping[TopicPartition, Answer[T]]],
+        *,
+        timeout_ms: int | None = None,
+    ) -> dict[TopicPartition, T]:
+        """What each partition's leader answers, one request per leader, tried again until all have answered.
+
+        ``build`` makes the request for the partitions of one leader, ``read`` takes its response apart.
+        The first answer that trying again cannot mend raises KafkaError with the partition's name.
+        """
+        deadline = self.deadline(timeout_ms)
+        new_topic_deadline = self.deadline(min(NEW_TOPIC_WAIT_MS, deadline.timeout_ms))
+        backoff = Backoff(deadline, self._closed)
+        results: dict[TopicPartition, T] = {}
+        open_tps = list(dict.fromkeys(tps))
+        seen = self.metadata(_topics_of(open_tps)) if open_tps else self._metadata
+        while open_tps:
+            answers = self.ask_leaders(open_tps, seen, build, read, deadline)
+            obstacles: dict[TopicPartition, ErrorCode] = {}
+            for tp in open_tps:
+                code, value = answers.get(tp, (ErrorCode.unknown_server_error, None))
+                if code is ErrorCode.none:
+                    results[tp] = value  # type: ignore[assignment]
+                else:
+                    obstacles[tp] = code
+            open_tps = list(obstacles)
+            if obstacles:
+                self._raise_if_hopeless(obstacles, new_topic_deadline)
+                backoff.pause(partial(self.gave_up, obstacles, deadline))
+                seen = self.refresh(_topics_of(open_tps), seen, deadline)
+        return results
+
+    def ask_leaders(
+        self,
+        tps: Iterable[TopicPartition],
+        seen: ClusterMetadata,
+        build: Callable[[Mapping[TopicPartition, Leader]], Any],
+        read: Callable[[Any], Mapping[TopicPartition, Answer[T]]],
+        deadline: Deadline,
+    ) -> dict[TopicPartition, Answer[T]]:
+        """One round of ``call_leaders``: every leader that ``seen`` names is asked once, all at the same time."""
+        groups, answers = _by_leader(tps, seen)
+        exchanges = [_Asked(leaders, seen.endpoint(broker_id)) for broker_id, leaders in groups.items()]
+        try:
+            for asked in exchanges:
+                self._ask(asked, build, deadline)
+            for asked in exchanges:
+                answers.update(self._hear(asked, read, deadline))
+        finally:
+            for asked in exchanges:
+                if asked.connection is not None:  # its reply was not read
+                    self.discard(asked.connection)
+        return answers
+
+    # Connections for those who keep several requests on their way.
+
+    def borrow(self, endpoint: Endpoint, deadline: Deadline) -> BrokerConnection:
+        """A connection of one's own, until ``give_back`` or ``discard``; OSError if there is no way."""
+        return self._pool.borrow(endpoint, max(1, min(deadline.remaining_ms, CONNECT_TIMEOUT_MS)))
+
+    def give_back(self, endpoint: Endpoint, connection: BrokerConnection) -> None:
+        self._pool.give_back(endpoint, connection)
+
+    def discard(self, connection: BrokerConnection) -> None:
+        self._pool.discard(connection)
+
+    # Help with waiting.
+
+    def deadline(self, timeout_ms: int | None = None) -> Deadline:
+        return Deadline(self.clock, self.retry_timeout_ms if timeout_ms is None else timeout_ms)
+
+    def backoff(self, deadline: Deadline) -> Backoff:
+        """Pauses that ``close`` ends."""
+        return Backoff(deadline, self._closed)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed.is_set()
+
+    def knows_topic(self, name: str) -> bool:
+        """Whether a broker has described this topic before: if it is unknown now, that may pass."""
+        return name in self._known_topics
+
+    def gave_up(self, obstacles: Mapping[TopicPartition, ErrorCode], deadline: Deadline) -> KafkaError:
+        """The error for partitions that still refuse when the time is up."""
+        tp, code = next(iter(obstacles.items()))
+        more = f" (and {len(obstacles) - 1} more partitions)" if len(obstacles) > 1 else ""
+        return KafkaError(code, f"{tp}{more} for {deadline.timeout_ms} ms, asked at {self.bootstrap_servers}")
+
+    # Inside.
+
+    def _connect(self, endpoint: Endpoint, timeout_ms: int) -> BrokerConnection:
+        return Connection.open(endpoint.host, endpoint.port, client_id=self.client_id, timeout_ms=timeout_ms)
+
+    def _ask(
+        self, asked: "_Asked", build: Callable[[Mapping[TopicPartition, Leader]], Any], deadline: Deadline
+    ) -> None:
+        try:
+            asked.connection = self.borrow(asked.endpoint, deadline)
+            asked.reply = asked.connection.send(build(asked.leaders))
+        except OSError:
+            asked.reply = None
+
+    def _hear(
+        self,
+        asked: "_Asked",
+        read: Callable[[Any], Mapping[TopicPartition, Answer[T]]],
+        deadline: Deadline,
+    ) -> Mapping[TopicPartition, Answer[T]]:
+        unreachable: dict[TopicPartition, Answer[T]] = dict.fromkeys(asked.leaders, UNREACHABLE)
+        if asked.reply is None or asked.connection is None:
+            return unreachable
+        try:
+            response = asked.reply.result(max(1, min(deadline.remaining_ms, self.request_timeout_ms)))
+        except OSError:
+            return unreachable
+        self.give_back(asked.endpoint, asked.connection)
+        asked.connection = None
+        return read(response)
+
+    def _call(self, endpoint: Endpoint, message: Any, deadline: Deadline) -> Any:
+        connection = self.borrow(endpoint, deadline)
+        try:
+            response = connection.call(
+                message, timeout_ms=max(1, min(deadline.remaining_ms, self.request_timeout_ms))
+            )
+        except BaseException:
+            self._pool.discard(connection)
+            raise
+        self._pool.give_back(endpoint, connection)
+        return response
+
+    def _call_any(self, message: Any, deadline: Deadline) -> Any:
+        backoff = Backoff(deadline, self._closed)
+        while True:
+            obstacles: list[str] = []
+            for endpoint in self._endpoints():
+                try:
+                    response = self._call(endpoint, message, deadline)
+                except OSError as error:
+                    self._refuse_if_closed()
+                    obstacles.append(f"{endpoint}: {error}")
+                    continue
+                self._preferred = endpoint
+                return response
+            self._preferred = None
+            backoff.pause(partial(self._unavailable, deadline, obstacles))
+
+    def _endpoints(self) -> list[Endpoint]:
+        """Brokers to try, the last one that answered first, those of ``bootstrap.servers`` last."""
+        preferred = [self._preferred] if self._preferred else []
+        live = [Endpoint(broker.host, broker.port) for broker in self._metadata.brokers.values()]
+        return list(dict.fromkeys([*preferred, *live, *self._bootstrap]))
+
+    def _forget_preferred(self) -> None:
+        """Ask another broker the next time, if there is one."""
+        with self._lock:
+            brokers = dict(self._metadata.brokers)
+        endpoints = [Endpoint(broker.host, broker.port) for broker in brokers.values()] or [*self._bootstrap]
+        at = endpoints.index(self._preferred) if self._preferred in endpoints else -1
+        self._preferred = endpoints[(at + 1) % len(endpoints)]
+
+    def _is_fresh(self, cached: ClusterMetadata, topics: Sequence[str], age_max_ms: int) -> bool:
+        known = (cached.topics.get(name) for name in topics)
+        return (
+            bool(cached.brokers)
+            and self.clock.monotonic_ms() - cached.fetched_ms <= age_max_ms
+            and all(topic is not None and topic.error_code is ErrorCode.none for topic in known)
+        )
+
+    def _fetch_metadata(self, topics: Sequence[str] | None, deadline: Deadline) -> ClusterMetadata:
+        request = MetadataRequest(
+            topics=None if topics is None else [MetadataRequestTopic(name=name) for name in topics],
+            allow_auto_topic_creation=self._auto_create_topics,
+        )
+        response = self._call_any(request, deadline)
+        answer = metadata_of(response, self.clock.monotonic_ms())
+        with self._lock:
+            self._metadata = self._metadata.updated(answer, is_complete=topics is None)
+            self._known_topics.update(
+                name for name, topic in answer.topics.items() if topic.error_code is ErrorCode.none
+            )
+            return self._metadata
+
+    def _raise_if_hopeless(
+        self, obstacles: Mapping[TopicPartition, ErrorCode], new_topic_deadline: Deadline
+    ) -> None:
+        for tp, code in obstacles.items():
+            if not code.retriable:
+                raise KafkaError(code, f"{tp} at {self.bootstrap_servers}")
+            if code not in _UNKNOWN or not new_topic_deadline.is_over:
+                continue
+            topic = self._metadata.topics.get(tp.topic)
+            if topic is not None and topic.partitions and tp.partition not in topic.partitions:
+                raise KafkaError(
+                    code,
+                    f"topic {tp.topic!r} has {len(topic.partitions)} partitions, but none {tp.partition}",
+                )
+            if tp.topic not in self._known_topics:
+                raise self._topic_error(code, tp.topic)
+
+    def _topic_error(self, code: ErrorCode, name: str) -> KafkaError:
+        if code not in _UNKNOWN:
+            return KafkaError(code, f"topic {name!r} at {self.bootstrap_servers}")
+        return KafkaError(code, f"there is no topic {name!r} in the cluster at {self.bootstrap_servers}")
+
+    def _unavailable(self, deadline: Deadline, obstacles: Sequence[str]) -> ClusterUnavailable:
+        return ClusterUnavailable(
+            f"no broker of {self.bootstrap_servers} answered within {deadline.timeout_ms} ms "
+            f"({'; '.join(obstacles)}); is the cluster running, and is this its address?"
+        )
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed.is_set():
+            raise ClientClosed(f"the client of {self.bootstrap_servers} is closed")
+
+
+@dataclass(slots=True)
+class _Asked:
+    """One leader's part of a round: the connection is ours from the sending until the reply was read."""
+
+    leaders: Mapping[TopicPartition, Leader]
+    endpoint: Endpoint
+    connection: BrokerConnection | None = None
+    reply: PendingReply | None = None
+
+
+def _topics_of(tps: Iterable[TopicPartition]) -> list[str]:
+    return list(dict.fromkeys(tp.topic for tp in tps))
+
+
+def _by_leader(
+    tps: Iterable[TopicPartition], seen: ClusterMetadata
+) -> tuple[dict[int, dict[TopicPartition, Leader]], dict[TopicPartition, Answer[Any]]]:
+    """Partitions with their leaders, by leader; and an answer for those that have none."""
+    groups: dict[int, dict[TopicPartition, Leader]] = {}
+    answers: dict[TopicPartition, Answer[Any]] = {}
+    for tp in tps:
+        leader = seen.leader(tp)
+        if isinstance(leader, Leader):
+            groups.setdefault(leader.broker_id, {})[tp] = leader
+        else:
+            answers[tp] = (leader, None)
+    return groups, answers
