@@ -20,10 +20,9 @@ from sparklog.client.errors import ClientClosed, ClusterUnavailable
 from sparklog.client.metadata import ClusterMetadata, Leader, TopicMetadata, metadata_of
 from sparklog.client.retry import Backoff, Deadline
 from sparklog.model.errors import ErrorCode, KafkaError
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import Clock
 from sparklog.network.clock import SystemClock
-from sparklog.network.connection import Connection
 from sparklog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 T = TypeVar("T")
@@ -120,38 +119,43 @@ class ClusterClient:
 
     # Calls.
 
-    def call_any(self, message: Any, *, timeout_ms: int | None = None) -> Any:
-        """The answer of whichever broker gives one first; ClusterUnavailable if none does in time."""
-        return self._call_any(message, self.deadline(timeout_ms))
-
-    def call_controller(
+    def call_any(
         self,
         message: Any,
-        error_of: Callable[[Any], ErrorCode] = lambda _: ErrorCode.none,
+        error_of: Callable[[Any], ErrorCode] | None = None,
         *,
         timeout_ms: int | None = None,
     ) -> Any:
-        """The controller's answer. Any live broker forwards to it; NOT_CONTROLLER means there is none just now.
+        """The answer of whichever broker gives one first; ClusterUnavailable if none does in time.
 
-        ``error_of`` tells what to try again: when it answers a retriable code the request is repeated.
+        ``error_of`` tells what to try again: while it finds a retriable code, the next broker is asked.
         """
         deadline = self.deadline(timeout_ms)
         backoff = Backoff(deadline, self._closed)
         while True:
             response = self._call_any(message, deadline)
-            code = error_of(response)
-            if code is ErrorCode.none or not code.retriable or deadline.is_over:
+            code = error_of(response) if error_of else ErrorCode.none
+            if not code.retriable or deadline.is_over:
                 return response
-            self._forget_preferred()
-            where = f"the controller of {self.bootstrap_servers} for {deadline.timeout_ms} ms"
+            self._prefer_another()
+            where = f"{self.bootstrap_servers} for {deadline.timeout_ms} ms"
             backoff.pause(partial(KafkaError, code, where))
+
+    def call_controller(
+        self,
+        message: Any,
+        error_of: Callable[[Any], ErrorCode] | None = None,
+        *,
+        timeout_ms: int | None = None,
+    ) -> Any:
+        """The controller's answer: any live broker forwards to it, or says that there is none just now."""
+        return self.call_any(message, error_of, timeout_ms=timeout_ms)
 
     def call_broker(self, broker_id: int, message: Any, *, timeout_ms: int | None = None) -> Any:
         """One broker's answer, asked once; OSError if it cannot be reached, KafkaError if nobody knows it."""
         deadline = self.deadline(timeout_ms)
-        broker = self._metadata.brokers.get(broker_id) or self.metadata([], max_age_ms=0).brokers.get(
-            broker_id
-        )
+        known = BrokerId(broker_id)
+        broker = self._metadata.brokers.get(known) or self.metadata([], max_age_ms=0).brokers.get(known)
         if broker is None:
             raise KafkaError(
                 ErrorCode.broker_not_available, f"broker {broker_id} is not alive in {self.bootstrap_servers}"
@@ -217,7 +221,7 @@ class ClusterClient:
         read: Callable[[Any], Mapping[TopicPartition, Answer[T]]],
         deadline: Deadline,
     ) -> dict[TopicPartition, Answer[T]]:
-        """One round of ``call_leaders``: every leader that ``seen`` names is asked once, all at the same time."""
+        """One round of ``call_leaders``: every leader that ``seen`` names is asked once, all at a time."""
         groups, answers = _by_leader(tps, seen)
         exchanges = [_Asked(leaders, seen.endpoint(broker_id)) for broker_id, leaders in groups.items()]
         try:
@@ -269,6 +273,8 @@ class ClusterClient:
     # Inside.
 
     def _connect(self, endpoint: Endpoint, timeout_ms: int) -> BrokerConnection:
+        from sparklog.network.connection import Connection
+
         return Connection.open(endpoint.host, endpoint.port, client_id=self.client_id, timeout_ms=timeout_ms)
 
     def _ask(
@@ -331,7 +337,7 @@ class ClusterClient:
         live = [Endpoint(broker.host, broker.port) for broker in self._metadata.brokers.values()]
         return list(dict.fromkeys([*preferred, *live, *self._bootstrap]))
 
-    def _forget_preferred(self) -> None:
+    def _prefer_another(self) -> None:
         """Ask another broker the next time, if there is one."""
         with self._lock:
             brokers = dict(self._metadata.brokers)
