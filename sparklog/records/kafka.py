@@ -1,0 +1,171 @@
+"""The *records* payload: Kafka v2 records, as any Kafka client sends and expects them.
+
+Decoding to columns is our own: numpy over many records at once (``kafka_spans``), plain Python for a handful
+(``kafka_walk``). aiokafka's compiled reader is not used on purpose: it trusts some lengths and reads beyond
+the buffer when they lie, which bytes from the network may do.
+
+Failure: CorruptBatch for bytes that are not what the envelope says; the reason names counts and positions.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sparklog.model.errors import CorruptBatch
+from sparklog.records.codecs import decompress
+from sparklog.records.columns import CREATE_TIME, HEADERS_TYPE, LOG_APPEND_TIME, Int64s, normalise, row_batch
+from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, Bytes, Compression
+from sparklog.records.kafka_encode import batch_of_rows
+from sparklog.records.kafka_spans import (
+    Spans,
+    boundaries,
+    gather,
+    headers_array,
+    headers_list,
+    spans_of,
+    text_array,
+)
+from sparklog.records.kafka_walk import WalkedRecord, check_count, walk
+
+SMALL_RECORD_COUNT: Final = 24
+"""Batches below this are walked record by record; above, numpy's fixed cost has paid off (measured)."""
+
+
+class KafkaRecords:
+    """Implements ``payload.Payload``."""
+
+    def validate(self, batch: Bytes, header: BatchHeader) -> None:
+        records = records_of(batch, header)
+        if header.record_count < SMALL_RECORD_COUNT:
+            _check_offset_deltas(_walked_deltas(list(walk(records, header.record_count))), -1, header)
+            return
+        for _ in _chunks(records, header):
+            """Each chunk is checked as it is measured."""
+
+    def to_columns(self, batch: Bytes, header: BatchHeader) -> pa.RecordBatch:
+        records = records_of(batch, header)
+        if header.record_count < SMALL_RECORD_COUNT:
+            return _walked_columns(list(walk(records, header.record_count)), header)
+        rows = [_span_columns(records, spans, header) for spans in _chunks(records, header)]
+        return rows[0] if len(rows) == 1 else pa.concat_batches(rows)
+
+    def from_columns(
+        self,
+        columns: pa.RecordBatch | pa.Table,
+        *,
+        now_ms: int,
+        compression: Compression = Compression.NONE,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+        is_transactional: bool = False,
+    ) -> bytes:
+        return batch_of_rows(
+            normalise(columns, now_ms),
+            now_ms=now_ms,
+            compression=compression,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            is_transactional=is_transactional,
+        )
+
+
+def records_of(batch: Bytes, header: BatchHeader) -> bytes:
+    """The records of a batch without envelope, decompressed."""
+    if len(batch) < header.size_bytes:
+        raise CorruptBatch(f"{len(batch)} bytes are less than the batch's {header.size_bytes}")
+    return decompress(header.compression, memoryview(batch)[ENVELOPE_BYTES : header.size_bytes])
+
+
+def _chunks(records: bytes, header: BatchHeader) -> Iterator[Spans]:
+    """The spans of all records, some 65,000 at a time, checked against the envelope."""
+    check_count(records, header.record_count)
+    position, left, previous = 0, header.record_count, -1
+    while left:
+        try:
+            starts, ends, position = boundaries(records, position, len(records), left)
+        except IndexError:
+            raise CorruptBatch(f"{left} of {header.record_count} records are missing") from None
+        spans = spans_of(records, starts, ends)
+        _check_offset_deltas(spans.offset_deltas, previous, header)
+        previous = int(spans.offset_deltas[-1])
+        left -= len(starts)
+        yield spans
+    if position != len(records):
+        raise CorruptBatch(f"{len(records) - position} bytes are left after {header.record_count} records")
+
+
+def _check_offset_deltas(deltas: Int64s, previous: int, header: BatchHeader) -> None:
+    """Offsets grow from record to record and stay within the batch; compaction may leave gaps."""
+    if not len(deltas):
+        return
+    if deltas[0] <= previous or deltas[-1] > header.last_offset_delta or np.any(np.diff(deltas) <= 0):
+        raise CorruptBatch(
+            f"offset deltas from {deltas[0]} to {deltas[-1]} after {previous} do not grow within 0 to "
+            f"{header.last_offset_delta}"
+        )
+
+
+def _span_columns(records: bytes, spans: Spans, header: BatchHeader) -> pa.RecordBatch:
+    return _rows(
+        header,
+        spans.timestamp_deltas_ms,
+        spans.offset_deltas,
+        gather(records, spans.key_starts, spans.key_lengths),
+        gather(records, spans.value_starts, spans.value_lengths),
+        headers_array(records, spans.headers, len(spans.offset_deltas)),
+    )
+
+
+def _walked_deltas(records: Sequence[WalkedRecord]) -> Int64s:
+    return np.array([record.offset_delta for record in records], np.int64)
+
+
+def _walked_columns(records: Sequence[WalkedRecord], header: BatchHeader) -> pa.RecordBatch:
+    offset_deltas = _walked_deltas(records)
+    _check_offset_deltas(offset_deltas, -1, header)
+    return _rows(
+        header,
+        np.array([record.timestamp_delta_ms for record in records], np.int64),
+        offset_deltas,
+        pa.array([record.key for record in records], pa.binary()),
+        pa.array([record.value for record in records], pa.binary()),
+        _walked_headers(records),
+    )
+
+
+def _walked_headers(records: Sequence[WalkedRecord]) -> pa.Array:
+    counts = np.array([len(record.headers) for record in records], np.int64)
+    if not counts.any():
+        return pa.nulls(len(records), HEADERS_TYPE)
+    pairs = [pair for record in records for pair in record.headers]
+    keys = text_array(pa.array([key for key, _ in pairs], pa.binary()))
+    return headers_list(keys, pa.array([value for _, value in pairs], pa.binary()), counts)
+
+
+def _rows(
+    header: BatchHeader,
+    timestamp_deltas_ms: Int64s,
+    offset_deltas: Int64s,
+    key: pa.Array,
+    value: pa.Array,
+    headers: pa.Array,
+) -> pa.RecordBatch:
+    count = len(offset_deltas)
+    if header.is_log_append_time:
+        timestamps_ms = np.full(count, header.max_timestamp_ms)
+    else:
+        timestamps_ms = np.int64(header.base_timestamp_ms) + timestamp_deltas_ms
+    return row_batch(
+        key=key,
+        value=value,
+        timestamps_ms=timestamps_ms,
+        headers=headers,
+        offsets=header.base_offset + offset_deltas,
+        timestamp_types=np.full(
+            count, LOG_APPEND_TIME if header.is_log_append_time else CREATE_TIME, np.int32
+        ),
+    )

@@ -1,0 +1,109 @@
+"""The two kinds of payload behind one interface, kinds in a table.
+
+Everything that looks inside a batch goes through ``payload_of(header)``: brokers that validate, readers that
+want columns, writers that have them. A third kind is one more row in ``_LOADERS``.
+
+Kinds are imported when first asked for, so that reading envelopes stays cheap for those who need no Arrow.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, Protocol
+
+from sparklog.records.envelope import BatchHeader, Bytes, Compression
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class PayloadKind(IntEnum):
+    """What follows the envelope; told by the ARROW bit of the attributes."""
+
+    RECORDS = 0
+    ARROW = 1
+
+
+RECORDS_VERSION: Final = 2
+"""Kafka's own number: message format v2."""
+
+ARROW_VERSION: Final = 1
+
+
+def capability(kind: PayloadKind, version: int) -> int:
+    """A kind and a version of it as one number of the ``payload_kinds`` tags."""
+    return kind << 8 | version
+
+
+SUPPORTED_PAYLOADS: Final = (
+    capability(PayloadKind.RECORDS, RECORDS_VERSION),
+    capability(PayloadKind.ARROW, ARROW_VERSION),
+)
+"""What this release reads and writes; our clients say so in each Fetch and Produce."""
+
+
+def takes_arrow(payload_kinds: Sequence[int]) -> bool:
+    """Whether a client that sent these ``payload_kinds`` can read arrow payloads as we write them."""
+    return capability(PayloadKind.ARROW, ARROW_VERSION) in payload_kinds
+
+
+class Payload(Protocol):
+    """One kind. ``batch`` begins with the envelope that ``header`` was parsed from, and may run on."""
+
+    def validate(self, batch: Bytes, header: BatchHeader) -> None:
+        """Raise CorruptBatch unless the payload is what the header says; the CRC is the caller's to check."""
+        ...
+
+    def to_columns(self, batch: Bytes, header: BatchHeader) -> "pa.RecordBatch":
+        """The rows in ROW_SCHEMA; CorruptBatch if they cannot be read."""
+        ...
+
+    def from_columns(
+        self,
+        columns: "pa.RecordBatch | pa.Table",
+        *,
+        now_ms: int,
+        compression: Compression = Compression.NONE,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+        is_transactional: bool = False,
+    ) -> bytes:
+        """A batch of key, value[, timestamp][, headers]; base offset 0, leader epoch -1.
+
+        Rows without a timestamp get ``now_ms``. ValueError for columns that cannot be written.
+        """
+        ...
+
+
+def _load_records() -> Payload:
+    from sparklog.records.kafka import KafkaRecords
+
+    return KafkaRecords()
+
+
+def _load_arrow() -> Payload:
+    from sparklog.records.arrow import ArrowPayload
+
+    return ArrowPayload()
+
+
+_LOADERS: Final[dict[PayloadKind, Callable[[], Payload]]] = {
+    PayloadKind.RECORDS: _load_records,
+    PayloadKind.ARROW: _load_arrow,
+}
+
+
+@functools.cache
+def payload(kind: PayloadKind) -> Payload:
+    """The code for one kind of payload."""
+    return _LOADERS[kind]()
+
+
+def kind_of(header: BatchHeader) -> PayloadKind:
+    return PayloadKind.ARROW if header.is_arrow else PayloadKind.RECORDS
+
+
+def payload_of(header: BatchHeader) -> Payload:
+    """The code for the payload of this batch."""
+    return payload(kind_of(header))

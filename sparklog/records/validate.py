@@ -1,0 +1,133 @@
+"""What a leader asks of bytes before it appends them, and a follower of bytes before it believes them.
+
+Clients are held to the rules of Kafka's LogValidator: one batch per partition, format v2, no control batch,
+as many records as offsets, deltas that count up from 0. What is refused uses up no offset. A refusal is an
+expected outcome and comes as a value, with the error code that Kafka would send.
+
+Followers check the CRC of every batch, and nothing else: the leader has looked inside.
+"""
+
+from dataclasses import dataclass
+
+from sparklog.model.errors import CorruptBatch, ErrorCode
+from sparklog.records.envelope import (
+    COMPRESSION_MASK,
+    ENVELOPE_BYTES,
+    KNOWN_BITS,
+    MAGIC,
+    MAGIC_POSITION,
+    BatchHeader,
+    Bytes,
+    Compression,
+    crc_matches,
+    parse_header,
+    split,
+)
+from sparklog.records.payload import payload_of
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Batches to append, with their positions in what was checked."""
+
+    batches: list[tuple[int, BatchHeader]]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why nothing of it is appended."""
+
+    error: ErrorCode
+    message: str
+
+
+def check_produced(
+    buffer: Bytes | None, *, max_batch_bytes: int, allow_arrow: bool, look_inside: bool = True
+) -> Accepted | Refused:
+    """Judge what a client wants appended to one partition.
+
+    ``allow_arrow``: the client said that it knows arrow payloads (the ``payload_kinds`` tag).
+    ``look_inside``: decompress and check every record; only for callers that did so themselves is it False.
+    """
+    if buffer is None or len(buffer) <= MAGIC_POSITION:
+        return Refused(ErrorCode.invalid_record, f"{len(buffer or b'')} bytes are not a record batch")
+    magic = buffer[MAGIC_POSITION]
+    if magic != MAGIC:
+        return Refused(
+            ErrorCode.unsupported_for_message_format,
+            f"messages of format v{magic} are not taken; the producer must send v{MAGIC}",
+        )
+    try:
+        header = parse_header(buffer)
+        refused = _check_envelope(buffer, header, max_batch_bytes, allow_arrow)
+        if refused is None and look_inside:
+            payload_of(header).validate(buffer, header)
+    except CorruptBatch as error:
+        code = ErrorCode.corrupt_message if len(buffer) < ENVELOPE_BYTES else ErrorCode.invalid_record
+        return Refused(code, str(error))
+    return Accepted([(0, header)]) if refused is None else refused
+
+
+def _check_envelope(
+    buffer: Bytes, header: BatchHeader, max_batch_bytes: int, allow_arrow: bool
+) -> Refused | None:
+    size_bytes = header.size_bytes
+    if size_bytes > max_batch_bytes:
+        return Refused(
+            ErrorCode.message_too_large,
+            f"a batch of {size_bytes} bytes is larger than max.message.bytes={max_batch_bytes}",
+        )
+    if size_bytes > len(buffer):
+        return Refused(
+            ErrorCode.corrupt_message, f"the batch says {size_bytes} bytes, but only {len(buffer)} came"
+        )
+    if size_bytes < len(buffer):
+        return Refused(
+            ErrorCode.invalid_record,
+            f"{len(buffer) - size_bytes} bytes follow the batch; send exactly one batch per partition",
+        )
+    if not crc_matches(buffer, 0, header):
+        return Refused(ErrorCode.corrupt_message, f"the CRC {header.crc:#010x} does not match the batch")
+    return _check_fields(header, allow_arrow)
+
+
+def _check_fields(header: BatchHeader, allow_arrow: bool) -> Refused | None:
+    if header.is_control:
+        return Refused(ErrorCode.invalid_record, "clients may not write control batches")
+    if header.attributes & ~KNOWN_BITS:
+        return Refused(ErrorCode.invalid_record, f"attributes {header.attributes:#06x} have unknown bits")
+    if header.is_arrow and not allow_arrow:
+        return Refused(
+            ErrorCode.unsupported_for_message_format,
+            "an arrow batch came without the payload_kinds tag that says the client knows arrow batches",
+        )
+    codec = header.attributes & COMPRESSION_MASK
+    if codec > Compression.ZSTD:
+        return Refused(ErrorCode.unsupported_compression_type, f"there is no codec {codec}")
+    if header.base_offset != 0:
+        return Refused(ErrorCode.invalid_record, f"base offset is {header.base_offset}, not 0")
+    if header.record_count == 0 or header.record_count != header.last_offset_delta + 1:
+        return Refused(
+            ErrorCode.invalid_record,
+            f"{header.record_count} records for last offset delta {header.last_offset_delta}",
+        )
+    if header.has_producer and (header.base_sequence < 0 or header.producer_epoch < 0):
+        return Refused(
+            ErrorCode.invalid_record,
+            f"producer {header.producer_id}: epoch {header.producer_epoch}, sequence {header.base_sequence}",
+        )
+    return None
+
+
+def check_replicated(buffer: Bytes) -> list[tuple[int, BatchHeader]]:
+    """The whole batches that a leader sent, each with a CRC that holds; CorruptBatch for the first other.
+
+    An incomplete last batch is left out, as a leader may cut its reply anywhere.
+    """
+    batches = split(buffer)
+    for position, header in batches:
+        if not crc_matches(buffer, position, header):
+            raise CorruptBatch(
+                f"batch at offset {header.base_offset}, byte {position}: its CRC {header.crc:#010x} is wrong"
+            )
+    return batches
