@@ -1,0 +1,23 @@
+"""What the handlers of one broker share."""
+
+from dataclasses import dataclass
+
+from sparklog.broker.controller_link import ControllerLink
+from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.producer_ids import ProducerIds
+from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.model.config import BrokerConfig
+from sparklog.model.ids import BrokerId
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerContext:
+    """The rooms of a broker, as its handlers see them."""
+
+    broker_id: BrokerId
+    cluster_id: str
+    config: BrokerConfig
+    metadata: MetadataCache
+    replicas: ReplicaManager
+    controller: ControllerLink
+    producer_ids: ProducerIds

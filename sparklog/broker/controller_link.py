@@ -1,0 +1,129 @@
+"""The way to the controller: whoever holds ``/controller`` now, also if that changed a moment ago.
+
+A call that waits on a controller which has been replaced ends at once, because the change of ``/controller``
+closes its connection; the caller tries again and reaches the new one. (Kafka lets such a call run into its
+time-out: partitions stood still for 36-40 s.)
+"""
+
+import logging
+import threading
+from typing import Any
+
+from sparklog.core.controller.znodes import CONTROLLER, decode_controller
+from sparklog.model.time import Clock
+from sparklog.model.zookeeper import ZooKeeper, ZooKeeperError
+from sparklog.network.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+LOOK_AGAIN_SECONDS = 1.0
+"""How often to look for a controller when ZooKeeper could not say."""
+
+
+class ControllerLink:
+    """One connection to the active controller, opened anew whenever that changes."""
+
+    def __init__(self, zookeeper: ZooKeeper, clock: Clock, *, client_id: str) -> None:
+        self._zookeeper = zookeeper
+        self._clock = clock
+        self._client_id = client_id
+        self._changed = threading.Condition()
+        self._address: tuple[str, int] | None = None
+        self._generation = 0
+        self._connection: Connection | None = None
+        self._closing = threading.Event()
+        self._look = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="controller-watch", daemon=True)
+
+    def start(self) -> None:
+        self._look.set()
+        self._thread.start()
+
+    def call(self, message: Any, *, timeout_ms: int) -> Any:
+        """Send ``message`` to the active controller; OSError if there is none, or it went away."""
+        connection = self._connected(timeout_ms)
+        try:
+            return connection.call(message, timeout_ms=timeout_ms)
+        except OSError:
+            self._drop(connection)
+            raise
+
+    def wait_for_change(self, generation: int, timeout_ms: int) -> int:
+        """Wait until there is another controller than at ``generation``; returns the generation now."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closing.is_set() or self._generation != generation, timeout_ms / 1_000
+            )
+            return self._generation
+
+    @property
+    def generation(self) -> int:
+        return self._generation
+
+    def close(self) -> None:
+        with self._changed:
+            self._closing.set()
+            self._changed.notify_all()
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+        self._look.set()
+        self._thread.join()
+
+    def _connected(self, timeout_ms: int) -> Connection:
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closing.is_set() or self._address is not None, timeout_ms / 1_000
+            )
+            if self._closing.is_set() or self._address is None:
+                raise ConnectionError("no controller is elected: is an application with brokers running?")
+            if self._connection is not None:
+                return self._connection
+            host, port = self._address
+            generation = self._generation
+        connection = Connection.open(host, port, client_id=self._client_id, timeout_ms=timeout_ms)
+        with self._changed:
+            if generation == self._generation and self._connection is None and not self._closing.is_set():
+                self._connection = connection
+                return connection
+            current = self._connection
+        connection.close()
+        if current is None:
+            raise ConnectionError("the controller changed while it was being connected to")
+        return current
+
+    def _drop(self, connection: Connection) -> None:
+        with self._changed:
+            if self._connection is connection:
+                self._connection = None
+        connection.close()
+
+    def _watch(self) -> None:
+        failed = False
+        while not self._closing.is_set():
+            self._look.wait(LOOK_AGAIN_SECONDS if failed else None)
+            self._look.clear()
+            if self._closing.is_set():
+                return
+            try:
+                self._read()
+                failed = False
+            except ZooKeeperError as error:
+                logger.info("cannot look for the controller in ZooKeeper: %s", error)
+                failed = True
+
+    def _read(self) -> None:
+        self._zookeeper.watch_data(CONTROLLER, self._look.set)
+        node = self._zookeeper.get(CONTROLLER)
+        record = decode_controller(node.data) if node is not None else None
+        address = (record.host, record.port) if record is not None else None
+        with self._changed:
+            if address == self._address:
+                return
+            logger.info("the controller is now at %s", address)
+            self._address = address
+            self._generation += 1
+            connection, self._connection = self._connection, None
+            self._changed.notify_all()
+        if connection is not None:
+            connection.close()

@@ -1,0 +1,99 @@
+"""From a frame to its handler: decode, look up, call.
+
+A request that cannot be understood has no error reply in Kafka's protocol: the connection is closed. The one
+exception is ApiVersions, which answers a version nobody has with what it does have, in version 0's layout.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from sparklog.broker.call import Call
+from sparklog.broker.context import BrokerContext
+from sparklog.broker.handlers import (
+    admin,
+    api_versions,
+    describe_cluster,
+    describe_configs,
+    fetch,
+    find_coordinator,
+    init_producer_id,
+    leader_and_isr,
+    list_offsets,
+    metadata,
+    offset_for_leader_epoch,
+    produce,
+    stop_replica,
+    update_metadata,
+)
+from sparklog.model.errors import ErrorCode, WireError
+from sparklog.network.exchange import Exchange
+from sparklog.wire.codec import UnsupportedVersion, decode_request, encode_response
+from sparklog.wire.messages.api_versions import ApiVersionsRequest
+from sparklog.wire.messages.create_topics import CreateTopicsRequest
+from sparklog.wire.messages.delete_topics import DeleteTopicsRequest
+from sparklog.wire.messages.describe_cluster import DescribeClusterRequest
+from sparklog.wire.messages.describe_configs import DescribeConfigsRequest
+from sparklog.wire.messages.fetch import FetchRequest
+from sparklog.wire.messages.find_coordinator import FindCoordinatorRequest
+from sparklog.wire.messages.init_producer_id import InitProducerIdRequest
+from sparklog.wire.messages.leader_and_isr import LeaderAndIsrRequest
+from sparklog.wire.messages.list_offsets import ListOffsetsRequest
+from sparklog.wire.messages.metadata import MetadataRequest
+from sparklog.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from sparklog.wire.messages.produce import ProduceRequest
+from sparklog.wire.messages.stop_replica import StopReplicaRequest
+from sparklog.wire.messages.update_metadata import UpdateMetadataRequest
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[[Call, Any], None]
+
+HANDLERS: Final[Mapping[int, Handler]] = {
+    ApiVersionsRequest.API_KEY: api_versions.handle,
+    CreateTopicsRequest.API_KEY: admin.handle_create_topics,
+    DeleteTopicsRequest.API_KEY: admin.handle_delete_topics,
+    DescribeClusterRequest.API_KEY: describe_cluster.handle,
+    DescribeConfigsRequest.API_KEY: describe_configs.handle,
+    FetchRequest.API_KEY: fetch.handle,
+    FindCoordinatorRequest.API_KEY: find_coordinator.handle,
+    InitProducerIdRequest.API_KEY: init_producer_id.handle,
+    LeaderAndIsrRequest.API_KEY: leader_and_isr.handle,
+    ListOffsetsRequest.API_KEY: list_offsets.handle,
+    MetadataRequest.API_KEY: metadata.handle,
+    OffsetForLeaderEpochRequest.API_KEY: offset_for_leader_epoch.handle,
+    ProduceRequest.API_KEY: produce.handle,
+    StopReplicaRequest.API_KEY: stop_replica.handle,
+    UpdateMetadataRequest.API_KEY: update_metadata.handle,
+}
+
+
+class Dispatcher:
+    """What the reactor calls with every request."""
+
+    def __init__(self, broker: BrokerContext) -> None:
+        self._broker = broker
+
+    def __call__(self, exchange: Exchange) -> None:
+        try:
+            request = decode_request(exchange.frame)
+        except UnsupportedVersion as error:
+            if error.header.api_key == ApiVersionsRequest.API_KEY:
+                response = api_versions.response(ErrorCode.unsupported_version)
+                exchange.reply(encode_response(response, 0, error.header.correlation_id))
+                return
+            self._refuse(exchange, error)
+            return
+        except WireError as error:
+            self._refuse(exchange, error)
+            return
+        handler = HANDLERS.get(request.header.api_key)
+        if handler is None:
+            self._refuse(exchange, WireError(f"API key {request.header.api_key} is not served by brokers"))
+            return
+        handler(Call(request.header, exchange.frame, exchange, self._broker), request.body)
+
+    @staticmethod
+    def _refuse(exchange: Exchange, error: WireError) -> None:
+        logger.warning("closing the connection from %s: %s", exchange.context.client_host, error)
+        exchange.close()

@@ -1,0 +1,57 @@
+"""The edge between the log and readers who do not know all of its payload kinds.
+
+Our own clients say in each fetch which payload kinds they take, and get the bytes as they are on disk, by
+``sendfile``. Everybody else gets *records*: only batches of other kinds are read and transcoded; runs of
+batches that can go as they are still go as slices of the file.
+"""
+
+from collections.abc import Sequence
+
+from sparklog.model.errors import CorruptBatch
+from sparklog.model.parts import FileSlice, Part, part_length
+from sparklog.records.envelope import ENVELOPE_BYTES, parse_header
+from sparklog.records.payload import PayloadKind
+from sparklog.records.transcode import arrow_to_records
+
+
+def for_reader(parts: Sequence[Part], payload_kinds: Sequence[int]) -> Sequence[Part]:
+    """``parts`` in payload kinds that this reader takes (each ``kind << 8 | version``)."""
+    if any(kind >> 8 == PayloadKind.ARROW for kind in payload_kinds):
+        return parts
+    converted: list[Part] = []
+    for part in parts:
+        converted.extend(_as_records(part))
+    return converted
+
+
+def _as_records(part: Part) -> list[Part]:
+    converted: list[Part] = []
+    run_start = position = 0
+    length = part_length(part)
+    while position < length:
+        header = parse_header(_bytes_of(part, position, min(ENVELOPE_BYTES, length - position)))
+        end = position + header.size_bytes
+        if end > length:
+            raise CorruptBatch(f"a batch at {position} ends {end - length} bytes behind what was read")
+        if header.is_arrow:
+            if run_start < position:
+                converted.append(_slice(part, run_start, position - run_start))
+            converted.append(arrow_to_records(_bytes_of(part, position, header.size_bytes)))
+            run_start = end
+        position = end
+    if run_start == 0:
+        return [part]
+    if run_start < length:
+        converted.append(_slice(part, run_start, length - run_start))
+    return converted
+
+
+def _bytes_of(part: Part, position: int, length: int) -> bytes:
+    piece = _slice(part, position, length)
+    return piece.read() if isinstance(piece, FileSlice) else bytes(piece)
+
+
+def _slice(part: Part, position: int, length: int) -> Part:
+    if isinstance(part, FileSlice):
+        return FileSlice(part.file, part.position + position, length)
+    return memoryview(part)[position : position + length]

@@ -1,0 +1,92 @@
+"""ListOffsets: a log's ends, or the first offset at or after a timestamp.
+
+"Latest" is the high watermark for consumers, and the log's end for followers (and for tools that ask as
+replica -2). Right after a failover a leader may not know yet how far its predecessors committed: it says so
+(KIP-207) rather than name an offset that goes backwards.
+"""
+
+from sparklog.broker.call import Call
+from sparklog.broker.partition import Partition
+from sparklog.core.replication.leader import Leader
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
+from sparklog.storage.log import Log
+from sparklog.wire.messages.list_offsets import (
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+CONSUMER = -1
+FIRST_VERSION_OF_NOT_AVAILABLE = 5
+
+
+def handle(call: Call, request: ListOffsetsRequest) -> None:
+    call.reply(
+        ListOffsetsResponse(
+            topics=[
+                ListOffsetsTopicResponse(
+                    name=topic.name,
+                    partitions=[_partition(call, request, topic.name, asked) for asked in topic.partitions],
+                )
+                for topic in request.topics
+            ]
+        )
+    )
+
+
+def _partition(
+    call: Call, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
+) -> ListOffsetsPartitionResponse:
+    topic_partition = TopicPartition(topic, asked.partition_index)
+    partition = call.broker.replicas.find(topic_partition)
+    if isinstance(partition, ErrorCode):
+        known = call.broker.metadata.partition(topic_partition) is not None
+        return _error(asked, ErrorCode.not_leader_or_follower if known else partition)
+    found = _look_up(partition, asked, is_consumer=request.replica_id == CONSUMER)
+    if isinstance(found, ErrorCode):
+        if found is ErrorCode.offset_not_available and call.version < FIRST_VERSION_OF_NOT_AVAILABLE:
+            found = ErrorCode.leader_not_available
+        return _error(asked, found)
+    offset, timestamp = found
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index,
+        old_style_offsets=[] if offset < 0 else [offset],
+        offset=offset,
+        timestamp=timestamp,
+        leader_epoch=partition.leader_epoch if offset >= 0 else -1,
+    )
+
+
+def _look_up(
+    partition: Partition, asked: ListOffsetsPartition, *, is_consumer: bool
+) -> tuple[int, int] | ErrorCode:
+    """(offset, timestamp), both -1 where there is no such record."""
+    timestamp = -1
+
+    def choose(leader: Leader, log: Log) -> int | None:
+        nonlocal timestamp
+        if asked.timestamp == LATEST_TIMESTAMP:
+            return leader.latest_offset() if is_consumer else leader.marks.log_end_offset
+        if asked.timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
+            return leader.marks.log_start_offset
+        found = log.offset_of_max_timestamp() if asked.timestamp == MAX_TIMESTAMP else None
+        if asked.timestamp >= 0:
+            found = log.offset_for_timestamp(asked.timestamp)
+        if found is None or (is_consumer and found[0] >= leader.marks.high_watermark):
+            return -1
+        timestamp = found[1]
+        return found[0]
+
+    offset = partition.leader_offset(asked.current_leader_epoch, choose)
+    return offset if isinstance(offset, ErrorCode) else (offset, timestamp)
+
+
+def _error(asked: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error)

@@ -1,0 +1,111 @@
+"""Metadata: brokers, topics and leaders, from what the controller last told this broker.
+
+A topic that nobody knows is created when the client allows it and ``auto.create.topics.enable`` is on; the
+answer is then LEADER_NOT_AVAILABLE, and clients ask again. The "controller" of the reply is a live broker,
+because clients send their admin requests there and every broker forwards them.
+"""
+
+import logging
+
+from sparklog.broker.call import Call
+from sparklog.broker.metadata_cache import CachedTopic, Snapshot
+from sparklog.model.cluster import PartitionState
+from sparklog.model.errors import ErrorCode, WireError
+from sparklog.model.ids import NO_TOPIC_ID, TopicId, topic_name_problem
+from sparklog.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from sparklog.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+logger = logging.getLogger(__name__)
+
+AUTO_CREATE_TIMEOUT_MS = 5_000
+
+
+def handle(call: Call, request: MetadataRequest) -> None:
+    snapshot = call.broker.metadata.snapshot
+    wants_all = request.topics is None or (call.version == 0 and not request.topics)
+    if wants_all:
+        topics = [_topic(call, snapshot, topic) for topic in snapshot.topics.values()]
+    else:
+        topics = [_asked(call, snapshot, asked, request) for asked in request.topics or []]
+    call.reply(
+        MetadataResponse(
+            brokers=[
+                MetadataResponseBroker(
+                    node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack
+                )
+                for broker in snapshot.brokers.values()
+            ],
+            cluster_id=call.broker.cluster_id,
+            controller_id=min(snapshot.brokers, default=-1),
+            topics=topics,
+        )
+    )
+
+
+def _asked(
+    call: Call, snapshot: Snapshot, asked: MetadataRequestTopic, request: MetadataRequest
+) -> MetadataResponseTopic:
+    name = asked.name
+    if name is None:
+        name = snapshot.names.get(asked.topic_id)
+        if name is None:
+            return _unknown(None, asked.topic_id, ErrorCode.unknown_topic_id)
+    topic = snapshot.topics.get(name)
+    if topic is not None:
+        return _topic(call, snapshot, topic)
+    if topic_name_problem(name) is not None:
+        return _unknown(name, asked.topic_id, ErrorCode.invalid_topic_exception)
+    may_create = request.allow_auto_topic_creation or call.version < 4
+    if may_create and call.broker.config.get_bool("auto.create.topics.enable"):
+        return _unknown(name, NO_TOPIC_ID, _create(call, name))
+    return _unknown(name, NO_TOPIC_ID, ErrorCode.unknown_topic_or_partition)
+
+
+def _create(call: Call, name: str) -> ErrorCode:
+    request = CreateTopicsRequest(topics=[CreatableTopic(name=name)], timeout_ms=AUTO_CREATE_TIMEOUT_MS)
+    try:
+        response = call.broker.controller.call(request, timeout_ms=AUTO_CREATE_TIMEOUT_MS)
+    except (OSError, WireError) as problem:
+        logger.info("topic %s could not be created automatically: %s", name, problem)
+        return ErrorCode.leader_not_available
+    error = ErrorCode(response.topics[0].error_code)
+    if error in (ErrorCode.none, ErrorCode.topic_already_exists, ErrorCode.request_timed_out):
+        return ErrorCode.leader_not_available
+    return error
+
+
+def _unknown(name: str | None, topic_id: TopicId, error: ErrorCode) -> MetadataResponseTopic:
+    return MetadataResponseTopic(error_code=error, name=name, topic_id=topic_id)
+
+
+def _topic(call: Call, snapshot: Snapshot, topic: CachedTopic) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        partitions=[
+            _partition(snapshot, topic, index, state) for index, state in sorted(topic.partitions.items())
+        ],
+    )
+
+
+def _partition(
+    snapshot: Snapshot, topic: CachedTopic, index: int, state: PartitionState
+) -> MetadataResponsePartition:
+    alive = state.leader in snapshot.brokers
+    offline = {*topic.offline.get(index, ()), *(r for r in state.replicas if r not in snapshot.brokers)}
+    return MetadataResponsePartition(
+        error_code=ErrorCode.none if alive else ErrorCode.leader_not_available,
+        partition_index=index,
+        leader_id=state.leader if alive else -1,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=list(state.replicas),
+        isr_nodes=list(state.isr),
+        offline_replicas=sorted(offline),
+    )

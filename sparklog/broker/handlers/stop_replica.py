@@ -1,0 +1,35 @@
+"""StopReplica: the controller says which partitions to serve no more, and which of them to delete."""
+
+from sparklog.broker.call import Call
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
+from sparklog.wire.messages.stop_replica import (
+    StopReplicaPartitionError,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+
+
+def handle(call: Call, request: StopReplicaRequest) -> None:
+    replicas = call.broker.replicas
+    error = replicas.accept_controller(request.controller_epoch, request.broker_epoch)
+    if error is not ErrorCode.none:
+        call.reply(StopReplicaResponse(error_code=error))
+        return
+    call.reply(
+        StopReplicaResponse(
+            partition_errors=[
+                StopReplicaPartitionError(
+                    topic_name=topic.topic_name,
+                    partition_index=state.partition_index,
+                    error_code=replicas.stop_replica(
+                        TopicPartition(topic.topic_name, state.partition_index),
+                        state.leader_epoch,
+                        delete=state.delete_partition,
+                    ),
+                )
+                for topic in request.topic_states
+                for state in topic.partition_states
+            ]
+        )
+    )

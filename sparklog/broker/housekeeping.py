@@ -1,0 +1,53 @@
+"""What a broker does by the clock: look for lagging followers, write checkpoints."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.model.config import BrokerConfig
+
+logger = logging.getLogger(__name__)
+
+
+class Housekeeping:
+    """One thread that runs each chore at its interval; a chore that fails is logged and tried again."""
+
+    def __init__(self, replicas: ReplicaManager, config: BrokerConfig) -> None:
+        self._chores: list[tuple[int, Callable[[], None]]] = [
+            (max(1, config.get_int("replica.lag.time.max.ms") // 2), replicas.on_tick),
+            (
+                config.get_int("replica.high.watermark.checkpoint.interval.ms"),
+                replicas.checkpoint_high_watermarks,
+            ),
+            (
+                config.get_int("log.flush.offset.checkpoint.interval.ms"),
+                replicas.checkpoint_recovery_points,
+            ),
+        ]
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        now = time.monotonic()
+        due = [now + interval_ms / 1_000 for interval_ms, _ in self._chores]
+        while not self._stopping.wait(max(0.0, min(due) - time.monotonic())):
+            for index, (interval_ms, chore) in enumerate(self._chores):
+                if due[index] <= time.monotonic():
+                    self._do(chore)
+                    due[index] = time.monotonic() + interval_ms / 1_000
+
+    @staticmethod
+    def _do(chore: Callable[[], None]) -> None:
+        try:
+            chore()
+        except OSError:
+            logger.exception("a chore failed and is tried again at its next time")

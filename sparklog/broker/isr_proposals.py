@@ -1,0 +1,154 @@
+"""Proposals to change an ISR, on their way to the controller.
+
+One thread sends what has gathered, in one AlterPartition request, and hands each partition its answer. A
+request that fails on its way is sent again, to whoever is the controller then: the controller recognises a
+change that was already made. A request that the controller refuses as a whole because it does not know our
+epoch yet is sent again after a short pause.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sparklog.broker.controller_link import ControllerLink
+from sparklog.broker.partition import Partition
+from sparklog.core.replication.actions import ProposeIsr
+from sparklog.core.replication.leader import IsrReply
+from sparklog.model.errors import ErrorCode, WireError
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.wire.messages.alter_partition import (
+    AlterPartitionPartition,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AlterPartitionTopic,
+    BrokerState,
+)
+
+logger = logging.getLogger(__name__)
+
+RETRY_MS = 50
+REQUEST_TIMEOUT_MS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    partition: Partition
+    proposal: ProposeIsr
+
+
+class IsrProposalSender:
+    """Sends proposals of all partitions of this broker; a newer one of a partition replaces the older."""
+
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        broker_epoch: Callable[[], BrokerEpoch],
+        link: ControllerLink,
+        find_partition: Callable[[TopicPartition], Partition | None],
+    ) -> None:
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+        self._link = link
+        self._find_partition = find_partition
+        self._condition = threading.Condition()
+        self._waiting: dict[TopicPartition, _Waiting] = {}
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="isr-proposals", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def propose(self, topic_partition: TopicPartition, proposal: ProposeIsr) -> None:
+        partition = self._find_partition(topic_partition)
+        if partition is None:
+            return
+        with self._condition:
+            self._waiting[topic_partition] = _Waiting(partition, proposal)
+            self._condition.notify()
+
+    def close(self) -> None:
+        """Stop; close the controller link first, so that a call in flight ends."""
+        with self._condition:
+            self._closed = True
+            self._condition.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: self._closed or self._waiting)
+                if self._closed:
+                    return
+                batch, self._waiting = self._waiting, {}
+            again = self._send(batch)
+            if again:
+                self._put_back(batch)
+
+    def _send(self, batch: dict[TopicPartition, _Waiting]) -> bool:
+        """Send and hand out the answers; True if the batch must be sent again."""
+        generation = self._link.generation
+        try:
+            response = self._link.call(self._request(batch), timeout_ms=REQUEST_TIMEOUT_MS)
+        except (OSError, WireError) as error:
+            logger.info("ISR proposals did not reach the controller and are sent again: %s", error)
+            self._link.wait_for_change(generation, RETRY_MS)
+            return True
+        if response.error_code is not ErrorCode.none:
+            logger.info(
+                "the controller refused ISR proposals with %s; they are sent again", response.error_code.name
+            )
+            self._link.wait_for_change(generation, RETRY_MS)
+            return True
+        self._hand_out(batch, response)
+        return False
+
+    def _put_back(self, batch: dict[TopicPartition, _Waiting]) -> None:
+        with self._condition:
+            self._waiting = {**batch, **self._waiting}
+
+    def _request(self, batch: dict[TopicPartition, _Waiting]) -> AlterPartitionRequest:
+        topics: dict[TopicId, AlterPartitionTopic] = {}
+        for topic_partition, waiting in batch.items():
+            topic_id = waiting.partition.topic_id
+            proposal = waiting.proposal
+            topics.setdefault(topic_id, AlterPartitionTopic(topic_id=topic_id)).partitions.append(
+                AlterPartitionPartition(
+                    partition_index=topic_partition.partition,
+                    leader_epoch=proposal.leader_epoch,
+                    partition_epoch=proposal.partition_epoch,
+                    new_isr_with_epochs=[
+                        BrokerState(broker_id=member, broker_epoch=epoch)
+                        for member, epoch in proposal.members
+                    ],
+                )
+            )
+        return AlterPartitionRequest(
+            broker_id=self._broker_id, broker_epoch=self._broker_epoch(), topics=list(topics.values())
+        )
+
+    def _hand_out(self, batch: dict[TopicPartition, _Waiting], response: AlterPartitionResponse) -> None:
+        waiting_by_id = {
+            (waiting.partition.topic_id, topic_partition.partition): waiting
+            for topic_partition, waiting in batch.items()
+        }
+        for topic in response.topics:
+            for answer in topic.partitions:
+                waiting = waiting_by_id.get((topic.topic_id, answer.partition_index))
+                if waiting is None:
+                    continue
+                reply = IsrReply(
+                    answer.error_code,
+                    tuple(map(BrokerId, answer.isr)),
+                    answer.leader_epoch,
+                    answer.partition_epoch,
+                )
+                if reply.error is not ErrorCode.none:
+                    logger.info(
+                        "%s: ISR proposal answered with %s",
+                        waiting.partition.topic_partition,
+                        reply.error.name,
+                    )
+                waiting.partition.on_isr_reply(
+                    waiting.proposal.leader_epoch, waiting.proposal.proposal, reply
+                )

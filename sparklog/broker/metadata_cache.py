@@ -1,0 +1,129 @@
+"""What this broker knows of the cluster: a copy of what the controller last told it.
+
+Clients ask any broker for metadata, so every broker holds it. It may be behind; clients that act on it are
+corrected by the error codes of the brokers that they turn to. Updates of an older controller are refused.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, LeaderEpoch, TopicId, TopicPartition
+from sparklog.wire.messages.update_metadata import (
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+
+LEADER_DELETING = -2
+"""The leader of a partition that is being deleted: the topic is gone from metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedTopic:
+    """One topic. ``partitions`` by number; ``offline`` replicas of each likewise."""
+
+    name: str
+    id: TopicId
+    configs: Mapping[str, str]
+    partitions: Mapping[int, PartitionState]
+    offline: Mapping[int, tuple[BrokerId, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One consistent view; replaced as a whole, so that readers need no lock."""
+
+    controller_epoch: int = -1
+    brokers: Mapping[BrokerId, Broker] = field(default_factory=dict)
+    topics: Mapping[str, CachedTopic] = field(default_factory=dict)
+    names: Mapping[TopicId, str] = field(default_factory=dict)
+
+
+class MetadataCache:
+    """Written by one thread at a time (UpdateMetadata comes over one connection), read by all."""
+
+    def __init__(self) -> None:
+        self._snapshot = Snapshot()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    def update(self, request: UpdateMetadataRequest) -> ErrorCode:
+        """Take over what a controller says, unless a newer one has spoken."""
+        old = self._snapshot
+        if request.controller_epoch < old.controller_epoch:
+            return ErrorCode.stale_controller_epoch
+        topics = dict(old.topics)
+        for state in request.topic_states:
+            self._update_topic(topics, state)
+        self._snapshot = Snapshot(
+            controller_epoch=request.controller_epoch,
+            brokers={
+                BrokerId(broker.id_): Broker(
+                    BrokerId(broker.id_),
+                    broker.endpoints[0].host,
+                    broker.endpoints[0].port,
+                    BrokerEpoch(broker.epoch),
+                    broker.rack,
+                )
+                for broker in request.live_brokers
+                if broker.endpoints
+            },
+            topics=topics,
+            names={topic.id: topic.name for topic in topics.values() if topic.id != NO_TOPIC_ID},
+        )
+        return ErrorCode.none
+
+    def topic(self, name: str) -> CachedTopic | None:
+        return self._snapshot.topics.get(name)
+
+    def topic_name(self, topic_id: TopicId) -> str | None:
+        return self._snapshot.names.get(topic_id)
+
+    def topic_id(self, name: str) -> TopicId:
+        topic = self._snapshot.topics.get(name)
+        return topic.id if topic else NO_TOPIC_ID
+
+    def broker(self, broker_id: BrokerId) -> Broker | None:
+        return self._snapshot.brokers.get(broker_id)
+
+    def partition(self, topic_partition: TopicPartition) -> PartitionState | None:
+        topic = self._snapshot.topics.get(topic_partition.topic)
+        return topic.partitions.get(topic_partition.partition) if topic else None
+
+    @staticmethod
+    def _update_topic(topics: dict[str, CachedTopic], state: UpdateMetadataTopicState) -> None:
+        known = topics.get(state.topic_name)
+        if known is not None and known.id != state.topic_id:
+            known = None
+        partitions = dict(known.partitions) if known else {}
+        offline = dict(known.offline) if known else {}
+        for partition in state.partition_states:
+            if partition.leader == LEADER_DELETING:
+                partitions.pop(partition.partition_index, None)
+                continue
+            partitions[partition.partition_index] = partition_state(partition)
+            offline[partition.partition_index] = tuple(map(BrokerId, partition.offline_replicas))
+        if partitions:
+            topics[state.topic_name] = CachedTopic(
+                state.topic_name, state.topic_id, dict(state.configs), partitions, offline
+            )
+        else:
+            topics.pop(state.topic_name, None)
+
+
+def partition_state(state: UpdateMetadataPartitionState) -> PartitionState:
+    return PartitionState(
+        leader=BrokerId(state.leader),
+        leader_epoch=LeaderEpoch(state.leader_epoch),
+        isr=broker_ids(state.isr),
+        replicas=broker_ids(state.replicas),
+        partition_epoch=state.zk_version,
+    )
+
+
+def broker_ids(numbers: Iterable[int]) -> tuple[BrokerId, ...]:
+    return tuple(map(BrokerId, numbers))

@@ -1,0 +1,123 @@
+"""What a replica's machine tells its shell to do.
+
+*Log effects* (``AssignEpoch``, ``TruncateTo``, ``RestartAt``, ``RaiseLogStart``) are part of the step that
+returned them: the shell carries them out under the partition's lock, before anything else, so that machine
+and log never disagree. All others are *outward effects*: they leave, in order, after the lock is released.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class AssignEpoch:
+    """Log effect: note in the epoch history that ``epoch`` begins at ``start_offset``."""
+
+    epoch: LeaderEpoch
+    start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTo:
+    """Log effect: remove every record at or above ``offset``."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestartAt:
+    """Log effect: drop the whole log and begin again, empty, at ``offset``."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class RaiseLogStart:
+    """Log effect: nothing below ``offset`` is readable any more."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublishHighWatermark:
+    """Tell whoever listens (metrics, checkpoints) that everything below ``offset`` is committed."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteProduce:
+    """Answer the produce that waits under ``token``."""
+
+    token: int
+    error: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class WakeFetch:
+    """Look again at the fetch that waits under ``token``: there may be bytes, or an error, for it."""
+
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeIsr:
+    """Ask the controller to change the ISR (AlterPartition v3, KIP-903: members with broker epochs)."""
+
+    proposal: int
+    leader_epoch: LeaderEpoch
+    partition_epoch: int
+    members: tuple[tuple[BrokerId, BrokerEpoch], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StartFetching:
+    """Fetch from ``leader``; whatever fetched for this partition before stops."""
+
+    leader: BrokerId
+    leader_epoch: LeaderEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class StopFetching:
+    """Fetch no more: this replica leads, or its leader is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskLeaderOffsets:
+    """The fetch offset is outside the leader's log: ask where that starts and ends."""
+
+    leader_epoch: LeaderEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """Leave this partition out of fetches for a while; ``error`` says why."""
+
+    error: ErrorCode
+
+
+LogEffect = AssignEpoch | TruncateTo | RestartAt | RaiseLogStart
+OutwardEffect = (
+    PublishHighWatermark
+    | CompleteProduce
+    | WakeFetch
+    | ProposeIsr
+    | StartFetching
+    | StopFetching
+    | AskLeaderOffsets
+    | BackOff
+)
+Action = LogEffect | OutwardEffect
+
+LOG_EFFECTS = (AssignEpoch, TruncateTo, RestartAt, RaiseLogStart)
+
+
+def split_actions(actions: Sequence[Action]) -> tuple[list[LogEffect], list[OutwardEffect]]:
+    """The effects on the log, and those that leave after the lock; each in its order."""
+    log_effects = [action for action in actions if isinstance(action, LOG_EFFECTS)]
+    outward = [action for action in actions if not isinstance(action, LOG_EFFECTS)]
+    return log_effects, outward

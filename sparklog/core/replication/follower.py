@@ -1,0 +1,112 @@
+"""A follower of one partition: how it fetches, where it truncates, what it believes to be committed.
+
+The fetch carries the epoch of the follower's last record; the leader's reply either has batches that continue
+the log, or says where the two logs part (KIP-101, 279, 320, and 595's diverging epoch). Truncation follows
+that, never the high watermark. A reply counts only while its fetch offset is still our end, so that a reply
+to an earlier question cannot cut or extend the wrong log (KAFKA-13207).
+"""
+
+from dataclasses import dataclass
+
+from sparklog.core.replication.actions import (
+    Action,
+    AskLeaderOffsets,
+    BackOff,
+    PublishHighWatermark,
+    RaiseLogStart,
+    RestartAt,
+    TruncateTo,
+)
+from sparklog.core.replication.epoch_history import EpochHistory
+from sparklog.core.replication.leader import Diverging
+from sparklog.core.replication.watermarks import Watermarks
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPosition:
+    """What the next fetch asks for."""
+
+    leader_epoch: LeaderEpoch
+    fetch_offset: int
+    last_fetched_epoch: int
+
+
+@dataclass(slots=True)
+class Follower:
+    """One partition's follower in one leader epoch. ``failed`` says that it waits for a newer epoch."""
+
+    leader: BrokerId
+    leader_epoch: LeaderEpoch
+    marks: Watermarks
+    epochs: EpochHistory
+    failed: ErrorCode | None = None
+
+    def fetch_position(self) -> FetchPosition | None:
+        """What to fetch next, or None while there is nobody to ask."""
+        if self.leader == NO_LEADER or self.failed is not None:
+            return None
+        return FetchPosition(self.leader_epoch, self.marks.log_end_offset, self.epochs.latest_epoch)
+
+    def expects(self, leader_epoch: int, fetch_offset: int) -> bool:
+        """Whether a reply to a fetch from ``fetch_offset`` is about the log as it is now."""
+        return (
+            self.failed is None
+            and leader_epoch == self.leader_epoch
+            and fetch_offset == self.marks.log_end_offset
+        )
+
+    def on_diverging(self, diverging: Diverging) -> list[Action]:
+        """Truncate to where the logs part; no watermark moves on this reply (KAFKA-14704)."""
+        return [TruncateTo(self.truncation_offset(diverging))]
+
+    def truncation_offset(self, diverging: Diverging) -> int:
+        """Where to cut, by the leader's answer for our last epoch (KIP-279)."""
+        log_end_offset = self.marks.log_end_offset
+        if diverging.end_offset < 0:
+            return self.marks.high_watermark
+        if diverging.epoch < 0:
+            return min(diverging.end_offset, log_end_offset)
+        own_epoch, own_end = self.epochs.end_offset_for(diverging.epoch, log_end_offset)
+        if own_epoch < 0:
+            return min(diverging.end_offset, log_end_offset)
+        if own_epoch != diverging.epoch:
+            return min(own_end, log_end_offset)
+        return min(own_end, diverging.end_offset, log_end_offset)
+
+    def on_appended(self, leader_high_watermark: int, leader_log_start_offset: int) -> list[Action]:
+        """A reply without divergence was taken over; our log now ends at ``marks.log_end_offset``."""
+        actions: list[Action] = []
+        if leader_log_start_offset > self.marks.log_start_offset:
+            actions.append(RaiseLogStart(min(leader_log_start_offset, self.marks.log_end_offset)))
+        offset = min(leader_high_watermark, self.marks.log_end_offset)
+        if offset > self.marks.high_watermark:
+            self.marks.high_watermark = offset
+            actions.append(PublishHighWatermark(offset))
+        return actions
+
+    def on_fetch_error(self, error: ErrorCode, request_leader_epoch: int) -> list[Action]:
+        """The leader refused: ask where its log is, wait for a newer epoch, or try again later."""
+        if request_leader_epoch != self.leader_epoch:
+            return []
+        if error is ErrorCode.offset_out_of_range:
+            return [AskLeaderOffsets(self.leader_epoch)]
+        if error is ErrorCode.fenced_leader_epoch:
+            self.failed = error
+        return [BackOff(error)]
+
+    def on_leader_offsets(self, leader_start: int, leader_end: int) -> list[Action]:
+        """Where the leader's log starts and ends, asked after OFFSET_OUT_OF_RANGE.
+
+        Only a leader that ends below us makes us truncate, only one that starts above us makes us start
+        anew: a leader that has grown past us in the meantime must not cost us our log (KAFKA-2143).
+        """
+        if leader_end < self.marks.log_end_offset:
+            return [TruncateTo(leader_end)]
+        if leader_start > self.marks.log_end_offset:
+            return [RestartAt(leader_start)]
+        return []
+
+    def check_invariants(self) -> None:
+        self.marks.check_invariants()

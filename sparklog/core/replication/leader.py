@@ -1,0 +1,305 @@
+"""The leader of one partition: who is in sync, what is committed, whom to answer.
+
+Kafka's rules (Partition.scala; KIP-101, 207, 279, 320, 841, 903), with two deliberate differences:
+
+* A write with acks=all that a shrinking ISR leaves short of ``min.insync.replicas`` is answered at once with
+  NOT_ENOUGH_REPLICAS_AFTER_APPEND, not at its time-out.
+* Beyond its epoch's start a leader advances the high watermark only while the *committed* ISR has
+  min(min.insync.replicas, replication factor) members (KAFKA-15583: otherwise acks=1 records become visible
+  and are then lost). Below that start it may, so that reads go on after a failover.
+
+Facts come in through ``on_...`` methods, actions go out. The object lives for one leader epoch.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sparklog.core.replication.actions import (
+    Action,
+    CompleteProduce,
+    ProposeIsr,
+    PublishHighWatermark,
+    WakeFetch,
+)
+from sparklog.core.replication.epoch_history import EpochHistory
+from sparklog.core.replication.isr import (
+    CommittedIsr,
+    ExpandingIsr,
+    IsrState,
+    ShrinkingIsr,
+    committed_isr,
+    effective_isr,
+    pending_proposal,
+)
+from sparklog.core.replication.progress import NEVER, UNKNOWN_OFFSET, FollowerProgress
+from sparklog.core.replication.waits import FetchWaits, ProduceWaits
+from sparklog.core.replication.watermarks import Watermarks
+from sparklog.model.cluster import PartitionState
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
+from sparklog.model.time import MonotonicMs
+
+ACKS_ALL = -1
+
+
+@dataclass(frozen=True, slots=True)
+class IsrReply:
+    """The controller's answer to a proposal (one partition of an AlterPartition response)."""
+
+    error: ErrorCode
+    isr: tuple[BrokerId, ...] = ()
+    leader_epoch: int = -1
+    partition_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Diverging:
+    """Tells a follower where its log parts from the leader's: the largest common epoch and its end."""
+
+    epoch: int
+    end_offset: int
+
+
+@dataclass(slots=True)
+class Leader:
+    """One partition's leader in one leader epoch."""
+
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
+    leader_epoch: LeaderEpoch
+    epoch_start_offset: int
+    replicas: tuple[BrokerId, ...]
+    isr: IsrState
+    marks: Watermarks
+    epochs: EpochHistory
+    min_isr: int
+    lag_max_ms: int
+    followers: dict[BrokerId, FollowerProgress] = field(default_factory=dict)
+    produces: ProduceWaits = field(default_factory=ProduceWaits)
+    fetches: FetchWaits = field(default_factory=FetchWaits)
+    _proposals: int = 0
+
+    @classmethod
+    def take_over(
+        cls,
+        state: PartitionState,
+        *,
+        broker_id: BrokerId,
+        broker_epoch: BrokerEpoch,
+        marks: Watermarks,
+        epochs: EpochHistory,
+        min_insync_replicas: int,
+        lag_max_ms: int,
+        now_ms: MonotonicMs,
+    ) -> "Leader":
+        """Begin a leader epoch: ISR members count as caught up now, everybody's end offset is unknown."""
+        followers = {
+            replica: FollowerProgress(last_caught_up_ms=now_ms if replica in state.isr else NEVER)
+            for replica in state.replicas
+            if replica != broker_id
+        }
+        return cls(
+            broker_id=broker_id,
+            broker_epoch=broker_epoch,
+            leader_epoch=state.leader_epoch,
+            epoch_start_offset=marks.log_end_offset,
+            replicas=state.replicas,
+            isr=CommittedIsr(frozenset(state.isr), state.partition_epoch),
+            marks=marks,
+            epochs=epochs,
+            min_isr=min(min_insync_replicas, len(state.replicas)),
+            lag_max_ms=lag_max_ms,
+            followers=followers,
+        )
+
+    # Writing
+
+    def refuse_append(self, acks: int) -> ErrorCode:
+        """Why a write may not be appended now, or ``none``."""
+        if acks not in (-1, 0, 1):
+            return ErrorCode.invalid_required_acks
+        if acks == ACKS_ALL and self.is_under_min_isr:
+            return ErrorCode.not_enough_replicas
+        return ErrorCode.none
+
+    def on_appended(self, now_ms: MonotonicMs) -> list[Action]:
+        """The log grew to ``marks.log_end_offset``: followers may have it, and alone we commit it."""
+        woken = self.fetches.take_for_log_end(self.marks.log_end_offset)
+        return [*map(WakeFetch, woken), *self._advance_high_watermark(now_ms)]
+
+    def on_produce_waits(self, token: int, required_offset: int) -> list[Action]:
+        """A write with acks=all was appended up to ``required_offset`` (exclusive) and waits for it."""
+        if self.marks.high_watermark >= required_offset:
+            return [CompleteProduce(token, ErrorCode.none)]
+        if self.is_under_min_isr:
+            return [CompleteProduce(token, ErrorCode.not_enough_replicas_after_append)]
+        self.produces.add(token, required_offset)
+        return []
+
+    # Reading
+
+    def check_epoch(self, current_leader_epoch: int) -> ErrorCode:
+        """Fence a reader with another idea of the epoch (KIP-320); -1 is no idea."""
+        if current_leader_epoch in (-1, self.leader_epoch):
+            return ErrorCode.none
+        if current_leader_epoch < self.leader_epoch:
+            return ErrorCode.fenced_leader_epoch
+        return ErrorCode.unknown_leader_epoch
+
+    def check_fetch_position(self, fetch_offset: int, last_fetched_epoch: int) -> Diverging | ErrorCode:
+        """Compare a fetcher's last record with our history (KIP-595's diverging epoch in fetch replies)."""
+        start, end = self.marks.log_start_offset, self.marks.log_end_offset
+        if last_fetched_epoch >= 0:
+            epoch, end_offset = self.epochs.end_offset_for(last_fetched_epoch, end)
+            if epoch < 0 or end_offset < 0 or fetch_offset < start:
+                return ErrorCode.offset_out_of_range
+            if epoch < last_fetched_epoch or end_offset < fetch_offset:
+                return Diverging(epoch, end_offset)
+        if not start <= fetch_offset <= end:
+            return ErrorCode.offset_out_of_range
+        return ErrorCode.none
+
+    def readable_end(self, *, is_follower: bool) -> int:
+        """Exclusive end of what this kind of fetcher may see."""
+        return self.marks.log_end_offset if is_follower else self.marks.high_watermark
+
+    def latest_offset(self) -> int | None:
+        """What ListOffsets(latest) says; None while it could still go backwards (KIP-207)."""
+        if self.marks.high_watermark < self.epoch_start_offset:
+            return None
+        return self.marks.high_watermark
+
+    def on_fetch_waits(self, token: int, fetch_offset: int, *, is_follower: bool) -> list[Action]:
+        """A fetch found too few bytes; it is woken when there are more, also if that is already so."""
+        if fetch_offset < self.readable_end(is_follower=is_follower):
+            return [WakeFetch(token)]
+        self.fetches.add(token, fetch_offset, is_follower=is_follower)
+        return []
+
+    # Followers and the ISR
+
+    def check_follower(self, follower: BrokerId, broker_epoch: BrokerEpoch) -> ErrorCode:
+        """Whether ``follower`` is one of ours, and not an earlier incarnation of one (KIP-903)."""
+        progress = self.followers.get(follower)
+        if progress is None:
+            return ErrorCode.unknown_leader_epoch
+        if -1 < broker_epoch < progress.broker_epoch:
+            return ErrorCode.stale_broker_epoch
+        return ErrorCode.none
+
+    def on_follower_fetch(
+        self, follower: BrokerId, broker_epoch: BrokerEpoch, fetch_offset: int, now_ms: MonotonicMs
+    ) -> list[Action]:
+        """A follower asks from ``fetch_offset``: so it has everything below."""
+        self.followers[follower].on_fetch(fetch_offset, self.marks.log_end_offset, broker_epoch, now_ms)
+        return [*self._advance_high_watermark(now_ms), *self._maybe_expand(follower)]
+
+    def on_tick(self, now_ms: MonotonicMs) -> list[Action]:
+        """Look for ISR members that fell behind; call every half ``lag_max_ms``."""
+        if pending_proposal(self.isr) is not None:
+            return []
+        committed = committed_isr(self.isr)
+        leaving = frozenset(
+            member
+            for member in committed.members - {self.broker_id}
+            if not self.followers[member].is_caught_up(self.marks.log_end_offset, now_ms, self.lag_max_ms)
+        )
+        if not leaving:
+            return []
+        proposal = self._next_proposal()
+        self.isr = ShrinkingIsr(committed, leaving, proposal)
+        return [self._propose(proposal, committed.members - leaving)]
+
+    def on_isr_reply(self, proposal: int, reply: IsrReply, now_ms: MonotonicMs) -> list[Action]:
+        """The controller's word on ``proposal``; anything but the one in flight is ignored (KAFKA-12686)."""
+        if pending_proposal(self.isr) != proposal:
+            return []
+        committed = committed_isr(self.isr)
+        if reply.error in (ErrorCode.operation_not_attempted, ErrorCode.ineligible_replica):
+            self.isr = committed
+            return []
+        if reply.error is not ErrorCode.none:
+            # A newer leader epoch, or state that we were not told yet, is on its way in a LeaderAndIsr:
+            # until then the larger ISR stays in force.
+            return []
+        if reply.leader_epoch != self.leader_epoch or reply.partition_epoch < committed.partition_epoch:
+            return []
+        self.isr = CommittedIsr(frozenset(reply.isr), reply.partition_epoch)
+        # A shrink may have removed the one that everybody waited for (KAFKA-13091).
+        return [*self._advance_high_watermark(now_ms), *self._fail_short_writes()]
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        return len(committed_isr(self.isr).members) < self.min_isr
+
+    def resign(self) -> list[Action]:
+        """Leadership is gone: every wait is told, with its data left in the log."""
+        produces = self.produces.take_all()
+        return [
+            *(CompleteProduce(token, ErrorCode.not_leader_or_follower) for token in produces),
+            *map(WakeFetch, self.fetches.take_all()),
+        ]
+
+    def _maybe_expand(self, follower: BrokerId) -> list[Action]:
+        committed = committed_isr(self.isr)
+        if pending_proposal(self.isr) is not None or follower in committed.members:
+            return []
+        # Only from the epoch's start on has it all that earlier leaders may have committed (KAFKA-7128).
+        if self.followers[follower].log_end_offset < max(self.marks.high_watermark, self.epoch_start_offset):
+            return []
+        proposal = self._next_proposal()
+        self.isr = ExpandingIsr(committed, follower, proposal)
+        return [self._propose(proposal, committed.members | {follower})]
+
+    def _propose(self, proposal: int, members: Iterable[BrokerId]) -> ProposeIsr:
+        return ProposeIsr(
+            proposal=proposal,
+            leader_epoch=self.leader_epoch,
+            partition_epoch=committed_isr(self.isr).partition_epoch,
+            members=tuple((member, self._epoch_of(member)) for member in sorted(members)),
+        )
+
+    def _epoch_of(self, member: BrokerId) -> BrokerEpoch:
+        return self.broker_epoch if member == self.broker_id else self.followers[member].broker_epoch
+
+    def _next_proposal(self) -> int:
+        self._proposals += 1
+        return self._proposals
+
+    def _advance_high_watermark(self, now_ms: MonotonicMs) -> list[Action]:
+        offset = self._replicated_offset(now_ms)
+        if self.is_under_min_isr:
+            offset = min(offset, self.epoch_start_offset)
+        if offset <= self.marks.high_watermark:
+            return []
+        self.marks.high_watermark = offset
+        return [
+            PublishHighWatermark(offset),
+            *(CompleteProduce(token, ErrorCode.none) for token in self.produces.take_satisfied(offset)),
+            *map(WakeFetch, self.fetches.take_for_high_watermark(offset)),
+        ]
+
+    def _replicated_offset(self, now_ms: MonotonicMs) -> int:
+        """The least end offset over the effective ISR and those who are about to join it."""
+        leader_end, members = self.marks.log_end_offset, effective_isr(self.isr)
+        ends = [leader_end]
+        for replica, progress in self.followers.items():
+            joining = progress.log_end_offset != UNKNOWN_OFFSET and progress.is_caught_up(
+                leader_end, now_ms, self.lag_max_ms
+            )
+            if replica in members or joining:
+                ends.append(progress.log_end_offset)
+        return min(ends)
+
+    def _fail_short_writes(self) -> list[Action]:
+        if not self.is_under_min_isr:
+            return []
+        error = ErrorCode.not_enough_replicas_after_append
+        return [CompleteProduce(token, error) for token in self.produces.take_all()]
+
+    def check_invariants(self) -> None:
+        self.marks.check_invariants()
+        assert self.broker_id in committed_isr(self.isr).members, self
+        assert self.broker_id not in self.followers, self
+        assert set(self.followers) | {self.broker_id} >= effective_isr(self.isr), self
+        assert self.epoch_start_offset <= self.marks.log_end_offset, self

@@ -1,0 +1,142 @@
+"""One replica of one partition: its watermarks, and the role it has now.
+
+A leader epoch is taken up once: only a strictly greater one changes the role (KIP-101; stale or repeated
+LeaderAndIsr requests change nothing). The shell feeds facts to ``role`` directly; changes of role go through
+here. The last facts are kept as a story, which every illegal transition carries.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from sparklog.core.replication.actions import (
+    Action,
+    AssignEpoch,
+    PublishHighWatermark,
+    RaiseLogStart,
+    RestartAt,
+    StartFetching,
+    StopFetching,
+    TruncateTo,
+)
+from sparklog.core.replication.epoch_history import EpochHistory
+from sparklog.core.replication.follower import Follower
+from sparklog.core.replication.leader import Leader
+from sparklog.core.replication.watermarks import Watermarks
+from sparklog.model.cluster import PartitionState
+from sparklog.model.errors import SparklogError
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.time import MonotonicMs
+
+STORY_LENGTH_MAX = 64
+
+
+class IllegalTransition(SparklogError):  # noqa: N818 (the field's word)
+    """A fact that cannot be true of this replica now; carries what happened to it before."""
+
+
+@dataclass(slots=True)
+class Replica:
+    """``role`` is None until a first LeaderAndIsr, and again when the replica goes offline."""
+
+    broker_id: BrokerId
+    topic_partition: TopicPartition
+    epochs: EpochHistory
+    marks: Watermarks
+    lag_max_ms: int
+    role: Leader | Follower | None = None
+    leader_epoch: int = -1
+    _story: deque[str] = field(default_factory=lambda: deque(maxlen=STORY_LENGTH_MAX))
+
+    @property
+    def leader(self) -> Leader | None:
+        return self.role if isinstance(self.role, Leader) else None
+
+    @property
+    def follower(self) -> Follower | None:
+        return self.role if isinstance(self.role, Follower) else None
+
+    def on_leader_and_isr(
+        self,
+        state: PartitionState,
+        *,
+        broker_epoch: BrokerEpoch,
+        min_insync_replicas: int,
+        now_ms: MonotonicMs,
+    ) -> list[Action]:
+        """Take up a leader epoch greater than any before, as leader or as follower."""
+        if state.leader_epoch <= self.leader_epoch:
+            return []
+        if self.broker_id not in state.replicas:
+            raise IllegalTransition(
+                f"broker {self.broker_id} is no replica of {self.topic_partition} in {state}; {self.story()}"
+            )
+        self.note(f"leader {state.leader} in epoch {state.leader_epoch}, ISR {list(state.isr)}")
+        actions = self._leave_role()
+        self.leader_epoch = state.leader_epoch
+        if state.leader == self.broker_id:
+            return actions + self._lead(state, broker_epoch, min_insync_replicas, now_ms)
+        self.role = Follower(state.leader, state.leader_epoch, self.marks, self.epochs)
+        fetch: Action = (
+            StartFetching(state.leader, state.leader_epoch) if state.has_leader else StopFetching()
+        )
+        return [*actions, fetch]
+
+    def on_offline(self, reason: str) -> list[Action]:
+        """The log failed, or the replica is being removed: nothing is served any more."""
+        self.note(f"offline: {reason}")
+        return [*self._leave_role(), StopFetching()]
+
+    def on_log_changed(self, log_start_offset: int, log_end_offset: int) -> list[Action]:
+        """The log was appended to, truncated or trimmed; watermarks follow into its range."""
+        before = self.marks.high_watermark
+        self.marks.log_start_offset = log_start_offset
+        self.marks.log_end_offset = log_end_offset
+        self.marks.clamp()
+        if self.marks.high_watermark < before:
+            self.note(f"high watermark {before} fell to {self.marks.high_watermark} with a truncation")
+        if self.marks.high_watermark != before:
+            return [PublishHighWatermark(self.marks.high_watermark)]
+        return []
+
+    def note_log_effect(self, effect: Action) -> None:
+        if isinstance(effect, TruncateTo | RestartAt | RaiseLogStart):
+            self.note(f"{effect} of a log that ended at {self.marks.log_end_offset}")
+
+    def note(self, what: str) -> None:
+        self._story.append(what)
+
+    def story(self) -> str:
+        """What happened to this replica lately, oldest first."""
+        return f"{self.topic_partition} on broker {self.broker_id}: " + "; ".join(self._story)
+
+    def check_invariants(self) -> None:
+        self.marks.check_invariants()
+        if self.role is not None:
+            self.role.check_invariants()
+            assert self.role.leader_epoch == self.leader_epoch, self.story()
+
+    def _leave_role(self) -> list[Action]:
+        actions = self.role.resign() if isinstance(self.role, Leader) else []
+        self.role = None
+        return actions
+
+    def _lead(
+        self,
+        state: PartitionState,
+        broker_epoch: BrokerEpoch,
+        min_insync_replicas: int,
+        now_ms: MonotonicMs,
+    ) -> list[Action]:
+        self.role = Leader.take_over(
+            state,
+            broker_id=self.broker_id,
+            broker_epoch=broker_epoch,
+            marks=self.marks,
+            epochs=self.epochs,
+            min_insync_replicas=min_insync_replicas,
+            lag_max_ms=self.lag_max_ms,
+            now_ms=now_ms,
+        )
+        # The epoch begins before anything is appended in it (KAFKA-7415).
+        begin = AssignEpoch(state.leader_epoch, self.marks.log_end_offset)
+        return [begin, StopFetching(), *self.role.on_appended(now_ms)]

@@ -1,0 +1,23 @@
+"""The three offsets that every replica has, whatever its role.
+
+``log_start_offset <= high_watermark <= log_end_offset`` always holds. The log's own numbers are facts that
+the shell reports; the high watermark is decided here. One object per replica, kept over changes of role.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Watermarks:
+    """``log_end_offset`` and ``high_watermark`` are exclusive ends; ``log_start_offset`` is inclusive."""
+
+    log_start_offset: int = 0
+    high_watermark: int = 0
+    log_end_offset: int = 0
+
+    def clamp(self) -> None:
+        """Bring a high watermark from a checkpoint, or from before a truncation, into the log's range."""
+        self.high_watermark = min(max(self.high_watermark, self.log_start_offset), self.log_end_offset)
+
+    def check_invariants(self) -> None:
+        assert 0 <= self.log_start_offset <= self.high_watermark <= self.log_end_offset, self
