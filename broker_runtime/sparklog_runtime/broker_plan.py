@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 
 class ServedBroker(Protocol):
@@ -21,9 +21,14 @@ class RunningBroker(Protocol):
 
     @property
     def endpoint(self) -> ServedBroker: ...
+    @property
+    def failure(self) -> str | None:
+        """Why it stopped by itself."""
+        ...
+
     def start(self) -> None: ...
     def stop(self, clean: bool = True) -> None: ...
-    def wait_stopped(self, timeout: float | None) -> bool: ...
+    def wait_stopped(self, timeout_seconds: float | None = None) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +86,4 @@ def make_real_broker(plan: BrokerPlan, identity: BrokerIdentity) -> RunningBroke
         config=BrokerConfig.parse(plan.settings),
         rack=plan.rack,
     )
-    server: Any = BrokerServer(options)
-    running: RunningBroker = server
-    return running
+    return BrokerServer(options)

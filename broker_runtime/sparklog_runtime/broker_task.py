@@ -152,7 +152,7 @@ class _BrokerProcess:
         self._connection: ControlConnection | None = None
         self._identity: BrokerIdentity | None = None
         self._registered: Message | None = None
-        self._ended = False
+        self._ended = threading.Event()
 
     def run(self) -> str:
         identity = self._join()
@@ -245,7 +245,7 @@ class _BrokerProcess:
     def _watch_broker(self, broker: RunningBroker) -> None:
         while not self._reason.is_given():
             if broker.wait_stopped(_PARENT_POLL_S):
-                self._reason.give("broker")
+                self._reason.give(f"broker: {broker.failure or 'it stopped by itself'}")
 
     def _stop(self, broker: RunningBroker) -> None:
         overdue = threading.Timer(STOP_TIMEOUT_S, self._exit_overdue)
@@ -253,7 +253,7 @@ class _BrokerProcess:
         overdue.start()
         broker.stop(clean=True)
         overdue.cancel()
-        self._ended = True
+        self._ended.set()
         self._tell({"type": "bye", "clean": True})
         if self._connection is not None:
             self._connection.close()
@@ -275,16 +275,12 @@ class _BrokerProcess:
 
     def _listen(self) -> None:
         """Hear the supervisor, and connect again whenever the connection ends."""
-        while not self._ended:
+        while not self._ended.is_set():
             message = self._receive()
-            if message is not None:
-                if message["type"] == "stop":
-                    self._reason.give("stop")
-                continue
-            if self._ended:
-                return
-            time.sleep(_RECONNECT_S)
-            self._reconnect()
+            if message is None:
+                self._reconnect()
+            elif message["type"] == "stop":
+                self._reason.give("stop")
 
     def _receive(self) -> Message | None:
         assert self._connection is not None
@@ -295,6 +291,8 @@ class _BrokerProcess:
             return None
 
     def _reconnect(self) -> None:
+        if self._ended.wait(_RECONNECT_S):
+            return
         plan = self._plan
         try:
             connection = ControlConnection.open(

@@ -50,11 +50,14 @@ class Layout:
     def scratch(self) -> Path:
         return self.root / "spark"
 
+    @property
+    def escaped_root(self) -> str:
+        """The root as the beginning of a pattern: a brace in the user's path must survive str.format."""
+        return str(self.root).replace("{", "{{").replace("}", "}}")
+
     def log_dir_patterns(self, count: int) -> tuple[str, ...]:
         """Log directories of a broker, with ``{id}`` where its id goes."""
-        # A brace in the user's own path must survive str.format.
-        base = str(self.root).replace("{", "{{").replace("}", "}}")
-        return tuple(f"{base}/broker-{{id}}/{index}" for index in range(count))
+        return tuple(f"{self.escaped_root}/broker-{{id}}/{index}" for index in range(count))
 
     def create(self) -> None:
         """Make the folders and empty the scratch space. Call with the lock held."""

@@ -10,11 +10,9 @@ process does, as it reads from a pipe of which we hold the other end.
 import importlib.util
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -95,7 +93,10 @@ class SparkHost:
         self._stopped = False
         self._jvm: subprocess.Popen[bytes] | None = None
         self._context: Any = None
-        self._exchange: Path | None = None
+        self._connecting = threading.Lock()
+        """Held while a context is being made."""
+        self._info = layout.scratch / "gateway"
+        """Where the JVM writes its port and secret; only this user can read it."""
 
     @property
     def context(self) -> Any:
@@ -122,7 +123,6 @@ class SparkHost:
         with self._lock:
             if self._stopped:
                 return
-            self._exchange = Path(tempfile.mkdtemp(prefix="sparklog-gateway-"))
             self._jvm = self._start_jvm([*command, "pyspark-shell"], home)
 
     def _start_jvm(self, command: list[str], home: Path) -> subprocess.Popen[bytes]:
@@ -134,7 +134,7 @@ class SparkHost:
             "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._connection_info()),
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._info),
             RUN_VARIABLE: self._run,
         }
         with (self._layout.logs / "spark-output.log").open("ab") as output:
@@ -147,10 +147,6 @@ class SparkHost:
                 start_new_session=True,
             )
 
-    def _connection_info(self) -> Path:
-        assert self._exchange is not None
-        return self._exchange / "gateway"
-
     def connect(self) -> Any:
         """Wait for the JVM and make the context; returns the ``SparkContext``.
 
@@ -158,6 +154,10 @@ class SparkHost:
         """
         import pyspark  # while the JVM starts
 
+        with self._connecting:
+            return self._connect(pyspark)
+
+    def _connect(self, pyspark: Any) -> Any:
         self._await_jvm()
         _refuse_second_context(pyspark)
         gateway = self._connect_gateway()
@@ -173,7 +173,7 @@ class SparkHost:
     def _await_jvm(self) -> None:
         assert self._jvm is not None, "launch first"
         deadline = time.monotonic() + JVM_START_TIMEOUT_S
-        while not self._connection_info().exists():
+        while not self._info.exists():
             if self._stopped:
                 raise SparklogError("stopped while Spark's JVM was starting")
             if self._jvm.poll() is not None:
@@ -194,7 +194,7 @@ class SparkHost:
         from pyspark.java_gateway import launch_gateway
         from pyspark.serializers import UTF8Deserializer, read_int
 
-        with self._connection_info().open("rb") as info:
+        with self._info.open("rb") as info:
             port, secret = read_int(info), UTF8Deserializer().loads(info)
         with _environment({"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}):
             return launch_gateway()
@@ -222,9 +222,8 @@ class SparkHost:
             _stop_context(context)
         if jvm is not None:
             _end_jvm(jvm, politely=context is not None)
-        _forget_gateway()
-        if self._exchange is not None:
-            shutil.rmtree(self._exchange, ignore_errors=True)
+        with self._connecting:
+            _forget_gateway()
 
 
 def _refuse_second_context(pyspark: Any) -> None:
@@ -271,7 +270,7 @@ def _end_jvm(jvm: subprocess.Popen[bytes], *, politely: bool) -> None:
 
 
 def _forget_gateway() -> None:
-    """Let the next context of this process start a JVM: PySpark remembers the gateway of the one that ended."""
+    """Let the next context of this process start a JVM: PySpark remembers the one that ended."""
     pyspark = sys.modules.get("pyspark")
     if pyspark is None:
         return

@@ -159,19 +159,18 @@ class Supervisor:
             found = [slot.process for slot in self._slots.values() if slot.process is not None]
         return sorted(found, key=lambda process: process.broker_id)
 
-    def wait_registered(self, timeout_s: float) -> str | None:
-        """Wait until all brokers serve. None if they do, else what is missing; "" when stopping.
-
-        A slot that cannot start ends the wait early, with its reason (see ``failed``).
-        """
+    def wait_registered(self, timeout_s: float) -> bool:
+        """Wait until all brokers serve; ends early, with False, at a stop or when one cannot."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._stopping or not self._missing() or self._failure() is not None, timeout_s
             )
-            if self._stopping:
-                return ""
-            missing = self._missing()
-            return None if not missing else f"waiting for broker {', '.join(missing)}"
+            return not self._missing()
+
+    def missing(self) -> list[str]:
+        """The brokers that do not serve yet: their ids, or slots where the id is not known."""
+        with self._changed:
+            return self._missing()
 
     def failed(self) -> str | None:
         """Why a broker cannot start, once trying again has no prospect."""
