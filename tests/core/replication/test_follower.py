@@ -1,0 +1,120 @@
+"""The follower's rules as sentences."""
+
+import pytest
+
+from sparklog.core.replication.actions import (
+    AskLeaderOffsets,
+    BackOff,
+    PublishHighWatermark,
+    RaiseLogStart,
+    RestartAt,
+    TruncateTo,
+)
+from sparklog.core.replication.epoch_history import EpochHistory
+from sparklog.core.replication.follower import FetchPosition, Follower
+from sparklog.core.replication.leader import Diverging
+from sparklog.core.replication.watermarks import Watermarks
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch
+
+
+def follower_with(*, start=0, high_watermark=0, end=20, epoch=6, history=((0, 0), (2, 10), (4, 15))):
+    return Follower(
+        BrokerId(1), LeaderEpoch(epoch), Watermarks(start, high_watermark, end), EpochHistory.of(history)
+    )
+
+
+def test_it_asks_from_its_end_and_names_the_epoch_of_its_last_record() -> None:
+    assert follower_with().fetch_position() == FetchPosition(LeaderEpoch(6), 20, 4)
+
+
+def test_without_a_leader_it_asks_nobody() -> None:
+    follower = follower_with()
+    follower.leader = NO_LEADER
+    assert follower.fetch_position() is None
+
+
+@pytest.mark.parametrize(
+    ("diverging", "target"),
+    [
+        pytest.param(Diverging(4, 18), 18, id="the leader's epoch 4 is shorter than ours"),
+        pytest.param(Diverging(4, 30), 20, id="our epoch 4 is shorter: nothing to cut"),
+        pytest.param(Diverging(3, 14), 15, id="we never had epoch 3: cut to the end of our epoch 2"),
+        pytest.param(Diverging(2, 12), 12, id="we part within epoch 2"),
+        pytest.param(Diverging(-1, 9), 9, id="no epoch, but an end"),
+        pytest.param(Diverging(-1, -1), 7, id="the leader knows nothing: the high watermark is all we have"),
+    ],
+)
+def test_it_truncates_to_where_the_logs_part(diverging, target) -> None:
+    """KIP-279; the leader's answers are for our last epoch, 4."""
+    follower = follower_with(high_watermark=7)
+    assert follower.on_diverging(diverging) == [TruncateTo(target)]
+    assert follower.marks.high_watermark == 7
+
+
+def test_its_high_watermark_follows_the_leaders_but_never_beyond_its_own_end() -> None:
+    follower = follower_with(high_watermark=5)
+    assert follower.on_appended(12, 0) == [PublishHighWatermark(12)]
+    assert follower.on_appended(99, 0) == [PublishHighWatermark(20)]
+    assert follower.on_appended(3, 0) == []
+    assert follower.marks.high_watermark == 20
+
+
+def test_it_raises_its_log_start_to_the_leaders() -> None:
+    assert follower_with(high_watermark=20).on_appended(20, 8) == [RaiseLogStart(8)]
+
+
+def test_a_reply_counts_only_for_the_epoch_and_offset_that_it_answers() -> None:
+    """KAFKA-13207"""
+    follower = follower_with()
+    assert follower.expects(6, 20)
+    assert not follower.expects(5, 20)
+    assert not follower.expects(6, 19)
+
+
+def test_out_of_range_asks_where_the_leaders_log_is() -> None:
+    assert follower_with().on_fetch_error(ErrorCode.offset_out_of_range, 6) == [
+        AskLeaderOffsets(LeaderEpoch(6))
+    ]
+
+
+def test_an_error_for_an_earlier_epoch_changes_nothing() -> None:
+    """KAFKA-7786"""
+    follower = follower_with()
+    assert follower.on_fetch_error(ErrorCode.fenced_leader_epoch, 5) == []
+    assert follower.failed is None
+
+
+def test_fenced_in_the_epoch_that_it_still_holds_it_waits_for_a_newer_one() -> None:
+    """[46]"""
+    follower = follower_with()
+    assert follower.on_fetch_error(ErrorCode.fenced_leader_epoch, 6) == [
+        BackOff(ErrorCode.fenced_leader_epoch)
+    ]
+    assert follower.fetch_position() is None
+
+
+def test_other_errors_only_pause_it() -> None:
+    follower = follower_with()
+    for error in (
+        ErrorCode.unknown_leader_epoch,
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.corrupt_message,
+    ):
+        assert follower.on_fetch_error(error, 6) == [BackOff(error)]
+    assert follower.fetch_position() is not None
+
+
+def test_a_leader_that_ends_below_us_makes_us_truncate() -> None:
+    """[45]"""
+    assert follower_with().on_leader_offsets(0, 12) == [TruncateTo(12)]
+
+
+def test_a_leader_that_starts_above_us_makes_us_start_anew() -> None:
+    """[45]"""
+    assert follower_with().on_leader_offsets(50, 90) == [RestartAt(50)]
+
+
+def test_a_leader_that_has_grown_past_us_meanwhile_costs_us_nothing() -> None:
+    """KAFKA-2143"""
+    assert follower_with().on_leader_offsets(0, 25) == []

@@ -1,0 +1,363 @@
+"""The leader's rules as sentences; numbers in brackets are Kafka's scenario or bug numbers."""
+
+import pytest
+
+from sparklog.core.replication.actions import (
+    CompleteProduce,
+    ProposeIsr,
+    PublishHighWatermark,
+    WakeFetch,
+)
+from sparklog.core.replication.epoch_history import EpochHistory
+from sparklog.core.replication.isr import CommittedIsr, ExpandingIsr, ShrinkingIsr
+from sparklog.core.replication.leader import Diverging, IsrReply, Leader
+from sparklog.core.replication.watermarks import Watermarks
+from sparklog.model.cluster import PartitionState
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
+from sparklog.model.time import MonotonicMs
+
+NOW = MonotonicMs(1_000_000)
+LAG_MAX_MS = 10_000
+ONE, TWO, THREE = BrokerId(1), BrokerId(2), BrokerId(3)
+
+
+def at(milliseconds: int) -> MonotonicMs:
+    return MonotonicMs(NOW + milliseconds)
+
+
+def leader_with(
+    *,
+    isr=(1, 2, 3),
+    replicas=(1, 2, 3),
+    log_end_offset=0,
+    high_watermark=0,
+    min_insync_replicas=2,
+    epoch=5,
+    history=(),
+) -> Leader:
+    epochs = EpochHistory.of(history)
+    epochs.assign(epoch, log_end_offset)
+    state = PartitionState(
+        leader=ONE,
+        leader_epoch=LeaderEpoch(epoch),
+        isr=tuple(map(BrokerId, isr)),
+        replicas=tuple(map(BrokerId, replicas)),
+        partition_epoch=7,
+    )
+    return Leader.take_over(
+        state,
+        broker_id=ONE,
+        broker_epoch=BrokerEpoch(100),
+        marks=Watermarks(0, high_watermark, log_end_offset),
+        epochs=epochs,
+        min_insync_replicas=min_insync_replicas,
+        lag_max_ms=LAG_MAX_MS,
+        now_ms=NOW,
+    )
+
+
+def append(leader: Leader, records: int, now=NOW):
+    leader.marks.log_end_offset += records
+    return leader.on_appended(now)
+
+
+def fetch(leader: Leader, follower: int, offset: int, now=NOW, epoch=None):
+    broker_epoch = BrokerEpoch(100 * follower if epoch is None else epoch)
+    actions = leader.on_follower_fetch(BrokerId(follower), broker_epoch, offset, now)
+    leader.check_invariants()
+    return actions
+
+
+def proposals(actions):
+    return [action for action in actions if isinstance(action, ProposeIsr)]
+
+
+def answered(leader: Leader, proposal: int, *isr: int, error=ErrorCode.none, partition_epoch=8, now=NOW):
+    reply = IsrReply(error, tuple(map(BrokerId, isr)), leader.leader_epoch, partition_epoch)
+    actions = leader.on_isr_reply(proposal, reply, now)
+    leader.check_invariants()
+    return actions
+
+
+def test_acks_all_completes_when_the_slowest_isr_member_has_the_batch() -> None:
+    leader = leader_with()
+    append(leader, 10)
+    assert leader.on_produce_waits(token=1, required_offset=10) == []
+    assert fetch(leader, 2, 10) == []
+    assert fetch(leader, 3, 10) == [PublishHighWatermark(10), CompleteProduce(1, ErrorCode.none)]
+
+
+def test_produces_complete_in_the_order_of_their_offsets() -> None:
+    leader = leader_with()
+    append(leader, 10)
+    leader.on_produce_waits(2, 10)
+    leader.on_produce_waits(1, 5)
+    fetch(leader, 2, 10)
+    assert fetch(leader, 3, 10)[1:] == [
+        CompleteProduce(1, ErrorCode.none),
+        CompleteProduce(2, ErrorCode.none),
+    ]
+
+
+def test_a_produce_that_is_already_committed_completes_at_once() -> None:
+    leader = leader_with(log_end_offset=10, high_watermark=10)
+    assert leader.on_produce_waits(1, 10) == [CompleteProduce(1, ErrorCode.none)]
+
+
+def test_a_forgotten_produce_is_never_completed() -> None:
+    leader = leader_with()
+    append(leader, 1)
+    leader.on_produce_waits(1, 1)
+    leader.produces.forget(1)
+    fetch(leader, 2, 1)
+    assert fetch(leader, 3, 1) == [PublishHighWatermark(1)]
+
+
+def test_acks_all_is_refused_below_min_isr_and_acks_one_is_not() -> None:
+    """[64]"""
+    leader = leader_with(isr=(1,))
+    assert leader.refuse_append(-1) is ErrorCode.not_enough_replicas
+    assert leader.refuse_append(1) is ErrorCode.none
+    assert leader.refuse_append(0) is ErrorCode.none
+    assert leader.refuse_append(2) is ErrorCode.invalid_required_acks
+
+
+def test_min_isr_above_the_replication_factor_counts_as_the_replication_factor() -> None:
+    leader = leader_with(isr=(1,), replicas=(1,), min_insync_replicas=3)
+    assert leader.refuse_append(-1) is ErrorCode.none
+
+
+def test_the_high_watermark_stands_still_after_an_election_until_every_isr_member_has_fetched() -> None:
+    leader = leader_with(log_end_offset=10, high_watermark=4)
+    assert leader.on_appended(NOW) == []
+    assert fetch(leader, 2, 10) == []
+    assert leader.latest_offset() is None
+    assert fetch(leader, 3, 10) == [PublishHighWatermark(10)]
+    assert leader.latest_offset() == 10
+
+
+def test_latest_is_not_available_until_the_high_watermark_reaches_the_epochs_start() -> None:
+    """[34] KIP-207"""
+    leader = leader_with(log_end_offset=10, high_watermark=9)
+    assert leader.latest_offset() is None
+
+
+def test_the_high_watermark_waits_for_a_caught_up_outsider_who_is_about_to_join() -> None:
+    leader = leader_with(isr=(1, 2), min_insync_replicas=1)
+    append(leader, 5)
+    joining = fetch(leader, 3, 5)
+    assert proposals(joining)
+    append(leader, 5)
+    assert fetch(leader, 2, 10) == [PublishHighWatermark(5)]
+    assert fetch(leader, 3, 10) == [PublishHighWatermark(10)]
+
+
+def test_a_follower_behind_the_epochs_start_does_not_join_although_it_reached_the_high_watermark() -> None:
+    """[26] KAFKA-7128"""
+    leader = leader_with(isr=(1, 2), log_end_offset=20, high_watermark=10)
+    assert proposals(fetch(leader, 3, 12)) == []
+    assert isinstance(leader.isr, CommittedIsr)
+    (proposal,) = proposals(fetch(leader, 3, 20))
+    assert [member for member, _ in proposal.members] == [1, 2, 3]
+
+
+def test_a_proposal_names_each_members_broker_epoch() -> None:
+    """[bug 23] KIP-903"""
+    leader = leader_with(isr=(1, 2))
+    fetch(leader, 2, 0, epoch=222)
+    (proposal,) = proposals(fetch(leader, 3, 0, epoch=333))
+    assert proposal.members == ((1, 100), (2, 222), (3, 333))
+    assert (proposal.leader_epoch, proposal.partition_epoch) == (5, 7)
+
+
+def test_an_expansion_counts_the_newcomer_at_once_and_the_members_after_the_reply() -> None:
+    """[27]"""
+    leader = leader_with(isr=(1, 2))
+    (proposal,) = proposals(fetch(leader, 3, 0))
+    assert isinstance(leader.isr, ExpandingIsr)
+    append(leader, 1)
+    assert fetch(leader, 2, 1) == []
+    answered(leader, proposal.proposal, 1, 2, 3)
+    assert leader.isr == CommittedIsr(frozenset({ONE, TWO, THREE}), 8)
+
+
+def test_a_second_change_waits_for_the_first() -> None:
+    """[32]"""
+    leader = leader_with(isr=(1, 2))
+    assert proposals(fetch(leader, 3, 0))
+    assert proposals(fetch(leader, 3, 0)) == []
+    assert leader.on_tick(at(LAG_MAX_MS + 1)) == []
+
+
+def test_an_ineligible_newcomer_is_dropped_and_may_ask_again() -> None:
+    leader = leader_with(isr=(1, 2))
+    (first,) = proposals(fetch(leader, 3, 0))
+    answered(leader, first.proposal, error=ErrorCode.ineligible_replica)
+    assert leader.isr == CommittedIsr(frozenset({ONE, TWO}), 7)
+    (second,) = proposals(fetch(leader, 3, 0))
+    assert second.proposal != first.proposal
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ErrorCode.fenced_leader_epoch, ErrorCode.invalid_update_version, ErrorCode.unknown_topic_or_partition],
+)
+def test_a_change_refused_for_something_newer_stays_pending_until_the_controller_speaks(error) -> None:
+    """[28, 33]"""
+    leader = leader_with(isr=(1, 2))
+    (proposal,) = proposals(fetch(leader, 3, 0))
+    answered(leader, proposal.proposal, error=error)
+    assert isinstance(leader.isr, ExpandingIsr)
+    append(leader, 1)
+    assert fetch(leader, 2, 1) == []
+
+
+def test_a_reply_to_an_older_proposal_is_ignored() -> None:
+    """[31] KAFKA-12686"""
+    leader = leader_with(isr=(1, 2))
+    (proposal,) = proposals(fetch(leader, 3, 0))
+    assert answered(leader, proposal.proposal + 1, 1) == []
+    assert isinstance(leader.isr, ExpandingIsr)
+
+
+def test_a_follower_that_stopped_fetching_leaves_the_isr_and_frees_those_who_wait() -> None:
+    """[5, bug 21] KAFKA-13091"""
+    leader = leader_with()
+    append(leader, 3)
+    leader.on_produce_waits(1, 3)
+    fetch(leader, 2, 3)
+    (proposal,) = proposals(leader.on_tick(at(LAG_MAX_MS + 1)))
+    assert [member for member, _ in proposal.members] == [1, 2]
+    assert isinstance(leader.isr, ShrinkingIsr)
+    assert answered(leader, proposal.proposal, 1, 2, now=at(LAG_MAX_MS + 2)) == [
+        PublishHighWatermark(3),
+        CompleteProduce(1, ErrorCode.none),
+    ]
+
+
+def test_while_a_shrink_is_pending_the_leaving_replica_still_counts() -> None:
+    leader = leader_with()
+    append(leader, 3)
+    fetch(leader, 2, 3)
+    assert proposals(leader.on_tick(at(LAG_MAX_MS + 1)))
+    assert fetch(leader, 2, 3, at(LAG_MAX_MS + 2)) == []
+    assert leader.marks.high_watermark == 0
+
+
+def test_a_shrink_below_min_isr_answers_waiting_writes_at_once() -> None:
+    """[64]"""
+    leader = leader_with(isr=(1, 2))
+    append(leader, 3)
+    leader.on_produce_waits(1, 3)
+    (proposal,) = proposals(leader.on_tick(at(LAG_MAX_MS + 1)))
+    assert answered(leader, proposal.proposal, 1, now=at(LAG_MAX_MS + 2)) == [
+        CompleteProduce(1, ErrorCode.not_enough_replicas_after_append)
+    ]
+    assert leader.marks.high_watermark == 0
+
+
+def test_below_min_isr_the_high_watermark_still_reaches_the_epochs_start_but_not_beyond() -> None:
+    """[bug 34] KAFKA-15583"""
+    leader = leader_with(isr=(1,), log_end_offset=10, high_watermark=4)
+    assert leader.on_appended(NOW) == [PublishHighWatermark(10)]
+    assert append(leader, 5) == []
+    assert leader.marks.high_watermark == 10
+
+
+def test_an_idle_follower_at_the_logs_end_stays_in_the_isr() -> None:
+    """[30]"""
+    leader = leader_with(isr=(1, 2))
+    fetch(leader, 2, 0)
+    assert leader.on_tick(at(100 * LAG_MAX_MS)) == []
+
+
+def test_a_follower_that_keeps_pace_with_a_moving_end_stays_in_the_isr() -> None:
+    """[29]"""
+    leader = leader_with(isr=(1, 2))
+    for second in range(60):
+        append(leader, 10)
+        fetch(leader, 2, max(0, 10 * second), at(1_000 * second))
+    assert leader.on_tick(at(60_000)) == []
+
+
+def test_a_follower_that_always_trails_leaves_the_isr() -> None:
+    leader = leader_with(isr=(1, 2))
+    append(leader, 1_000)
+    for second in range(15):
+        append(leader, 10)
+        fetch(leader, 2, second, at(1_000 * second))
+    assert proposals(leader.on_tick(at(15_000)))
+
+
+def test_an_unknown_follower_and_an_older_incarnation_of_a_known_one_are_refused() -> None:
+    """[36]"""
+    leader = leader_with()
+    fetch(leader, 2, 0, epoch=200)
+    assert leader.check_follower(BrokerId(9), BrokerEpoch(1)) is ErrorCode.unknown_leader_epoch
+    assert leader.check_follower(TWO, BrokerEpoch(199)) is ErrorCode.stale_broker_epoch
+    assert leader.check_follower(TWO, BrokerEpoch(201)) is ErrorCode.none
+
+
+def test_readers_with_another_leader_epoch_are_fenced() -> None:
+    """[37]"""
+    leader = leader_with(epoch=5)
+    assert leader.check_epoch(-1) is ErrorCode.none
+    assert leader.check_epoch(5) is ErrorCode.none
+    assert leader.check_epoch(4) is ErrorCode.fenced_leader_epoch
+    assert leader.check_epoch(6) is ErrorCode.unknown_leader_epoch
+
+
+@pytest.mark.parametrize(
+    ("fetch_offset", "last_epoch", "expected"),
+    [
+        (20, 5, ErrorCode.none),
+        (8, 2, ErrorCode.none),
+        (12, 2, Diverging(2, 10)),
+        (12, 3, Diverging(2, 10)),
+        (12, 4, ErrorCode.none),
+        (25, 5, Diverging(5, 20)),
+        (5, 9, ErrorCode.offset_out_of_range),
+        (21, -1, ErrorCode.offset_out_of_range),
+    ],
+)
+def test_a_fetch_position_is_compared_with_the_leaders_history(fetch_offset, last_epoch, expected) -> None:
+    """[35] epochs: 0 from 0, 2 from 4, 4 from 10, 5 from 15; the log ends at 20."""
+    leader = leader_with(epoch=5, log_end_offset=15, history=((0, 0), (2, 4), (4, 10)))
+    append(leader, 5)
+    assert leader.check_fetch_position(fetch_offset, last_epoch) == expected
+
+
+def test_a_parked_follower_is_woken_by_an_append_and_a_consumer_by_the_high_watermark() -> None:
+    leader = leader_with(isr=(1, 2))
+    assert leader.on_fetch_waits(1, 0, is_follower=True) == []
+    assert leader.on_fetch_waits(2, 0, is_follower=False) == []
+    assert append(leader, 1) == [WakeFetch(1)]
+    assert fetch(leader, 2, 1) == [PublishHighWatermark(1), WakeFetch(2)]
+
+
+def test_a_fetch_that_would_find_something_is_woken_instead_of_parked() -> None:
+    leader = leader_with(log_end_offset=5, high_watermark=3)
+    assert leader.on_fetch_waits(1, 4, is_follower=True) == [WakeFetch(1)]
+    assert leader.on_fetch_waits(2, 2, is_follower=False) == [WakeFetch(2)]
+    assert leader.on_fetch_waits(3, 3, is_follower=False) == []
+
+
+def test_a_leader_that_resigns_tells_every_wait() -> None:
+    """[39, 40]"""
+    leader = leader_with()
+    append(leader, 1)
+    leader.on_produce_waits(1, 1)
+    leader.on_fetch_waits(2, 1, is_follower=True)
+    leader.on_fetch_waits(3, 1, is_follower=False)
+    assert leader.resign() == [
+        CompleteProduce(1, ErrorCode.not_leader_or_follower),
+        WakeFetch(2),
+        WakeFetch(3),
+    ]
+    assert leader.resign() == []
+
+
+def test_a_leader_alone_commits_what_it_appends() -> None:
+    leader = leader_with(isr=(1,), replicas=(1,))
+    assert append(leader, 3) == [PublishHighWatermark(3)]

@@ -1,0 +1,119 @@
+"""Changes of role as sentences."""
+
+import pytest
+
+from sparklog.core.replication.actions import (
+    AssignEpoch,
+    CompleteProduce,
+    PublishHighWatermark,
+    StartFetching,
+    StopFetching,
+    WakeFetch,
+    split_actions,
+)
+from sparklog.core.replication.epoch_history import EpochHistory
+from sparklog.core.replication.replica import IllegalTransition, Replica
+from sparklog.core.replication.watermarks import Watermarks
+from sparklog.model.cluster import PartitionState
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.time import MonotonicMs
+
+NOW = MonotonicMs(5_000)
+
+
+def replica_with(*, end=10, high_watermark=4) -> Replica:
+    return Replica(
+        BrokerId(1), TopicPartition("t", 0), EpochHistory(), Watermarks(0, high_watermark, end), 10_000
+    )
+
+
+def told(replica: Replica, *, leader: int, epoch: int, isr=(1, 2, 3), replicas=(1, 2, 3)):
+    state = PartitionState(
+        leader=BrokerId(leader),
+        leader_epoch=LeaderEpoch(epoch),
+        isr=tuple(map(BrokerId, isr)),
+        replicas=tuple(map(BrokerId, replicas)),
+    )
+    actions = replica.on_leader_and_isr(
+        state, broker_epoch=BrokerEpoch(50), min_insync_replicas=2, now_ms=NOW
+    )
+    replica.check_invariants()
+    return actions
+
+
+def test_a_new_leader_begins_its_epoch_before_anything_is_appended() -> None:
+    """[25] KAFKA-7415"""
+    replica = replica_with()
+    actions = told(replica, leader=1, epoch=3)
+    assert actions == [AssignEpoch(LeaderEpoch(3), 10), StopFetching()]
+    assert split_actions(actions)[0] == [AssignEpoch(LeaderEpoch(3), 10)]
+    assert replica.leader is not None
+
+
+def test_a_follower_starts_to_fetch_from_its_leader() -> None:
+    replica = replica_with()
+    assert told(replica, leader=2, epoch=3) == [StartFetching(BrokerId(2), LeaderEpoch(3))]
+    assert replica.follower is not None
+
+
+def test_a_newer_epoch_with_the_same_leader_is_taken_up_all_the_same() -> None:
+    """[43] KAFKA-7164"""
+    replica = replica_with()
+    told(replica, leader=2, epoch=3)
+    assert told(replica, leader=2, epoch=5) == [StartFetching(BrokerId(2), LeaderEpoch(5))]
+
+
+@pytest.mark.parametrize("epoch", [2, 3])
+def test_an_epoch_that_is_not_newer_changes_nothing(epoch) -> None:
+    replica = replica_with()
+    told(replica, leader=2, epoch=3)
+    assert told(replica, leader=1, epoch=epoch) == []
+    assert replica.follower is not None
+
+
+def test_a_leader_that_becomes_follower_tells_everyone_who_waits() -> None:
+    """[39]"""
+    replica = replica_with()
+    told(replica, leader=1, epoch=3)
+    replica.leader.on_produce_waits(7, 10)
+    replica.leader.on_fetch_waits(8, 10, is_follower=True)
+    assert told(replica, leader=2, epoch=4) == [
+        CompleteProduce(7, ErrorCode.not_leader_or_follower),
+        WakeFetch(8),
+        StartFetching(BrokerId(2), LeaderEpoch(4)),
+    ]
+
+
+def test_without_a_leader_nobody_is_fetched_from() -> None:
+    assert told(replica_with(), leader=-1, epoch=3) == [StopFetching()]
+
+
+def test_an_offline_replica_serves_nothing() -> None:
+    replica = replica_with()
+    told(replica, leader=1, epoch=3)
+    replica.leader.on_produce_waits(7, 10)
+    assert replica.on_offline("the disk broke") == [
+        CompleteProduce(7, ErrorCode.not_leader_or_follower),
+        StopFetching(),
+    ]
+    assert replica.role is None
+
+
+def test_a_single_replica_commits_its_whole_log_when_it_is_elected() -> None:
+    replica = replica_with()
+    actions = told(replica, leader=1, epoch=3, isr=(1,), replicas=(1,))
+    assert PublishHighWatermark(10) in actions
+
+
+def test_watermarks_follow_a_truncation_into_the_logs_range() -> None:
+    replica = replica_with(end=10, high_watermark=8)
+    assert replica.on_log_changed(0, 6) == [PublishHighWatermark(6)]
+    replica.check_invariants()
+
+
+def test_a_state_that_does_not_name_us_is_refused_with_our_story() -> None:
+    replica = replica_with()
+    told(replica, leader=2, epoch=3)
+    with pytest.raises(IllegalTransition, match=r"no replica of t-0.*leader 2 in epoch 3"):
+        told(replica, leader=2, epoch=4, isr=(2,), replicas=(2, 3))
