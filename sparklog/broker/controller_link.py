@@ -83,14 +83,18 @@ class ControllerLink:
             generation = self._generation
         connection = Connection.open(host, port, client_id=self._client_id, timeout_ms=timeout_ms)
         with self._changed:
-            if generation == self._generation and self._connection is None and not self._closing.is_set():
-                self._connection = connection
-                return connection
-            current = self._connection
-        connection.close()
+            current = self._adopt(connection, generation)
+        if current is not connection:
+            connection.close()
         if current is None:
             raise ConnectionError("the controller changed while it was being connected to")
         return current
+
+    def _adopt(self, connection: Connection, generation: int) -> Connection | None:
+        """Share ``connection`` with all callers, unless another is there or it leads to an old controller."""
+        if self._connection is None and generation == self._generation and not self._closing.is_set():
+            self._connection = connection
+        return self._connection
 
     def _drop(self, connection: Connection) -> None:
         with self._changed:

@@ -25,6 +25,7 @@ class Housekeeping:
                 config.get_int("log.flush.offset.checkpoint.interval.ms"),
                 replicas.checkpoint_recovery_points,
             ),
+            (config.get_int("log.retention.check.interval.ms"), replicas.delete_old_segments),
         ]
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)

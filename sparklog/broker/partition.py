@@ -33,7 +33,7 @@ from sparklog.core.replication.leader import ACKS_ALL, Diverging, IsrReply, Lead
 from sparklog.core.replication.replica import Replica
 from sparklog.core.transaction.producer_state import Duplicate, ProducerBatch, Refused
 from sparklog.model.cluster import PartitionState
-from sparklog.model.errors import ErrorCode
+from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import Part
 from sparklog.model.time import Clock
@@ -165,6 +165,8 @@ class Partition:
                 return ErrorCode.kafka_storage_error
             if state.leader_epoch <= self._replica.leader_epoch:
                 return ErrorCode.stale_controller_epoch
+            if not self._settle_corruption(state):
+                return ErrorCode.kafka_storage_error
             self._apply(
                 self._replica.on_leader_and_isr(
                     state,
@@ -174,6 +176,20 @@ class Partition:
                 )
             )
             return ErrorCode.kafka_storage_error if self._offline else ErrorCode.none
+
+    def _settle_corruption(self, state: PartitionState) -> bool:
+        """Whether the log is fit for the role. A follower cuts at a corruption and fetches again from there;
+        a replica that should lead must not: what it would cut may be committed and nowhere else.
+        """
+        corruption = self.log.corruption
+        if corruption is None:
+            return True
+        if state.leader == self._replica.broker_id:
+            self._take_offline(f"the log is corrupt and cannot lead: {corruption.reason}")
+            return False
+        logger.warning("%s: %s; fetching again from there", self.topic_partition, corruption.reason)
+        self._apply([TruncateTo(self.log.log_end_offset)])
+        return not self._offline
 
     def go_offline(self, reason: str) -> None:
         with self._step():
@@ -351,9 +367,35 @@ class Partition:
     # The disk
 
     def flush(self) -> None:
+        """Bring the log to disk. The fsync itself runs outside the lock, so that nobody waits for it."""
         with self._step():
-            if not self._offline:
-                self._guarded(self.log.flush)
+            if self._offline:
+                return
+            flush = self.log.begin_flush()
+        try:
+            flush.run()
+        except OSError as error:
+            with self._step():
+                self.log.fail_flush()
+                self._take_offline(f"fsync failed: {error}")
+            return
+        with self._step():
+            self.log.finish_flush(flush)
+
+    def delete_old_segments(self) -> int:
+        """Let retention remove what is committed and too old; how many segments that were."""
+        with self._step():
+            deleted = 0
+            if self._replica.role is None or self._offline:
+                return 0
+
+            def delete() -> None:
+                nonlocal deleted
+                deleted = self.log.delete_old_segments(self._replica.marks.high_watermark)
+                self._log_changed()
+
+            self._guarded(delete)
+            return deleted
 
     def close(self) -> None:
         with self._guard:
@@ -410,7 +452,7 @@ class Partition:
         """Carry out an effect on the log; if the disk fails, the partition goes offline at once."""
         try:
             effect()
-        except OSError as error:
+        except (OSError, SparklogError) as error:
             logger.exception("%s: the log failed and goes offline", self.topic_partition)
             self._take_offline(f"{type(error).__name__}: {error}")
             return False

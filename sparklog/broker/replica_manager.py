@@ -164,6 +164,13 @@ class ReplicaManager:
         for partition in self.partitions():
             partition.on_tick()
 
+    def delete_old_segments(self) -> None:
+        """Let retention remove old segments of every partition."""
+        for partition in self.partitions():
+            deleted = partition.delete_old_segments()
+            if deleted:
+                logger.info("%s: retention removed %d segments", partition.topic_partition, deleted)
+
     def checkpoint_high_watermarks(self) -> None:
         self._log_dirs.write_high_watermarks(
             {partition.topic_partition: partition.high_watermark for partition in self.partitions()}

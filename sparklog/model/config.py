@@ -126,6 +126,8 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "How often recovery points are written to disk.", 10, _LONG_MAX),
     Setting("log.retention.ms", "int", 604_800_000,
             "Age at which segments are deleted; -1 keeps them.", -1, _LONG_MAX),
+    Setting("log.retention.check.interval.ms", "int", 300_000,
+            "How often to look for segments that retention gives up.", 1, _LONG_MAX),
     Setting("log.retention.bytes", "int", -1, "Size above which old segments are deleted.", -1, _LONG_MAX),
     Setting("log.cleanup.policy", "list", ("delete",), "How old records leave the log.",
             choices=("delete", "compact")),

@@ -76,7 +76,7 @@ def _look_up(
             return leader.latest_offset() if is_consumer else leader.marks.log_end_offset
         if asked.timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
             return leader.marks.log_start_offset
-        found = log.offset_of_max_timestamp() if asked.timestamp == MAX_TIMESTAMP else None
+        found = log.max_timestamp() if asked.timestamp == MAX_TIMESTAMP else None
         if asked.timestamp >= 0:
             found = log.offset_for_timestamp(asked.timestamp)
         if found is None or (is_consumer and found[0] >= leader.marks.high_watermark):

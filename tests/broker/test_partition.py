@@ -1,0 +1,290 @@
+"""The partition's shell over a real log: order of effects, failing disks, appends and reads."""
+
+import threading
+import uuid
+
+import pytest
+
+from sparklog.broker.partition import Partition, ReadRequest
+from sparklog.core.replication.actions import (
+    CompleteProduce,
+    ProposeIsr,
+    PublishHighWatermark,
+    StartFetching,
+    StopFetching,
+    WakeFetch,
+)
+from sparklog.core.replication.leader import Diverging
+from sparklog.core.replication.replica import Replica
+from sparklog.core.replication.watermarks import Watermarks
+from sparklog.model.cluster import PartitionState
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.parts import read_parts
+from sparklog.network.clock import SystemClock
+from sparklog.records.envelope import build_envelope, split
+from sparklog.storage.disk import LocalDisk
+from sparklog.storage.log import Log
+from sparklog.storage.log_config import LogConfig
+
+TP = TopicPartition("quakes", 0)
+TOPIC_ID = uuid.UUID(int=7)
+
+
+def batch(
+    records: int = 1, *, producer_id: int = -1, sequence: int = -1, payload: bytes = b"x" * 20
+) -> bytearray:
+    return bytearray(
+        build_envelope(
+            payload,
+            attributes=0,
+            record_count=records,
+            last_offset_delta=records - 1,
+            base_timestamp_ms=1_000,
+            max_timestamp_ms=1_000,
+            producer_id=producer_id,
+            producer_epoch=0 if producer_id >= 0 else -1,
+            base_sequence=sequence,
+        )
+    )
+
+
+class Harness:
+    """A partition of broker 1, and the effects that left it."""
+
+    def __init__(self, directory) -> None:
+        self.log = Log.open(
+            str(directory / "quakes-0"), TP, TOPIC_ID, LogConfig(), LocalDisk(), SystemClock(),
+            recovery_point=0, clean=True,
+        )  # fmt: skip
+        replica = Replica(BrokerId(1), TP, self.log.epochs, Watermarks(), 10_000)
+        self.effects = []
+        self.partition = Partition(
+            replica,
+            self.log,
+            guard=threading.Lock(),
+            delivery=threading.Lock(),
+            outlet=lambda _, effect: self.effects.append(effect),
+            clock=SystemClock(),
+        )
+
+    def told(self, leader: int, epoch: int, isr=(1, 2), replicas=(1, 2)) -> ErrorCode:
+        state = PartitionState(
+            leader=BrokerId(leader),
+            leader_epoch=LeaderEpoch(epoch),
+            isr=tuple(map(BrokerId, isr)),
+            replicas=tuple(map(BrokerId, replicas)),
+        )
+        return self.partition.on_leader_and_isr(
+            state, broker_epoch=BrokerEpoch(10), min_insync_replicas=len(replicas)
+        )
+
+    def produce(self, records: bytearray, acks: int = -1, token: int = 1):
+        return self.partition.append_as_leader(records, split(records), acks, token)
+
+    def follower_fetches(self, offset: int, last_epoch: int = -1, epoch: int = -1):
+        request = ReadRequest(
+            offset, 1 << 20, epoch, last_epoch, follower=BrokerId(2), follower_epoch=BrokerEpoch(20)
+        )
+        return self.partition.read(request, at_least_one_batch=True)
+
+    def consumer_fetches(self, offset: int):
+        return self.partition.read(ReadRequest(offset, 1 << 20), at_least_one_batch=True)
+
+    def taken(self):
+        effects, self.effects = self.effects, []
+        return effects
+
+
+@pytest.fixture
+def harness(tmp_path) -> Harness:
+    return Harness(tmp_path)
+
+
+def test_a_leader_stamps_offsets_and_epoch_into_the_batch(harness) -> None:
+    harness.told(leader=1, epoch=4)
+    assert harness.produce(batch(3)).base_offset == 0
+    assert harness.produce(batch(2)).base_offset == 3
+    stored = read_parts(harness.follower_fetches(0).parts)
+    assert [(h.base_offset, h.leader_epoch, h.record_count) for _, h in split(stored)] == [
+        (0, 4, 3),
+        (3, 4, 2),
+    ]
+
+
+def test_a_consumer_sees_only_what_is_committed(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(3))
+    assert harness.consumer_fetches(0).parts == ()
+    harness.follower_fetches(3)
+    assert harness.consumer_fetches(0).size_bytes > 0
+    assert harness.consumer_fetches(0).high_watermark == 3
+
+
+def test_a_write_waits_for_the_isr_and_is_answered_in_order_after_the_watermark(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.taken()
+    assert harness.produce(batch(), token=5).waits
+    assert harness.taken() == []
+    harness.follower_fetches(1)
+    assert harness.taken() == [PublishHighWatermark(1), CompleteProduce(5, ErrorCode.none)]
+
+
+def test_a_repeated_idempotent_batch_is_answered_with_its_first_offset_and_not_appended(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(2, producer_id=9, sequence=0))
+    harness.produce(batch(2, producer_id=9, sequence=2))
+    again = harness.produce(batch(2, producer_id=9, sequence=0))
+    assert (again.error, again.base_offset) == (ErrorCode.none, 0)
+    assert harness.partition.log_end_offset == 4
+
+
+def test_a_repeated_batch_still_waits_until_it_is_committed(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(producer_id=9, sequence=0), token=1)
+    harness.taken()
+    assert harness.produce(batch(producer_id=9, sequence=0), token=2).waits
+    harness.follower_fetches(1)
+    assert CompleteProduce(2, ErrorCode.none) in harness.taken()
+
+
+def test_a_gap_in_sequences_is_refused_and_uses_up_no_offset(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(producer_id=9, sequence=0))
+    assert harness.produce(batch(producer_id=9, sequence=7)).error is ErrorCode.out_of_order_sequence_number
+    assert harness.partition.log_end_offset == 1
+
+
+def test_a_follower_refuses_writes_and_reads(harness) -> None:
+    harness.told(leader=2, epoch=1)
+    assert harness.produce(batch()).error is ErrorCode.not_leader_or_follower
+    assert harness.consumer_fetches(0).error is ErrorCode.not_leader_or_follower
+
+
+def test_a_follower_takes_over_a_reply_byte_for_byte_with_the_leaders_watermark(harness) -> None:
+    harness.told(leader=2, epoch=3)
+    assert harness.taken() == [StartFetching(BrokerId(2), LeaderEpoch(3))]
+    records = batch(4)
+    records[0:16] = (100 - 100).to_bytes(8, "big") + records[8:12] + (3).to_bytes(4, "big")
+    took = harness.partition.append_as_follower(
+        records,
+        split(records),
+        leader_epoch=3,
+        fetch_offset=0,
+        leader_high_watermark=2,
+        leader_log_start_offset=0,
+    )
+    assert took
+    assert (harness.partition.log_end_offset, harness.partition.high_watermark) == (4, 2)
+    assert harness.log.epochs.latest_epoch == 3
+
+
+def test_a_reply_to_an_earlier_question_is_dropped(harness) -> None:
+    harness.told(leader=2, epoch=3)
+    records = batch()
+    took = harness.partition.append_as_follower(
+        records,
+        split(records),
+        leader_epoch=2,
+        fetch_offset=0,
+        leader_high_watermark=1,
+        leader_log_start_offset=0,
+    )
+    assert not took
+    assert harness.partition.log_end_offset == 0
+
+
+def test_a_deposed_leader_truncates_where_its_log_parts_from_the_new_leaders(harness) -> None:
+    """KIP-101"""
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(5))
+    harness.produce(batch(5))
+    harness.told(leader=2, epoch=2)
+    position = harness.partition.fetch_position()
+    assert (position.fetch_offset, position.last_fetched_epoch) == (10, 1)
+    harness.partition.on_diverging(2, 10, Diverging(1, 5))
+    assert harness.partition.log_end_offset == 5
+
+
+def test_a_diverging_fetch_gets_no_records_and_does_not_count_as_progress(harness) -> None:
+    harness.told(leader=1, epoch=2)
+    harness.produce(batch(5))
+    harness.taken()
+    result = harness.follower_fetches(5, last_epoch=9)
+    assert result.error is ErrorCode.offset_out_of_range
+    result = harness.follower_fetches(9, last_epoch=2)
+    assert result.diverging == Diverging(2, 5)
+    assert harness.partition.high_watermark == 0
+
+
+def test_a_parked_fetch_of_a_partition_without_a_leader_is_woken_to_hear_so(harness) -> None:
+    harness.told(leader=2, epoch=1)
+    harness.taken()
+    harness.partition.wait_for_more(8, ReadRequest(0, 100))
+    assert harness.taken() == [WakeFetch(8)]
+
+
+def test_a_disk_that_fails_takes_the_partition_offline_before_anybody_hears_of_the_append(harness) -> None:
+    """[47]"""
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(), token=1)
+    harness.taken()
+
+    def broken(*_args):
+        raise OSError(28, "No space left on device")
+
+    harness.log.append = broken
+    assert harness.produce(batch(), token=2).error is ErrorCode.kafka_storage_error
+    assert harness.partition.is_offline
+    assert harness.taken() == [CompleteProduce(1, ErrorCode.not_leader_or_follower), StopFetching()]
+    assert harness.consumer_fetches(0).error is ErrorCode.kafka_storage_error
+    assert harness.told(leader=1, epoch=2) is ErrorCode.kafka_storage_error
+
+
+def test_effects_leave_in_order_although_many_threads_append(harness) -> None:
+    harness.told(leader=1, epoch=1, isr=(1,), replicas=(1,))
+    harness.taken()
+
+    def append_many() -> None:
+        for _ in range(50):
+            harness.produce(batch(), acks=1)
+
+    threads = [threading.Thread(target=append_many) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    published = [effect.offset for effect in harness.taken() if isinstance(effect, PublishHighWatermark)]
+    assert published == sorted(published)
+    assert published[-1] == 200
+
+
+def test_a_follower_that_catches_up_is_proposed_for_the_isr_once(harness) -> None:
+    harness.told(leader=1, epoch=1, isr=(1,))
+    harness.taken()
+    harness.follower_fetches(0)
+    harness.follower_fetches(0)
+    (proposal,) = [effect for effect in harness.taken() if isinstance(effect, ProposeIsr)]
+    assert proposal.members == ((1, 10), (2, 20))
+
+
+def test_flushing_raises_the_recovery_point(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(3))
+    assert harness.log.recovery_point == 0
+    harness.partition.flush()
+    assert harness.log.recovery_point == 3
+
+
+def test_a_failed_fsync_takes_the_partition_offline(harness, monkeypatch) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch())
+    flush = type(harness.log.begin_flush())
+
+    def broken(_self):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(flush, "run", broken)
+    harness.partition.flush()
+    assert harness.partition.is_offline
+    assert harness.log.recovery_point == 0
