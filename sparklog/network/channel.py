@@ -118,17 +118,19 @@ class Channel:
             if self.phase is not Phase.HANDLING or self._is_doomed:
                 return  # the client has gone, or the server is stopping
             self.phase = Phase.REPLYING
-        outbound = OutboundParts(parts)
+        rest: OutboundParts | None = None
         is_broken = False
         try:
-            is_done = outbound.write(self.sock, TURN_BYTES)
+            outbound = OutboundParts(parts)
+            if not outbound.write(self.sock, TURN_BYTES):
+                rest = outbound
         except OSError as error:
-            _logger.info("%s broke while its reply was written: %s", self, error)
-            is_done = is_broken = True
+            self.log_broken_reply(error)
+            is_broken = True
         except BaseException:  # a part that is none: a bug of the caller, but the socket must not leak
             self._after_reply(None, 0, is_broken=True)
             raise
-        self._after_reply(None if is_done else outbound, throttle_ms, is_broken=is_broken)
+        self._after_reply(rest, throttle_ms, is_broken=is_broken)
 
     def disconnect(self) -> None:
         with self._guard:
@@ -166,6 +168,11 @@ class Channel:
         else:
             return False
         return True
+
+    def log_broken_reply(self, error: OSError) -> None:
+        """A peer that has gone is everyday; anything else is about a file that was being sent."""
+        level = logging.INFO if isinstance(error, ConnectionError) else logging.ERROR
+        _logger.log(level, "%s is closed while its reply is written: %s", self, error)
 
     # What the thread calls that owns the receiving half: the processor, or the one that has just replied.
 

@@ -199,7 +199,7 @@ class Processor:
             try:
                 is_done = outbound.write(channel.sock, TURN_BYTES)
             except OSError as error:
-                _logger.info("%s broke while its reply was written: %s", channel, error)
+                channel.log_broken_reply(error)
                 self._close(channel)
                 return
             if outbound.sent_bytes != sent_before:
