@@ -69,6 +69,10 @@ class OffsetIndex:
         found = bisect_right(self.entries, position, key=_position_of)
         return self.entries[found - 1] & _LOW if found else 0
 
+    def last_position(self) -> int:
+        """Start of the last indexed batch; 0 if there is none."""
+        return self.entries[-1] & _LOW if self.entries else 0
+
     def truncate(self, position: int) -> None:
         """Forget batches that start at ``position`` or after."""
         del self.entries[bisect_left(self.entries, position, key=_position_of) :]
@@ -138,7 +142,7 @@ class TimeIndex:
         return entries.tobytes()
 
     @classmethod
-    def parse(cls, base_offset: int, data: bytes, end_offset: int) -> "TimeIndex | None":
+    def parse(cls, base_offset: int, data: bytes, end_offset: int | None) -> "TimeIndex | None":
         """The index in a file, or None if it cannot be that of a segment that ends at ``end_offset``."""
         if len(data) % TIME_ENTRY_BYTES:
             return None
@@ -147,7 +151,9 @@ class TimeIndex:
         if len(numbers):
             if not (_grows(numbers["timestamp"]) and _grows(numbers["offset"])):
                 return None
-            if numbers["timestamp"][0] < 0 or base_offset + int(numbers["offset"][-1]) >= end_offset:
+            if numbers["timestamp"][0] < 0:
+                return None
+            if end_offset is not None and base_offset + int(numbers["offset"][-1]) >= end_offset:
                 return None
         index.timestamps.frombytes(numbers["timestamp"].astype(np.int64).tobytes())
         index.offsets.frombytes(numbers["offset"].astype(np.uint32).tobytes())

@@ -15,6 +15,7 @@ time is made again too, by a walk over the envelopes.
 """
 
 import logging
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sparklog.model.errors import CorruptBatch
@@ -92,11 +93,12 @@ class Segment:
     def create(
         cls, disk: Disk, directory: str, base_offset: int, config: LogConfig, now_ms: int
     ) -> "Segment":
-        """A new, empty segment. Indexes that an earlier one of that name left behind are removed."""
+        """A new, empty segment. What an earlier one of that name left behind is removed."""
         segment = cls(disk, directory, base_offset, config.index_interval_bytes, now_ms)
-        segment._remove_index_files()
+        for suffix in SUFFIXES:
+            if disk.exists(segment.path(suffix)):
+                disk.remove(segment.path(suffix))
         segment._file = disk.open(segment.path(LOG), create=True)
-        segment._file.truncate(0)
         segment.forget_batches()
         return segment
 
@@ -123,10 +125,11 @@ class Segment:
 
     # ---- writing -------------------------------------------------------------------------------------------
 
-    def append(self, data: Buffer, batches: "list[tuple[int, BatchHeader]]") -> int:
+    def append(self, data: Buffer, batches: Sequence[tuple[int, BatchHeader]]) -> int:
         """Write whole batches; ``batches`` are their positions in ``data``. Where in the file they begin."""
         start = self.size_bytes
         self.indexes()
+        assert self.file.size() == start, self
         self.file.append(data)
         for position, header in batches:
             self.note_batch(start + position, header)
@@ -184,7 +187,7 @@ class Segment:
         return max_timestamp_ms - self.first_timestamp_ms
 
     def seal(self) -> None:
-        """No more batches will come (or the log is being closed): note the greatest timestamp, write indexes."""
+        """No more batches will come, for now: note the greatest timestamp and write the indexes."""
         if self._indexes_saved:
             return
         offsets, times = self.indexes()
@@ -207,7 +210,7 @@ class Segment:
     def _recount(self) -> None:
         """After a cut: greatest timestamp and bytes since the last index entry, from what is left."""
         offsets, times = self.indexes()
-        start = offsets.entries[-1] & 0xFFFF_FFFF if len(offsets) else 0
+        start = offsets.last_position()
         self.max_timestamp = times.last() or (NO_TIMESTAMP, self.base_offset)
         self._unindexed_bytes = self.size_bytes - start
         self._indexes_saved = False
@@ -223,28 +226,37 @@ class Segment:
         """The batch that holds ``offset``, or the first one after it; None past the end."""
         try:
             return self._locate(offset)
-        except CorruptBatch:
-            self._rebuild_indexes("it led to a place where no batch is")
+        except CorruptBatch as error:
+            self._rebuild_indexes(str(error))
             return self._locate(offset)
 
     def _locate(self, offset: int) -> Outline | None:
         entry = self.indexes()[0].find(offset)
         for outline in outlines(self.file, entry[1] if entry else 0, self.size_bytes):
             if entry and outline.position == entry[1] and outline.last_offset != entry[0]:
-                raise CorruptBatch(f"{self.path(OFFSET_INDEX)} has offset {entry[0]} at {entry[1]}")
+                raise CorruptBatch(f"it has offset {entry[0]} at {entry[1]}, where {outline.last_offset} is")
             if outline.last_offset >= offset:
                 return outline
         return None
 
     def end_of_read(self, start: Outline, bytes_max: int, offset_max: int) -> tuple[int, int]:
-        """Position and offset, both exclusive, up to which whole batches fit both limits, from ``start`` on."""
+        """Position and offset, both exclusive: how far whole batches from ``start`` on fit both limits."""
         limit = start.position + bytes_max
         if limit >= self.size_bytes and offset_max >= self.end_offset:
             return self.size_bytes, self.end_offset
+        try:
+            return self._end_of_read(start, limit, offset_max)
+        except CorruptBatch as error:
+            self._rebuild_indexes(str(error))
+            return self._end_of_read(start, limit, offset_max)
+
+    def _end_of_read(self, start: Outline, limit: int, offset_max: int) -> tuple[int, int]:
         offsets = self.indexes()[0]
         entry = offsets.find(offset_max)
-        known = min(offsets.position_up_to(limit), entry[1] if entry else 0)
-        for outline in outlines(self.file, max(start.position, known), self.size_bytes):
+        known = max(start.position, min(offsets.position_up_to(limit), entry[1] if entry else 0))
+        for outline in outlines(self.file, known, self.size_bytes):
+            if outline.position == known and outline.base_offset > offset_max:
+                raise CorruptBatch(f"it has offset {outline.base_offset} before {offset_max}")
             if outline.end_position > limit or outline.last_offset >= offset_max:
                 return outline.position, outline.base_offset
         return self.size_bytes, self.end_offset
@@ -270,53 +282,68 @@ class Segment:
         )
         return entry if entry and self.base_offset <= entry[1] < self.end_offset else None
 
-    def first_batch_from(self, timestamp_ms: int) -> "tuple[int, BatchHeader] | None":
-        """Position and envelope of the first batch with a record as late as ``timestamp_ms``."""
-        start = self.locate(self.indexes()[1].offset_before(timestamp_ms) + 1)
-        if start is None:
-            return None
-        walk = headers(self.file, start.position, self.size_bytes)
-        return next((found for found in walk if found[1].max_timestamp_ms >= timestamp_ms), None)
+    def headers_from(self, offset: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and envelope of the batch that holds ``offset``, and of all that follow."""
+        start = self.locate(offset)
+        return headers(self.file, start.position, self.size_bytes) if start else iter(())
+
+    def batches_from(self, timestamp_ms: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and envelope of the batches that have a record as late as ``timestamp_ms``."""
+        found = self.headers_from(self.indexes()[1].offset_before(timestamp_ms) + 1)
+        return ((position, header) for position, header in found if header.max_timestamp_ms >= timestamp_ms)
 
     # ---- indexes and files ---------------------------------------------------------------------------------
 
     def indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         if self._indexes is None:
-            self._indexes = self._load_indexes()
+            self._indexes = self._load_indexes(self.end_offset)
             if self._indexes is None:
                 self._rebuild_indexes("it is missing or damaged")
                 assert self._indexes is not None
         return self._indexes
 
-    def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex] | None:
+    def _load_indexes(self, end_offset: int | None) -> tuple[OffsetIndex, TimeIndex] | None:
         paths = self.path(OFFSET_INDEX), self.path(TIME_INDEX)
         if not (self._disk.exists(paths[0]) and self._disk.exists(paths[1])):
             return None
         offsets = OffsetIndex.parse(self.base_offset, self._disk.read(paths[0]), self.size_bytes)
-        times = TimeIndex.parse(self.base_offset, self._disk.read(paths[1]), self.end_offset)
+        times = TimeIndex.parse(self.base_offset, self._disk.read(paths[1]), end_offset)
         return (offsets, times) if offsets is not None and times is not None else None
 
     def _rebuild_indexes(self, reason: str) -> None:
+        """From the envelopes. If those are damaged too, the segment stays as it is and the reader is told."""
         logger.warning("rebuilding the index of %s: %s", self.path(LOG), reason)
         end_offset, end_position = self.end_offset, self.size_bytes
         self.forget_batches()
-        for position, header in headers(self.file, 0, end_position):
-            self.note_batch(position, header)
-        self.end_offset = max(end_offset, self.end_offset)
+        try:
+            for position, header in headers(self.file, 0, end_position):
+                self.note_batch(position, header)
+        except CorruptBatch:
+            self._indexes, self._indexes_saved, self.max_timestamp = None, True, None
+            raise
+        finally:
+            self.end_offset, self.size_bytes = end_offset, end_position
 
-    def settle_end(self) -> None:
-        """Find where the last segment of a log that was closed cleanly ends: index, then a few envelopes."""
-        self.end_offset = self.base_offset + RELATIVE_MAX
-        offsets, times = self.indexes()
-        position, end_offset, unindexed = 0, self.base_offset, 0
-        if len(offsets):
-            position = offsets.entries[-1] & 0xFFFF_FFFF
-        for outline in outlines(self.file, position, self.size_bytes):
-            end_offset = outline.last_offset + 1
-            unindexed = outline.end_position - position
-        self.end_offset = end_offset
-        self._unindexed_bytes = unindexed
+    def settle_end(self) -> bool:
+        """Find where the last segment of a log that was closed cleanly ends: index, then a few envelopes.
+
+        False when index and file do not bear that out; the file must then be checked as after a crash.
+        """
+        self._indexes = self._load_indexes(None)
+        if self._indexes is None:
+            return False
+        offsets, times = self._indexes
+        start = offsets.last_position()
+        end_offset, end_position = self.base_offset, 0
+        try:
+            for outline in outlines(self.file, start, self.size_bytes):
+                end_offset, end_position = outline.last_offset + 1, outline.end_position
+        except CorruptBatch:
+            return False
         self.max_timestamp = times.last() or (NO_TIMESTAMP, self.base_offset)
+        self._unindexed_bytes = self.size_bytes - start
+        self.end_offset = end_offset
+        return end_position == self.size_bytes and self.max_timestamp[1] <= end_offset
 
     def cool(self) -> None:
         """Let go of file and indexes; both come back when they are needed."""

@@ -1,0 +1,26 @@
+"""The middle step of a flush: fsync, away from the log's lock."""
+
+from dataclasses import dataclass
+
+from sparklog.storage.disk import Disk, File
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """What must be synced so that the log survives a power cut up to ``offset``."""
+
+    offset: int
+    generation: int
+    files: tuple[File, ...]
+    paths: tuple[str, ...]
+    directories: tuple[str, ...]
+    disk: Disk
+
+    def run(self) -> None:
+        """Sync it all; needs no lock. After an OSError the directory is not to be trusted any more."""
+        for file in self.files:
+            file.fsync()
+        for path in self.paths:
+            self.disk.sync_file(path)
+        for directory in self.directories:
+            self.disk.sync_directory(directory)

@@ -1,0 +1,523 @@
+"""One partition's log on disk: append at the end, read anywhere, truncate, recover.
+
+A log is a directory of segments, oldest first, each named by its base offset; the last one, the *active*
+segment, takes the appends. Beside them lie the epoch history, producer snapshots, and the topic's id. The
+directory's layout is described byte for byte in docs/format/log-directory.md.
+
+An append counts once ``append`` returned: it is one ``write``, whole or not at all, and nothing waits in a
+buffer of ours. SIGKILL costs no appended record, only a scan at the next start. A power cut costs what lies
+past the *recovery point*; ``flush`` raises it. Because an fsync may take long and a log is used under its
+partition's lock, a flush comes in three steps: ``begin_flush`` (under the lock), ``Flush.run`` (anywhere),
+and ``finish_flush`` (under the lock), which takes the result only if nothing was truncated meanwhile.
+
+Nothing here is thread-safe but the parts that ``read`` returns: they stay readable when the log moves on,
+and even when their segment has been removed.
+
+A log that was opened damaged says so in ``corruption``; see ``recovery``.
+"""
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from sparklog.core.replication.epoch_history import EpochEntry, EpochHistory
+from sparklog.core.transaction.producer_state import ProducerStates
+from sparklog.model.errors import LogDirectoryError, SparklogError
+from sparklog.model.ids import NO_TOPIC_ID, Offset, TopicId, TopicPartition
+from sparklog.model.time import Clock
+from sparklog.records.envelope import BatchHeader
+from sparklog.storage import checkpoints
+from sparklog.storage.disk import Buffer, Disk
+from sparklog.storage.flush import Flush
+from sparklog.storage.index import RELATIVE_MAX
+from sparklog.storage.log_config import LogConfig
+from sparklog.storage.log_read import LogRead, Reading
+from sparklog.storage.partition_metadata import read_topic_id, write_topic_id
+from sparklog.storage.record_times import first_record_from
+from sparklog.storage.recovery import CORRUPTION, Corruption, Proof, Recovered, recover, remove_segment_files
+from sparklog.storage.segment import NO_TIMESTAMP, Segment
+from sparklog.storage.snapshots import Snapshots, producer_batch, replay
+
+SEALED_OPEN_MAX: Final = 4
+"""Sealed segments of one log whose files and indexes are kept open after they were read."""
+
+DELETED_SUFFIX: Final = "-delete"
+_DIRECTORY_NAME_MAX: Final = 255
+
+
+class LogCorrupt(SparklogError):  # noqa: N818 (the field's word for the thing itself)
+    """An append to a log whose corruption nobody has decided about; ``truncate_to`` is the decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppendedInfo:
+    """What an append wrote."""
+
+    first_offset: int
+    last_offset: int
+    size_bytes: int
+    rolled: bool
+
+
+def _nothing_to_tell(_offset: int) -> None:
+    """The default of ``Log.before_cut``."""
+
+
+class Log:
+    """A log and what derives from it. The partition's lock guards every call."""
+
+    def __init__(
+        self,
+        directory: str,
+        topic_partition: TopicPartition,
+        topic_id: TopicId,
+        config: LogConfig,
+        disk: Disk,
+        clock: Clock,
+        recovered: Recovered,
+    ) -> None:
+        self.directory = directory
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.config = config
+        self.epochs: EpochHistory = recovered.epochs
+        self.producers: ProducerStates = recovered.producers
+        self.corruption: Corruption | None = recovered.corruption
+        self.log_start_offset = Offset(recovered.segments[0].base_offset)
+        self.log_end_offset = Offset(recovered.end_offset)
+        self.recovery_point = self.log_end_offset
+        self.generation = 0
+        """Grows with every truncation, so that a flush begun before one vouches for nothing after it."""
+        self.before_cut: Callable[[int], None] = _nothing_to_tell
+        """Called with the new end before a truncation: checkpoints above it must be lowered first."""
+        self._disk = disk
+        self._clock = clock
+        self._segments: list[Segment] = recovered.segments
+        self._aside = recovered.aside
+        self._snapshots: Snapshots = recovered.snapshots
+        self._unsynced: dict[int, Segment] = {segment.base_offset: segment for segment in recovered.scanned}
+        self._open_sealed: deque[Segment] = deque()
+        self._epochs_saved: tuple[EpochEntry, ...] = recovered.epochs_on_disk
+        self._names_changed = bool(recovered.scanned)
+        self._sync_failed = False
+
+    @classmethod
+    def open(
+        cls,
+        directory: str,
+        topic_partition: TopicPartition,
+        topic_id: TopicId | None,
+        config: LogConfig,
+        disk: Disk,
+        clock: Clock,
+        *,
+        recovery_point: int,
+        clean: bool,
+        same_boot: bool = True,
+        high_watermark: int = 0,
+        log_start_offset: int = 0,
+    ) -> "Log":
+        """The log in ``directory``, which is made if it is not there, recovered as its last stop demands.
+
+        The keyword arguments are what the log directory's checkpoints, clean marker and boot id say.
+        """
+        known_id = _settle_directory(disk, directory, topic_id)
+        proof = Proof(
+            clean=clean, same_boot=same_boot, recovery_point=recovery_point, high_watermark=high_watermark
+        )
+        recovered = recover(
+            disk, directory, config, proof, log_start_offset=log_start_offset, now_ms=clock.wall_ms()
+        )
+        log = cls(directory, topic_partition, known_id, config, disk, clock, recovered)
+        log.recovery_point = Offset(min(recovery_point, log.log_end_offset))
+        log._settle_start(log_start_offset)
+        return log
+
+    def _settle_start(self, log_start_offset: int) -> None:
+        if log_start_offset > self.log_end_offset and self.corruption is None:
+            self.truncate_fully_and_start_at(log_start_offset)
+        self.log_start_offset = Offset(min(max(self.log_start_offset, log_start_offset), self.log_end_offset))
+        self.epochs.trim_to(self.log_start_offset)
+
+    def __repr__(self) -> str:
+        return f"Log({self.directory!r}, {self.log_start_offset}..{self.log_end_offset})"
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self._segments)
+
+    @property
+    def active_segment_base(self) -> int:
+        return self._segments[-1].base_offset
+
+    @property
+    def first_segment_base(self) -> int:
+        return self._segments[0].base_offset
+
+    @property
+    def segment_bases(self) -> list[int]:
+        return [segment.base_offset for segment in self._segments]
+
+    # ---- appending -----------------------------------------------------------------------------------------
+
+    def append(self, batches: Buffer, headers: Sequence[tuple[int, BatchHeader]]) -> AppendedInfo:
+        """Write whole batches that carry their final offsets and epochs; ``headers`` are where each begins.
+
+        OSError means that nothing was appended, and that the partition had better go offline.
+        """
+        if self.corruption is not None:
+            raise LogCorrupt(f"{self} takes no appends: {self.corruption.reason}; truncate it there first")
+        first, last = headers[0][1], headers[-1][1]
+        if first.base_offset < self.log_end_offset:
+            raise ValueError(f"append of offset {first.base_offset} to {self}: it is not the end")
+        rolled = self._roll_if_due(
+            first, last, len(batches), max(header.max_timestamp_ms for _, header in headers)
+        )
+        active = self._segments[-1]
+        active.append(batches, headers)
+        self._unsynced[active.base_offset] = active
+        self.log_end_offset = Offset(last.next_offset)
+        for _, header in headers:
+            if header.leader_epoch >= 0:
+                self.epochs.assign(header.leader_epoch, header.base_offset)
+            if header.has_producer:
+                self.producers.apply(producer_batch(header), self._clock.wall_ms())
+        return AppendedInfo(first.base_offset, last.last_offset, len(batches), rolled)
+
+    def _roll_if_due(
+        self, first: BatchHeader, last: BatchHeader, size_bytes: int, max_timestamp_ms: int
+    ) -> bool:
+        active = self._segments[-1]
+        now_ms = self._clock.wall_ms()
+        if not active.must_roll(size_bytes, last.last_offset, max_timestamp_ms, self.config, now_ms):
+            return False
+        if last.last_offset - self.log_end_offset > RELATIVE_MAX:
+            # A follower of a compacted log can meet a hole that no index entry spans.
+            self._roll_at(first.base_offset)
+        else:
+            self._roll_at(self.log_end_offset)
+        return True
+
+    def roll(self) -> None:
+        """Seal the active segment and begin a new one; nothing happens if it is empty."""
+        if self._segments[-1].size_bytes:
+            self._roll_at(self.log_end_offset)
+
+    def _roll_at(self, base_offset: int) -> None:
+        active = self._segments[-1]
+        if active.base_offset == base_offset:
+            return
+        active.end_offset = base_offset
+        active.seal()
+        self._snapshots.save(base_offset, self.producers)
+        segment = Segment.create(self._disk, self.directory, base_offset, self.config, self._clock.wall_ms())
+        self._segments.append(segment)
+        self._unsynced[active.base_offset] = active
+        self._unsynced[base_offset] = segment
+        self._names_changed = True
+        self._keep_open(active)
+
+    def assign_epoch(self, epoch: int, start_offset: int) -> None:
+        """Note that a leader epoch begins, before its first append."""
+        self.epochs.assign(epoch, start_offset)
+
+    # ---- reading -------------------------------------------------------------------------------------------
+
+    def read(
+        self, fetch_offset: int, max_bytes: int, max_offset: int, *, at_least_one_batch: bool
+    ) -> LogRead | None:
+        """Whole batches from the one that holds ``fetch_offset`` on; ``max_offset`` is in none of them.
+
+        None when the offset is outside the log. With ``at_least_one_batch`` the first may exceed
+        ``max_bytes``. CorruptBatch when what should be a batch is none.
+        """
+        if not self.log_start_offset <= fetch_offset <= self.log_end_offset:
+            return None
+        reading = Reading(fetch_offset, max_bytes, min(max_offset, self.log_end_offset), at_least_one_batch)
+        for index in range(self._index_of(fetch_offset), len(self._segments)):
+            segment = self._segments[index]
+            if not reading.take(segment):
+                break
+            self._keep_open(segment)
+        return reading.result()
+
+    def header_at(self, offset: int) -> BatchHeader | None:
+        """The envelope of the batch that holds ``offset``, or of the first after it; None at the end."""
+        for index in range(self._index_of(offset), len(self._segments)):
+            segment = self._segments[index]
+            found = next(segment.headers_from(offset), None)
+            if found is not None:
+                self._keep_open(segment)
+                return found[1]
+        return None
+
+    def offset_for_timestamp(self, timestamp_ms: int) -> tuple[int, int] | None:
+        """Offset and timestamp of the first record as late as ``timestamp_ms``; None if there is none."""
+        for segment in self._segments[self._index_of(self.log_start_offset) :]:
+            if segment.greatest_timestamp()[0] < timestamp_ms:
+                continue
+            for position, header in segment.batches_from(timestamp_ms):
+                batch = segment.file.pread(header.size_bytes, position)
+                found = first_record_from(batch, header, timestamp_ms, self.log_start_offset)
+                if found is not None:
+                    self._keep_open(segment)
+                    return found
+        return None
+
+    def max_timestamp(self) -> tuple[int, int] | None:
+        """Offset and timestamp of the latest record; None if no record has a timestamp."""
+        greatest = max(segment.greatest_timestamp()[0] for segment in self._segments)
+        return self.offset_for_timestamp(greatest) if greatest > NO_TIMESTAMP else None
+
+    def _index_of(self, offset: int) -> int:
+        """Index of the segment in whose range ``offset`` lies."""
+        return max(0, bisect_right(self._segments, offset, key=_base_of) - 1)
+
+    def _keep_open(self, segment: Segment) -> None:
+        """Keep a sealed segment open for a while, at the price of the one that was longest so."""
+        if segment is self._segments[-1] or segment in self._open_sealed:
+            return
+        self._open_sealed.append(segment)
+        if len(self._open_sealed) > SEALED_OPEN_MAX:
+            self._open_sealed.popleft().cool()
+
+    def _forget_open(self) -> None:
+        sealed = self._segments[:-1]
+        self._open_sealed = deque(segment for segment in self._open_sealed if segment in sealed)
+
+    # ---- cutting -------------------------------------------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> int:
+        """Remove every batch with a record at or past ``offset``; the new log end offset.
+
+        A batch that ``offset`` is in the middle of goes as a whole. A cut at a corruption clears it, and is
+        the decision to give up what lies behind.
+        """
+        if offset < 0:
+            raise ValueError(f"truncating {self} to {offset}: offsets are not negative")
+        if offset >= self.log_end_offset and self.corruption is None:
+            self.epochs.truncate_to(offset)
+            return self.log_end_offset
+        if offset < self._segments[0].base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return self.log_end_offset
+        index = self._index_of(min(offset, self.log_end_offset))
+        kept = self._segments[index]
+        cut = kept.locate(offset)
+        end_offset = min(offset, self.log_end_offset, cut.base_offset if cut else kept.end_offset)
+        had_producers = self._has_producers_from(end_offset)
+        self._lower_end(end_offset)
+        self._remove_segments(self._segments[index + 1 :])
+        del self._segments[index + 1 :]
+        if cut is not None:
+            kept.truncate(cut)
+        self._settle_cut(kept)
+        if had_producers:
+            self.producers = replay(self._snapshots, self._segments, end_offset, self._clock.wall_ms())
+        return self.log_end_offset
+
+    def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
+        """Remove everything; the next record gets ``offset``."""
+        self._lower_end(0)
+        self._remove_segments(self._segments)
+        self._segments = [
+            Segment.create(self._disk, self.directory, offset, self.config, self._clock.wall_ms())
+        ]
+        self.producers.clear()
+        self.log_start_offset = Offset(offset if log_start_offset is None else log_start_offset)
+        self.log_end_offset = Offset(offset)
+        self._settle_cut(self._segments[0])
+
+    def _has_producers_from(self, offset: int) -> bool:
+        """Whether a cut at ``offset`` removes a batch that producer states remember."""
+        if self.corruption is not None or not self.producers.producers:
+            return bool(self.producers.producers)
+        for segment in self._segments[self._index_of(offset) :]:
+            if any(header.has_producer for _, header in segment.headers_from(offset)):
+                return True
+        return False
+
+    def _lower_end(self, end_offset: int) -> None:
+        """Before anything is cut: forget what vouches for more than what stays, on disk too."""
+        self.generation += 1
+        self.log_end_offset = Offset(end_offset)
+        self.recovery_point = Offset(min(self.recovery_point, end_offset))
+        self.log_start_offset = Offset(min(self.log_start_offset, end_offset))
+        self.before_cut(end_offset)
+        self._snapshots.remove_after(end_offset)
+        self.epochs.truncate_to(end_offset)
+
+    def _remove_segments(self, segments: Iterable[Segment]) -> None:
+        """Newest first, so that a crash in between leaves a log that is merely longer."""
+        for base_offset in reversed(self._aside):
+            remove_segment_files(self._disk, self.directory, base_offset)
+        self._aside = ()
+        for segment in reversed(list(segments)):
+            segment.remove()
+            self._unsynced.pop(segment.base_offset, None)
+
+    def _settle_cut(self, active: Segment) -> None:
+        if self.corruption is not None:
+            active.file.truncate(active.size_bytes)
+            self._disk.remove(f"{self.directory}/{CORRUPTION}")
+            self.corruption = None
+        active.end_offset = self.log_end_offset
+        self._unsynced[active.base_offset] = active
+        self._names_changed = True
+        self._forget_open()
+
+    def raise_log_start(self, offset: int) -> bool:
+        """Make ``offset`` the first that can be read; whether it was not. Nothing is removed yet."""
+        if offset <= self.log_start_offset:
+            return False
+        if offset > self.log_end_offset:
+            raise ValueError(f"log start {offset} is beyond the end of {self}")
+        self.log_start_offset = Offset(offset)
+        self.epochs.trim_to(offset)
+        return True
+
+    def delete_old_segments(self, high_watermark: int) -> int:
+        """Remove segments that retention gives up, oldest first; how many.
+
+        Only whole segments below the high watermark go, and never the active one.
+        """
+        excess_bytes = self.size_bytes - self.config.retention_bytes
+        doomed = 0
+        for segment in self._segments[:-1]:
+            if segment.end_offset > high_watermark or not self._is_expired(segment, excess_bytes):
+                break
+            excess_bytes -= segment.size_bytes
+            doomed += 1
+        if not doomed:
+            return 0
+        self.raise_log_start(self._segments[doomed].base_offset)
+        for segment in self._segments[:doomed]:
+            segment.remove()
+            self._unsynced.pop(segment.base_offset, None)
+        del self._segments[:doomed]
+        self._names_changed = True
+        self._forget_open()
+        self._snapshots.remove_before(self._segments[0].base_offset)
+        return doomed
+
+    def _is_expired(self, segment: Segment, excess_bytes: int) -> bool:
+        if segment.end_offset <= self.log_start_offset:
+            return True
+        if not self.config.deletes:
+            return False
+        if self.config.retention_bytes >= 0 and excess_bytes >= segment.size_bytes:
+            return True
+        newest_ms = segment.greatest_timestamp()[0]
+        age_ms = self._clock.wall_ms() - (newest_ms if newest_ms >= 0 else segment.created_ms)
+        return 0 <= self.config.retention_ms < age_ms
+
+    # ---- durability ----------------------------------------------------------------------------------------
+
+    def begin_flush(self) -> Flush:
+        """First step of a flush: what to sync for the log as it is now."""
+        if self._sync_failed:
+            raise LogDirectoryError(f"an earlier fsync of {self} failed; what it held back may be lost")
+        paths = self._save_epochs()
+        segments = list(self._unsynced.values())
+        self._unsynced.clear()
+        for segment in segments:
+            if segment is not self._segments[-1]:
+                segment.seal()
+                paths += segment.index_paths()
+            if segment.base_offset in self._snapshots.offsets:
+                paths.append(self._snapshots.path(segment.base_offset))
+        files = tuple(segment.file for segment in segments)
+        for segment in segments:
+            self._keep_open(segment)
+        directories = (self.directory,) if self._names_changed else ()
+        self._names_changed = False
+        return Flush(self.log_end_offset, self.generation, files, tuple(paths), directories, self._disk)
+
+    def _save_epochs(self) -> list[str]:
+        """Write the epoch history if it changed; what was written. Until then recovery would rebuild it."""
+        if tuple(self.epochs.entries) == self._epochs_saved:
+            return []
+        path = f"{self.directory}/{checkpoints.EPOCHS}"
+        checkpoints.write_epochs(self._disk, path, self.epochs)
+        self._epochs_saved = tuple(self.epochs.entries)
+        self._names_changed = True
+        return [path]
+
+    def finish_flush(self, flush: Flush) -> int:
+        """Last step: the recovery point, raised if the flush still tells the truth."""
+        if flush.generation == self.generation and self.corruption is None:
+            self.recovery_point = Offset(max(self.recovery_point, flush.offset))
+        return self.recovery_point
+
+    def fail_flush(self) -> None:
+        """The other last step: a sync failed. The kernel may have dropped bytes, so no later one counts."""
+        self._sync_failed = True
+
+    def flush(self) -> int:
+        """Sync everything; the flushed offset. OSError leaves the log unfit for further flushes."""
+        flush = self.begin_flush()
+        try:
+            flush.run()
+        except OSError:
+            self.fail_flush()
+            raise
+        return self.finish_flush(flush)
+
+    def close(self) -> None:
+        """Write and sync all that a clean start needs. The log can still be used afterwards."""
+        active = self._segments[-1]
+        active.seal()
+        self._names_changed = True
+        if self.corruption is None:
+            self._snapshots.save(self.log_end_offset, self.producers)
+            self._disk.sync_file(self._snapshots.path(self.log_end_offset))
+        for path in active.index_paths():
+            self._disk.sync_file(path)
+        self.flush()
+
+    def delete(self) -> None:
+        """Remove the log. It is renamed first, so that a crash in between leaves no half of it behind."""
+        parent, _, name = self.directory.rpartition("/")
+        topic, _, number = name.rpartition("-")
+        ending = f"-{number}.{self.topic_id.hex}{DELETED_SUFFIX}"
+        doomed = f"{parent}/{topic[: _DIRECTORY_NAME_MAX - len(ending)]}{ending}"
+        if self._disk.exists(doomed):
+            self._disk.remove_directory(doomed)
+        self._disk.rename(self.directory, doomed)
+        self._disk.sync_directory(parent)
+        self._disk.remove_directory(doomed)
+
+    def check_invariants(self) -> None:
+        self.epochs.check_invariants()
+        self.producers.check_invariants()
+        assert 0 <= self.log_start_offset <= self.log_end_offset, self
+        assert self.recovery_point <= self.log_end_offset, self
+        bases = self.segment_bases
+        assert bases == sorted(set(bases)), (self, bases)
+        assert all(one.end_offset == other.base_offset for one, other in pairwise(self._segments)), self
+        assert self._segments[-1].end_offset == self.log_end_offset, self
+
+
+def _base_of(segment: Segment) -> int:
+    return segment.base_offset
+
+
+def _settle_directory(disk: Disk, directory: str, topic_id: TopicId | None) -> TopicId:
+    """Make the directory if need be; the topic's id, which must be the one it was made for."""
+    if not disk.exists(directory):
+        disk.make_directory(directory)
+        disk.sync_directory(directory.rpartition("/")[0] or ".")
+    known = read_topic_id(disk, directory)
+    if topic_id is None or topic_id == NO_TOPIC_ID:
+        return known or NO_TOPIC_ID
+    if known is None:
+        write_topic_id(disk, directory, topic_id)
+    elif known != topic_id:
+        raise LogDirectoryError(
+            f"{directory} belongs to topic id {known}, not {topic_id}: it is left over from a deleted topic "
+            "of that name; delete it first"
+        )
+    return topic_id

@@ -1,0 +1,379 @@
+"""A log directory: one of a broker's ``log.dirs``, with the logs of many partitions.
+
+    .lock                               held by ``flock`` for as long as the process lives
+    meta.properties                     whose directory this is
+    .kafka_cleanshutdown                there only between a clean stop and the next start
+    boot-id                             the machine's boot during which the logs were last written
+    recovery-point-offset-checkpoint    below these offsets everything was synced
+    replication-offset-checkpoint       high watermarks
+    log-start-offset-checkpoint         log starts that are not their first segment's base offset
+    <topic>-<partition>/                a log
+    <topic>-<partition>.<id>-delete/    what is left of one that was being deleted
+
+The order of a start is what makes it safe to crash anywhere in it: lock, check identity, take the clean
+marker away (synced) before anything is appended, recover all logs, and only then record this boot.
+
+Checkpoints must never claim more than a log has. Truncation is the one thing that lowers a log's end, so each
+log calls back before it cuts, and checkpoints above the new end are rewritten first; otherwise a crash right
+after would make a truncated log look like a damaged one.
+"""
+
+import json
+import logging
+import os
+import re
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from sparklog.model.errors import LogDirectoryError
+from sparklog.model.ids import BrokerEpoch, BrokerId, Offset, TopicId, TopicPartition
+from sparklog.model.ports import Executor
+from sparklog.model.time import Clock
+from sparklog.storage import checkpoints, meta_properties
+from sparklog.storage.disk import Disk, Lock
+from sparklog.storage.log import DELETED_SUFFIX, Log
+from sparklog.storage.log_config import LogConfig
+
+LOCK: Final = ".lock"
+CLEAN_MARKER: Final = ".kafka_cleanshutdown"
+BOOT_ID: Final = "boot-id"
+HOST_BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
+
+_PARTITION_DIRECTORY: Final = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)")
+_DELETED_DIRECTORY: Final = re.compile(rf".*-\d+\.[0-9a-f]{{32}}{DELETED_SUFFIX}")
+
+logger = logging.getLogger(__name__)
+
+
+def host_boot_id() -> str:
+    """The id that the kernel gave this boot of the machine."""
+    with open(HOST_BOOT_ID, encoding="ascii") as file:
+        return file.read().strip()
+
+
+@dataclass(slots=True)
+class _Loading:
+    """What the last stop of this directory's owner left to go by."""
+
+    clean: bool
+    same_boot: bool
+    recovery_points: dict[TopicPartition, Offset]
+    high_watermarks: dict[TopicPartition, Offset]
+    log_starts: dict[TopicPartition, Offset]
+
+
+class LogDirectory:
+    """An open, locked log directory. Its own methods are thread-safe; its logs are not."""
+
+    def __init__(
+        self,
+        path: str,
+        properties: meta_properties.MetaProperties,
+        lock: Lock,
+        disk: Disk,
+        clock: Clock,
+        *,
+        boot_id: str,
+        created: bool,
+    ) -> None:
+        self.path = path
+        self.properties = properties
+        self.created = created
+        """Whether ``open`` found the directory empty and gave it its id."""
+        self.logs: dict[TopicPartition, Log] = {}
+        self._lock_file = lock
+        self._disk = disk
+        self._clock = clock
+        self._boot_id = boot_id
+        self._clean_taken = False
+        self._clean_epoch: BrokerEpoch | None = None
+        self._guard = threading.Lock()
+        self._recovery_points = checkpoints.read_offsets(disk, self._file(checkpoints.RECOVERY_POINTS))
+        self._high_watermarks = checkpoints.read_offsets(disk, self._file(checkpoints.HIGH_WATERMARKS))
+        self._log_starts = checkpoints.read_offsets(disk, self._file(checkpoints.LOG_STARTS))
+
+    @classmethod
+    def open(
+        cls,
+        path: str,
+        broker_id: int | None,
+        cluster_id: str,
+        disk: Disk,
+        clock: Clock,
+        *,
+        boot_id: str | None = None,
+        new_uuid: Callable[[], uuid.UUID] = uuid.uuid4,
+    ) -> "LogDirectory":
+        """Lock the directory and check whose it is; an empty or missing one becomes this broker's.
+
+        With ``broker_id`` None the directory itself says whose it is. LogDirectoryError, with the remedy,
+        when it is locked, foreign, or cannot be read or written.
+        """
+        path = os.path.abspath(path)
+        try:
+            disk.make_directory(path)
+            lock = disk.lock(f"{path}/{LOCK}")
+        except OSError as error:
+            raise LogDirectoryError(f"log directory {path} cannot be used: {error}") from error
+        try:
+            properties = meta_properties.read(disk, path)
+            created = properties is None
+            if properties is None:
+                properties = _take_possession(disk, path, broker_id, cluster_id, new_uuid())
+            properties.refuse_unless(path, broker_id, cluster_id)
+            boot_id = host_boot_id() if boot_id is None else boot_id
+            return cls(path, properties, lock, disk, clock, boot_id=boot_id, created=created)
+        except OSError as error:
+            lock.release()
+            raise LogDirectoryError(f"log directory {path} cannot be used: {error}") from error
+        except BaseException:
+            lock.release()
+            raise
+
+    def __repr__(self) -> str:
+        return f"LogDirectory({self.path!r})"
+
+    @property
+    def uuid(self) -> uuid.UUID:
+        return self.properties.uuid
+
+    @property
+    def broker_id(self) -> BrokerId:
+        return self.properties.broker_id
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no partition has a log in it."""
+        return not any(self._partition_of(name) for name in self._disk.list(self.path))
+
+    def _file(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    # ---- clean stops and boots -----------------------------------------------------------------------------
+
+    def take_clean_marker(self) -> BrokerEpoch | None:
+        """The broker epoch that stopped cleanly, or None; afterwards the marker is gone, for good.
+
+        It must be gone before the first append, or a crash later on would pass for a clean stop.
+        """
+        if not self._clean_taken:
+            self._clean_epoch = self._read_marker()
+            path = self._file(CLEAN_MARKER)
+            if self._disk.exists(path):
+                self._disk.remove(path)
+                self._disk.sync_directory(self.path)
+            self._clean_taken = True
+        return self._clean_epoch
+
+    def _read_marker(self) -> BrokerEpoch | None:
+        path = self._file(CLEAN_MARKER)
+        if not self._disk.exists(path):
+            return None
+        try:
+            return BrokerEpoch(int(json.loads(self._disk.read(path))["brokerEpoch"]))
+        except (ValueError, KeyError, TypeError) as error:
+            logger.warning("ignoring the damaged clean marker %s: %r", path, error)
+            return None
+
+    def mark_clean(self, broker_epoch: int) -> None:
+        """Record that every log was closed. The last thing a broker does here."""
+        text = json.dumps({"version": 0, "brokerEpoch": broker_epoch})
+        self._disk.write_atomically(self._file(CLEAN_MARKER), text.encode("ascii"))
+        self._clean_taken = False
+
+    @property
+    def same_boot(self) -> bool:
+        """Whether the machine has been up since the logs were last written: their page cache survived."""
+        path = self._file(BOOT_ID)
+        return self._disk.exists(path) and self._disk.read(path).decode("ascii", "replace") == self._boot_id
+
+    # ---- logs ----------------------------------------------------------------------------------------------
+
+    def load_logs(
+        self, config_for_topic: Callable[[str], LogConfig], *, executor: Executor | None = None
+    ) -> dict[TopicPartition, Log]:
+        """Open and recover every log, in parallel if there is an executor. Takes the clean marker first."""
+        loading = _Loading(
+            clean=self.take_clean_marker() is not None,
+            same_boot=self.same_boot,
+            recovery_points=dict(self._recovery_points),
+            high_watermarks=dict(self._high_watermarks),
+            log_starts=dict(self._log_starts),
+        )
+        names = [name for name in self._disk.list(self.path) if self._disk.is_directory(self._file(name))]
+        for name in filter(_DELETED_DIRECTORY.fullmatch, names):
+            self._disk.remove_directory(self._file(name))
+        found = {tp: name for name in names if (tp := self._partition_of(name))}
+
+        def load(topic_partition: TopicPartition) -> None:
+            config = config_for_topic(topic_partition.topic)
+            self._adopt(self._open_log(topic_partition, None, config, loading))
+
+        _for_each(list(found), load, executor)
+        self._disk.write_atomically(self._file(BOOT_ID), self._boot_id.encode("ascii"))
+        return dict(self.logs)
+
+    def create_log(self, topic_partition: TopicPartition, topic_id: TopicId, config: LogConfig) -> Log:
+        """A new, empty log. LogDirectoryError if the partition has one here already."""
+        if topic_partition in self.logs or self._disk.exists(self._file(str(topic_partition))):
+            raise LogDirectoryError(f"{self._file(str(topic_partition))} exists already")
+        self._forget(topic_partition)
+        return self._adopt(
+            self._open_log(topic_partition, topic_id, config, _Loading(False, True, {}, {}, {}))
+        )
+
+    def delete_log(self, topic_partition: TopicPartition) -> None:
+        """Remove a log and what the checkpoints say of it."""
+        self.logs.pop(topic_partition).delete()
+        self._forget(topic_partition)
+
+    def _open_log(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: TopicId | None,
+        config: LogConfig,
+        loading: _Loading,
+    ) -> Log:
+        return Log.open(
+            self._file(str(topic_partition)),
+            topic_partition,
+            topic_id,
+            config,
+            self._disk,
+            self._clock,
+            recovery_point=loading.recovery_points.get(topic_partition, 0),
+            clean=loading.clean,
+            same_boot=loading.same_boot,
+            high_watermark=loading.high_watermarks.get(topic_partition, 0),
+            log_start_offset=loading.log_starts.get(topic_partition, 0),
+        )
+
+    def _adopt(self, log: Log) -> Log:
+        topic_partition = log.topic_partition
+        log.before_cut = lambda end_offset: self._lower(topic_partition, end_offset)
+        self.logs[topic_partition] = log
+        return log
+
+    def _partition_of(self, name: str) -> TopicPartition | None:
+        match = _PARTITION_DIRECTORY.fullmatch(name)
+        if match is None or not self._disk.is_directory(self._file(name)):
+            return None
+        return TopicPartition(match[1], int(match[2]))
+
+    # ---- checkpoints ---------------------------------------------------------------------------------------
+
+    def checkpoint_recovery_points(self) -> None:
+        """Write the recovery point and the log start of every log."""
+        with self._guard:
+            logs = list(self.logs.items())
+            self._recovery_points = {tp: log.recovery_point for tp, log in logs}
+            self._log_starts = {
+                tp: log.log_start_offset for tp, log in logs if log.log_start_offset > log.first_segment_base
+            }
+            self._write(checkpoints.LOG_STARTS, self._log_starts)
+            self._write(checkpoints.RECOVERY_POINTS, self._recovery_points)
+
+    def read_high_watermarks(self) -> dict[TopicPartition, Offset]:
+        """As last written; a partition that is missing counts as 0."""
+        with self._guard:
+            return dict(self._high_watermarks)
+
+    def write_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        """Write high watermarks; a log that is not among them keeps the one it had (KAFKA-1647).
+
+        Never more than a log's end is written, nor anything for partitions without a log here.
+        """
+        with self._guard:
+            merged = {**self._high_watermarks, **high_watermarks}
+            self._high_watermarks = {
+                tp: Offset(min(merged[tp], log.log_end_offset))
+                for tp, log in list(self.logs.items())
+                if tp in merged
+            }
+            self._write(checkpoints.HIGH_WATERMARKS, self._high_watermarks)
+
+    def _lower(self, topic_partition: TopicPartition, end_offset: int) -> None:
+        """Before a log is cut: no checkpoint on disk may be above its new end."""
+        with self._guard:
+            for name, offsets in (
+                (checkpoints.RECOVERY_POINTS, self._recovery_points),
+                (checkpoints.HIGH_WATERMARKS, self._high_watermarks),
+                (checkpoints.LOG_STARTS, self._log_starts),
+            ):
+                if offsets.get(topic_partition, 0) > end_offset:
+                    offsets[topic_partition] = Offset(end_offset)
+                    self._write(name, offsets)
+
+    def _forget(self, topic_partition: TopicPartition) -> None:
+        """A log of that name is gone: a new one must not be measured by the old one's checkpoints."""
+        with self._guard:
+            for name, offsets in (
+                (checkpoints.RECOVERY_POINTS, self._recovery_points),
+                (checkpoints.HIGH_WATERMARKS, self._high_watermarks),
+                (checkpoints.LOG_STARTS, self._log_starts),
+            ):
+                if offsets.pop(topic_partition, None) is not None:
+                    self._write(name, offsets)
+
+    def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        checkpoints.write_offsets(self._disk, self._file(name), offsets)
+
+    # ---- the end -------------------------------------------------------------------------------------------
+
+    def close(self, *, clean_epoch: int | None = None) -> None:
+        """Unlock. With ``clean_epoch``: first close every log, checkpoint, and mark the stop as clean."""
+        if clean_epoch is not None:
+            for log in self.logs.values():
+                log.close()
+            self.checkpoint_recovery_points()
+            self.mark_clean(clean_epoch)
+        self.logs.clear()
+        self._lock_file.release()
+
+
+def _take_possession(
+    disk: Disk, path: str, broker_id: int | None, cluster_id: str, directory_id: uuid.UUID
+) -> meta_properties.MetaProperties:
+    """Make an empty directory this broker's; one that has logs but no identity is refused."""
+    if broker_id is None:
+        raise LogDirectoryError(f"{path} has no {meta_properties.FILE} and no broker.id was given: give one")
+    logs = [name for name in disk.list(path) if _PARTITION_DIRECTORY.fullmatch(name)]
+    if logs:
+        raise LogDirectoryError(
+            f"{path} has logs ({', '.join(logs[:3])}, ...) but no {meta_properties.FILE}: restore that file "
+            "from a copy, or move the logs away"
+        )
+    properties = meta_properties.MetaProperties(cluster_id, BrokerId(broker_id), directory_id)
+    meta_properties.write(disk, path, properties)
+    return properties
+
+
+def _for_each(
+    items: list[TopicPartition], work: Callable[[TopicPartition], None], executor: Executor | None
+) -> None:
+    """Do ``work`` with every item, at once as far as the executor goes; raises the first failure."""
+    if executor is None:
+        for item in items:
+            work(item)
+        return
+    failures: list[BaseException] = []
+    done = threading.Semaphore(0)
+
+    def step(item: TopicPartition) -> None:
+        try:
+            work(item)
+        except BaseException as error:  # noqa: BLE001 (handed to the caller's thread)
+            failures.append(error)
+        finally:
+            done.release()
+
+    for item in items:
+        executor.submit(partial(step, item))
+    for _ in items:
+        done.acquire()
+    if failures:
+        raise failures[0]

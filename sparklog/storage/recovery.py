@@ -1,0 +1,301 @@
+"""Opening a log's directory: find the segments, check what a crash may have touched, rebuild what derives.
+
+After a clean close nothing is scanned: the last segment's index and a few envelopes tell where the log ends.
+Otherwise every byte from the segment that holds the recovery point on is checked, and indexes, epoch history
+and producer states are made anew from those batches. Where the walk stops before the end of the files, two
+things can have happened, and to confuse them loses acknowledged records:
+
+- A **torn tail** is cut off. On the same boot, where the page cache survived, that is only a last batch that
+  is physically incomplete: the process died inside ``write``. After a reboot without a clean stop, it is
+  whatever follows the first bad batch past the recovery point, because nothing there was synced; the replica
+  as a whole is unproven then and must catch up before it counts.
+- **Corruption** is all else: a complete batch with a wrong CRC, a hole between segments, an end before the
+  recovery point or the checkpointed high watermark. It is reported, not repaired: the log ends before it, the
+  bytes stay as they are, a ``corruption`` file keeps the finding over restarts, and appends are refused until
+  the owner decides to truncate there and fetch again. The only replica in sync must not do so.
+
+In the middle of a log the indexes are believed lazily; see ``segment``.
+"""
+
+import logging
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.core.replication.epoch_history import EpochEntry, EpochHistory
+from sparklog.core.transaction.producer_state import ProducerStates
+from sparklog.records.envelope import BatchHeader
+from sparklog.storage import checkpoints
+from sparklog.storage.disk import Disk
+from sparklog.storage.log_config import LogConfig
+from sparklog.storage.scan import Trouble, check, headers
+from sparklog.storage.segment import LOG, OFFSET_INDEX, TIME_INDEX, Segment
+from sparklog.storage.snapshots import Snapshots, producer_batch, replay
+
+SEGMENT_FILE: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex)")
+LEFTOVER: Final = re.compile(r".*\.(tmp|deleted|cleaned|swap)")
+CORRUPTION: Final = "corruption"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Corruption:
+    """The log is damaged from ``offset`` on, which is at ``position`` of the segment ``segment_base``."""
+
+    offset: int
+    segment_base: int
+    position: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What the last stop of this directory's owner proves about its files.
+
+    ``clean``: it closed its logs. ``same_boot``: it may have died, but the machine did not. Below
+    ``recovery_point`` everything was synced; below ``high_watermark`` it was committed.
+    """
+
+    clean: bool
+    same_boot: bool
+    recovery_point: int = 0
+    high_watermark: int = 0
+
+    @property
+    def cache_survived(self) -> bool:
+        return self.clean or self.same_boot
+
+
+@dataclass(slots=True)
+class Recovered:
+    """A log as found. ``aside`` are the base offsets of segments behind a corruption, left untouched."""
+
+    segments: list[Segment]
+    snapshots: Snapshots
+    epochs: EpochHistory
+    producers: ProducerStates
+    corruption: Corruption | None = None
+    aside: tuple[int, ...] = ()
+    scanned: tuple[Segment, ...] = ()
+    epochs_on_disk: tuple[EpochEntry, ...] = ()
+
+    @property
+    def end_offset(self) -> int:
+        return self.segments[-1].end_offset
+
+
+def sweep(disk: Disk, directory: str) -> list[int]:
+    """Remove what interrupted work left behind; the base offsets of the segments that are there."""
+    names = disk.list(directory)
+    bases = sorted(
+        int(name[: -len(LOG)]) for name in names if SEGMENT_FILE.fullmatch(name) and name.endswith(LOG)
+    )
+    known = set(bases)
+    for name in names:
+        match = SEGMENT_FILE.fullmatch(name)
+        if LEFTOVER.fullmatch(name) or (match and int(match[1]) not in known):
+            disk.remove(f"{directory}/{name}")
+    return bases
+
+
+def recover(
+    disk: Disk, directory: str, config: LogConfig, proof: Proof, *, log_start_offset: int, now_ms: int
+) -> Recovered:
+    """Everything that a log needs to know about its directory, which must exist."""
+    bases = sweep(disk, directory)
+    marked = _read_mark(disk, directory)
+    if not bases:
+        segments = [Segment.create(disk, directory, log_start_offset, config, now_ms)]
+    else:
+        ends = [*bases[1:], bases[-1]]
+        segments = [
+            Segment.found(disk, directory, base, end, config, now_ms)
+            for base, end in zip(bases, ends, strict=True)
+        ]
+    first = _first_to_check(segments, proof, marked)
+    work = _Recovery(disk, directory, config, proof, now_ms, segments, Snapshots(disk, directory))
+    work.run(first)
+    work.compare_with_checkpoints(marked)
+    return work.result(first)
+
+
+def _first_to_check(segments: list[Segment], proof: Proof, marked: int | None) -> int:
+    """Index of the first segment whose bytes must be checked; their number if none must."""
+    point = proof.recovery_point if marked is None else min(marked, proof.recovery_point)
+    holding = max(0, bisect_right([segment.base_offset for segment in segments], point) - 1)
+    last = len(segments) - 1
+    if not proof.clean or marked is not None:
+        return holding
+    if not segments[last].settle_end():
+        return min(holding, last)
+    return len(segments) if segments[last].end_offset <= proof.recovery_point else holding
+
+
+class _Recovery:
+    """The work of one ``recover``; lives no longer than that."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        config: LogConfig,
+        proof: Proof,
+        now_ms: int,
+        segments: list[Segment],
+        snapshots: Snapshots,
+    ) -> None:
+        self.disk = disk
+        self.directory = directory
+        self.config = config
+        self.proof = proof
+        self.now_ms = now_ms
+        self.segments = segments
+        self.snapshots = snapshots
+        self.epochs = EpochHistory()
+        self.producers = ProducerStates()
+        self.epochs_on_disk: tuple[EpochEntry, ...] = ()
+        self.corruption: Corruption | None = None
+        self.aside: tuple[int, ...] = ()
+
+    def run(self, first: int) -> None:
+        trusted = self.segments[:first]
+        checked_from = self.segments[first].base_offset if first < len(self.segments) else None
+        self.epochs = self._trusted_epochs(trusted, checked_from)
+        if checked_from is None:
+            self.producers = replay(self.snapshots, trusted, trusted[-1].end_offset, self.now_ms)
+            self.snapshots.remove_after(trusted[-1].end_offset)
+            return
+        self.snapshots.remove_after(checked_from)
+        self.producers = replay(self.snapshots, trusted, checked_from, self.now_ms)
+        expected = checked_from
+        for index in range(first, len(self.segments)):
+            trouble = self._check_segment(index, expected)
+            if trouble is not None:
+                self._judge(index, trouble)
+                return
+            expected = self.segments[index].end_offset
+
+    def _trusted_epochs(self, trusted: list[Segment], checked_from: int | None) -> EpochHistory:
+        """The epochs of what is not checked: from their file, or else from the envelopes."""
+        epochs = checkpoints.read_epochs(self.disk, f"{self.directory}/{checkpoints.EPOCHS}")
+        if epochs is not None:
+            self.epochs_on_disk = tuple(epochs.entries)
+        else:
+            epochs = EpochHistory()
+            for segment in trusted:
+                for _, header in headers(segment.file, 0, segment.size_bytes):
+                    _assign(epochs, header)
+        if checked_from is not None:
+            epochs.truncate_to(checked_from)
+        return epochs
+
+    def _check_segment(self, index: int, expected: int) -> Trouble | None:
+        """Walk one segment, noting all that its batches tell; what stopped the walk."""
+        segment = self.segments[index]
+        segment.forget_batches()
+        if segment.base_offset < expected or (segment.base_offset > expected and not self._may_have_gaps()):
+            return Trouble(0, False, f"the segment begins at offset {segment.base_offset}, not at {expected}")
+        if index:
+            self.snapshots.save(segment.base_offset, self.producers)
+
+        def visit(position: int, header: BatchHeader) -> None:
+            segment.note_batch(position, header)
+            _assign(self.epochs, header)
+            if header.has_producer:
+                self.producers.apply(producer_batch(header), self.now_ms)
+
+        return check(segment.file, segment.base_offset, visit)
+
+    def _may_have_gaps(self) -> bool:
+        return "compact" in self.config.cleanup_policy
+
+    def _judge(self, index: int, trouble: Trouble) -> None:
+        segment = self.segments[index]
+        later = self.segments[index + 1 :]
+        offset = segment.end_offset
+        if self._is_torn(offset, trouble, last=not later):
+            lost_bytes = segment.file.size() - trouble.position + sum(other.size_bytes for other in later)
+            logger.warning(
+                "cutting %d bytes of %s at offset %d: %s", lost_bytes, segment, offset, trouble.reason
+            )
+            for other in reversed(later):
+                other.remove()
+            segment.file.truncate(trouble.position)
+        else:
+            self._mark_corrupt(segment, trouble.position, trouble.reason)
+            self.aside = tuple(other.base_offset for other in later)
+        del self.segments[index + 1 :]
+
+    def _is_torn(self, offset: int, trouble: Trouble, *, last: bool) -> bool:
+        if offset < self.proof.recovery_point:
+            return False
+        if not self.proof.cache_survived:
+            return True
+        return trouble.torn and last and offset >= self.proof.high_watermark
+
+    def compare_with_checkpoints(self, marked: int | None) -> None:
+        """An end before what was synced or committed is damage too, whatever the files look like."""
+        if self.corruption is not None:
+            return
+        last, proof = self.segments[-1], self.proof
+        if last.end_offset < proof.recovery_point:
+            self._mark_corrupt(last, last.size_bytes, f"offsets up to {proof.recovery_point} had been synced")
+        elif proof.cache_survived and last.end_offset < proof.high_watermark:
+            self._mark_corrupt(last, last.size_bytes, f"offsets up to {proof.high_watermark} were committed")
+        elif marked is not None:
+            self._mark_corrupt(last, last.size_bytes, "it was found damaged before, and nobody has decided")
+
+    def _mark_corrupt(self, segment: Segment, position: int, reason: str) -> None:
+        self.corruption = Corruption(segment.end_offset, segment.base_offset, position, reason)
+        logger.error("%s is corrupt at offset %d, byte %d: %s", segment, segment.end_offset, position, reason)
+        path = f"{self.directory}/{CORRUPTION}"
+        self.disk.write_atomically(path, checkpoints.render([[segment.end_offset]]))
+
+    def result(self, first: int) -> Recovered:
+        checked = tuple(self.segments[first:])
+        for segment in self.segments[first:-1]:
+            segment.cool()
+        self.epochs.truncate_to(self.segments[-1].end_offset)
+        return Recovered(
+            self.segments,
+            self.snapshots,
+            self.epochs,
+            self.producers,
+            self.corruption,
+            self.aside,
+            checked,
+            self.epochs_on_disk,
+        )
+
+
+def _assign(epochs: EpochHistory, header: BatchHeader) -> None:
+    if header.leader_epoch >= 0:
+        epochs.assign(header.leader_epoch, header.base_offset)
+
+
+def _read_mark(disk: Disk, directory: str) -> int | None:
+    """The offset in the ``corruption`` file; a damaged one counts as offset 0, so that all is checked."""
+    path = f"{directory}/{CORRUPTION}"
+    if not disk.exists(path):
+        return None
+    try:
+        return int(checkpoints.parse(disk.read(path))[0][0])
+    except (ValueError, IndexError):
+        logger.warning("%s is damaged; checking the whole log", path)
+        return 0
+
+
+def remove_segment_files(disk: Disk, directory: str, base_offset: int) -> None:
+    """Remove a segment that nobody loaded."""
+    for path in _existing(disk, directory, base_offset):
+        disk.remove(path)
+
+
+def _existing(disk: Disk, directory: str, base_offset: int) -> Iterator[str]:
+    for suffix in (LOG, OFFSET_INDEX, TIME_INDEX):
+        path = f"{directory}/{base_offset:020d}{suffix}"
+        if disk.exists(path):
+            yield path

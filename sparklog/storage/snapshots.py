@@ -1,0 +1,92 @@
+"""Producer snapshots of a log: ``<offset>.snapshot`` holds the producer states just before that offset.
+
+One is written wherever a segment begins, and one at the end of a log that is closed. They save replaying the
+log from its first batch; whatever follows the offset is replayed from the envelopes. A snapshot is not synced
+before its segment is, and a damaged one is removed with a warning: the next older one does, or none.
+Truncation removes the snapshots of what it cuts *before* it cuts, lest one outlive its batches.
+"""
+
+import logging
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from sparklog.core.transaction.producer_state import CorruptSnapshot, ProducerBatch, ProducerStates
+from sparklog.records.envelope import BatchHeader
+from sparklog.storage.disk import Disk
+from sparklog.storage.segment import Segment, file_name
+
+SUFFIX: Final = ".snapshot"
+NAME: Final = re.compile(r"(\d{20})\.snapshot")
+
+logger = logging.getLogger(__name__)
+
+
+class Snapshots:
+    """The snapshot files of one log's directory."""
+
+    __slots__ = ("_directory", "_disk", "offsets")
+
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._directory = directory
+        names = (NAME.fullmatch(name) for name in disk.list(directory))
+        self.offsets = sorted(int(match[1]) for match in names if match)
+
+    def path(self, offset: int) -> str:
+        return f"{self._directory}/{file_name(offset, SUFFIX)}"
+
+    def save(self, offset: int, states: ProducerStates) -> None:
+        self._disk.write_atomically(self.path(offset), states.snapshot(), sync=False)
+        if offset not in self.offsets:
+            self.offsets = sorted([*self.offsets, offset])
+
+    def load_latest(self, offset_max: int) -> tuple[int, ProducerStates] | None:
+        """The newest intact snapshot at or before ``offset_max``, and its offset."""
+        for offset in [found for found in reversed(self.offsets) if found <= offset_max]:
+            try:
+                return offset, ProducerStates.restore(self._disk.read(self.path(offset)))
+            except CorruptSnapshot as error:
+                logger.warning("removing the damaged producer snapshot %s: %s", self.path(offset), error)
+                self._remove([offset])
+        return None
+
+    def remove_after(self, offset: int) -> None:
+        self._remove([found for found in self.offsets if found > offset])
+
+    def remove_before(self, offset: int) -> None:
+        self._remove([found for found in self.offsets if found < offset])
+
+    def _remove(self, offsets: Iterable[int]) -> None:
+        for offset in offsets:
+            self._disk.remove(self.path(offset))
+            self.offsets.remove(offset)
+
+
+def producer_batch(header: BatchHeader) -> ProducerBatch:
+    """What producer states want to know of a batch."""
+    return ProducerBatch(
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        first_sequence=header.base_sequence,
+        last_sequence=header.last_sequence,
+        first_offset=header.base_offset,
+        last_offset=header.last_offset,
+        timestamp_ms=header.max_timestamp_ms,
+        is_transactional=header.is_transactional,
+        is_control=header.is_control,
+    )
+
+
+def replay(snapshots: Snapshots, segments: Iterable[Segment], end_offset: int, now_ms: int) -> ProducerStates:
+    """The producer states just before ``end_offset``: the latest snapshot, and the batches after it."""
+    start_offset, states = snapshots.load_latest(end_offset) or (0, ProducerStates())
+    for segment in segments:
+        if segment.end_offset <= start_offset or segment.base_offset >= end_offset:
+            continue
+        for _, header in segment.headers_from(start_offset):
+            if header.base_offset >= end_offset:
+                break
+            if header.has_producer:
+                states.apply(producer_batch(header), now_ms)
+    return states
