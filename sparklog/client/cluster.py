@@ -23,6 +23,7 @@ from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import Clock
 from sparklog.network.clock import SystemClock
+from sparklog.network.connection import Connection
 from sparklog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 T = TypeVar("T")
@@ -110,6 +111,11 @@ class ClusterClient:
             backoff.pause(partial(self._topic_error, code, name))
             topic = self._fetch_metadata([name], self.deadline()).topics.get(name)
         return topic
+
+    @property
+    def latest_metadata(self) -> ClusterMetadata:
+        """The picture as it is, however old; nobody is asked."""
+        return self._metadata
 
     def refresh(self, topics: Sequence[str], seen: ClusterMetadata, deadline: Deadline) -> ClusterMetadata:
         """A picture newer than ``seen``, which somebody found to be wrong; asks at most once for all."""
@@ -273,8 +279,6 @@ class ClusterClient:
     # Inside.
 
     def _connect(self, endpoint: Endpoint, timeout_ms: int) -> BrokerConnection:
-        from sparklog.network.connection import Connection
-
         return Connection.open(endpoint.host, endpoint.port, client_id=self.client_id, timeout_ms=timeout_ms)
 
     def _ask(
@@ -416,9 +420,9 @@ def _topics_of(tps: Iterable[TopicPartition]) -> list[str]:
 
 def _by_leader(
     tps: Iterable[TopicPartition], seen: ClusterMetadata
-) -> tuple[dict[int, dict[TopicPartition, Leader]], dict[TopicPartition, Answer[Any]]]:
+) -> tuple[dict[BrokerId, dict[TopicPartition, Leader]], dict[TopicPartition, Answer[Any]]]:
     """Partitions with their leaders, by leader; and an answer for those that have none."""
-    groups: dict[int, dict[TopicPartition, Leader]] = {}
+    groups: dict[BrokerId, dict[TopicPartition, Leader]] = {}
     answers: dict[TopicPartition, Answer[Any]] = {}
     for tp in tps:
         leader = seen.leader(tp)

@@ -73,8 +73,8 @@ class ClusterMetadata:
             return ErrorCode.leader_not_available
         return Leader(partition.leader, partition.leader_epoch, topic.topic_id)
 
-    def endpoint(self, broker_id: int) -> Endpoint:
-        broker = self.brokers[BrokerId(broker_id)]
+    def endpoint(self, broker_id: BrokerId) -> Endpoint:
+        broker = self.brokers[broker_id]
         return Endpoint(broker.host, broker.port)
 
     def updated(self, answer: "ClusterMetadata", *, is_complete: bool) -> "ClusterMetadata":

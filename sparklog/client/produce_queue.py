@@ -1,0 +1,188 @@
+"""The batches of one partition on their way into the log, in order, whatever happens to requests and leaders.
+
+PURE: no sockets, threads or clocks; the producer's shell tells it what was sent and what came back.
+
+A batch is *waiting*, *in flight*, or *returned*: sent, and come back with an obstacle that trying again can
+mend (not the leader, connection lost, too few replicas, ...). With the first returned batch the partition
+stops sending. Once nothing is in flight any more, the returned batches go to the front of the queue in their
+first order, with the sequences that they had, and the partition waits for a leader to be found anew.
+
+Why that is exactly-once with an idempotent producer: whether a returned batch had been written or not, the
+leader knows the last five batches of each producer, recognises a repeated one and answers with success; and
+because at most five are in flight, and none is sent beyond a returned one, every batch that is sent again is
+among those five. A batch sent behind one that was lost is refused as out of order, which is an obstacle as
+long as an earlier batch is unsettled. If none is, then the log has lost records that it had acknowledged, and
+nothing can mend that: the partition fails, and so does everything behind it.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.client.errors import FailedBatch
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerId, TopicPartition
+
+IN_FLIGHT_MAX: Final = 5
+"""As many batches as a leader remembers of each producer; more would break recognition of repeats."""
+
+CORRUPT_TRIES_MAX: Final = 3
+"""A batch that leaders find corrupt so many times was corrupt before it left."""
+
+NO_OBSTACLE: Final = (ErrorCode.none, ErrorCode.duplicate_sequence_number)
+"""Both mean that the batch is in the log."""
+
+AMBIGUOUS: Final = frozenset(
+    {
+        ErrorCode.network_exception,
+        ErrorCode.request_timed_out,
+        ErrorCode.not_enough_replicas_after_append,
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.unknown_server_error,
+    }
+)
+"""Answers after which nobody knows whether the batch was written."""
+
+
+@dataclass(slots=True, eq=False)
+class QueuedBatch:
+    """One batch. ``order`` counts the batches of a producer; ``deadline_ms`` is monotonic."""
+
+    topic_partition: TopicPartition
+    data: bytes | bytearray
+    record_count: int
+    order: int
+    deadline_ms: int
+    sends: int = 0
+    maybe_written: bool = False
+    obstacle: ErrorCode = ErrorCode.none
+    """What its last try met."""
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.data)
+
+    def failed(self, code: ErrorCode, message: str) -> FailedBatch:
+        return FailedBatch(self.topic_partition, code, message, self.maybe_written)
+
+
+class PartitionQueue:
+    """See the module. Every method keeps the invariants that ``check_invariants`` states."""
+
+    __slots__ = (
+        "_in_flight",
+        "_in_flight_max",
+        "_returned",
+        "_waiting",
+        "failure",
+        "leader",
+        "obstacle_count",
+        "topic_partition",
+    )
+
+    def __init__(self, tp: TopicPartition, in_flight_max: int = IN_FLIGHT_MAX) -> None:
+        self.topic_partition = tp
+        self.leader: BrokerId | None = None
+        """The broker to send to; None until somebody has found out."""
+        self.obstacle_count = 0
+        """How often in a row it had to look for a leader again; pauses grow with it."""
+        self.failure: FailedBatch | None = None
+        """Why nothing is accepted any more."""
+        self._in_flight_max = in_flight_max
+        self._waiting: deque[QueuedBatch] = deque()
+        self._in_flight: list[QueuedBatch] = []
+        self._returned: list[QueuedBatch] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._in_flight) + len(self._returned)
+
+    @property
+    def last_obstacle(self) -> ErrorCode:
+        """What the batch at the front met when it was last tried."""
+        return self._waiting[0].obstacle if self._waiting else ErrorCode.none
+
+    @property
+    def is_homeless(self) -> bool:
+        """Whether it has batches to send, nothing in flight, and no leader to send to."""
+        return self.leader is None and bool(self._waiting) and not self._in_flight
+
+    @property
+    def next_size_bytes(self) -> int | None:
+        """Size of the batch that could be sent now, or None if none can."""
+        can_send = (
+            self.leader is not None and not self._returned and len(self._in_flight) < self._in_flight_max
+        )
+        return self._waiting[0].size_bytes if can_send and self._waiting else None
+
+    def enqueue(self, batch: QueuedBatch) -> None:
+        assert self.failure is None, f"{self.topic_partition} has failed; nothing more is queued"
+        self._waiting.append(batch)
+
+    def take(self) -> QueuedBatch:
+        """The batch that ``next_size_bytes`` told of; it is in flight from now on."""
+        batch = self._waiting.popleft()
+        batch.sends += 1
+        self._in_flight.append(batch)
+        return batch
+
+    def on_written(self, batch: QueuedBatch) -> None:
+        """The batch is in the log."""
+        self._in_flight.remove(batch)
+        self.obstacle_count = 0
+        self._regroup()
+
+    def on_refused(self, batch: QueuedBatch, code: ErrorCode) -> bool:
+        """The batch came back with ``code``. True if it will be tried again, False if that is no use."""
+        self._in_flight.remove(batch)
+        batch.obstacle = code
+        batch.maybe_written |= code in AMBIGUOUS
+        is_curable = self.failure is None and self._is_curable(batch, code)
+        if is_curable:
+            self._returned.append(batch)
+            self.leader = None
+        self._regroup()
+        return is_curable
+
+    def fail(self, failure: FailedBatch) -> list[QueuedBatch]:
+        """Give up. Returns the batches that are given up with it; those in flight still get their answer."""
+        if self.failure is None:
+            self.failure = failure
+        given_up = sorted([*self._waiting, *self._returned], key=_order)
+        self._waiting.clear()
+        self._returned.clear()
+        return given_up
+
+    def expired(self, now_ms: int) -> QueuedBatch | None:
+        """The first batch not in flight whose time is up; those behind it were sent later."""
+        candidates = [*self._returned, *([self._waiting[0]] if self._waiting else [])]
+        return min((b for b in candidates if b.deadline_ms <= now_ms), key=_order, default=None)
+
+    def _is_curable(self, batch: QueuedBatch, code: ErrorCode) -> bool:
+        if code is ErrorCode.out_of_order_sequence_number:
+            return any(other.order < batch.order for other in self._unsettled())
+        if code is ErrorCode.corrupt_message:
+            return batch.sends < CORRUPT_TRIES_MAX
+        return code.retriable
+
+    def _unsettled(self) -> Iterable[QueuedBatch]:
+        yield from self._in_flight
+        yield from self._returned
+
+    def _regroup(self) -> None:
+        if self._returned and not self._in_flight:
+            self._waiting.extendleft(sorted(self._returned, key=_order, reverse=True))
+            self._returned.clear()
+            self.obstacle_count += 1
+
+    def check_invariants(self) -> None:
+        assert len(self._in_flight) <= self._in_flight_max, self.topic_partition
+        assert not (self._returned and self.leader is not None), self.topic_partition
+        orders = [batch.order for batch in self._waiting]
+        assert orders == sorted(orders), self.topic_partition
+        sent = [batch.order for batch in self._unsettled()]
+        assert not orders or not sent or max(sent) < orders[0], self.topic_partition
+
+
+def _order(batch: QueuedBatch) -> int:
+    return batch.order

@@ -1,0 +1,133 @@
+"""The producer's router: finds leaders for partitions that have none, and gives up what took too long.
+
+A thread of its own, because both need patience that neither the caller nor a leader's sender has: metadata
+may have to be asked for, pauses between tries grow, and deadlines pass while nothing happens.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.errors import ClientClosed
+from sparklog.client.leader_sender import LeaderSender, ProduceTerms
+from sparklog.client.metadata import Leader
+from sparklog.client.produce_ledger import ProduceLedger
+from sparklog.client.produce_queue import PartitionQueue, QueuedBatch
+from sparklog.client.retry import BACKOFF_MAX_MS, BACKOFF_MS
+from sparklog.model.errors import ErrorCode, SparklogError
+from sparklog.model.ids import BrokerId, TopicPartition
+
+REFRESH_TIMEOUT_MS: Final = 5_000
+"""How long to ask for metadata before looking at the deadlines again."""
+LOOK_AT_CLOCK_MS: Final = 200
+"""How late a deadline may be noticed."""
+JOIN_TIMEOUT_S: Final = 5.0
+
+
+class ProduceRouter:
+    """Owns the senders. ``start`` and ``close`` may be called more than once."""
+
+    def __init__(
+        self, cluster: ClusterClient, ledger: ProduceLedger, terms: ProduceTerms, timeout_ms: int
+    ) -> None:
+        self._cluster = cluster
+        self._ledger = ledger
+        self._terms = terms
+        self._timeout_ms = timeout_ms
+        self._senders: dict[BrokerId, LeaderSender] = {}
+        self._due_ms: dict[TopicPartition, int] = {}  # when to look again for a leader that was no good
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="sparklog-produce-router", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """End all threads; the ledger must be closing."""
+        if self._thread is not None:
+            self._thread.join(JOIN_TIMEOUT_S)
+        for sender in self._senders.values():
+            sender.close()
+        for sender in self._senders.values():
+            sender.join(JOIN_TIMEOUT_S)
+
+    def _run(self) -> None:
+        try:
+            while self._turn():
+                pass
+        except Exception as error:  # noqa: BLE001 (the producer's caller is told by flush)
+            self._ledger.crash(error)
+
+    def _turn(self) -> bool:
+        with self._ledger.changed:
+            if self._ledger.is_closing:
+                return False
+            now_ms = self._cluster.clock.monotonic_ms()
+            self._ledger.give_up_expired_locked(now_ms, self._why_expired)
+            due, next_ms = self._due(self._ledger.homeless_locked(), now_ms)
+            if not due:
+                self._ledger.changed.wait(min(next_ms - now_ms, LOOK_AT_CLOCK_MS) / 1_000)
+                return True
+        self._route(due)
+        return True
+
+    def _due(self, homeless: Sequence[PartitionQueue], now_ms: int) -> tuple[list[PartitionQueue], int]:
+        """Partitions to find a leader for now, and when the next one's pause ends."""
+        due: list[PartitionQueue] = []
+        next_ms = now_ms + LOOK_AT_CLOCK_MS
+        for queue in homeless:
+            due_ms = self._due_ms.setdefault(queue.topic_partition, now_ms + _pause_ms(queue.obstacle_count))
+            if due_ms <= now_ms:
+                due.append(queue)
+            else:
+                next_ms = min(next_ms, due_ms)
+        return due, next_ms
+
+    def _route(self, queues: Sequence[PartitionQueue]) -> None:
+        seen = self._cluster.latest_metadata
+        met_obstacle = [
+            q for q in queues if q.obstacle_count or not _has_leader(seen.leader(q.topic_partition))
+        ]
+        if met_obstacle:
+            topics = list(dict.fromkeys(queue.topic_partition.topic for queue in met_obstacle))
+            try:
+                seen = self._cluster.refresh(topics, seen, self._cluster.deadline(REFRESH_TIMEOUT_MS))
+            except ClientClosed:
+                raise
+            except SparklogError:
+                seen = self._cluster.latest_metadata  # nobody can be asked; the deadline ends this
+        with self._ledger.changed:
+            for queue in queues:
+                self._due_ms.pop(queue.topic_partition, None)
+                leader = seen.leader(queue.topic_partition)
+                if isinstance(leader, Leader):
+                    queue.leader = leader.broker_id
+                    self._start_sender(leader.broker_id)
+                else:
+                    queue.obstacle_count += 1
+            self._ledger.changed.notify_all()
+
+    def _start_sender(self, broker_id: BrokerId) -> None:
+        if broker_id not in self._senders:
+            sender = LeaderSender(self._cluster, self._ledger, broker_id, self._terms)
+            self._senders[broker_id] = sender
+            sender.start()
+
+    def _why_expired(self, batch: QueuedBatch) -> str:
+        last = (
+            ""
+            if batch.obstacle is ErrorCode.none
+            else f"; the last obstacle was {batch.obstacle.name.upper()}"
+        )
+        return f"not acknowledged within {self._timeout_ms} ms by {self._cluster.bootstrap_servers}{last}"
+
+
+def _has_leader(leader: Leader | ErrorCode) -> bool:
+    return isinstance(leader, Leader)
+
+
+def _pause_ms(obstacle_count: int) -> int:
+    """None before the first obstacle, then 50 ms, doubling up to a second."""
+    return min(BACKOFF_MS << min(obstacle_count - 1, 8), BACKOFF_MAX_MS) if obstacle_count else 0

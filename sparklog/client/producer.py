@@ -1,0 +1,181 @@
+"""A producer of ready-made batches: each in its partition once, in order, over failing leaders and networks.
+
+The caller's thread numbers batches and queues them; a thread per leader sends (``leader_sender``); the
+*router*, one more thread, finds leaders for partitions that have none and gives up on batches whose time is
+up. What may be sent when, and what a refusal means, is decided in ``produce_queue``.
+
+With ``idempotent`` every batch gets the producer's id and a sequence before it is first sent, and keeps both:
+a leader that has it already says so instead of writing it again. Without it one batch per partition is in
+flight, so that order is kept, but a repeated batch may be written twice.
+
+An error is final for its partition: sequences behind a lost batch cannot be used. It is raised, with
+everything that failed since, by the next ``send`` or ``flush``.
+"""
+
+from typing import Final
+
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.errors import ClientClosed, ProduceFailed
+from sparklog.client.leader_sender import ProduceTerms
+from sparklog.client.produce_ledger import Delivered, ProduceLedger
+from sparklog.client.produce_queue import IN_FLIGHT_MAX, QueuedBatch
+from sparklog.client.produce_router import ProduceRouter
+from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
+from sparklog.model.ids import TopicPartition
+from sparklog.records.envelope import SEQUENCE_MODULUS, BatchHeader, parse_header, set_producer
+from sparklog.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+__all__ = ["ACKS_ALL", "BatchProducer", "Delivered"]
+
+ACKS_ALL: Final = -1
+BUFFER_BYTES_MAX: Final = 32 * 1024 * 1024
+LOOK_AT_CLOCK_MS: Final = 1_000
+"""A lost wake-up costs no more than this."""
+
+
+class BatchProducer:
+    """See the module. Its methods are for one thread; its own threads end with ``close``.
+
+    As a context manager it flushes when the block ends well, and only closes when it does not.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        *,
+        acks: int = ACKS_ALL,
+        idempotent: bool = True,
+        in_flight_max: int = IN_FLIGHT_MAX,
+        timeout_ms: int = 120_000,
+        buffer_bytes_max: int = BUFFER_BYTES_MAX,
+    ) -> None:
+        if acks not in (ACKS_ALL, 0, 1):
+            raise ConfigError(f"acks={acks}: must be 0, 1 or -1 (all)")
+        if idempotent and acks != ACKS_ALL:
+            raise ConfigError(f"acks={acks}: an idempotent producer needs acks=-1 (all)")
+        if not 1 <= in_flight_max <= IN_FLIGHT_MAX:
+            raise ConfigError(f"in_flight_max={in_flight_max}: must be between 1 and {IN_FLIGHT_MAX}")
+        self._cluster = cluster
+        self._terms = ProduceTerms(acks, min(cluster.request_timeout_ms, timeout_ms))
+        self._timeout_ms = timeout_ms
+        self._is_idempotent = idempotent
+        self._buffer_bytes_max = buffer_bytes_max
+        self._ledger = ProduceLedger(in_flight_max if idempotent else 1)
+        self._identity: tuple[int, int] | None = None
+        self._next_sequences: dict[TopicPartition, int] = {}
+        self._sent_count = 0
+        self._router = ProduceRouter(cluster, self._ledger, self._terms, timeout_ms)
+
+    def __enter__(self) -> "BatchProducer":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self.flush()
+        finally:
+            self.close()
+
+    def send(self, tp: TopicPartition, batch: bytes | bytearray) -> None:
+        """Queue one whole batch, which belongs to the producer from now on; waits while the buffer is full.
+
+        Raises KafkaError if there is no such topic or partition, ProduceFailed for what failed before.
+        """
+        header = parse_header(batch)
+        if header.size_bytes != len(batch):
+            raise ValueError(f"{len(batch)} bytes for {tp} are not one batch, which has {header.size_bytes}")
+        self._raise_what_failed()
+        if tp not in self._next_sequences:
+            self._begin(tp)
+        self._wait_for_room(len(batch))
+        queued = self._number(tp, batch, header)
+        with self._ledger.changed:
+            failure = self._ledger.queue_locked(tp).failure
+            if failure is None:
+                self._ledger.add_locked(queued)
+        if failure is not None:
+            self._raise_what_failed()
+            raise ProduceFailed([failure])
+
+    def flush(self) -> list[Delivered]:
+        """Wait until every batch is in the log or given up; what was delivered since the last flush.
+
+        Ends by itself: no batch is tried for longer than ``timeout_ms``. Raises ProduceFailed if any failed.
+        """
+        with self._ledger.changed:
+            while self._ledger.unsettled_count and self._ledger.broken is None:
+                self._ledger.changed.wait(LOOK_AT_CLOCK_MS / 1_000)
+        self._raise_what_failed()
+        return self.delivered()
+
+    def delivered(self) -> list[Delivered]:
+        """What was delivered since this was last asked, or flushed, without waiting; in order of sending."""
+        with self._ledger.changed:
+            return self._ledger.take_delivered_locked()
+
+    @property
+    def buffered_bytes(self) -> int:
+        return self._ledger.buffered_bytes
+
+    def close(self) -> None:
+        """End the threads; batches that were not flushed may or may not be in the log."""
+        with self._ledger.changed:
+            self._ledger.is_closing = True
+            self._ledger.changed.notify_all()
+        self._router.close()
+
+    def _number(self, tp: TopicPartition, batch: bytes | bytearray, header: BatchHeader) -> QueuedBatch:
+        data = batch
+        if self._identity is not None:
+            sequence = self._next_sequences[tp]
+            data = batch if isinstance(batch, bytearray) else bytearray(batch)
+            set_producer(data, 0, *self._identity, sequence)
+            self._next_sequences[tp] = (sequence + header.last_offset_delta + 1) % SEQUENCE_MODULUS
+        self._sent_count += 1
+        deadline_ms = self._cluster.clock.monotonic_ms() + self._timeout_ms
+        return QueuedBatch(tp, data, header.record_count, self._sent_count, deadline_ms)
+
+    def _begin(self, tp: TopicPartition) -> None:
+        """The first batch of a partition: is there such a partition? The first of all: who are we?"""
+        if tp.partition not in self._cluster.topic(tp.topic).partitions:
+            self._cluster.metadata([tp.topic], max_age_ms=0)  # it may have been added since
+            partitions = self._cluster.topic(tp.topic).partitions
+            if tp.partition not in partitions:
+                raise KafkaError(
+                    ErrorCode.unknown_topic_or_partition,
+                    f"topic {tp.topic!r} has {len(partitions)} partitions, but none {tp.partition}",
+                )
+        if self._is_idempotent and self._identity is None:
+            self._identity = self._init_producer_id()
+        self._router.start()
+        self._next_sequences[tp] = 0
+
+    def _init_producer_id(self) -> tuple[int, int]:
+        response: InitProducerIdResponse = self._cluster.call_any(
+            InitProducerIdRequest(), lambda answer: answer.error_code, timeout_ms=self._timeout_ms
+        )
+        if response.error_code is not ErrorCode.none:
+            raise KafkaError(
+                response.error_code, f"no producer id from the cluster at {self._cluster.bootstrap_servers}"
+            )
+        return response.producer_id, response.producer_epoch
+
+    def _wait_for_room(self, size_bytes: int) -> None:
+        ledger = self._ledger
+        with ledger.changed:
+            while ledger.unsettled_count and ledger.buffered_bytes + size_bytes > self._buffer_bytes_max:
+                if ledger.has_failures or ledger.broken is not None:
+                    break
+                ledger.changed.wait(LOOK_AT_CLOCK_MS / 1_000)
+            if ledger.is_closing:
+                raise ClientClosed("the producer is closed")
+        self._raise_what_failed()
+
+    def _raise_what_failed(self) -> None:
+        with self._ledger.changed:
+            failures = self._ledger.take_failures_locked()
+            broken = self._ledger.broken
+        if failures:
+            raise ProduceFailed(failures)
+        if broken is not None:
+            raise broken
