@@ -9,8 +9,6 @@ no process of the run is left.
         print(cluster.bootstrap_servers)
 """
 
-import contextlib
-import ipaddress
 import logging
 import os
 import secrets
@@ -19,12 +17,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final
 
-from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog_runtime.broker_plan import BrokerIdentity, BrokerPlan, RunningBroker
 from sparklog_runtime.cluster_file import (
@@ -32,24 +28,23 @@ from sparklog_runtime.cluster_file import (
     ClusterFile,
     ControllerEntry,
     remove_cluster_file,
-    write_cluster_file,
 )
+from sparklog_runtime.cluster_options import ClusterOptions, default_conf, is_on_this_machine, own_address
 from sparklog_runtime.identities import FixedIdentities, Identities, IdentitiesByData
 from sparklog_runtime.layout import Layout, RootLock
 from sparklog_runtime.parts import Controller, Parts, RealParts
 from sparklog_runtime.ports import PortReservation
 from sparklog_runtime.processes import sweep_run
-from sparklog_runtime.session import SparkHost, SparkJobLauncher, local_conf
+from sparklog_runtime.publisher import Publisher
+from sparklog_runtime.session import SparkHost, SparkJobLauncher
 from sparklog_runtime.settings_check import check_settings, is_local, settings_warnings
 from sparklog_runtime.supervisor import JobLauncher, Supervisor, SupervisorCallbacks
 from sparklog_runtime.zookeeper_keeper import ZooKeeperKeeper
 
 log = logging.getLogger(__name__)
 
-DEFAULT_PORT: Final = 9092
 BROKERS_STOP_TIMEOUT_S: Final = 30.0
 SWEEP_GRACE_S: Final = 3.0
-PUBLISH_INTERVAL_S: Final = 0.25
 WAIT_STEP_S: Final = 0.05
 PROGRESS_INTERVAL_S: Final = 2.0
 ELECTION_TIMEOUT_S: Final = 60.0
@@ -57,64 +52,6 @@ ELECTION_TIMEOUT_S: Final = 60.0
 
 class StartInterrupted(SparklogError):  # noqa: N818 (it states a fact)
     """The start was given up because a stop was asked for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterOptions:
-    """What to run. ``zookeeper`` None runs one here; ``master`` None is ``local[brokers+2]``.
-
-    ``port`` is the first broker's, the others follow it; 0 takes free ones.
-    """
-
-    root: Path
-    brokers: int = 3
-    port: int = DEFAULT_PORT
-    broker_ids: tuple[int, ...] = ()
-    log_dirs_per_broker: int = 1
-    zookeeper: str | None = None
-    master: str | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
-    spark_conf: Mapping[str, str] = field(default_factory=dict)
-    ui: bool = False
-    log_dir_patterns: tuple[str, ...] = ()
-    """Log directories on the brokers' hosts, with ``{id}``; empty for those under ``root``."""
-    application: str = ""
-    """Name that stays over restarts; brokers of one application count as one rack. Empty: host and root."""
-
-    def ids(self) -> tuple[int, ...]:
-        return self.broker_ids or tuple(range(1, self.brokers + 1))
-
-    def spark_master(self) -> str:
-        return self.master or f"local[{self.brokers + 2}]"
-
-    def check(self) -> None:
-        """Raise ConfigError for what cannot work, before anything is started."""
-        ids = self.ids()
-        if len(ids) != self.brokers or len(set(ids)) != len(ids):
-            raise ConfigError(
-                f"broker ids {','.join(map(str, ids))}: must be {self.brokers} different numbers, "
-                "as many as --brokers says"
-            )
-        if any(broker_id < 0 for broker_id in ids):
-            raise ConfigError(f"broker ids {','.join(map(str, ids))}: must not be negative")
-        if self.log_dirs_per_broker < 1:
-            raise ConfigError(f"log dirs per broker {self.log_dirs_per_broker}: must be at least 1")
-        if self.zookeeper is None and not self.brokers:
-            raise ConfigError("a standby controller needs the cluster's ZooKeeper: add --zookeeper HOST:PORT")
-        check_broker_settings(self.settings)
-
-
-def _is_on_this_machine(master: str) -> bool:
-    """Whether brokers of this Spark master run on this machine only."""
-    if is_local(master) or master.startswith("local-cluster["):
-        return True
-    host = master.removeprefix("spark://").rpartition(":")[0]
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class LocalCluster:
@@ -142,9 +79,8 @@ class LocalCluster:
         self._starting = threading.Lock()
         self._stop_lock = threading.Lock()
         self._ended = threading.Event()
-        self._publish_now = threading.Event()
         self._failure: str | None = None
-        self._is_published = False
+        self._publisher = Publisher(self.layout.cluster_file, self._describe)
         self._lock: RootLock | None = None
         self._ports: PortReservation | None = None
         self._zookeeper: ZooKeeperKeeper | None = None
@@ -152,7 +88,7 @@ class LocalCluster:
         self._controller: Controller | None = None
         self._cluster_id = ""
         self._supervisor: Supervisor | None = None
-        self._publisher: threading.Thread | None = None
+        self._began = time.monotonic()
 
     # ------------------------------------------------------------------ what a running cluster tells
 
@@ -228,34 +164,44 @@ class LocalCluster:
 
     def _start(self) -> None:
         options = self.options
+        self._began = time.monotonic()
         self._lock = RootLock(self.layout)
         remove_cluster_file(self.layout.cluster_file)
         self.layout.create()
         spark = self._launch_spark()
         if options.zookeeper is None:
-            self._zookeeper = ZooKeeperKeeper(self._parts, self.layout, self._publish_now.set)
+            self._zookeeper = ZooKeeperKeeper(self._parts, self.layout, self._publisher.announce)
             self._zookeeper.launch()
         connecting = None if spark is None else _Background(spark.connect, "spark-connect")
         self._parts.preload()
+        self._note("controller imported")
         self._await_zookeeper()
+        self._note("ZooKeeper answers")
         self._controller = self._parts.start_controller(
             connect_string=self.zookeeper,
             host=self._driver_host(),
             settings=options.settings,
             application=self._application(),
         )
+        self._note("controller candidate up")
         if options.brokers:
             self._launch_brokers(connecting)
         self._await_election(self._controller)
         self._cluster_id = self._controller.cluster_id
-        self._begin_publishing()
+        self._check_stop()
+        self._publisher.start()
+        self._note("ready")
+
+    def _note(self, what: str) -> None:
+        """Where the seconds of a start go, for the log."""
+        log.info("start: %s after %.2f s", what, time.monotonic() - self._began)
 
     def _check_stop(self) -> None:
         if self._stopping.is_set():
             raise StartInterrupted("the start was interrupted by a stop")
 
     def _runs_here(self) -> bool:
-        return _is_on_this_machine(self._master())
+        return is_on_this_machine(self._master())
 
     def _master(self) -> str:
         return (
@@ -271,7 +217,7 @@ class LocalCluster:
         """The address at which brokers and other controllers reach this process."""
         if self._runs_here():
             return "127.0.0.1"
-        return str(self.context.getConf().get("spark.driver.host")) if self.context else _own_address()
+        return str(self.context.getConf().get("spark.driver.host")) if self.context else own_address()
 
     def _launch_spark(self) -> SparkHost | None:
         """Reserve ports and start Spark's JVM, if there are brokers to run and Spark is not running yet."""
@@ -286,7 +232,7 @@ class LocalCluster:
             raise ConfigError("port 0 works on this machine only: name the first port with --port")
         if self._given_context is not None:
             return None
-        conf = {**self._default_conf(here), **options.spark_conf}
+        conf = {**default_conf(options, self.layout), **options.spark_conf}
         check_settings(conf, self._master(), options.brokers)
         spark = SparkHost(self.layout, self._master(), conf, self.run)
         self._spark = spark
@@ -294,17 +240,6 @@ class LocalCluster:
         spark.launch()
         spark.watch(self._on_jvm_exit)
         return spark
-
-    def _default_conf(self, here: bool) -> dict[str, str]:
-        conf = local_conf(self.layout, ui=self.options.ui)
-        if not here:
-            conf["spark.driver.host"] = _own_address()
-            del conf["spark.driver.bindAddress"]
-        if not is_local(self._master()):
-            # One core an executor and as many as there are brokers: one broker on each, and nothing else.
-            conf["spark.executor.cores"] = "1"
-            conf["spark.cores.max"] = str(self.options.brokers)
-        return conf
 
     def _wait(self, is_ready: Callable[[float], bool], what: Callable[[], str]) -> None:
         """Wait in small steps, so that a stop is heard, and tell now and then what is waited for."""
@@ -325,6 +260,7 @@ class LocalCluster:
     def _launch_brokers(self, connecting: "_Background | None") -> None:
         if connecting is not None:
             self._await_spark(connecting)
+        self._note("Spark context made")
         context = self.context
         conf = dict(context.getConf().getAll())
         check_settings(conf, self._master(), self.options.brokers)
@@ -335,7 +271,7 @@ class LocalCluster:
             identities=self._identities(),
             port_of=self._port_of,
             callbacks=SupervisorCallbacks(
-                on_death=self._controller.report_broker_death, on_change=self._publish_now.set
+                on_death=self._controller.report_broker_death, on_change=self._publisher.announce
             ),
             thread=_inheritable_thread(),
         )
@@ -422,30 +358,6 @@ class LocalCluster:
             log.error("%s", why)
             self._ended.set()
 
-    def _begin_publishing(self) -> None:
-        self._check_stop()
-        last = self._publish(None)
-        self._is_published = True
-
-        def publish() -> None:
-            content = last
-            while not self._stopping.is_set():
-                self._publish_now.wait(PUBLISH_INTERVAL_S)
-                self._publish_now.clear()
-                try:
-                    content = self._publish(content)
-                except (SparklogError, OSError) as error:
-                    log.warning("%s is not current: %s", self.layout.cluster_file, error)
-
-        self._publisher = threading.Thread(target=publish, name="cluster-file", daemon=True)
-        self._publisher.start()
-
-    def _publish(self, last: ClusterFile | None) -> ClusterFile:
-        content = self._describe()
-        if content != last and not self._stopping.is_set():
-            write_cluster_file(self.layout.cluster_file, content)
-        return content
-
     def _describe(self) -> ClusterFile:
         supervisor, controller = self._supervisor, self._controller
         assert controller is not None
@@ -483,7 +395,6 @@ class LocalCluster:
         """Stop everything, in whatever state it is; returns when no process of this run is left."""
         self._stopping.set()
         self._ended.set()
-        self._publish_now.set()
         with self._stop_lock:
             self._interrupt_start()
             # Whoever is starting sees the flag and leaves; then nothing new can appear.
@@ -498,10 +409,7 @@ class LocalCluster:
             self._attempt("Spark", self._spark.stop)
 
     def _stop_all(self) -> None:
-        if self._publisher is not None:
-            self._publisher.join()
-        if self._lock is not None:
-            remove_cluster_file(self.layout.cluster_file)
+        self._publisher.stop()
         if self._supervisor is not None:
             self._attempt("brokers", self._stop_brokers)
         if self._spark is not None:
@@ -576,13 +484,3 @@ def _one_broker_per_executor(executor_cores: int) -> Any:
     from pyspark.resource import ResourceProfileBuilder, TaskResourceRequests
 
     return ResourceProfileBuilder().require(TaskResourceRequests().cpus(executor_cores // 2 + 1)).build
-
-
-def _own_address() -> str:
-    """This host's address towards others. No packet is sent: a UDP connect only asks the routing table."""
-    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))
-        except OSError:
-            return "127.0.0.1"
-        return str(probe.getsockname()[0])

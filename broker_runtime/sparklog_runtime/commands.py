@@ -19,7 +19,8 @@ from typing import Any, Final
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE, Command
 from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError, SparklogError
-from sparklog_runtime.cluster import DEFAULT_PORT, ClusterOptions, LocalCluster, StartInterrupted
+from sparklog_runtime.cluster import LocalCluster, StartInterrupted
+from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions
 from sparklog_runtime.processes import adopt_orphans, reap_adopted, sweep_run
 
 log = logging.getLogger(__name__)

@@ -93,6 +93,7 @@ class SparkHost:
         self._stopped = False
         self._jvm: subprocess.Popen[bytes] | None = None
         self._context: Any = None
+        self._launched_at = 0.0
         self._connecting = threading.Lock()
         """Held while a context is being made."""
         self._info = layout.scratch / "gateway"
@@ -123,6 +124,7 @@ class SparkHost:
         with self._lock:
             if self._stopped:
                 return
+            self._launched_at = time.monotonic()
             self._jvm = self._start_jvm([*command, "pyspark-shell"], home)
 
     def _start_jvm(self, command: list[str], home: Path) -> subprocess.Popen[bytes]:
@@ -159,6 +161,7 @@ class SparkHost:
 
     def _connect(self, pyspark: Any) -> Any:
         self._await_jvm()
+        log.info("start: Spark's JVM answers after %.2f s", time.monotonic() - self._launched_at)
         _refuse_second_context(pyspark)
         gateway = self._connect_gateway()
         conf = pyspark.SparkConf(loadDefaults=False)

@@ -12,11 +12,8 @@ ZooKeeper and the broker epoch keep two incarnations apart.
 One lock guards all slots; nothing foreign is called with it held.
 """
 
-import contextlib
-import hmac
 import logging
 import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -32,12 +29,11 @@ from sparklog_runtime.control_channel import (
     require_list,
     require_str,
 )
+from sparklog_runtime.control_listener import ControlListener
 from sparklog_runtime.identities import Identities
 
 log = logging.getLogger(__name__)
 
-HELLO_TIMEOUT_S: Final = 5.0
-CONNECTIONS_MAX: Final = 256
 BACKOFF_MIN_S: Final = 0.25
 BACKOFF_MAX_S: Final = 15.0
 STABLE_S: Final = 20.0
@@ -122,18 +118,14 @@ class Supervisor:
         self._slots: dict[int, _Slot] = {}
         self._changed = threading.Condition()
         self._stopping = False
-        self._listener: socket.socket | None = None
-        self._connections: set[ControlConnection] = set()
+        self._listener = ControlListener(self.token, self._serve)
         self._launcher: JobLauncher | None = None
 
     # ------------------------------------------------------------------ from the driver
 
     def listen(self, host: str) -> int:
         """Open the control port; returns its number."""
-        listener = socket.create_server((host, 0), backlog=64)
-        self._listener = listener
-        threading.Thread(target=self._accept, args=(listener,), name="supervisor-accept", daemon=True).start()
-        return int(listener.getsockname()[1])
+        return self._listener.open(host)
 
     def launch(self, plans: Sequence[BrokerPlan], launcher: JobLauncher) -> None:
         """Run one job per plan, each on a thread of its own, until ``stop``."""
@@ -182,9 +174,8 @@ class Supervisor:
         with self._changed:
             self._stopping = True
             slots = list(self._slots.values())
-            connections = list(self._connections)
             self._changed.notify_all()
-        for connection in connections:
+        for connection in self._listener.connections():
             _try_send(connection, {"type": "stop"})
         deadline = time.monotonic() + timeout_s
         all_ended = self._wait_ended(slots, deadline)
@@ -195,7 +186,7 @@ class Supervisor:
                 )
                 self._cancel(slot, slot.job)
             self._wait_ended(slots, time.monotonic() + JOB_END_WAIT_S)
-        self._close_listener()
+        self._listener.close()
         return all_ended
 
     # ------------------------------------------------------------------ slots
@@ -266,50 +257,20 @@ class Supervisor:
 
     # ------------------------------------------------------------------ connections
 
-    def _accept(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                peer, _ = listener.accept()
-            except OSError:
-                return  # closed by stop
-            with self._changed:
-                crowded = len(self._connections) >= CONNECTIONS_MAX
-            if crowded:
-                log.warning("control connection refused: %d are open", CONNECTIONS_MAX)
-                peer.close()
-                continue
-            connection = ControlConnection(peer)
-            threading.Thread(
-                target=self._serve, args=(connection,), name="supervisor-connection", daemon=True
-            ).start()
-
-    def _serve(self, connection: ControlConnection) -> None:
-        with self._changed:
-            self._connections.add(connection)
-        slot: _Slot | None = None
+    def _serve(self, connection: ControlConnection, hello: Message) -> None:
+        """One connection of a broker process, from its hello to its end."""
+        slot = self._greet(connection, hello)
+        if slot is None:
+            return
         try:
-            slot = self._greet(connection)
-            while slot is not None and (message := connection.receive()) is not None:
+            while (message := connection.receive()) is not None:
                 self._on_message(slot, connection, message)
-        except (ControlError, OSError) as error:
-            log.warning("control connection from %s closed: %s", connection.peer_name, error)
         finally:
-            with self._changed:
-                self._connections.discard(connection)
             connection.close()
-        if slot is not None:
             self._on_connection_end(slot, connection)
 
-    def _greet(self, connection: ControlConnection) -> _Slot | None:
-        """Check the hello and tell the process who it is. None if it is refused or gone."""
-        connection.set_timeout(HELLO_TIMEOUT_S)
-        hello = connection.receive()
-        connection.set_timeout(None)
-        if hello is None:
-            return None
-        given = require_str(hello, "token") if hello["type"] == "hello" else ""
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
-            raise ControlError("it did not begin with this run's token")
+    def _greet(self, connection: ControlConnection, hello: Message) -> _Slot | None:
+        """Tell the process who it is. None if there is nothing for it to do."""
         with self._changed:
             slot = self._slots.get(require_int(hello, "slot"))
         if slot is None:
@@ -318,10 +279,12 @@ class Supervisor:
         if broker_id is None:
             connection.send({"type": "stop"})
             return None
-        self._take_over(slot, connection, broker_id, require_int(hello, "pid"))
+        pid = require_int(hello, "pid")
+        self._take_over(slot, connection, broker_id, pid)
         connection.send({"type": "welcome", "broker_id": broker_id, "port": self._port_of(broker_id)})
         if self._stopping:
             _try_send(connection, {"type": "stop"})
+        log.info("broker %d is process %d", broker_id, pid)
         self._callbacks.on_change()
         return slot
 
@@ -384,6 +347,7 @@ class Supervisor:
                 is_registered=True,
             )
             slot.registered_at = time.monotonic()
+            log.info("broker %d is registered in epoch %d", slot.process.broker_id, slot.process.epoch)
             slot.failure = ""
             self._changed.notify_all()
         self._callbacks.on_change()
@@ -408,17 +372,6 @@ class Supervisor:
         if not over:
             log.warning("the job of slot %d outlives its process; it is cancelled", slot.plan.slot)
             self._cancel(slot, job)
-
-    def _close_listener(self) -> None:
-        if self._listener is not None:
-            # Wakes the thread in accept; close alone would not.
-            with contextlib.suppress(OSError):
-                self._listener.shutdown(socket.SHUT_RDWR)
-            self._listener.close()
-        with self._changed:
-            connections = list(self._connections)
-        for connection in connections:
-            connection.close()
 
 
 def _try_send(connection: ControlConnection, message: Message) -> None:

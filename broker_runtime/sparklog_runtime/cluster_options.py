@@ -1,0 +1,99 @@
+"""What a cluster of this application is to be, and the Spark settings that follow from it."""
+
+import contextlib
+import ipaddress
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from sparklog.model.config import check_broker_settings
+from sparklog.model.errors import ConfigError
+from sparklog_runtime.layout import Layout
+from sparklog_runtime.session import local_conf
+from sparklog_runtime.settings_check import is_local
+
+DEFAULT_PORT: Final = 9092
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """What to run. ``zookeeper`` None runs one here; ``master`` None is ``local[brokers+2]``.
+
+    ``port`` is the first broker's, the others follow it; 0 takes free ones.
+    """
+
+    root: Path
+    brokers: int = 3
+    port: int = DEFAULT_PORT
+    broker_ids: tuple[int, ...] = ()
+    log_dirs_per_broker: int = 1
+    zookeeper: str | None = None
+    master: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    ui: bool = False
+    log_dir_patterns: tuple[str, ...] = ()
+    """Log directories on the brokers' hosts, with ``{id}``; empty for those under ``root``."""
+    application: str = ""
+    """Name that stays over restarts; brokers of one application count as one rack. Empty: host and root."""
+
+    def ids(self) -> tuple[int, ...]:
+        return self.broker_ids or tuple(range(1, self.brokers + 1))
+
+    def spark_master(self) -> str:
+        return self.master or f"local[{self.brokers + 2}]"
+
+    def check(self) -> None:
+        """Raise ConfigError for what cannot work, before anything is started."""
+        ids = self.ids()
+        if len(ids) != self.brokers or len(set(ids)) != len(ids):
+            raise ConfigError(
+                f"broker ids {','.join(map(str, ids))}: must be {self.brokers} different numbers, "
+                "as many as --brokers says"
+            )
+        if any(broker_id < 0 for broker_id in ids):
+            raise ConfigError(f"broker ids {','.join(map(str, ids))}: must not be negative")
+        if self.log_dirs_per_broker < 1:
+            raise ConfigError(f"log dirs per broker {self.log_dirs_per_broker}: must be at least 1")
+        if self.zookeeper is None and not self.brokers:
+            raise ConfigError("a standby controller needs the cluster's ZooKeeper: add --zookeeper HOST:PORT")
+        check_broker_settings(self.settings)
+
+
+def is_on_this_machine(master: str) -> bool:
+    """Whether brokers of this Spark master run on this machine only."""
+    if is_local(master) or master.startswith("local-cluster["):
+        return True
+    host = master.removeprefix("spark://").rpartition(":")[0]
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def default_conf(options: ClusterOptions, layout: Layout) -> dict[str, str]:
+    """Spark settings for these options; what the user sets himself goes over them."""
+    master = options.spark_master()
+    conf = local_conf(layout, ui=options.ui)
+    if not is_on_this_machine(master):
+        conf["spark.driver.host"] = own_address()
+        del conf["spark.driver.bindAddress"]
+    if not is_local(master):
+        # One core an executor and as many as there are brokers: one broker on each, and nothing else.
+        conf["spark.executor.cores"] = "1"
+        conf["spark.cores.max"] = str(options.brokers)
+    return conf
+
+
+def own_address() -> str:
+    """This host's address towards others. No packet is sent: a UDP connect only asks the routing table."""
+    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])

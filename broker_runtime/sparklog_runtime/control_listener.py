@@ -1,0 +1,97 @@
+"""The driver's end of the control channel: lets broker processes in, and nobody else.
+
+Every connection has a thread, which reads it to its end; there are as many as brokers. A stranger gets
+five seconds to say hello with the run's token, and is shown the door without an answer.
+"""
+
+import contextlib
+import hmac
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from sparklog_runtime.control_channel import ControlConnection, ControlError, Message, require_str
+
+log = logging.getLogger(__name__)
+
+HELLO_TIMEOUT_S: Final = 5.0
+CONNECTIONS_MAX: Final = 256
+
+ServeConnection = Callable[[ControlConnection, Message], None]
+"""Gets a connection with its hello and keeps it until it ends; runs on the connection's thread."""
+
+
+class ControlListener:
+    """Accepts control connections from ``open`` to ``close``."""
+
+    def __init__(self, token: str, serve: ServeConnection) -> None:
+        self._token = token
+        self._serve = serve
+        self._lock = threading.Lock()
+        self._connections: set[ControlConnection] = set()
+        self._socket: socket.socket | None = None
+
+    def open(self, host: str) -> int:
+        """Listen on a free port of ``host``; returns its number."""
+        self._socket = socket.create_server((host, 0), backlog=64)
+        threading.Thread(
+            target=self._accept, args=(self._socket,), name="supervisor-accept", daemon=True
+        ).start()
+        return int(self._socket.getsockname()[1])
+
+    def connections(self) -> list[ControlConnection]:
+        with self._lock:
+            return list(self._connections)
+
+    def close(self) -> None:
+        """Accept nobody any more and end every connection."""
+        if self._socket is not None:
+            # Wakes the thread in accept; close alone would not.
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+            self._socket.close()
+        for connection in self.connections():
+            connection.close()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                peer, _ = listener.accept()
+            except OSError:
+                return  # closed
+            if len(self.connections()) >= CONNECTIONS_MAX:
+                log.warning("control connection refused: %d are open", CONNECTIONS_MAX)
+                peer.close()
+                continue
+            connection = ControlConnection(peer)
+            with self._lock:
+                self._connections.add(connection)
+            threading.Thread(
+                target=self._run, args=(connection,), name="supervisor-connection", daemon=True
+            ).start()
+
+    def _run(self, connection: ControlConnection) -> None:
+        try:
+            hello = self._hello(connection)
+            if hello is not None:
+                self._serve(connection, hello)
+        except (ControlError, OSError) as error:
+            log.warning("control connection from %s closed: %s", connection.peer_name, error)
+        finally:
+            with self._lock:
+                self._connections.discard(connection)
+            connection.close()
+
+    def _hello(self, connection: ControlConnection) -> Message | None:
+        """The first message, if it carries the token; None if the peer left without a word."""
+        connection.set_timeout(HELLO_TIMEOUT_S)
+        hello = connection.receive()
+        connection.set_timeout(None)
+        if hello is None:
+            return None
+        given = require_str(hello, "token") if hello["type"] == "hello" else ""
+        if not hmac.compare_digest(given.encode(), self._token.encode()):
+            raise ControlError("it did not begin with this run's token")
+        return hello
