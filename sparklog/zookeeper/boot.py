@@ -1,17 +1,17 @@
 """Which machine this is, and since which boot: what tells a killed broker from a power cut.
 
 After a process dies its writes are still in the page cache of the kernel that took them; after the machine
-dies they may be gone. The boot id is that kernel's name: Linux draws it anew at every start, and containers on
-one machine share it, as they share the page cache. Brokers are given both ids as plain strings, so that tests
-can cut the power by changing one.
+dies they may be gone. The boot id is that kernel's name: Linux draws it anew at every start, and containers
+on one machine share it, as they share the page cache. Brokers are given both ids as plain strings, so that
+tests can cut the power by changing one.
 
 A machine that does not tell its boot gets an id of this process: every restart then proves nothing, and the
 replica catches up as a follower first. That is slower, never wrong.
 """
 
+import platform
 import socket
 import subprocess
-import sys
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +43,7 @@ def _first_line_of(files: Sequence[Path]) -> str:
 
 
 def _darwin_setting(name: str) -> str:
-    if sys.platform != "darwin":
+    if platform.system() != "Darwin":
         return ""
     result = subprocess.run(["/usr/sbin/sysctl", "-n", name], capture_output=True, text=True, check=False)
     return result.stdout.strip() if result.returncode == 0 else ""
