@@ -119,6 +119,8 @@ class Fetcher:
             return self._unreachable(asked, "its address is not known yet")
         try:
             self._answer_offset_questions(broker, asked)
+            if not asked:
+                return 0
             response = self._peers.call(broker, self._request(asked), timeout_ms=self._timeout_ms())
         except (OSError, WireError) as error:
             return self._unreachable(asked, str(error))

@@ -1,0 +1,244 @@
+"""Brokers' rooms without sockets: replica managers over real logs, whose fetchers call each other."""
+
+import threading
+import uuid
+
+import pytest
+
+from sparklog.broker.fetcher import Fetcher
+from sparklog.broker.partition import ReadRequest
+from sparklog.broker.ports import Ports
+from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
+from sparklog.records.envelope import build_envelope, split
+from sparklog.storage.disk import LocalDisk
+from sparklog.storage.log import Log
+from sparklog.storage.log_config import LogConfig
+from sparklog.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchEpochEndOffset,
+    FetchPartitionData,
+    FetchRequest,
+    FetchResponse,
+)
+from sparklog.wire.messages.list_offsets import (
+    EARLIEST_TIMESTAMP,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+TP = TopicPartition("quakes", 0)
+TOPIC_ID = uuid.UUID(int=7)
+
+
+def make_batch(records: int = 1, *, producer_id: int = -1, sequence: int = -1) -> bytearray:
+    return bytearray(
+        build_envelope(
+            b"x" * 20,
+            attributes=0,
+            record_count=records,
+            last_offset_delta=records - 1,
+            base_timestamp_ms=1_000,
+            max_timestamp_ms=1_000,
+            producer_id=producer_id,
+            producer_epoch=0 if producer_id >= 0 else -1,
+            base_sequence=sequence,
+        )
+    )
+
+
+class ManualClock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1_000_000
+
+    def monotonic_ms(self):
+        return self.now_ms
+
+    def wall_ms(self):
+        return self.now_ms
+
+
+class ManualTimer:
+    """Deadlines that fire when a test says so."""
+
+    def __init__(self) -> None:
+        self.waiting = []
+
+    def after(self, delay_ms, action):
+        entry = _Entry(self, delay_ms, action)
+        self.waiting.append(entry)
+        return entry
+
+    def fire(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for entry in waiting:
+            entry.action()
+
+
+class _Entry:
+    def __init__(self, timer, delay_ms, action) -> None:
+        self.timer, self.delay_ms, self.action = timer, delay_ms, action
+
+    def cancel(self) -> None:
+        if self in self.timer.waiting:
+            self.timer.waiting.remove(self)
+
+
+class OneLogDirs:
+    """Logs in a folder, without checkpoints."""
+
+    def __init__(self, folder, clock) -> None:
+        self.folder, self.clock, self.made = folder, clock, {}
+
+    def logs(self):
+        return dict(self.made)
+
+    def high_watermarks(self):
+        return {}
+
+    def create(self, topic_partition, topic_id, config, *, is_new):
+        self.made[topic_partition] = Log.open(
+            f"{self.folder}/{topic_partition}", topic_partition, topic_id, LogConfig.of(config), LocalDisk(),
+            self.clock, recovery_point=0, clean=True,
+        )  # fmt: skip
+        return self.made[topic_partition]
+
+    def delete(self, topic_partition, log) -> None:
+        del self.made[topic_partition]
+        log.delete()
+
+
+class Member:
+    """One broker's replica manager, with a fetcher that is run by hand."""
+
+    def __init__(self, number: int, folder, clock) -> None:
+        self.id = BrokerId(number)
+        self.epoch = BrokerEpoch(10 * number)
+        self.clock, self.timer = clock, ManualTimer()
+        self.proposals = []
+        self.paused = []
+        self.members: dict[int, Member] = {}
+        self.fetcher: Fetcher | None = None
+        self.requests = []
+        ports = Ports(clock=clock, timer=self.timer, executor=None, new_guard=threading.Lock)
+        self.replicas = ReplicaManager(
+            self.id, BrokerConfig(), OneLogDirs(folder, clock), ports, fetchers=self, proposals=self
+        )
+        self.replicas.broker_epoch = self.epoch
+
+    @property
+    def partition(self):
+        return self.replicas.get(TP)
+
+    def become(self, leader: int, epoch: int, isr=(1, 2), replicas=(1, 2), min_isr=2) -> ErrorCode:
+        state = PartitionState(
+            leader=BrokerId(leader),
+            leader_epoch=LeaderEpoch(epoch),
+            isr=tuple(map(BrokerId, isr)),
+            replicas=tuple(map(BrokerId, replicas)),
+        )
+        return self.replicas.become(TP, TOPIC_ID, state, {"min.insync.replicas": str(min_isr)}, is_new=False)
+
+    def produce(self, records, acks=-1, timeout_ms=1_000):
+        """Answers appear in the returned list."""
+        answers = []
+        purgatory = self.replicas.produces
+        wait, open_token = purgatory.begin(answers.append)
+        token = purgatory.expect(wait, self.partition)
+        result = self.partition.append_as_leader(records, split(records), acks, token)
+        purgatory.on_appended(wait, token, TP, result)
+        purgatory.finish(wait, open_token, timeout_ms)
+        return answers
+
+    # Fetchers
+
+    def start(self, partition, leader) -> None:
+        self.fetcher = Fetcher(
+            broker_id=self.id, broker_epoch=lambda: self.epoch, leader=leader,
+            find_broker=lambda number: Broker(number, "nowhere", 1), peers=self,
+            config=BrokerConfig(), clock=self.clock, guard=threading.Lock(),
+        )  # fmt: skip
+        self.fetcher.add(partition)
+
+    def stop(self, partition) -> None:
+        self.fetcher = None
+
+    def ask_leader_offsets(self, partition, leader_epoch) -> None:
+        self.fetcher.ask_leader_offsets(partition)
+
+    def back_off(self, partition, error) -> None:
+        self.paused.append(error)
+        self.fetcher.back_off(partition)
+
+    # Proposals
+
+    def propose(self, topic_partition, proposal) -> None:
+        self.proposals.append(proposal)
+
+    # Peers
+
+    def call(self, broker, message, *, timeout_ms):
+        self.requests.append(message)
+        peer = self.members.get(broker.id)
+        if peer is None:
+            raise ConnectionError(f"broker {broker.id} is dead")
+        return peer.answer(message)
+
+    def forget(self, broker_id) -> None:
+        pass
+
+    def answer(self, message):
+        if isinstance(message, ListOffsetsRequest):
+            return self._answer_offsets(message)
+        assert isinstance(message, FetchRequest)
+        asked = message.topics[0].partitions[0]
+        request = ReadRequest(
+            asked.fetch_offset, asked.partition_max_bytes, asked.current_leader_epoch,
+            asked.last_fetched_epoch, BrokerId(message.replica_id), BrokerEpoch(message.replica_epoch),
+        )  # fmt: skip
+        result = self.partition.read(request, at_least_one_batch=True)
+        diverging = result.diverging
+        data = FetchPartitionData(
+            partition_index=0, error_code=result.error, high_watermark=result.high_watermark,
+            log_start_offset=result.log_start_offset, records=result.parts,
+            diverging_epoch=diverging
+            and FetchEpochEndOffset(epoch=diverging.epoch, end_offset=diverging.end_offset),
+        )  # fmt: skip
+        return FetchResponse(responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=[data])])
+
+    def _answer_offsets(self, message):
+        asked = message.topics[0].partitions[0]
+        is_start = asked.timestamp == EARLIEST_TIMESTAMP
+        offset = self.partition.log_start_offset if is_start else self.partition.log_end_offset
+        answer = ListOffsetsPartitionResponse(partition_index=0, offset=offset)
+        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="quakes", partitions=[answer])])
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def members(tmp_path, clock):
+    """Brokers 1 and 2, which can reach each other."""
+    pair = {}
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        pair[number] = Member(number, folder, clock)
+    for member in pair.values():
+        member.members = pair
+    return pair
+
+
+@pytest.fixture
+def batch():
+    return make_batch

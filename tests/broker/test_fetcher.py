@@ -1,0 +1,137 @@
+"""Following a leader: two brokers' rooms over real logs, the fetcher run round by round."""
+
+from sparklog.model.errors import ErrorCode
+from sparklog.model.parts import FileSlice
+
+
+def ends(members):
+    return [members[number].partition.log_end_offset for number in (1, 2)]
+
+
+def start(members, epoch=1, **options):
+    members[1].become(1, epoch, **options)
+    members[2].become(1, epoch, **options)
+
+
+def test_a_follower_pulls_what_the_leader_has_and_the_next_round_brings_the_watermark(members, batch) -> None:
+    start(members)
+    answers = members[1].produce(batch(3))
+    assert answers == []
+    assert members[2].fetcher.run_once() == 0
+    assert ends(members) == [3, 3]
+    assert answers == []
+    members[2].fetcher.run_once()
+    assert [result.error for result in answers[0].values()] == [ErrorCode.none]
+    assert members[2].partition.high_watermark == 3
+
+
+def test_the_request_names_our_epoch_and_how_far_we_are(members, batch) -> None:
+    start(members, epoch=4)
+    members[1].produce(batch(3))
+    members[2].fetcher.run_once()
+    members[2].fetcher.run_once()
+    first, second = members[2].requests
+    assert (first.replica_id, first.replica_epoch) == (2, 20)
+    assert [(p.fetch_offset, p.current_leader_epoch) for p in first.topics[0].partitions] == [(0, 4)]
+    assert [(p.fetch_offset, p.last_fetched_epoch) for p in second.topics[0].partitions] == [(3, 4)]
+
+
+def test_logs_that_parted_are_equal_again_after_the_leader_changed(members, batch) -> None:
+    """[21, 24] KIP-101: an uncommitted tail of the old leader gives way."""
+    start(members)
+    members[1].produce(batch(2))
+    members[2].fetcher.run_once()
+    members[1].produce(batch(3))
+    members[2].become(2, 2)
+    members[2].produce(batch(4), acks=1)
+    members[1].become(2, 2)
+    assert ends(members) == [5, 6]
+    members[1].fetcher.run_once()
+    assert members[1].partition.log_end_offset == 2
+    members[1].fetcher.run_once()
+    assert ends(members) == [6, 6]
+    histories = [[tuple(entry) for entry in members[n].partition.log.epochs.entries] for n in (1, 2)]
+    assert histories[0] == histories[1] == [(1, 0), (2, 2)]
+
+
+def test_a_produce_that_waited_on_a_deposed_leader_is_told(members, batch) -> None:
+    start(members)
+    answers = members[1].produce(batch())
+    members[1].become(2, 2)
+    assert [result.error for result in answers[0].values()] == [ErrorCode.not_leader_or_follower]
+
+
+def test_idempotence_survives_a_change_of_leader(members, batch) -> None:
+    start(members)
+    members[1].produce(batch(2, producer_id=5, sequence=0))
+    members[2].fetcher.run_once()
+    members[2].become(2, 2)
+    members[1].become(2, 2)
+    answers = members[2].produce(batch(2, producer_id=5, sequence=0))
+    assert members[2].partition.log_end_offset == 2
+    members[1].fetcher.run_once()
+    assert [(r.error, r.base_offset) for r in answers[0].values()] == [(ErrorCode.none, 0)]
+
+
+def test_a_dead_leader_is_asked_again_after_growing_pauses(members) -> None:
+    start(members)
+    del members[2].members[1]
+    pauses = [members[2].fetcher.run_once() for _ in range(10)]
+    assert pauses[0] < pauses[1] < pauses[2]
+    assert pauses[-1] == 1_000
+
+
+def test_a_leader_that_does_not_know_yet_that_it_leads_costs_a_short_pause_only(members, clock) -> None:
+    members[1].become(2, 1)
+    members[2].become(1, 2)
+    members[2].fetcher.run_once()
+    assert members[2].paused == [ErrorCode.unknown_leader_epoch]
+    assert 0 < members[2].fetcher.run_once() <= 50
+    members[1].become(1, 2)
+    clock.now_ms += 50
+    assert members[2].fetcher.run_once() == 0
+    assert len(members[2].paused) == 1
+
+
+def test_a_corrupt_batch_from_the_leader_is_not_appended(members, batch) -> None:
+    start(members)
+    members[1].produce(batch(3))
+    leader = members[1]
+    answer = leader.answer
+
+    def damaged(message):
+        response = answer(message)
+        (part,) = response.responses[0].partitions[0].records
+        assert isinstance(part, FileSlice)
+        records = bytearray(part.read())
+        records[-1] ^= 1
+        response.responses[0].partitions[0].records = (bytes(records),)
+        return response
+
+    leader.answer = damaged
+    members[2].fetcher.run_once()
+    assert members[2].paused == [ErrorCode.corrupt_message]
+    assert members[2].partition.log_end_offset == 0
+
+
+def test_a_follower_whose_end_is_below_the_leaders_start_begins_anew_there(members, batch) -> None:
+    """[45]"""
+    start(members)
+    for _ in range(3):
+        members[1].produce(batch(10), acks=1)
+    members[1].partition.log.raise_log_start(20)
+    members[1].partition.delete_old_segments()
+    members[2].fetcher.run_once()
+    members[2].fetcher.run_once()
+    assert members[2].partition.log_end_offset == 20
+    members[2].fetcher.run_once()
+    assert (members[2].partition.log_start_offset, members[2].partition.log_end_offset) == (20, 30)
+
+
+def test_a_caught_up_follower_outside_the_isr_is_proposed(members, batch) -> None:
+    start(members, isr=(1,))
+    members[1].produce(batch(), acks=1)
+    members[2].fetcher.run_once()
+    assert [p.members for p in members[1].proposals] == [((1, 10), (2, 20))] or not members[1].proposals
+    members[2].fetcher.run_once()
+    assert [p.members for p in members[1].proposals] == [((1, 10), (2, 20))]
