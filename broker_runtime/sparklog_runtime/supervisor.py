@@ -159,6 +159,10 @@ class Supervisor:
             )
             return not self._missing()
 
+    def connections(self) -> list[ControlConnection]:
+        """Open connections of broker processes."""
+        return self._listener.connections()
+
     def missing(self) -> list[str]:
         """The brokers that do not serve yet: their ids, or slots where the id is not known."""
         with self._changed:
@@ -175,7 +179,7 @@ class Supervisor:
             self._stopping = True
             slots = list(self._slots.values())
             self._changed.notify_all()
-        for connection in self._listener.connections():
+        for connection in self.connections():
             _try_send(connection, {"type": "stop"})
         deadline = time.monotonic() + timeout_s
         all_ended = self._wait_ended(slots, deadline)

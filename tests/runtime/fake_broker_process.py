@@ -1,0 +1,59 @@
+"""A broker process for tests of the supervisor: the real task around a broker that only listens.
+
+Run as a program with the plan as JSON in its argument; ``behaviour`` in the settings says what goes wrong.
+"""
+
+import json
+import os
+import socket
+import sys
+import threading
+from types import SimpleNamespace
+
+from sparklog_runtime.broker_plan import BrokerIdentity, BrokerPlan
+from sparklog_runtime.broker_task import run_broker_process
+
+from sparklog.model.errors import ConfigError, LogDirectoryError
+
+
+class FakeBroker:
+    """Listens on its port; leaves ``stopped`` beside its logs when it was stopped cleanly."""
+
+    failure: str | None = None
+
+    def __init__(self, plan: BrokerPlan, identity: BrokerIdentity) -> None:
+        self._behaviour = plan.settings.get("behaviour", "")
+        self._identity = identity
+        self._stopped = threading.Event()
+        self.endpoint = SimpleNamespace(host=identity.host, port=identity.port, epoch=os.getpid())
+
+    def start(self) -> None:
+        if self._behaviour == "misconfigured":
+            raise ConfigError("behaviour=misconfigured: must be something else")
+        if self._behaviour == "locked":
+            raise LogDirectoryError("the directory is locked by process 1")
+        os.makedirs(self._identity.log_dirs[0], exist_ok=True)
+        self._socket = socket.create_server((self._identity.host, self._identity.port))
+        if self._behaviour == "leaves a thread":
+            threading.Thread(target=threading.Event().wait, name="left", daemon=True).start()
+        if self._behaviour == "fails later":
+            self.failure = "its session expired"
+            self._stopped.set()
+
+    def stop(self, clean: bool = True) -> None:
+        if self._behaviour == "hangs":
+            threading.Event().wait()
+        self._socket.close()
+        self._stopped.set()
+        with open(os.path.join(self._identity.log_dirs[0], "stopped"), "w") as marker:
+            marker.write(str(os.getpid()))
+
+    def wait_stopped(self, timeout_seconds: float | None = None) -> bool:
+        return self._stopped.wait(timeout_seconds)
+
+
+if __name__ == "__main__":
+    fields = json.loads(sys.argv[1])
+    for name in ("log_dir_patterns",):
+        fields[name] = tuple(fields[name])
+    print(run_broker_process(BrokerPlan(**fields, make_broker=FakeBroker)), flush=True)

@@ -1,0 +1,232 @@
+"""The supervisor with real broker processes, launched without Spark."""
+
+import dataclasses
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from sparklog_runtime.broker_plan import BrokerPlan
+from sparklog_runtime.control_channel import ControlConnection
+from sparklog_runtime.identities import FixedIdentities
+from sparklog_runtime.ports import PortReservation
+from sparklog_runtime.processes import is_alive
+from sparklog_runtime.supervisor import Supervisor, SupervisorCallbacks
+
+PROGRAM = Path(__file__).with_name("fake_broker_process.py")
+
+
+class PlainProcesses:
+    """Launches broker tasks as children of the test instead of Spark tasks."""
+
+    def __init__(self) -> None:
+        self.children: dict[int, subprocess.Popen[str]] = {}
+        self.outcomes: queue.Queue[tuple[int, str]] = queue.Queue()
+        self.launches = 0
+
+    def run(self, plan: BrokerPlan) -> None:
+        fields = {
+            field.name: getattr(plan, field.name)
+            for field in dataclasses.fields(plan)
+            if field.name != "make_broker"
+        }
+        self.launches += 1
+        child = subprocess.Popen(
+            [sys.executable, str(PROGRAM), json.dumps(fields)], stdout=subprocess.PIPE, text=True
+        )
+        self.children[plan.slot] = child
+        output, _ = child.communicate()
+        self.outcomes.put((child.returncode, output.strip()))
+        if child.returncode != 0:
+            raise RuntimeError(f"task ended with {child.returncode}")
+
+    def cancel(self, slot: int) -> None:
+        self.children[slot].kill()
+
+
+class Rig:
+    """A supervisor with its callbacks recorded."""
+
+    def __init__(self, root: Path, brokers: int, **settings: str) -> None:
+        self.deaths: queue.Queue[tuple[int, int]] = queue.Queue()
+        self.changes = threading.Semaphore(0)
+        self.launcher = PlainProcesses()
+        self.ports = PortReservation("127.0.0.1", [0] * brokers)
+        self.supervisor = Supervisor(
+            identities=FixedIdentities(tuple(range(1, brokers + 1))),
+            port_of=lambda broker_id: self.ports.ports[broker_id - 1],
+            callbacks=SupervisorCallbacks(
+                on_death=lambda broker_id, epoch: self.deaths.put((broker_id, epoch)),
+                on_change=self.changes.release,
+            ),
+        )
+        self.control_port = self.supervisor.listen("127.0.0.1")
+        self.root = root
+        plan = BrokerPlan(
+            slot=0,
+            supervisor_host="127.0.0.1",
+            supervisor_port=self.control_port,
+            token=self.supervisor.token,
+            zookeeper="",
+            host="127.0.0.1",
+            log_dir_patterns=(f"{root}/broker-{{id}}/0",),
+            log_file_pattern=f"{root}/logs/broker-{{id}}.log",
+            settings=settings,
+        )
+        self.plans = [dataclasses.replace(plan, slot=slot) for slot in range(brokers)]
+
+    def launch(self) -> None:
+        self.supervisor.launch(self.plans, self.launcher)
+
+    def pid(self, broker_id: int) -> int:
+        return next(p.pid for p in self.supervisor.processes() if p.broker_id == broker_id)
+
+    def wait_pid_other_than(self, pid: int, broker_id: int) -> int:
+        while (now := self.pid(broker_id)) == pid:
+            assert self.changes.acquire(timeout=20)
+        return now
+
+
+@pytest.fixture
+def rig(tmp_path):
+    rigs: list[Rig] = []
+
+    def make(brokers: int = 1, **settings: str) -> Rig:
+        rigs.append(Rig(tmp_path, brokers, **settings))
+        return rigs[-1]
+
+    yield make
+    for made in rigs:
+        made.supervisor.stop(5.0)
+        made.ports.release()
+
+
+def test_brokers_are_launched_and_known_by_pid_port_and_epoch(rig):
+    made = rig(2)
+    made.launch()
+    assert made.supervisor.wait_registered(20)
+    first, second = made.supervisor.processes()
+    assert (first.broker_id, second.broker_id) == (1, 2)
+    assert [first.port, second.port] == made.ports.ports
+    assert first.epoch == first.pid != second.pid
+    assert first.log_dirs == (f"{made.root}/broker-1/0",)
+    socket.create_connection(("127.0.0.1", first.port), 5).close()
+
+
+def test_a_killed_broker_is_reported_within_milliseconds_and_launched_anew(rig):
+    made = rig()
+    made.launch()
+    assert made.supervisor.wait_registered(20)
+    old = made.pid(1)
+    killed_at = time.monotonic()
+    os.kill(old, signal.SIGKILL)
+    assert made.deaths.get(timeout=5) == (1, old)
+    assert time.monotonic() - killed_at < 0.5
+    assert made.wait_pid_other_than(old, 1) != old
+    assert made.supervisor.wait_registered(20)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_a_broker_tidily_and_another_takes_its_place(rig, number):
+    made = rig()
+    made.launch()
+    assert made.supervisor.wait_registered(20)
+    old = made.pid(1)
+    os.kill(old, number)
+    made.wait_pid_other_than(old, 1)
+    assert (made.root / "broker-1/0/stopped").read_text() == str(old)
+    assert made.deaths.empty()
+
+
+def test_a_stop_lets_brokers_end_by_themselves_and_leaves_no_process(rig):
+    made = rig(2)
+    made.launch()
+    assert made.supervisor.wait_registered(20)
+    pids = [made.pid(1), made.pid(2)]
+    assert made.supervisor.stop(20) is True
+    assert not any(is_alive(pid) for pid in pids)
+    assert (made.root / "broker-2/0/stopped").exists()
+    assert made.launcher.outcomes.get(timeout=5) in [(0, f"broker {n} stopped: stop") for n in (1, 2)]
+
+
+def test_a_broker_that_does_not_stop_is_cancelled(rig):
+    made = rig(behaviour="hangs")
+    made.launch()
+    assert made.supervisor.wait_registered(20)
+    pid = made.pid(1)
+    assert made.supervisor.stop(0.3) is False
+    assert not is_alive(pid)
+
+
+def test_a_process_with_threads_left_behind_exits_instead_of_returning(rig):
+    made = rig(behaviour="leaves a thread")
+    made.launch()
+    assert made.supervisor.wait_registered(20)
+    made.supervisor.stop(20)
+    assert made.launcher.outcomes.get(timeout=5) == (0, "")
+
+
+def test_a_broker_that_stops_by_itself_is_launched_anew(rig):
+    made = rig(behaviour="fails later")
+    made.launch()
+    while made.launcher.launches < 2:
+        assert made.changes.acquire(timeout=20)
+    assert "its session expired" in (made.root / "logs/broker-1.log").read_text()
+
+
+def test_a_setting_that_cannot_work_ends_the_wait_at_once(rig):
+    made = rig(behaviour="misconfigured")
+    made.launch()
+    assert not made.supervisor.wait_registered(20)
+    assert made.supervisor.failed() == "behaviour=misconfigured: must be something else"
+    assert made.launcher.launches == 1
+
+
+def test_what_may_pass_is_tried_three_times(rig):
+    made = rig(behaviour="locked")
+    made.launch()
+    assert not made.supervisor.wait_registered(20)
+    assert made.supervisor.failed() == "the directory is locked by process 1"
+    assert made.launcher.launches == 3
+
+
+def test_a_stop_while_brokers_start_leaves_no_process(rig):
+    made = rig(2)
+    made.launch()
+    while len(made.launcher.children) < 2:
+        time.sleep(0.001)
+    assert made.supervisor.stop(20) is True
+    assert all(child.poll() is not None for child in made.launcher.children.values())
+
+
+@pytest.mark.parametrize(
+    "line", [{"type": "hello", "token": "guess", "slot": 0, "pid": 1, "found": []}, {"type": "registered"}]
+)
+def test_a_stranger_is_refused_without_an_answer(rig, line):
+    made = rig()
+    made.supervisor.launch([], made.launcher)
+    stranger = ControlConnection.open("127.0.0.1", made.control_port, 5)
+    stranger.send(line)
+    assert stranger.receive() is None
+    stranger.close()
+    assert made.supervisor.processes() == []
+
+
+def test_a_broker_whose_connection_broke_connects_again_and_keeps_its_process(rig):
+    made = rig()
+    made.launch()
+    assert made.supervisor.wait_registered(20)
+    pid = made.pid(1)
+    for connection in made.supervisor.connections():
+        connection.close()
+    assert made.deaths.get(timeout=5) == (1, pid)
+    assert made.supervisor.wait_registered(20)
+    assert made.pid(1) == pid
+    assert made.launcher.launches == 1
