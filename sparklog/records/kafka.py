@@ -29,7 +29,7 @@ from sparklog.records.kafka_spans import (
 )
 from sparklog.records.kafka_walk import WalkedRecord, check_count, walk
 
-SMALL_RECORD_COUNT: Final = 24
+SMALL_RECORD_COUNT: Final = 32
 """Batches below this are walked record by record; above, numpy's fixed cost has paid off (measured)."""
 
 

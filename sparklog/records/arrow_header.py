@@ -1,0 +1,190 @@
+"""The header of an *arrow* payload: ours, versioned, with a directory of the columns behind it.
+
+docs/format/batch.md has it byte for byte. In short, all little-endian:
+
+    fixed part (48 bytes) | column directory | offset deltas, if any | statistics, if any | zeros
+    | Arrow IPC record-batch message: metadata, body
+
+The directory says for each column where its bytes are in the body and what their CRC-32C is, so that a reader
+can fetch single columns and still verify them; and it has room for the least and the greatest value. Offset
+deltas are there only if offsets have gaps: without them row n has offset delta n.
+
+A reader refuses a kind or version that it does not know. Within version 1 the fixed part and the directory's
+entries may grow at their ends: both lengths are written down.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from crc32c import crc32c
+
+from sparklog.model.errors import CorruptBatch
+from sparklog.records.columns import Int64s
+from sparklog.records.envelope import ENVELOPE_BYTES, Bytes
+from sparklog.records.payload import ARROW_VERSION, PayloadKind
+
+FIXED: Final = struct.Struct("<BBHIIIIHHiiIIII")
+"""Kind, version, flags, header length, header CRC, schema id, row count, column count, entry length, key
+column, timestamp column, metadata length, body length, offset deltas position, reserved."""
+assert FIXED.size == 48
+
+ENTRY: Final = struct.Struct("<iIIIIHHHHIIIII")
+"""Column id, region offset, region length, region CRC, null count, first node, node count, first buffer,
+buffer count, uncompressed length, min position, min length, max position, max length."""
+assert ENTRY.size == 48
+
+CRC: Final = struct.Struct("<I")
+CRC_POSITION: Final = 8
+CRC_END: Final = CRC_POSITION + CRC.size
+OFFSET_DELTAS_FLAG: Final = 1
+KNOWN_FLAGS: Final = OFFSET_DELTAS_FLAG
+DELTA: Final = np.dtype("<i4")
+NO_COLUMN: Final = -1
+UNTYPED_SCHEMA: Final = 0
+_ALIGNMENT: Final = 8
+
+
+class ColumnEntry(NamedTuple):
+    """One column: where it is in the body, and which nodes and buffers of the Arrow message are its own.
+
+    Positions of the least and greatest value count from the payload's start; 0 means there is none.
+    """
+
+    column_id: int
+    offset: int
+    length: int
+    crc: int
+    null_count: int
+    first_node: int
+    node_count: int
+    first_buffer: int
+    buffer_count: int
+    uncompressed_length: int
+    min_position: int = 0
+    min_length: int = 0
+    max_position: int = 0
+    max_length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowHeader:
+    """What stands in front of the Arrow message. ``offset_deltas`` None: dense."""
+
+    schema_id: int
+    row_count: int
+    key_column: int
+    timestamp_column: int
+    metadata_length: int
+    body_length: int
+    columns: tuple[ColumnEntry, ...]
+    offset_deltas: Int64s | None
+    header_length: int = 0
+
+    def pack(self) -> bytes:
+        """The header's bytes, padded so that the Arrow message is aligned within the batch."""
+        deltas = b"" if self.offset_deltas is None else self.offset_deltas.astype(DELTA).tobytes()
+        deltas_position = FIXED.size + ENTRY.size * len(self.columns)
+        header_length = deltas_position + len(deltas)
+        header_length += -(ENVELOPE_BYTES + header_length) % _ALIGNMENT
+        fixed = FIXED.pack(
+            PayloadKind.ARROW,
+            ARROW_VERSION,
+            0 if self.offset_deltas is None else OFFSET_DELTAS_FLAG,
+            header_length,
+            0,
+            self.schema_id,
+            self.row_count,
+            len(self.columns),
+            ENTRY.size,
+            self.key_column,
+            self.timestamp_column,
+            self.metadata_length,
+            self.body_length,
+            0 if self.offset_deltas is None else deltas_position,
+            0,
+        )
+        packed = bytearray(header_length)
+        packed[:deltas_position] = b"".join((fixed, *(ENTRY.pack(*column) for column in self.columns)))
+        packed[deltas_position : deltas_position + len(deltas)] = deltas
+        CRC.pack_into(packed, CRC_POSITION, _crc(packed))
+        return bytes(packed)
+
+
+def parse_arrow_header(payload: Bytes) -> ArrowHeader:
+    """The header at the start of an arrow payload, its CRC checked; CorruptBatch if it cannot be one."""
+    if len(payload) < FIXED.size:
+        raise CorruptBatch(f"an arrow payload of {len(payload)} bytes is shorter than its header")
+    (
+        kind, version, flags, header_length, crc, schema_id, row_count, column_count, entry_length,
+        key_column, timestamp_column, metadata_length, body_length, deltas_position, _,
+    ) = FIXED.unpack_from(payload)  # fmt: skip
+    if (kind, version) != (PayloadKind.ARROW, ARROW_VERSION):
+        raise CorruptBatch(
+            f"payload of kind {kind}, version {version} is not known here; a newer sparklog may read it"
+        )
+    if not FIXED.size <= header_length <= len(payload):
+        raise CorruptBatch(f"an arrow header of {header_length} bytes in a payload of {len(payload)}")
+    header = memoryview(payload)[:header_length]
+    if _crc(header) != crc:
+        raise CorruptBatch(f"the CRC {crc:#010x} of the arrow header does not match")
+    if flags & ~KNOWN_FLAGS or metadata_length + body_length != len(payload) - header_length:
+        raise CorruptBatch(
+            f"an arrow header with flags {flags:#06x}, {metadata_length} bytes of metadata and {body_length} "
+            f"of body before {len(payload) - header_length} bytes"
+        )
+    return ArrowHeader(
+        schema_id=schema_id,
+        row_count=row_count,
+        key_column=key_column,
+        timestamp_column=timestamp_column,
+        metadata_length=metadata_length,
+        body_length=body_length,
+        columns=_parse_directory(header, column_count, entry_length, body_length),
+        offset_deltas=_parse_deltas(header, deltas_position, row_count)
+        if flags & OFFSET_DELTAS_FLAG
+        else None,
+        header_length=header_length,
+    )
+
+
+def check_regions(body: Bytes, columns: Sequence[ColumnEntry]) -> None:
+    """CorruptBatch unless the bytes of each column have the CRC that the directory says."""
+    view = memoryview(body)
+    for column in columns:
+        if crc32c(view[column.offset : column.offset + column.length]) != column.crc:
+            raise CorruptBatch(f"the CRC {column.crc:#010x} of column {column.column_id} does not match")
+
+
+def _crc(header: Bytes) -> int:
+    view = memoryview(header)
+    return crc32c(view[CRC_END:], crc32c(view[:CRC_POSITION]))
+
+
+def _parse_directory(
+    header: memoryview, column_count: int, entry_length: int, body_length: int
+) -> tuple[ColumnEntry, ...]:
+    if entry_length < ENTRY.size or FIXED.size + column_count * entry_length > len(header):
+        raise CorruptBatch(f"{column_count} columns of {entry_length} bytes in a header of {len(header)}")
+    columns: list[ColumnEntry] = []
+    end = 0
+    for nth in range(column_count):
+        column = ColumnEntry(*ENTRY.unpack_from(header, FIXED.size + nth * entry_length))
+        if column.offset != end or column.offset + column.length > body_length:
+            raise CorruptBatch(
+                f"column {column.column_id} has {column.length} bytes at {column.offset}; it must begin at "
+                f"{end} and end within {body_length}"
+            )
+        end = column.offset + column.length
+        columns.append(column)
+    if end != body_length:
+        raise CorruptBatch(f"the columns cover {end} of {body_length} bytes")
+    return tuple(columns)
+
+
+def _parse_deltas(header: memoryview, position: int, row_count: int) -> Int64s:
+    if position < FIXED.size or position + row_count * DELTA.itemsize > len(header):
+        raise CorruptBatch(f"{row_count} offset deltas at {position} in a header of {len(header)} bytes")
+    return np.frombuffer(header, DELTA, row_count, position).astype(np.int64)

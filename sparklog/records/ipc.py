@@ -1,0 +1,187 @@
+"""Reading the layout of an Arrow IPC record-batch message, without trusting it.
+
+pyarrow reads such messages but does not say where each column's bytes lie, which the column directory needs;
+and it takes the memory that a compressed buffer claims to need, which must be bounded first. So the message's
+metadata, a flatbuffer, is read here by hand:
+
+    0xFFFFFFFF | metadata length i32 | metadata, padded | body
+
+    Message:     0 version i16 (4 is V5), 1 header type u8 (3 is RecordBatch), 2 header, 3 body length i64
+    RecordBatch: 0 row count i64, 1 nodes [row count i64, null count i64], 2 buffers [offset i64, length i64],
+                 3 compression, 4 variadic buffer counts
+    compression: 0 codec i8 (0 LZ4 frame, 1 ZSTD), 1 method i8 (0: each buffer by itself)
+
+A flatbuffer table starts with the distance back to its vtable, which holds, after its own length and the
+table's, a u16 per field: where the field is within the table, 0 if it is absent. A compressed buffer begins
+with its uncompressed length, i64, -1 if it was left as it is. All of it is little-endian.
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from sparklog.model.errors import CorruptBatch
+from sparklog.records.envelope import Bytes
+
+PREFIX: Final = struct.Struct("<Ii")
+_CONTINUATION: Final = 0xFFFF_FFFF
+_METADATA_V5: Final = 4
+_RECORD_BATCH: Final = 3
+_ALIGNMENT: Final = 8
+
+_U8: Final = struct.Struct("<B")
+_U16: Final = struct.Struct("<H")
+_I16: Final = struct.Struct("<h")
+_I32: Final = struct.Struct("<i")
+_U32: Final = struct.Struct("<I")
+_I64: Final = struct.Struct("<q")
+_PAIR: Final = struct.Struct("<qq")
+_PAIRS_MAX: Final = 65_535
+"""Most nodes or buffers of a batch; the column directory counts them in 16 bits."""
+
+
+class Node(NamedTuple):
+    """One array of the batch, nested ones included, in depth-first order."""
+
+    row_count: int
+    null_count: int
+
+
+class Region(NamedTuple):
+    """Bytes of the body."""
+
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class IpcLayout:
+    """Where the pieces of a message lie; ``metadata_length`` includes the 8 bytes in front of it."""
+
+    metadata_length: int
+    body_length: int
+    row_count: int
+    nodes: tuple[Node, ...]
+    buffers: tuple[Region, ...]
+    is_compressed: bool
+
+    @property
+    def size_bytes(self) -> int:
+        return self.metadata_length + self.body_length
+
+
+def parse_layout(message: Bytes) -> IpcLayout:
+    """The layout of the message at the start of these bytes; CorruptBatch if it is none."""
+    try:
+        return _parse(memoryview(message))
+    except struct.error as error:
+        raise CorruptBatch(f"an Arrow message of {len(message)} bytes is malformed: {error}") from None
+
+
+def uncompressed_bytes(body: Bytes, layout: IpcLayout) -> list[int]:
+    """What each buffer says it decompresses to, read before any memory is taken for it."""
+    if not layout.is_compressed:
+        return [buffer.length for buffer in layout.buffers]
+    return [_uncompressed_bytes(body, buffer) for buffer in layout.buffers]
+
+
+def _uncompressed_bytes(body: Bytes, buffer: Region) -> int:
+    if buffer.length == 0:
+        return 0
+    if buffer.length < _I64.size:
+        raise CorruptBatch(f"a compressed buffer of {buffer.length} bytes has no room for its length")
+    length: int = _I64.unpack_from(body, buffer.offset)[0]
+    if length == -1:
+        return buffer.length - _I64.size
+    if length < 0:
+        raise CorruptBatch(f"a compressed buffer claims to be {length} bytes long")
+    return length
+
+
+def _parse(message: memoryview) -> IpcLayout:
+    continuation, padded = PREFIX.unpack_from(message, 0)
+    metadata_length = PREFIX.size + padded
+    if continuation != _CONTINUATION or padded <= 0 or metadata_length > len(message):
+        raise CorruptBatch(f"no Arrow message: it begins {bytes(message[:8]).hex()} in {len(message)} bytes")
+    metadata = message[PREFIX.size : metadata_length]
+    table = _Table(metadata, _U32.unpack_from(metadata, 0)[0])
+    version, kind = table.number(0, _I16), table.number(1, _U8)
+    if version != _METADATA_V5 or kind != _RECORD_BATCH:
+        raise CorruptBatch(f"an Arrow message of version {version} and type {kind} is not a V5 record batch")
+    batch = table.table(2)
+    body_length = table.number(3, _I64)
+    if batch is None or not 0 <= body_length <= len(message) - metadata_length:
+        raise CorruptBatch(f"an Arrow body of {body_length} bytes in {len(message) - metadata_length}")
+    if batch.field(4):
+        raise CorruptBatch("an Arrow batch with view types, which batches here do not have")
+    return IpcLayout(
+        metadata_length=metadata_length,
+        body_length=body_length,
+        row_count=batch.number(0, _I64),
+        nodes=tuple(Node(*pair) for pair in batch.pairs(1)),
+        buffers=_buffers(batch.pairs(2), body_length),
+        is_compressed=_is_compressed(batch.table(3)),
+    )
+
+
+def _buffers(pairs: list[tuple[int, int]], body_length: int) -> tuple[Region, ...]:
+    for offset, length in pairs:
+        if offset < 0 or length < 0 or offset % _ALIGNMENT or offset + length > body_length:
+            raise CorruptBatch(f"an Arrow buffer of {length} bytes at {offset} in a body of {body_length}")
+    return tuple(Region(*pair) for pair in pairs)
+
+
+def _is_compressed(compression: "_Table | None") -> bool:
+    if compression is None:
+        return False
+    codec, method = compression.number(0, _U8), compression.number(1, _U8)
+    if codec > 1 or method != 0:
+        raise CorruptBatch(f"an Arrow batch compressed by unknown codec {codec}, method {method}")
+    return True
+
+
+class _Table:
+    """A flatbuffer table; struct.error or CorruptBatch for whatever points outside."""
+
+    __slots__ = ("_metadata", "_position", "_vtable", "_vtable_length")
+
+    def __init__(self, metadata: memoryview, position: int) -> None:
+        self._metadata = metadata
+        self._position = position
+        self._vtable = position - _I32.unpack_from(metadata, position)[0]
+        if self._vtable < 0:
+            raise CorruptBatch(f"an Arrow table at {position} has its vtable at {self._vtable}")
+        self._vtable_length: int = _U16.unpack_from(metadata, self._vtable)[0]
+
+    def field(self, number: int) -> int:
+        """Position of a field in the metadata; 0 if it is absent."""
+        entry = 4 + 2 * number
+        if entry + 2 > self._vtable_length:
+            return 0
+        relative: int = _U16.unpack_from(self._metadata, self._vtable + entry)[0]
+        return self._position + relative if relative else 0
+
+    def number(self, number: int, form: struct.Struct) -> int:
+        position = self.field(number)
+        return int(form.unpack_from(self._metadata, position)[0]) if position else 0
+
+    def _target(self, number: int) -> int:
+        position = self.field(number)
+        return position + int(_U32.unpack_from(self._metadata, position)[0]) if position else 0
+
+    def table(self, number: int) -> "_Table | None":
+        position = self._target(number)
+        return _Table(self._metadata, position) if position else None
+
+    def pairs(self, number: int) -> list[tuple[int, int]]:
+        """A vector of structs of two i64; its count is checked against the bytes that are there."""
+        position = self._target(number)
+        if not position:
+            return []
+        count = int(_U32.unpack_from(self._metadata, position)[0])
+        if count > _PAIRS_MAX or count * _PAIR.size > len(self._metadata) - position - _U32.size:
+            raise CorruptBatch(
+                f"an Arrow vector of {count} entries in {len(self._metadata)} bytes of metadata"
+            )
+        start = position + _U32.size
+        return [_PAIR.unpack_from(self._metadata, start + _PAIR.size * nth) for nth in range(count)]
