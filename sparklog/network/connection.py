@@ -262,7 +262,8 @@ class Connection:
                     self._receive()
                 except (OSError, WireError) as error:
                     self.fail(error)
-                    raise self._ended() from error
+                    if pending.frame is None:
+                        raise self._ended() from error
 
     def _receive(self) -> None:
         """Take what has arrived and hand it out; only the reader does this."""

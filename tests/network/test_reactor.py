@@ -346,14 +346,14 @@ def test_half_frames_and_silence_disturb_nobody_and_end_as_idle(start_reactor, c
     assert all(client.is_closed_by_peer() for client in stalled)
 
 
-def test_idle_connections_are_closed_and_busy_ones_are_not(start_reactor, connect):
+def test_idle_connections_are_closed_and_busy_ones_are_not(start_reactor, connect, until):
     handler = Parking()
     reactor = start_reactor(handler, idle_ms=200)
     idle, waiting = connect(reactor), connect(reactor)
     waiting.send(b"x")
     exchange = handler.next()
     assert idle.is_closed_by_peer()
-    assert reactor.connections == 1
+    until(lambda: reactor.connections == 1)
     exchange.reply([framed(b"still there")])
     assert waiting.read_frame() == b"still there"
     assert waiting.is_closed_by_peer()
