@@ -1,0 +1,115 @@
+"""Commands whose answer waits for brokers: created topics for their leaders, deleted ones for their replicas.
+
+A wait ends when the awaited broker answers, when it dies (its partitions are somebody else's business then),
+or at the command's own deadline, with REQUEST_TIMED_OUT for what is not done. What was written stays written.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from sparklog.core.controller.actions import Answer, PushId, Send, SendLeaderAndIsr
+from sparklog.core.controller.commands import CommandId, TopicResult, TopicsResult
+from sparklog.core.controller.image import ClusterImage
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerId
+
+METADATA_PATIENCE_MS: Final = 1_000
+"""How long a creation waits for brokers that lead nothing of it. One that hangs must not hold it up: clients
+that ask such a broker retry UNKNOWN_TOPIC_OR_PARTITION for a moment."""
+
+
+@dataclass(slots=True)
+class ParkedCreation:
+    """``leaders`` and ``others`` are the messages that are not answered yet, with the broker of each."""
+
+    results: list[TopicResult] = field(default_factory=list)
+    leaders: dict[PushId, BrokerId] = field(default_factory=dict)
+    others: dict[PushId, BrokerId] = field(default_factory=dict)
+    deadline_ms: int = 0
+    patience_ms: int = 0
+
+    def await_answers(self, sends: Iterable[Send], leaders: Collection[BrokerId]) -> None:
+        for send in sends:
+            leads = isinstance(send, SendLeaderAndIsr) and send.broker in leaders
+            (self.leaders if leads else self.others)[send.push] = send.broker
+
+    def on_answered(self, push: PushId) -> None:
+        self.leaders.pop(push, None)
+        self.others.pop(push, None)
+
+    def on_broker_gone(self, broker: BrokerId) -> None:
+        self.leaders = {push: one for push, one in self.leaders.items() if one != broker}
+        self.others = {push: one for push, one in self.others.items() if one != broker}
+
+    def outcome(self, image: ClusterImage, now_ms: int) -> TopicsResult | None:
+        """The answer, once it is time for one."""
+        if not self.leaders and (not self.others or now_ms >= self.patience_ms):
+            return TopicsResult(tuple(self.results))
+        if now_ms < self.deadline_ms:
+            return None
+        return TopicsResult(tuple(_timed_out(result, "created") for result in self.results))
+
+
+@dataclass(slots=True)
+class ParkedDeletion:
+    results: list[TopicResult] = field(default_factory=list)
+    deadline_ms: int = 0
+
+    def outcome(self, image: ClusterImage, now_ms: int) -> TopicsResult | None:
+        """The answer, once no live broker has the topics any more, or at the deadline."""
+        pending = {result.name for result in self.results if is_held_by_live_broker(image, result)}
+        if pending and now_ms < self.deadline_ms:
+            return None
+        return TopicsResult(
+            tuple(
+                _timed_out(result, "marked for deletion") if result.name in pending else result
+                for result in self.results
+            )
+        )
+
+
+Parked = ParkedCreation | ParkedDeletion
+
+
+def is_held_by_live_broker(image: ClusterImage, result: TopicResult) -> bool:
+    deletion = image.deletions.get(result.name)
+    if deletion is None or result.error != ErrorCode.none:
+        return False
+    return any(broker in image.brokers for broker in deletion.awaiting)
+
+
+def _timed_out(result: TopicResult, done: str) -> TopicResult:
+    if result.error != ErrorCode.none:
+        return result
+    message = f"Topic '{result.name}' is {done}, but its brokers have not confirmed it in time."
+    return replace(result, error=ErrorCode.request_timed_out, message=message)
+
+
+@dataclass(slots=True)
+class ParkingLot:
+    """All commands that wait."""
+
+    creations: dict[CommandId, ParkedCreation] = field(default_factory=dict)
+    deletions: dict[CommandId, ParkedDeletion] = field(default_factory=dict)
+    waiting: dict[CommandId, Parked] = field(default_factory=dict)
+    """Those whose writes are through; the others still collect results."""
+
+    def on_answered(self, push: PushId) -> None:
+        for creation in self.creations.values():
+            creation.on_answered(push)
+
+    def on_broker_gone(self, broker: BrokerId) -> None:
+        for creation in self.creations.values():
+            creation.on_broker_gone(broker)
+
+    def take_finished(self, image: ClusterImage, now_ms: int) -> list[Answer]:
+        answers = []
+        for command, parked in list(self.waiting.items()):
+            result = parked.outcome(image, now_ms)
+            if result is not None:
+                answers.append(Answer(command, result))
+                self.waiting.pop(command)
+                self.creations.pop(command, None)
+                self.deletions.pop(command, None)
+        return answers
