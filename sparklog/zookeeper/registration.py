@@ -1,0 +1,205 @@
+"""How a broker enters the cluster: one multi that makes it alive and says what its restart proves.
+
+    delete its own earlier ephemeral node, if that still stands
+    create /brokers/ids/N           ephemeral: while it stands, the broker is alive
+    set /brokers/incarnations/N     at the version that was read: directories, host, boot, what is intact
+
+All three share one ZooKeeper transaction, and its id is the broker epoch: the ephemeral node's ``czxid`` and
+the incarnation's ``mzxid``. The controller therefore never sees a broker alive with the proof of an earlier life.
+
+The process that held this id before may be dead while its session lasts. Waiting for that session to expire
+would cost every quick restart a session timeout. The earlier node may be replaced at once by whoever holds
+the lock of the same log directory on the same boot of the same host: that lock proves the old process gone.
+Anybody else is refused while the node stands.
+"""
+
+import base64
+import logging
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.core.controller import znodes
+from sparklog.core.controller.incarnation import (
+    DirectoryIdentity,
+    Incarnation,
+    StoredIncarnation,
+    next_incarnation,
+    same_machine,
+    shares_directory,
+)
+from sparklog.model.cluster import Broker
+from sparklog.model.errors import SparklogError
+from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.zookeeper import (
+    ConnectionLost,
+    Create,
+    Delete,
+    MultiFailed,
+    Operation,
+    SetData,
+    Stat,
+    ZooKeeper,
+)
+
+ATTEMPTS_MAX: Final = 10
+CLUSTER_PARENT: Final = znodes.CLUSTER_ID.rpartition("/")[0]
+
+_log = logging.getLogger(__name__)
+
+
+class BrokerIdInUse(SparklogError):  # noqa: N818 (says what is the case)
+    """Somebody else is registered under this broker id."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    """What ZooKeeper holds about one broker id: who is alive under it, and who last was."""
+
+    alive: Broker | None
+    alive_stat: Stat | None
+    previous: StoredIncarnation | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What a multi tried to write, so that it is recognised if its answer was lost."""
+
+    record: Incarnation
+    number: int
+
+
+def read_or_create_cluster_id(zookeeper: ZooKeeper) -> str:
+    """The cluster's id; whoever asks first makes it up."""
+    zookeeper.ensure_path(CLUSTER_PARENT)
+    for _ in range(ATTEMPTS_MAX):
+        node = zookeeper.get(znodes.CLUSTER_ID)
+        if node is not None:
+            return znodes.decode_cluster_id(node.data)
+        try:
+            zookeeper.multi([Create(znodes.CLUSTER_ID, znodes.encode_cluster_id(_new_cluster_id()))])
+        except (MultiFailed, ConnectionLost) as problem:
+            _log.info("creating the cluster id: %s; reading it again", problem)
+    raise SparklogError(f"{znodes.CLUSTER_ID} could neither be read nor created in {ATTEMPTS_MAX} attempts")
+
+
+def _new_cluster_id() -> str:
+    """A UUID in 22 characters of URL-safe base64, as Kafka writes it; never with a '-' in front."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+def register_broker(
+    zookeeper: ZooKeeper,
+    broker: Broker,
+    directories: Sequence[DirectoryIdentity],
+    boot_id: str,
+    host_id: str,
+    *,
+    timestamp_ms: int = 0,
+) -> BrokerEpoch:
+    """Register ``broker`` (its epoch is ignored); its new epoch. The caller holds the directories' locks.
+
+    Raises BrokerIdInUse while a foreign broker is alive under the id, SessionExpired if the session ends
+    meanwhile (nothing of it remains then), ConnectionLost if ZooKeeper stays away.
+    """
+    generation = zookeeper.generation
+    zookeeper.ensure_path(znodes.BROKER_IDS)
+    zookeeper.ensure_path(znodes.BROKER_INCARNATIONS)
+    attempt: _Attempt | None = None
+    for _ in range(ATTEMPTS_MAX):
+        registered = _read(zookeeper, broker.id)
+        if (
+            attempt is not None
+            and registered.alive_stat is not None
+            and _is_ours(registered, attempt, zookeeper)
+        ):
+            return BrokerEpoch(registered.alive_stat.czxid)
+        if not _may_replace(registered, directories, boot_id, host_id):
+            raise _in_use(registered, broker)
+        record = next_incarnation(registered.previous, directories, host_id=host_id, boot_id=boot_id)
+        previous = registered.previous
+        attempt = _Attempt(record, 0 if previous is None else previous.number + 1)
+        try:
+            zookeeper.multi(_operations(registered, broker, record, timestamp_ms), generation=generation)
+        except MultiFailed as failed:
+            _log.info("registration of broker %d meets a change (%s): reading again", broker.id, failed)
+        except ConnectionLost as lost:
+            _log.warning("registration of broker %d: %s; looking whether it took place", broker.id, lost)
+    raise SparklogError(
+        f"broker {broker.id} could not be registered in {ATTEMPTS_MAX} attempts: others keep changing it"
+    )
+
+
+def _read(zookeeper: ZooKeeper, broker: BrokerId) -> _Registered:
+    incarnation = zookeeper.get(znodes.incarnation_path(broker))
+    alive = zookeeper.get(znodes.broker_path(broker))
+    return _Registered(
+        alive=None
+        if alive is None
+        else znodes.decode_broker(broker, alive.data, BrokerEpoch(alive.stat.czxid)),
+        alive_stat=None if alive is None else alive.stat,
+        previous=None
+        if incarnation is None
+        else znodes.decode_incarnation(
+            broker, incarnation.data, incarnation.stat.version, incarnation.stat.mzxid
+        ),
+    )
+
+
+def _is_ours(registered: _Registered, attempt: _Attempt, zookeeper: ZooKeeper) -> bool:
+    """Whether this session's attempt is what stands: also how an attempt without an answer is settled."""
+    previous, stat = registered.previous, registered.alive_stat
+    return (
+        previous is not None
+        and stat is not None
+        and (previous.number, previous.record) == (attempt.number, attempt.record)
+        and stat.czxid == previous.broker_epoch
+        and stat.ephemeral_owner == zookeeper.session_id
+    )
+
+
+def _may_replace(
+    registered: _Registered, directories: Sequence[DirectoryIdentity], boot_id: str, host_id: str
+) -> bool:
+    """Whether nobody is alive under the id, or only what is left of this very directory's last process."""
+    previous = registered.previous
+    if registered.alive is None:
+        return True
+    return (
+        previous is not None
+        and registered.alive.epoch == previous.broker_epoch
+        and same_machine(previous.record, host_id=host_id, boot_id=boot_id)
+        and shares_directory(previous.record, directories)
+    )
+
+
+def _in_use(registered: _Registered, broker: Broker) -> BrokerIdInUse:
+    holder = registered.alive
+    assert holder is not None, registered
+    return BrokerIdInUse(
+        f"broker id {broker.id} is in use by {holder.host}:{holder.port} (epoch {holder.epoch}) with other "
+        f"log directories or on another machine: stop that broker or choose another id; if it is dead, its "
+        f"registration ends with its ZooKeeper session"
+    )
+
+
+def _operations(
+    registered: _Registered, broker: Broker, record: Incarnation, timestamp_ms: int
+) -> list[Operation]:
+    alive_path, incarnation_path = znodes.broker_path(broker.id), znodes.incarnation_path(broker.id)
+    data = znodes.encode_incarnation(record)
+    operations: list[Operation] = []
+    if registered.alive is not None:
+        operations.append(Delete(alive_path))
+    alive_data = znodes.encode_broker(broker, timestamp_ms=timestamp_ms)
+    operations.append(Create(alive_path, alive_data, ephemeral=True))
+    # The version that was read also guards the delete: whoever replaced the node has raised it.
+    if registered.previous is None:
+        operations.append(Create(incarnation_path, data))
+    else:
+        operations.append(SetData(incarnation_path, data, registered.previous.number))
+    return operations
