@@ -170,7 +170,7 @@ class LocalCluster:
         self.layout.create()
         spark = self._launch_spark()
         if options.zookeeper is None:
-            self._zookeeper = ZooKeeperKeeper(self._parts, self.layout, self._publisher.announce)
+            self._zookeeper = ZooKeeperKeeper(self._parts, self.layout.zookeeper, self._publisher.announce)
             self._zookeeper.launch()
         connecting = None if spark is None else _Background(spark.connect, "spark-connect")
         self._parts.preload()

@@ -46,14 +46,14 @@ def _key_value(text: str) -> tuple[str, str]:
     return key.strip(), value
 
 
-def _ids(text: str) -> tuple[int, ...]:
+def broker_ids(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(item) for item in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers such as 1,2,3") from None
 
 
-def _natural(text: str) -> int:
+def natural(text: str) -> int:
     try:
         value = int(text)
     except ValueError:
@@ -67,7 +67,7 @@ def _add_start_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--brokers",
-        type=_natural,
+        type=natural,
         required=True,
         metavar="N",
         help="how many brokers; 0 runs a standby controller alone",
@@ -75,16 +75,16 @@ def _add_start_arguments(parser: argparse.ArgumentParser) -> None:
     add("--root", type=Path, required=True, metavar="DIR", help="where everything is kept")
     add(
         "--port",
-        type=_natural,
+        type=natural,
         default=DEFAULT_PORT,
         help="the first broker's port, the others follow; 0 takes free ones (default: %(default)s)",
     )
     add("--zookeeper", metavar="HOST:PORT[/chroot]", help="a ZooKeeper to use (default: one of its own)")
     add("--master", metavar="URL", help="the Spark master (default: local[BROKERS+2])")
-    add("--broker-ids", type=_ids, metavar="1,2,3", help="the brokers' ids (default: 1..N)")
+    add("--broker-ids", type=broker_ids, metavar="1,2,3", help="the brokers' ids (default: 1..N)")
     add(
         "--log-dirs-per-broker",
-        type=_natural,
+        type=natural,
         default=1,
         metavar="N",
         help="log directories of each broker (default: %(default)s)",
@@ -111,10 +111,10 @@ def _run_start(args: argparse.Namespace) -> int:
         options = _options(args)
         options.check()
         for warning in check_broker_settings(options.settings).warnings:
-            _say(f"warning: {warning}")
-        cluster = LocalCluster(options, progress=_say)
+            say(f"warning: {warning}")
+        cluster = LocalCluster(options, progress=say)
     except ConfigError as error:
-        _say(str(error))
+        say(str(error))
         return WRONG_USAGE
     return run_in_foreground(cluster)
 
@@ -138,7 +138,7 @@ def run_in_foreground(cluster: LocalCluster) -> int:
     woken.wait()
     if signals:
         log.info("stops on %s", signals[0])
-        _say("stopping")
+        say("stopping")
     _stop_in_time(cluster)
     return _status(cluster, errors, interrupted=bool(signals))
 
@@ -160,7 +160,7 @@ def _stop_in_time(cluster: LocalCluster) -> None:
     """Stop; where that does not come to its end, kill what is left rather than leave it behind."""
 
     def overdue() -> None:
-        _say(f"not stopped after {STOP_DEADLINE_S:.0f} s; killing what is left")
+        say(f"not stopped after {STOP_DEADLINE_S:.0f} s; killing what is left")
         sweep_run(cluster.run, grace_s=0.5)
         os._exit(1)
 
@@ -178,10 +178,10 @@ def _status(cluster: LocalCluster, errors: list[BaseException], *, interrupted: 
             continue
         if not isinstance(error, SparklogError):
             log.error("the start failed", exc_info=error)
-        _say(str(error) if isinstance(error, SparklogError) else f"{type(error).__name__}: {error}")
+        say(str(error) if isinstance(error, SparklogError) else f"{type(error).__name__}: {error}")
         return FAILED
     if cluster.failure is not None and not interrupted:
-        _say(cluster.failure)
+        say(cluster.failure)
         return FAILED
     return DONE
 
@@ -211,7 +211,7 @@ class _LateFileHandler(logging.FileHandler):
         return super().filter(record) if Path(self.baseFilename).parent.is_dir() else False
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     print(f"sparklog: {text}", file=sys.stderr, flush=True)
 
 

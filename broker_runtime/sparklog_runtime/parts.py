@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from sparklog.model.errors import SparklogError
 
@@ -20,7 +20,10 @@ class ZooKeeperServer(Protocol):
     def pid(self) -> int | None: ...
     @property
     def connect_string(self) -> str: ...
-    def start(self) -> None: ...
+    def start(self) -> object:
+        """Start it, on the port that it had before if it ran before; returns when it answers."""
+        ...
+
     def stop(self) -> None: ...
 
 
@@ -57,7 +60,7 @@ class ElectedController:
 class Parts(Protocol):
     """Makes the servers of a cluster."""
 
-    def zookeeper_server(self, data_dir: Path, port: int, log_dir: Path) -> ZooKeeperServer:
+    def zookeeper_server(self, data_dir: Path, port: int) -> ZooKeeperServer:
         """An embedded ZooKeeper, not started yet; port 0 takes a free one."""
         ...
 
@@ -77,16 +80,15 @@ class RealParts:
 
     def preload(self) -> None:
         import sparklog.controller.server
+
         import sparklog.zookeeper.kazoo_adapter
 
         del sparklog
 
-    def zookeeper_server(self, data_dir: Path, port: int, log_dir: Path) -> ZooKeeperServer:
+    def zookeeper_server(self, data_dir: Path, port: int) -> ZooKeeperServer:
         from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 
-        server: Any = EmbeddedZooKeeper(str(data_dir), port=port)
-        made: ZooKeeperServer = server
-        return made
+        return EmbeddedZooKeeper(data_dir, port=port)
 
     def start_controller(
         self, *, connect_string: str, host: str, settings: Mapping[str, str], application: str
@@ -99,10 +101,10 @@ class _RealController:
 
     def __init__(self, connect_string: str, host: str, settings: Mapping[str, str], application: str) -> None:
         from sparklog.controller.server import ControllerServer
-        from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 
         from sparklog.model.config import BrokerConfig
         from sparklog.network.clock import SystemClock
+        from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 
         config = BrokerConfig.parse(settings)
         self._zookeeper = KazooZooKeeper(connect_string, config.get_int("zookeeper.session.timeout.ms"))

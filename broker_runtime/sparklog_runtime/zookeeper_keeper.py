@@ -1,17 +1,19 @@
-"""The embedded ZooKeeper's life: started on a thread that stays, started again if it dies.
+"""The embedded ZooKeeper's life: started while other things start, and started again if it dies.
 
-The thread stays because the kernel ties a child's life to the *thread* that started it (PR_SET_PDEATHSIG):
-a ZooKeeper started by a thread that ends would end with it. It comes back on the same port with the same
-data, so that sessions of brokers and controller survive when it was away for less than their timeout.
+It comes back on the same port with the same data, so that the sessions of brokers and controller survive if
+it was away for less than their timeout. Over restarts of the whole cluster it keeps its port where it can,
+because another application may host more brokers of this cluster and know it by that port.
 """
 
 import logging
+import re
+import socket
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.layout import Layout
 from sparklog_runtime.parts import Parts, ZooKeeperServer
 from sparklog_runtime.processes import is_alive
 
@@ -19,14 +21,15 @@ log = logging.getLogger(__name__)
 
 LOOK_INTERVAL_S: Final = 0.25
 RESTART_PAUSE_S: Final = 1.0
+ANY_PORT: Final = 0
 
 
 class ZooKeeperKeeper:
     """``launch``, ``wait_started``, ``stop``; ``stop`` at any moment."""
 
-    def __init__(self, parts: Parts, layout: Layout, on_change: Callable[[], None]) -> None:
+    def __init__(self, parts: Parts, data_dir: Path, on_change: Callable[[], None]) -> None:
         self._parts = parts
-        self._layout = layout
+        self._data_dir = data_dir
         self._on_change = on_change
         self._leave = threading.Event()
         self._started = threading.Event()
@@ -61,32 +64,41 @@ class ZooKeeperKeeper:
             self._thread.join()
 
     def _run(self) -> None:
+        server = self._parts.zookeeper_server(self._data_dir, _previous_port(self._data_dir))
         try:
-            self._server = self._start(port=0)
+            server.start()
+            self._server = server
         except BaseException as error:  # noqa: BLE001 (raised again by wait_started)
             self._failure = error
             return
         finally:
             self._started.set()
         while not self._leave.wait(LOOK_INTERVAL_S):
-            pid = self._server.pid
-            if pid is not None and is_alive(pid):
-                continue
-            log.error("ZooKeeper, process %s, has died; it is started again", pid)
-            self._restart(self._server)
-        self._server.stop()
+            pid = server.pid
+            if pid is None or not is_alive(pid):
+                self._restart(server)
+        server.stop()
 
-    def _start(self, port: int) -> ZooKeeperServer:
-        server = self._parts.zookeeper_server(self._layout.zookeeper, port, self._layout.logs)
-        server.start()
-        return server
-
-    def _restart(self, dead: ZooKeeperServer) -> None:
-        port = int(dead.connect_string.partition("/")[0].rpartition(":")[2])
-        dead.stop()
+    def _restart(self, server: ZooKeeperServer) -> None:
+        log.error("ZooKeeper on %s has died; it is started again", server.connect_string)
         try:
-            self._server = self._start(port)
+            server.start()
         except (SparklogError, OSError) as error:
-            log.error("ZooKeeper did not start again on port %d: %s", port, error)
+            log.error("ZooKeeper did not start again: %s", error)
             self._leave.wait(RESTART_PAUSE_S)
         self._on_change()
+
+
+def _previous_port(data_dir: Path) -> int:
+    """The port of the last start, if it is free; else any."""
+    config = data_dir / "zoo.cfg"
+    found = re.search(r"^clientPort=(\d+)$", config.read_text(), re.MULTILINE) if config.exists() else None
+    if found is None:
+        return ANY_PORT
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", int(found[1])))
+        except OSError:
+            return ANY_PORT
+    return int(found[1])
