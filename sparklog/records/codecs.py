@@ -125,7 +125,7 @@ def _compress_snappy(data: memoryview) -> bytes:
 
 def _decompress_snappy(data: memoryview, output_bytes_max: int) -> bytes:
     if bytes(data[:8]) != _XERIAL_MAGIC:
-        return _decompress_snappy_block(data, output_bytes_max)
+        return _decompress_snappy_block(data, output_bytes_max, output_bytes_max)
     pieces: list[bytes] = []
     position, left = len(XERIAL_HEADER), output_bytes_max
     while position < len(data):
@@ -135,18 +135,18 @@ def _decompress_snappy(data: memoryview, output_bytes_max: int) -> bytes:
         position += _BLOCK_LENGTH.size
         if not 0 <= length <= len(data) - position:
             raise _damaged(Compression.SNAPPY, f"a block of {length} bytes in {len(data) - position}")
-        piece = _decompress_snappy_block(data[position : position + length], left)
+        piece = _decompress_snappy_block(data[position : position + length], left, output_bytes_max)
         pieces.append(piece)
         left -= len(piece)
         position += length
     return b"".join(pieces)
 
 
-def _decompress_snappy_block(block: memoryview, output_bytes_max: int) -> bytes:
+def _decompress_snappy_block(block: memoryview, left: int, output_bytes_max: int) -> bytes:
     if not block:
         return b""
     try:
-        if cramjam.snappy.decompress_raw_len(block) > output_bytes_max:
+        if cramjam.snappy.decompress_raw_len(block) > left:
             raise _too_large(Compression.SNAPPY, output_bytes_max)
         return bytes(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
