@@ -7,11 +7,13 @@ its leader could tell is -1.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from sparklog.client.cluster import Answer, ClusterClient
+from sparklog.client import offsets
+from sparklog.client.cluster import ClusterClient
 from sparklog.client.isolation import IsolationLevel
-from sparklog.client.metadata import ClusterMetadata, Leader, TopicMetadata
+from sparklog.client.metadata import ClusterMetadata, TopicMetadata
+from sparklog.client.offsets import CONSUMER, DEBUG_REPLICA, OffsetAndTimestamp
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
@@ -28,19 +30,16 @@ from sparklog.wire.messages.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
-from sparklog.wire.messages.list_offsets import (
-    EARLIEST_TIMESTAMP,
-    LATEST_TIMESTAMP,
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
+from sparklog.wire.messages.list_offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 
-DEBUG_REPLICA: Final = -2
-"""As ``replica_id`` of ListOffsets: "latest" is then the leader's log end offset, not its high watermark."""
-
-CONSUMER: Final = -1
+__all__ = [
+    "Admin",
+    "ClusterDescription",
+    "NewTopic",
+    "OffsetAndTimestamp",
+    "PartitionDescription",
+    "TopicDescription",
+]
 
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
@@ -59,15 +58,6 @@ class NewTopic:
     partitions: int = -1
     replication_factor: int = -1
     configs: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetAndTimestamp:
-    """A record's offset and timestamp; both -1 if no record is that late."""
-
-    offset: int
-    timestamp_ms: int
-    leader_epoch: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +89,9 @@ class ClusterDescription:
     cluster_id: str
     controller_id: int
     brokers: tuple[Broker, ...]
+
+
+_ThreeOffsets = dict[TopicPartition, tuple[int, int, int]]
 
 
 class Admin:
@@ -154,11 +147,11 @@ class Admin:
         ends = self._three_offsets(seen, topics)
         return [_description(topic, ends, configs.get(topic.name, {})) for topic in topics]
 
-    # Offsets.
+    # Offsets; see ``client.offsets``.
 
     def earliest(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The log start offset of each partition."""
-        return self._offsets(dict.fromkeys(tps, EARLIEST_TIMESTAMP), IsolationLevel.READ_UNCOMMITTED)
+        return offsets.earliest(self._cluster, tps)
 
     def latest(
         self,
@@ -167,7 +160,7 @@ class Admin:
         isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[TopicPartition, int]:
         """The high watermark of each partition; for ``READ_COMMITTED`` its last stable offset."""
-        return self._offsets(dict.fromkeys(tps, LATEST_TIMESTAMP), isolation_level)
+        return offsets.latest(self._cluster, tps, isolation_level)
 
     def offsets_for_times(
         self,
@@ -176,8 +169,7 @@ class Admin:
         isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first record at or after each timestamp; None where every record is earlier."""
-        found = self._list_offsets(timestamps_ms, isolation_level)
-        return {tp: None if answer.offset < 0 else answer for tp, answer in found.items()}
+        return offsets.for_times(self._cluster, timestamps_ms, isolation_level)
 
     # Settings and the cluster.
 
@@ -220,48 +212,19 @@ class Admin:
 
     # Inside.
 
-    def _offsets(
-        self, timestamps_ms: Mapping[TopicPartition, int], isolation_level: IsolationLevel
-    ) -> dict[TopicPartition, int]:
-        found = self._list_offsets(timestamps_ms, isolation_level)
-        return {tp: answer.offset for tp, answer in found.items()}
-
-    def _list_offsets(
-        self, timestamps_ms: Mapping[TopicPartition, int], isolation_level: IsolationLevel
-    ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        def build(leaders: Mapping[TopicPartition, Leader]) -> ListOffsetsRequest:
-            return _list_offsets_request(leaders, timestamps_ms, isolation_level, CONSUMER)
-
-        return self._cluster.call_leaders(timestamps_ms, build, _read_offsets)
-
-    def _three_offsets(
-        self, seen: ClusterMetadata, topics: Sequence[TopicMetadata]
-    ) -> dict[TopicPartition, tuple[int, int, int]]:
+    def _three_offsets(self, seen: ClusterMetadata, topics: Sequence[TopicMetadata]) -> _ThreeOffsets:
         """Start, high watermark and log end of each partition; -1 where a leader does not answer."""
         tps = [tp for topic in topics for tp in topic.topic_partitions()]
-        kinds = (
-            (EARLIEST_TIMESTAMP, CONSUMER),
-            (LATEST_TIMESTAMP, CONSUMER),
-            (LATEST_TIMESTAMP, DEBUG_REPLICA),
-        )
-        columns = [self._one_round(seen, tps, timestamp, replica_id) for timestamp, replica_id in kinds]
-        return {tp: (columns[0][tp], columns[1][tp], columns[2][tp]) for tp in tps}
-
-    def _one_round(
-        self, seen: ClusterMetadata, tps: Sequence[TopicPartition], timestamp: int, replica_id: int
-    ) -> dict[TopicPartition, int]:
-        timestamps_ms = dict.fromkeys(tps, timestamp)
-
-        def build(leaders: Mapping[TopicPartition, Leader]) -> ListOffsetsRequest:
-            return _list_offsets_request(leaders, timestamps_ms, IsolationLevel.READ_UNCOMMITTED, replica_id)
-
         deadline = self._cluster.deadline(DESCRIBE_TIMEOUT_MS)
-        answers = self._cluster.ask_leaders(tps, seen, build, _read_offsets, deadline)
-        offsets = dict.fromkeys(tps, -1)
-        for tp, (_, found) in answers.items():
-            if found is not None:
-                offsets[tp] = found.offset
-        return offsets
+        columns = [
+            offsets.ask_once(self._cluster, seen, tps, timestamp, replica_id, deadline)
+            for timestamp, replica_id in (
+                (EARLIEST_TIMESTAMP, CONSUMER),
+                (LATEST_TIMESTAMP, CONSUMER),
+                (LATEST_TIMESTAMP, DEBUG_REPLICA),
+            )
+        ]
+        return {tp: (columns[0][tp], columns[1][tp], columns[2][tp]) for tp in tps}
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:
@@ -288,47 +251,11 @@ def _first_retriable_deletion(response: DeleteTopicsResponse) -> ErrorCode:
     return _first_retriable(result.error_code for result in response.responses)
 
 
-def _list_offsets_request(
-    leaders: Mapping[TopicPartition, Leader],
-    timestamps_ms: Mapping[TopicPartition, int],
-    isolation_level: IsolationLevel,
-    replica_id: int,
-) -> ListOffsetsRequest:
-    topics: dict[str, ListOffsetsTopic] = {}
-    for tp, leader in leaders.items():
-        topic = topics.setdefault(tp.topic, ListOffsetsTopic(name=tp.topic))
-        topic.partitions.append(
-            ListOffsetsPartition(
-                partition_index=tp.partition,
-                current_leader_epoch=leader.leader_epoch,
-                timestamp=timestamps_ms[tp],
-            )
-        )
-    return ListOffsetsRequest(
-        replica_id=replica_id, isolation_level=isolation_level, topics=list(topics.values())
-    )
-
-
-def _read_offsets(response: ListOffsetsResponse) -> dict[TopicPartition, Answer[OffsetAndTimestamp]]:
-    answers: dict[TopicPartition, Answer[Any]] = {}
-    for topic in response.topics:
-        for partition in topic.partitions:
-            found = OffsetAndTimestamp(partition.offset, partition.timestamp, partition.leader_epoch)
-            is_found = partition.error_code is ErrorCode.none
-            answers[TopicPartition(topic.name, partition.partition_index)] = (
-                partition.error_code,
-                found if is_found else None,
-            )
-    return answers
-
-
-def _description(
-    topic: TopicMetadata, offsets: Mapping[TopicPartition, tuple[int, int, int]], configs: Mapping[str, str]
-) -> TopicDescription:
+def _description(topic: TopicMetadata, three: _ThreeOffsets, configs: Mapping[str, str]) -> TopicDescription:
     partitions = []
     for tp in topic.topic_partitions():
         state = topic.partitions[tp.partition]
-        start, high_watermark, end = offsets[tp]
+        start, high_watermark, end = three[tp]
         partitions.append(
             PartitionDescription(
                 partition=tp.partition,

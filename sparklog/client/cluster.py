@@ -262,6 +262,11 @@ class ClusterClient:
         """Pauses that ``close`` ends."""
         return Backoff(deadline, self._closed)
 
+    def wait(self, pause_ms: int) -> None:
+        """Pause; ``close`` ends it, with ClientClosed."""
+        self._closed.wait(pause_ms / 1_000)
+        self._refuse_if_closed()
+
     @property
     def is_closed(self) -> bool:
         return self._closed.is_set()

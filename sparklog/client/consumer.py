@@ -1,0 +1,185 @@
+"""A consumer of given partitions: where to begin is the caller's choice, and so is what to remember.
+
+One fetch per leader is always on its way; ``poll`` takes whichever answer comes. Leaders that change or
+vanish are found again, for as long as ``timeout_ms`` brings no answer from a partition.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from sparklog.client.bootstrap import Endpoint
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.connections import BrokerConnection, PendingReply
+from sparklog.client.errors import OffsetOutOfRange
+from sparklog.client.fetched import FetchTerms, answers_of, fetch_request, fetched_of
+from sparklog.client.isolation import IsolationLevel
+from sparklog.client.metadata import Leader
+from sparklog.client.offsets import log_ends
+from sparklog.client.retry import BACKOFF_MAX_MS, BACKOFF_MS, Deadline
+from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.wire.messages.fetch import FetchPartitionData
+
+OnOutOfRange = Callable[[OffsetOutOfRange], int]
+"""Decides where to go on when an offset is not there; may raise what it is given."""
+
+MAX_WAIT_MS: Final = 500
+LISTEN_MS: Final = 20
+"""How long to listen to one leader before looking whether another has answered."""
+
+
+def _raise(error: OffsetOutOfRange) -> int:
+    raise error
+
+
+@dataclass(slots=True)
+class _Fetch:
+    """A fetch on its way to one leader, on a connection of its own."""
+
+    endpoint: Endpoint
+    connection: BrokerConnection
+    leaders: Mapping[TopicPartition, Leader]
+    reply: PendingReply
+    answer_due: Deadline
+
+
+class Consumer:
+    """Reads ``positions``: the next offset of each partition. For one thread; ``close`` it in the end."""
+
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        positions: Mapping[TopicPartition, int],
+        *,
+        isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+        max_bytes: int = 8 * 1024 * 1024,
+        timeout_ms: int = 120_000,
+        on_out_of_range: OnOutOfRange = _raise,
+    ) -> None:
+        self.positions = dict(positions)
+        self._cluster = cluster
+        self._isolation_level = isolation_level
+        self._terms = FetchTerms(MAX_WAIT_MS, max_bytes, max_bytes, isolation_level)
+        self._timeout_ms = timeout_ms
+        self._on_out_of_range = on_out_of_range
+        self._fetches: dict[BrokerId, _Fetch] = {}
+        self._seen = cluster.latest_metadata
+        self._obstacles: dict[TopicPartition, ErrorCode] = {}
+        self._pause_ms = BACKOFF_MS
+        self._look_again: Deadline | None = None  # when to ask for metadata because of the obstacles
+        self._give_up = cluster.deadline(timeout_ms)
+
+    def __enter__(self) -> "Consumer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def poll(self, timeout_ms: int) -> list[tuple[TopicPartition, pa.RecordBatch]]:
+        """Rows in ROW_SCHEMA, as soon as there are any; none if none come within ``timeout_ms``.
+
+        Positions are behind what is returned. Raises KafkaError when a partition cannot be read any more.
+        """
+        deadline = self._cluster.deadline(timeout_ms)
+        while True:
+            self._find_leaders()
+            self._send_fetches()
+            rows: list[tuple[TopicPartition, pa.RecordBatch]] = []
+            for broker_id in list(self._fetches):
+                listen_ms = min(LISTEN_MS, deadline.remaining_ms) if not rows else 0
+                rows.extend(self._take_answer(broker_id, listen_ms))
+            if rows or deadline.is_over:
+                return rows
+            if not self._fetches:
+                self._cluster.wait(min(BACKOFF_MS, deadline.remaining_ms))
+
+    def close(self) -> None:
+        """End the fetches that are on their way."""
+        for fetch in self._fetches.values():
+            self._cluster.discard(fetch.connection)
+        self._fetches.clear()
+
+    def _find_leaders(self) -> None:
+        """After an obstacle, and a pause: ask again who leads."""
+        if not self._obstacles:
+            self._give_up = self._cluster.deadline(self._timeout_ms)
+            self._pause_ms = BACKOFF_MS
+            return
+        if self._give_up.is_over:
+            raise self._cluster.gave_up(self._obstacles, self._give_up)
+        if self._look_again is None:
+            self._look_again = self._cluster.deadline(self._pause_ms)
+            self._pause_ms = min(self._pause_ms * 2, BACKOFF_MAX_MS)
+        if self._look_again.is_over:
+            topics = list(dict.fromkeys(tp.topic for tp in self._obstacles))
+            self._seen = self._cluster.refresh(topics, self._seen, self._give_up)
+            self._obstacles.clear()
+            self._look_again = None
+
+    def _send_fetches(self) -> None:
+        """To every leader that has no fetch, one for all its partitions."""
+        busy = {tp for fetch in self._fetches.values() for tp in fetch.leaders} | self._obstacles.keys()
+        groups: dict[BrokerId, dict[TopicPartition, Leader]] = {}
+        for tp in self.positions.keys() - busy:
+            leader = self._seen.leader(tp)
+            if isinstance(leader, Leader):
+                groups.setdefault(leader.broker_id, {})[tp] = leader
+            else:
+                self._obstacles[tp] = leader
+        for broker_id, leaders in groups.items():
+            if broker_id not in self._fetches:
+                self._send_fetch(broker_id, leaders)
+
+    def _send_fetch(self, broker_id: BrokerId, leaders: Mapping[TopicPartition, Leader]) -> None:
+        endpoint = self._seen.endpoint(broker_id)
+        request = fetch_request(leaders, self.positions, self._terms)
+        connection: BrokerConnection | None = None
+        try:
+            connection = self._cluster.borrow(endpoint, self._give_up)
+            reply = connection.send(request)
+        except OSError:
+            if connection is not None:
+                self._cluster.discard(connection)
+            self._obstacles.update(dict.fromkeys(leaders, ErrorCode.network_exception))
+            return
+        due = self._cluster.deadline(MAX_WAIT_MS + self._cluster.request_timeout_ms)
+        self._fetches[broker_id] = _Fetch(endpoint, connection, leaders, reply, due)
+
+    def _take_answer(
+        self, broker_id: BrokerId, listen_ms: int
+    ) -> list[tuple[TopicPartition, pa.RecordBatch]]:
+        fetch = self._fetches[broker_id]
+        try:
+            response = fetch.reply.result(listen_ms)
+        except OSError as error:
+            if isinstance(error, TimeoutError) and not fetch.answer_due.is_over:
+                return []  # still on its way
+            self._cluster.discard(fetch.connection)
+            del self._fetches[broker_id]
+            self._obstacles.update(dict.fromkeys(fetch.leaders, ErrorCode.network_exception))
+            return []
+        del self._fetches[broker_id]
+        self._cluster.give_back(fetch.endpoint, fetch.connection)
+        rows: list[tuple[TopicPartition, pa.RecordBatch]] = []
+        for tp, answer in answers_of(response, fetch.leaders).items():
+            rows.extend((tp, batch) for batch in self._rows(tp, answer))
+        return rows
+
+    def _rows(self, tp: TopicPartition, answer: FetchPartitionData) -> list[pa.RecordBatch]:
+        code = answer.error_code
+        if code is ErrorCode.offset_out_of_range:
+            start, end = log_ends(self._cluster, tp, self._isolation_level)
+            self.positions[tp] = self._on_out_of_range(OffsetOutOfRange(tp, self.positions[tp], start, end))
+            return []
+        if code is not ErrorCode.none:
+            if not code.retriable:
+                raise KafkaError(code, f"{tp} at {self._cluster.bootstrap_servers}")
+            self._obstacles[tp] = code
+            return []
+        fetched = fetched_of(tp, self.positions[tp], answer)
+        rows = list(fetched.rows())
+        self.positions[tp] = fetched.next_offset
+        return rows

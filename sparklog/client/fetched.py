@@ -1,0 +1,174 @@
+"""What a fetch brought: batches of one partition, and how their rows become columns.
+
+PURE. Whatever payload a batch has, its rows come out in ROW_SCHEMA. A batch may begin before the offset that
+was asked for and end behind the one that was wanted: its rows are cut. Control batches take offsets but have
+no rows, and for a read-committed reader neither have the batches of aborted transactions: the response names
+their producers and first offsets, and the marker that ends each lies in the log behind them.
+"""
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sparklog.client.metadata import Leader
+from sparklog.model.errors import CorruptBatch, ErrorCode
+from sparklog.model.ids import TopicPartition
+from sparklog.model.parts import Part, read_parts
+from sparklog.records.envelope import BatchHeader, Bytes, crc_matches, split
+from sparklog.records.payload import SUPPORTED_PAYLOADS, payload_of
+from sparklog.wire.messages.fetch import (
+    AbortedTransaction,
+    FetchPartition,
+    FetchPartitionData,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+
+CONTROL_KEY: Final = struct.Struct(">hh")
+"""Key of a control record: version, and whether the transaction was aborted (0) or committed (1)."""
+
+ABORT: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FetchTerms:
+    """How to fetch, the same for every request of a reader."""
+
+    max_wait_ms: int
+    max_bytes: int
+    partition_max_bytes: int
+    isolation_level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The whole batches that one partition answered with, from ``fetch_offset`` on."""
+
+    topic_partition: TopicPartition
+    fetch_offset: int
+    records: Bytes
+    batches: Sequence[tuple[int, BatchHeader]]
+    aborted: Sequence[AbortedTransaction] = ()
+
+    @property
+    def next_offset(self) -> int:
+        """Where to go on fetching."""
+        return max(self.fetch_offset, self.batches[-1][1].next_offset) if self.batches else self.fetch_offset
+
+    def gaps(self, end_offset: int) -> Iterator[tuple[int, int]]:
+        """Ranges before ``end_offset`` that no batch covers: what was in them was compacted away."""
+        expected = self.fetch_offset
+        for _, header in self.batches:
+            if header.base_offset > expected and expected < end_offset:
+                yield expected, min(header.base_offset, end_offset)
+            expected = max(expected, header.next_offset)
+
+    def rows(self, end_offset: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows from the fetch offset up to, not including, ``end_offset``, a batch at a time."""
+        aborted = _AbortedProducers(self.aborted)
+        for position, header in self.batches:
+            if end_offset is not None and header.base_offset >= end_offset:
+                return
+            batch = memoryview(self.records)[position : position + header.size_bytes]
+            self._check(batch, header)
+            if not aborted.hides(batch, header) and header.last_offset >= self.fetch_offset:
+                rows = _cut(payload_of(header).to_columns(batch, header), self.fetch_offset, end_offset)
+                if rows.num_rows:
+                    yield rows
+
+    def _check(self, batch: memoryview, header: BatchHeader) -> None:
+        if not crc_matches(batch, 0, header):
+            raise CorruptBatch(
+                f"{self.topic_partition}: the batch at offset {header.base_offset} has a wrong CRC; its leader's "
+                "disk or the way here damaged it"
+            )
+
+
+class _AbortedProducers:
+    """Which producers are, at this place of the log, in a transaction that will be aborted."""
+
+    def __init__(self, transactions: Sequence[AbortedTransaction]) -> None:
+        self._ahead = sorted(transactions, key=lambda transaction: -transaction.first_offset)
+        self._producers: set[int] = set()
+
+    def hides(self, batch: memoryview, header: BatchHeader) -> bool:
+        """Whether a reader must not see this batch's records."""
+        while self._ahead and self._ahead[-1].first_offset <= header.last_offset:
+            self._producers.add(self._ahead.pop().producer_id)
+        if header.is_control:
+            if header.producer_id in self._producers and _is_abort(batch, header):
+                self._producers.discard(header.producer_id)
+            return True
+        return header.is_transactional and header.producer_id in self._producers
+
+
+def _is_abort(batch: memoryview, header: BatchHeader) -> bool:
+    keys = payload_of(header).to_columns(batch, header).column("key")
+    key = keys[0].as_py() if len(keys) else None
+    return key is not None and len(key) >= CONTROL_KEY.size and CONTROL_KEY.unpack_from(key)[1] == ABORT
+
+
+def _cut(rows: pa.RecordBatch, start_offset: int, end_offset: int | None) -> pa.RecordBatch:
+    offsets = rows.column("offset").to_numpy()
+    first = int(np.searchsorted(offsets, start_offset))
+    last = len(offsets) if end_offset is None else int(np.searchsorted(offsets, end_offset))
+    return rows if last - first == rows.num_rows else rows.slice(first, max(0, last - first))
+
+
+def fetch_request(
+    leaders: Mapping[TopicPartition, Leader], positions: Mapping[TopicPartition, int], terms: FetchTerms
+) -> FetchRequest:
+    """A request for the partitions of one leader, from their positions on."""
+    topics: dict[str, FetchTopic] = {}
+    for tp, leader in leaders.items():
+        topic = topics.setdefault(tp.topic, FetchTopic(topic=tp.topic, topic_id=leader.topic_id))
+        topic.partitions.append(
+            FetchPartition(
+                partition=tp.partition,
+                current_leader_epoch=leader.leader_epoch,
+                fetch_offset=positions[tp],
+                partition_max_bytes=terms.partition_max_bytes,
+            )
+        )
+    return FetchRequest(
+        max_wait_ms=terms.max_wait_ms,
+        max_bytes=terms.max_bytes,
+        isolation_level=terms.isolation_level,
+        topics=list(topics.values()),
+        payload_kinds=SUPPORTED_PAYLOADS,
+    )
+
+
+def answers_of(
+    response: FetchResponse, leaders: Mapping[TopicPartition, Leader]
+) -> dict[TopicPartition, FetchPartitionData]:
+    """What each partition answered; the response names topics by name or by id, as its version has it."""
+    names = {leader.topic_id: tp.topic for tp, leader in leaders.items()}
+    answers = {
+        TopicPartition(topic.topic or names.get(topic.topic_id, ""), partition.partition_index): partition
+        for topic in response.responses
+        for partition in topic.partitions
+    }
+    missing = response.error_code
+    if missing is ErrorCode.none:
+        missing = ErrorCode.unknown_server_error
+    for tp in leaders:
+        answers.setdefault(tp, FetchPartitionData(partition_index=tp.partition, error_code=missing))
+    return {tp: answers[tp] for tp in leaders}
+
+
+def fetched_of(tp: TopicPartition, fetch_offset: int, answer: FetchPartitionData) -> Fetched:
+    """The batches of an answer without an error."""
+    records = _contiguous(answer.records)
+    return Fetched(tp, fetch_offset, records, split(records), answer.aborted_transactions or ())
+
+
+def _contiguous(parts: Sequence[Part]) -> Bytes:
+    if len(parts) == 1 and isinstance(parts[0], bytes | memoryview):
+        return parts[0]
+    return read_parts(parts)

@@ -1,0 +1,122 @@
+"""Where logs begin and end, and which offset belongs to a time: ListOffsets, asked of each leader.
+
+"Latest" means three things: the high watermark for a consumer, the last stable offset for a read-committed
+one, and for a debugging replica (``DEBUG_REPLICA``) the leader's log end offset.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.client.cluster import Answer, ClusterClient
+from sparklog.client.isolation import IsolationLevel
+from sparklog.client.metadata import ClusterMetadata, Leader
+from sparklog.client.retry import Deadline
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
+from sparklog.wire.messages.list_offsets import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+CONSUMER: Final = -1
+DEBUG_REPLICA: Final = -2
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetAndTimestamp:
+    """A record's offset and timestamp; both -1 if there is no such record."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int = -1
+
+
+def earliest(cluster: ClusterClient, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """The log start offset of each partition."""
+    found = _ask(cluster, dict.fromkeys(tps, EARLIEST_TIMESTAMP), IsolationLevel.READ_UNCOMMITTED)
+    return {tp: answer.offset for tp, answer in found.items()}
+
+
+def latest(
+    cluster: ClusterClient, tps: Iterable[TopicPartition], isolation_level: IsolationLevel
+) -> dict[TopicPartition, int]:
+    """The end of what a consumer of each partition can read."""
+    found = _ask(cluster, dict.fromkeys(tps, LATEST_TIMESTAMP), isolation_level)
+    return {tp: answer.offset for tp, answer in found.items()}
+
+
+def for_times(
+    cluster: ClusterClient, timestamps_ms: Mapping[TopicPartition, int], isolation_level: IsolationLevel
+) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+    """The first record at or after each timestamp; None where every record is earlier."""
+    found = _ask(cluster, timestamps_ms, isolation_level)
+    return {tp: None if answer.offset < 0 else answer for tp, answer in found.items()}
+
+
+def log_ends(cluster: ClusterClient, tp: TopicPartition, isolation_level: IsolationLevel) -> tuple[int, int]:
+    """What can be read of one partition: from the first offset up to, not including, the second."""
+    return earliest(cluster, [tp])[tp], latest(cluster, [tp], isolation_level)[tp]
+
+
+def ask_once(
+    cluster: ClusterClient,
+    seen: ClusterMetadata,
+    tps: Sequence[TopicPartition],
+    timestamp: int,
+    replica_id: int,
+    deadline: Deadline,
+) -> dict[TopicPartition, int]:
+    """The offset that each leader answers if it answers at all; -1 for the others."""
+    timestamps_ms = dict.fromkeys(tps, timestamp)
+
+    def build(leaders: Mapping[TopicPartition, Leader]) -> ListOffsetsRequest:
+        return _request(leaders, timestamps_ms, IsolationLevel.READ_UNCOMMITTED, replica_id)
+
+    answers = cluster.ask_leaders(tps, seen, build, _read, deadline)
+    return {tp: -1 if found is None else found.offset for tp, (_, found) in answers.items()}
+
+
+def _ask(
+    cluster: ClusterClient, timestamps_ms: Mapping[TopicPartition, int], isolation_level: IsolationLevel
+) -> dict[TopicPartition, OffsetAndTimestamp]:
+    def build(leaders: Mapping[TopicPartition, Leader]) -> ListOffsetsRequest:
+        return _request(leaders, timestamps_ms, isolation_level, CONSUMER)
+
+    return cluster.call_leaders(timestamps_ms, build, _read)
+
+
+def _request(
+    leaders: Mapping[TopicPartition, Leader],
+    timestamps_ms: Mapping[TopicPartition, int],
+    isolation_level: IsolationLevel,
+    replica_id: int,
+) -> ListOffsetsRequest:
+    topics: dict[str, ListOffsetsTopic] = {}
+    for tp, leader in leaders.items():
+        topic = topics.setdefault(tp.topic, ListOffsetsTopic(name=tp.topic))
+        topic.partitions.append(
+            ListOffsetsPartition(
+                partition_index=tp.partition,
+                current_leader_epoch=leader.leader_epoch,
+                timestamp=timestamps_ms[tp],
+            )
+        )
+    return ListOffsetsRequest(
+        replica_id=replica_id, isolation_level=isolation_level, topics=list(topics.values())
+    )
+
+
+def _read(response: ListOffsetsResponse) -> dict[TopicPartition, Answer[OffsetAndTimestamp]]:
+    answers: dict[TopicPartition, Answer[OffsetAndTimestamp]] = {}
+    for topic in response.topics:
+        for partition in topic.partitions:
+            found = OffsetAndTimestamp(partition.offset, partition.timestamp, partition.leader_epoch)
+            is_found = partition.error_code is ErrorCode.none
+            tp = TopicPartition(topic.name, partition.partition_index)
+            answers[tp] = (partition.error_code, found if is_found else None)
+    return answers

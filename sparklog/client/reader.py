@@ -1,0 +1,201 @@
+"""Read exactly the records of a range of offsets, or say why that cannot be done.
+
+What the reader lives with: leaders that change, connections that end, batches that overlap the range, offsets
+that no record has (transaction markers, compaction). What it reports: records of the range that are gone
+(``OffsetOutOfRange``, with what is left), a topic that is not the same any more (``TopicRecreated``), and a
+range that does not become readable in time (``RangeNotReadable``).
+
+While the caller works on what was fetched, the next fetch is already on its way.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pyarrow as pa
+
+from sparklog.client.bootstrap import Endpoint
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.connections import BrokerConnection, PendingReply
+from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
+from sparklog.client.fetched import Fetched, FetchTerms, answers_of, fetch_request, fetched_of
+from sparklog.client.isolation import IsolationLevel
+from sparklog.client.metadata import Leader
+from sparklog.client.offsets import log_ends
+from sparklog.client.retry import Backoff, Deadline
+from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.ids import NO_TOPIC_ID, TopicPartition
+from sparklog.wire.messages.fetch import FetchPartitionData
+
+OnGap = Callable[[int, int], None]
+"""Told the first offset that has no record any more, and the first behind it that a batch covers."""
+
+FETCH_BYTES: Final = 8 * 1024 * 1024
+MAX_WAIT_MS: Final = 500
+
+
+def read_range(
+    cluster: ClusterClient,
+    tp: TopicPartition,
+    start_offset: int,
+    end_offset: int,
+    *,
+    max_bytes: int = FETCH_BYTES,
+    isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    topic_id: uuid.UUID | None = None,
+    on_gap: OnGap | None = None,
+    timeout_ms: int = 120_000,
+) -> Iterator[pa.RecordBatch]:
+    """The records of ``tp`` with offsets in ``[start_offset, end_offset)``, in order, in ROW_SCHEMA.
+
+    ``topic_id`` is the topic that the offsets were chosen for, if that is known. ``timeout_ms`` bounds how
+    long the reader waits without getting any further. Close the iterator if you leave it early.
+    """
+    reader = _RangeReader(cluster, tp, start_offset, end_offset, max_bytes, isolation_level, topic_id)
+    try:
+        while reader.position < end_offset:
+            fetched = reader.fetch(timeout_ms)
+            if on_gap is not None:
+                for first_missing, next_found in fetched.gaps(end_offset):
+                    on_gap(first_missing, next_found)
+            yield from fetched.rows(end_offset)
+    finally:
+        reader.close()
+
+
+class _RangeReader:
+    """One partition's fetches: at most one is on its way, on a connection of its own."""
+
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        tp: TopicPartition,
+        start_offset: int,
+        end_offset: int,
+        max_bytes: int,
+        isolation_level: IsolationLevel,
+        topic_id: uuid.UUID | None,
+    ) -> None:
+        self.position = start_offset
+        self._cluster = cluster
+        self._tp = tp
+        self._end_offset = end_offset
+        self._isolation_level = isolation_level
+        self._terms = FetchTerms(MAX_WAIT_MS, max_bytes, max_bytes, isolation_level)
+        self._topic_id = topic_id
+        self._seen = cluster.latest_metadata
+        self._leader: Leader | None = None
+        self._endpoint: Endpoint | None = None
+        self._connection: BrokerConnection | None = None
+        self._reply: PendingReply | None = None
+
+    def fetch(self, timeout_ms: int) -> Fetched:
+        """The next batches; the position is behind them and the next fetch on its way when this returns."""
+        deadline = self._cluster.deadline(timeout_ms)
+        backoff = self._cluster.backoff(deadline)
+        while True:
+            answer = self._answer(deadline, backoff)
+            fetched = fetched_of(self._tp, self.position, answer)
+            if fetched.batches:
+                self.position = fetched.next_offset
+                if self.position < self._end_offset:
+                    self._ask_ahead()
+                return fetched
+            if deadline.is_over:
+                raise self._not_readable(answer, deadline)
+
+    def close(self) -> None:
+        """Give the connection back, unless a reply is still on its way."""
+        if self._connection is not None and self._endpoint is not None and self._reply is None:
+            self._cluster.give_back(self._endpoint, self._connection)
+            self._connection = None
+        self._hang_up()
+
+    def _answer(self, deadline: Deadline, backoff: Backoff) -> FetchPartitionData:
+        """An answer without an error, whatever it takes until the deadline."""
+        while True:
+            code = self._ensure_asked(deadline)
+            if code is ErrorCode.none:
+                answer = self._take_answer()
+                code = answer.error_code
+                if code is ErrorCode.none:
+                    return answer
+            self._hang_up()
+            if code is ErrorCode.offset_out_of_range:
+                start, end = log_ends(self._cluster, self._tp, self._isolation_level)
+                raise OffsetOutOfRange(self._tp, self.position, start, end)
+            if not code.retriable:
+                raise KafkaError(code, f"{self._tp} at {self._cluster.bootstrap_servers}")
+            obstacles = {self._tp: code}
+            backoff.pause(lambda: self._cluster.gave_up(obstacles, deadline))  # noqa: B023 (called at once)
+            self._seen = self._cluster.refresh([self._tp.topic], self._seen, deadline)
+
+    def _ensure_asked(self, deadline: Deadline) -> ErrorCode:
+        if self._reply is not None:
+            return ErrorCode.none
+        if self._connection is None:
+            code = self._dial(deadline)
+            if code is not ErrorCode.none:
+                return code
+        return self._ask()
+
+    def _dial(self, deadline: Deadline) -> ErrorCode:
+        if self._tp.topic not in self._seen.topics:
+            self._cluster.topic(self._tp.topic)
+            self._seen = self._cluster.latest_metadata
+        leader = self._seen.leader(self._tp)
+        if not isinstance(leader, Leader):
+            return leader
+        self._check_identity(leader)
+        self._leader = leader
+        self._endpoint = self._seen.endpoint(leader.broker_id)
+        try:
+            self._connection = self._cluster.borrow(self._endpoint, deadline)
+        except OSError:
+            return ErrorCode.network_exception
+        return ErrorCode.none
+
+    def _ask(self) -> ErrorCode:
+        assert self._connection is not None
+        assert self._leader is not None
+        request = fetch_request({self._tp: self._leader}, {self._tp: self.position}, self._terms)
+        try:
+            self._reply = self._connection.send(request)
+        except OSError:
+            return ErrorCode.network_exception
+        return ErrorCode.none
+
+    def _ask_ahead(self) -> None:
+        if self._ask() is not ErrorCode.none:
+            self._hang_up()  # the next fetch begins with a new connection
+
+    def _take_answer(self) -> FetchPartitionData:
+        assert self._reply is not None
+        assert self._leader is not None
+        try:
+            response = self._reply.result(MAX_WAIT_MS + self._cluster.request_timeout_ms)
+        except OSError:
+            return FetchPartitionData(
+                partition_index=self._tp.partition, error_code=ErrorCode.network_exception
+            )
+        self._reply = None
+        return answers_of(response, {self._tp: self._leader})[self._tp]
+
+    def _check_identity(self, leader: Leader) -> None:
+        if leader.topic_id == NO_TOPIC_ID:
+            return
+        if self._topic_id is not None and self._topic_id != leader.topic_id:
+            raise TopicRecreated(self._tp)
+        self._topic_id = leader.topic_id
+
+    def _not_readable(self, answer: FetchPartitionData, deadline: Deadline) -> RangeNotReadable:
+        readable_to = answer.high_watermark
+        if self._isolation_level is IsolationLevel.READ_COMMITTED and answer.last_stable_offset >= 0:
+            readable_to = answer.last_stable_offset
+        why = f"its leader has records up to, not including, {readable_to}"
+        return RangeNotReadable(self._tp, self.position, self._end_offset, deadline.timeout_ms, why)
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._cluster.discard(self._connection)
+        self._connection = self._reply = None
