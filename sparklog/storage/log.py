@@ -239,9 +239,10 @@ class Log:
         reading = Reading(fetch_offset, max_bytes, min(max_offset, self.log_end_offset), at_least_one_batch)
         for index in range(self._index_of(fetch_offset), len(self._segments)):
             segment = self._segments[index]
-            if not reading.take(segment):
-                break
+            goes_on = reading.take(segment)
             self._keep_open(segment)
+            if not goes_on:
+                break
         return reading.result()
 
     def header_at(self, offset: int) -> BatchHeader | None:

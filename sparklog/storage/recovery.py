@@ -170,13 +170,23 @@ class _Recovery:
             return
         self.snapshots.remove_after(checked_from)
         self.producers = replay(self.snapshots, trusted, checked_from, self.now_ms)
-        expected = checked_from
         for index in range(first, len(self.segments)):
-            trouble = self._check_segment(index, expected)
+            if index > first and (hole := self._hole_before(index)):
+                self._judge(index - 1, Trouble(self.segments[index - 1].size_bytes, False, hole))
+                return
+            trouble = self._check_segment(index)
             if trouble is not None:
                 self._judge(index, trouble)
                 return
-            expected = self.segments[index].end_offset
+
+    def _hole_before(self, index: int) -> str | None:
+        """What is wrong between a segment and the one before it; compaction may leave holes."""
+        before, segment = self.segments[index - 1], self.segments[index]
+        if segment.base_offset > before.end_offset and "compact" in self.config.cleanup_policy:
+            before.end_offset = segment.base_offset
+        if segment.base_offset == before.end_offset:
+            return None
+        return f"the next segment begins at offset {segment.base_offset}, not at {before.end_offset}"
 
     def _trusted_epochs(self, trusted: list[Segment], checked_from: int | None) -> EpochHistory:
         """The epochs of what is not checked: from their file, or else from the envelopes."""
@@ -192,12 +202,10 @@ class _Recovery:
             epochs.truncate_to(checked_from)
         return epochs
 
-    def _check_segment(self, index: int, expected: int) -> Trouble | None:
+    def _check_segment(self, index: int) -> Trouble | None:
         """Walk one segment, noting all that its batches tell; what stopped the walk."""
         segment = self.segments[index]
         segment.forget_batches()
-        if segment.base_offset < expected or (segment.base_offset > expected and not self._may_have_gaps()):
-            return Trouble(0, False, f"the segment begins at offset {segment.base_offset}, not at {expected}")
         if index:
             self.snapshots.save(segment.base_offset, self.producers)
 
@@ -208,9 +216,6 @@ class _Recovery:
                 self.producers.apply(producer_batch(header), self.now_ms)
 
         return check(segment.file, segment.base_offset, visit)
-
-    def _may_have_gaps(self) -> bool:
-        return "compact" in self.config.cleanup_policy
 
     def _judge(self, index: int, trouble: Trouble) -> None:
         segment = self.segments[index]

@@ -1,0 +1,202 @@
+"""Producer states: what counts as a retry, what as a gap, and what a snapshot keeps."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparklog.core.transaction.producer_state import (
+    SEQUENCE_MAX,
+    CorruptSnapshot,
+    Duplicate,
+    Fresh,
+    ProducerBatch,
+    ProducerStates,
+    Refused,
+)
+from sparklog.model.errors import ErrorCode
+
+
+def batch(
+    first: int,
+    last: int | None = None,
+    *,
+    offset: int = 0,
+    epoch: int = 0,
+    pid: int = 7,
+    transactional: bool = False,
+) -> ProducerBatch:
+    last = first if last is None else last
+    return ProducerBatch(
+        producer_id=pid,
+        producer_epoch=epoch,
+        first_sequence=first,
+        last_sequence=last,
+        first_offset=offset,
+        last_offset=offset + (last - first) % (SEQUENCE_MAX + 1),
+        timestamp_ms=1_000 + offset,
+        is_transactional=transactional,
+    )
+
+
+def marker(*, offset: int, epoch: int = 0, pid: int = 7) -> ProducerBatch:
+    plain = batch(0, offset=offset, epoch=epoch, pid=pid, transactional=True)
+    return dataclasses.replace(plain, first_sequence=-1, last_sequence=-1, is_control=True)
+
+
+def states_after(*batches: ProducerBatch) -> ProducerStates:
+    states = ProducerStates()
+    for one in batches:
+        states.apply(one, now_ms=5_000)
+    states.check_invariants()
+    return states
+
+
+def refusal(states: ProducerStates, one: ProducerBatch) -> ErrorCode:
+    verdict = states.check(one)
+    assert isinstance(verdict, Refused), verdict
+    assert str(one.producer_id) in verdict.message
+    return verdict.code
+
+
+def test_an_unknown_producer_may_start_anywhere() -> None:
+    assert ProducerStates().check(batch(42)) == Fresh()
+
+
+def test_the_next_sequence_is_fresh() -> None:
+    assert states_after(batch(0, 4)).check(batch(5, 9, offset=5)) == Fresh()
+
+
+def test_a_gap_and_an_overlap_are_out_of_order() -> None:
+    states = states_after(batch(0, 4))
+    assert refusal(states, batch(6, offset=5)) == ErrorCode.out_of_order_sequence_number
+    assert refusal(states, batch(4, 6, offset=5)) == ErrorCode.out_of_order_sequence_number
+
+
+def test_any_of_the_last_five_batches_is_answered_with_its_own_offsets() -> None:
+    states = states_after(*(batch(number, offset=100 + number) for number in range(6)))
+    for number in range(1, 6):
+        assert states.check(batch(number)) == Duplicate(100 + number, 100 + number, 1_100 + number)
+    assert refusal(states, batch(0)) == ErrorCode.out_of_order_sequence_number
+
+
+def test_a_batch_of_another_extent_is_no_retry() -> None:
+    assert refusal(states_after(batch(0, 4)), batch(0, 3)) == ErrorCode.out_of_order_sequence_number
+
+
+def test_an_older_epoch_is_fenced() -> None:
+    assert refusal(states_after(batch(0, epoch=3)), batch(1, epoch=2)) == ErrorCode.invalid_producer_epoch
+
+
+def test_a_newer_epoch_begins_at_zero_and_forgets_the_old_window() -> None:
+    states = states_after(batch(0, 4, epoch=0))
+    assert refusal(states, batch(5, epoch=1)) == ErrorCode.out_of_order_sequence_number
+    assert states.check(batch(0, 4, epoch=1)) == Fresh()
+    states.apply(batch(0, 4, epoch=1, offset=5), 0)
+    assert states.check(batch(0, 4, epoch=1)) == Duplicate(5, 9, 1_005)
+
+
+def test_sequences_wrap_to_zero() -> None:
+    assert states_after(batch(SEQUENCE_MAX)).check(batch(0, offset=1)) == Fresh()
+    wrapped = dataclasses.replace(batch(SEQUENCE_MAX - 1, offset=0), last_sequence=1, last_offset=3)
+    assert states_after(wrapped).check(batch(2, offset=4)) == Fresh()
+
+
+def test_a_producer_id_without_a_sequence_is_refused() -> None:
+    assert refusal(ProducerStates(), batch(-1)) == ErrorCode.invalid_record
+
+
+def test_replicated_batches_are_taken_as_they_come() -> None:
+    states = states_after(batch(0), batch(9, offset=1), batch(3, offset=2, epoch=2))
+    assert states.check(batch(4, offset=3, epoch=2)) == Fresh()
+
+
+def test_an_open_transaction_admits_only_transactional_batches_until_its_marker() -> None:
+    states = states_after(batch(0, offset=10, transactional=True), batch(1, offset=11, transactional=True))
+    assert states.first_open_offset() == 10
+    assert refusal(states, batch(2, offset=12)) == ErrorCode.invalid_txn_state
+    assert states.check(batch(2, offset=12, transactional=True)) == Fresh()
+    states.apply(marker(offset=12), 0)
+    assert states.first_open_offset() is None
+    assert states.check(batch(2, offset=13)) == Fresh()
+
+
+def test_a_marker_with_a_newer_epoch_makes_the_next_batch_start_at_zero() -> None:
+    states = states_after(batch(0, offset=1, transactional=True), marker(offset=2, epoch=1))
+    assert refusal(states, batch(1, epoch=0)) == ErrorCode.invalid_producer_epoch
+    assert states.check(batch(0, epoch=1, offset=3)) == Fresh()
+
+
+def test_the_oldest_open_transaction_decides() -> None:
+    states = states_after(
+        batch(0, offset=5, pid=1, transactional=True), batch(0, offset=3, pid=2, transactional=True)
+    )
+    assert states.first_open_offset() == 3
+
+
+def test_silent_producers_expire_unless_their_transaction_is_open() -> None:
+    states = states_after(batch(0, pid=1), batch(0, pid=2, transactional=True))
+    states.apply(batch(0, pid=3), now_ms=9_000)
+    assert states.expire(now_ms=9_999, max_age_ms=5_000) == []
+    assert states.expire(now_ms=10_000, max_age_ms=5_000) == [1]
+    assert set(states.producers) == {2, 3}
+
+
+applied = st.lists(
+    st.builds(
+        lambda pid, epoch, first, count, transactional, control: (
+            pid,
+            epoch,
+            first,
+            count,
+            transactional,
+            control,
+        ),
+        st.integers(0, 3),
+        st.integers(0, 2),
+        st.integers(0, SEQUENCE_MAX),
+        st.integers(1, 9),
+        st.booleans(),
+        st.booleans(),
+    ),
+    max_size=25,
+)
+
+
+@given(applied)
+def test_a_snapshot_restores_everything_all_five_batches_included(
+    script: list[tuple[int, int, int, int, bool, bool]],
+) -> None:
+    states, offset = ProducerStates(), 0
+    for pid, epoch, first, count, transactional, control in script:
+        last = (first + count - 1) % (SEQUENCE_MAX + 1)
+        one = ProducerBatch(
+            producer_id=pid,
+            producer_epoch=epoch,
+            first_sequence=first,
+            last_sequence=last,
+            first_offset=offset,
+            last_offset=offset + count - 1,
+            timestamp_ms=offset,
+            is_transactional=transactional,
+            is_control=control,
+        )
+        states.apply(one, now_ms=offset)
+        offset += count
+    states.check_invariants()
+    assert ProducerStates.restore(states.snapshot()) == states
+
+
+@given(st.data())
+def test_no_damaged_snapshot_is_taken_for_whole(data: st.DataObject) -> None:
+    whole = states_after(batch(0, pid=1), batch(1, pid=1, offset=1), batch(5, pid=2)).snapshot()
+    cut = data.draw(st.integers(0, len(whole) - 1))
+    with pytest.raises(CorruptSnapshot):
+        ProducerStates.restore(whole[:cut])
+    flipped = bytearray(whole)
+    flipped[cut] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(CorruptSnapshot):
+        ProducerStates.restore(bytes(flipped))
+    with pytest.raises(CorruptSnapshot):
+        ProducerStates.restore(whole + b"\0")
