@@ -1,6 +1,7 @@
 """What tests of several parts share: one real ZooKeeper per session, and a fresh corner of it per test."""
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -11,6 +12,8 @@ from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 
 SESSION_TIMEOUT_MS = 6_000
 START_TIMEOUT_MS = 15_000
+EXPIRE_WAIT_S = 3.0
+EXPIRE_ATTEMPTS_MAX = 5
 
 _chroots = itertools.count()
 
@@ -38,12 +41,25 @@ def zookeeper(zookeeper_address: str) -> Iterator[KazooZooKeeper]:
 
 @pytest.fixture
 def expire_session() -> Callable[[KazooZooKeeper], None]:
-    """Ends somebody's session on the server, as an expiry would: a second client takes it over and closes."""
+    """Ends somebody's session on the server, as an expiry would; returns when its owner was told.
+
+    A second client takes the session over and closes it. The owner reconnects at once, and if it is quicker
+    than the close, the session lives on: then once more.
+    """
 
     def expire(client: KazooZooKeeper) -> None:
-        thief = KazooClient(hosts=client.connect_string.partition("/")[0], client_id=client.credentials)
-        thief.start(START_TIMEOUT_MS / 1000)
-        thief.stop()
-        thief.close()
+        expired = threading.Event()
+        client.on_session(lambda event: expired.set() if event == "expired" else None)
+        for _ in range(EXPIRE_ATTEMPTS_MAX):
+            client.exists("/")  # waits for the connection
+            thief = KazooClient(hosts=client.connect_string.partition("/")[0], client_id=client.credentials)
+            thief.start(START_TIMEOUT_MS / 1000)
+            thief.stop()
+            thief.close()
+            if expired.wait(EXPIRE_WAIT_S):
+                return
+        pytest.fail(
+            f"the session at {client.connect_string} survived {EXPIRE_ATTEMPTS_MAX} attempts to end it"
+        )
 
     return expire

@@ -5,7 +5,7 @@
     set /brokers/incarnations/N     at the version that was read: directories, host, boot, what is intact
 
 All three share one ZooKeeper transaction, and its id is the broker epoch: the ephemeral node's ``czxid`` and
-the incarnation's ``mzxid``. The controller therefore never sees a broker alive with the proof of an earlier life.
+the incarnation's ``mzxid``. So the controller never sees a broker alive with the proof of an earlier life.
 
 The process that held this id before may be dead while its session lasts. Waiting for that session to expire
 would cost every quick restart a session timeout. The earlier node may be replaced at once by whoever holds
