@@ -4,7 +4,7 @@ One fetch per leader is always on its way; ``poll`` takes whichever answer comes
 vanish are found again, for as long as ``timeout_ms`` brings no answer from a partition.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from sparklog.client.bootstrap import Endpoint
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.connections import BrokerConnection, PendingReply
-from sparklog.client.errors import OffsetOutOfRange
+from sparklog.client.errors import ClusterUnavailable, OffsetOutOfRange
 from sparklog.client.fetched import FetchTerms, answers_of, fetch_request, fetched_of
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.metadata import Leader
@@ -27,6 +27,7 @@ OnOutOfRange = Callable[[OffsetOutOfRange], int]
 """Decides where to go on when an offset is not there; may raise what it is given."""
 
 MAX_WAIT_MS: Final = 500
+REFRESH_TIMEOUT_MS: Final = 5_000
 LISTEN_MS: Final = 20
 """How long to listen to one leader before looking whether another has answered."""
 
@@ -70,7 +71,9 @@ class Consumer:
         self._obstacles: dict[TopicPartition, ErrorCode] = {}
         self._pause_ms = BACKOFF_MS
         self._look_again: Deadline | None = None  # when to ask for metadata because of the obstacles
-        self._give_up = cluster.deadline(timeout_ms)
+        self._give_up: dict[
+            TopicPartition, Deadline
+        ] = {}  # for each partition that has not answered well since
 
     def __enter__(self) -> "Consumer":
         return self
@@ -102,22 +105,34 @@ class Consumer:
             self._cluster.discard(fetch.connection)
         self._fetches.clear()
 
+    def _note(self, tp: TopicPartition, code: ErrorCode) -> None:
+        """A partition cannot be read just now; its time runs until it answers again."""
+        self._obstacles[tp] = code
+        self._give_up.setdefault(tp, self._cluster.deadline(self._timeout_ms))
+
+    def _note_lost(self, tps: Iterable[TopicPartition]) -> None:
+        for tp in tps:
+            self._note(tp, ErrorCode.network_exception)
+
     def _find_leaders(self) -> None:
         """After an obstacle, and a pause: ask again who leads."""
         if not self._obstacles:
-            self._give_up = self._cluster.deadline(self._timeout_ms)
-            self._pause_ms = BACKOFF_MS
             return
-        if self._give_up.is_over:
-            raise self._cluster.gave_up(self._obstacles, self._give_up)
         if self._look_again is None:
             self._look_again = self._cluster.deadline(self._pause_ms)
             self._pause_ms = min(self._pause_ms * 2, BACKOFF_MAX_MS)
-        if self._look_again.is_over:
-            topics = list(dict.fromkeys(tp.topic for tp in self._obstacles))
-            self._seen = self._cluster.refresh(topics, self._seen, self._give_up)
-            self._obstacles.clear()
-            self._look_again = None
+        if not self._look_again.is_over:
+            return
+        hopeless = {tp: code for tp, code in self._obstacles.items() if self._give_up[tp].is_over}
+        if hopeless:
+            raise self._cluster.gave_up(hopeless, self._give_up[next(iter(hopeless))])
+        topics = list(dict.fromkeys(tp.topic for tp in self._obstacles))
+        self._look_again = None
+        try:
+            self._seen = self._cluster.refresh(topics, self._seen, self._cluster.deadline(REFRESH_TIMEOUT_MS))
+        except ClusterUnavailable:
+            return  # the obstacles stay, until their time is up
+        self._obstacles.clear()
 
     def _send_fetches(self) -> None:
         """To every leader that has no fetch, one for all its partitions."""
@@ -128,7 +143,7 @@ class Consumer:
             if isinstance(leader, Leader):
                 groups.setdefault(leader.broker_id, {})[tp] = leader
             else:
-                self._obstacles[tp] = leader
+                self._note(tp, leader)
         for broker_id, leaders in groups.items():
             if broker_id not in self._fetches:
                 self._send_fetch(broker_id, leaders)
@@ -138,12 +153,12 @@ class Consumer:
         request = fetch_request(leaders, self.positions, self._terms)
         connection: BrokerConnection | None = None
         try:
-            connection = self._cluster.borrow(endpoint, self._give_up)
+            connection = self._cluster.borrow(endpoint, self._cluster.deadline(self._timeout_ms))
             reply = connection.send(request)
         except OSError:
             if connection is not None:
                 self._cluster.discard(connection)
-            self._obstacles.update(dict.fromkeys(leaders, ErrorCode.network_exception))
+            self._note_lost(leaders)
             return
         due = self._cluster.deadline(MAX_WAIT_MS + self._cluster.request_timeout_ms)
         self._fetches[broker_id] = _Fetch(endpoint, connection, leaders, reply, due)
@@ -159,7 +174,7 @@ class Consumer:
                 return []  # still on its way
             self._cluster.discard(fetch.connection)
             del self._fetches[broker_id]
-            self._obstacles.update(dict.fromkeys(fetch.leaders, ErrorCode.network_exception))
+            self._note_lost(fetch.leaders)
             return []
         del self._fetches[broker_id]
         self._cluster.give_back(fetch.endpoint, fetch.connection)
@@ -177,8 +192,11 @@ class Consumer:
         if code is not ErrorCode.none:
             if not code.retriable:
                 raise KafkaError(code, f"{tp} at {self._cluster.bootstrap_servers}")
-            self._obstacles[tp] = code
+            self._note(tp, code)
             return []
+        self._give_up.pop(tp, None)
+        if not self._give_up:
+            self._pause_ms = BACKOFF_MS
         fetched = fetched_of(tp, self.positions[tp], answer)
         rows = list(fetched.rows())
         self.positions[tp] = fetched.next_offset

@@ -84,8 +84,8 @@ class Fetched:
     def _check(self, batch: memoryview, header: BatchHeader) -> None:
         if not crc_matches(batch, 0, header):
             raise CorruptBatch(
-                f"{self.topic_partition}: the batch at offset {header.base_offset} has a wrong CRC; its leader's "
-                "disk or the way here damaged it"
+                f"{self.topic_partition}: the batch at offset {header.base_offset} has a wrong CRC; "
+                "its leader's disk, or the way here, has damaged it"
             )
 
 

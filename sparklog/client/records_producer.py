@@ -1,0 +1,154 @@
+"""A producer of single records: gathers them into batches, a partition at a time, and hands those on.
+
+A batch leaves when it is full, when ``linger_ms`` have passed since its first record, or at a flush. Time is
+only looked at when the producer is called: whoever waits for input calls ``tick`` in between.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.partitioner import Partitioner
+from sparklog.client.producer import ACKS_ALL, BatchProducer, Delivered
+from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.ids import TopicPartition
+from sparklog.records.columns import HEADERS_TYPE
+from sparklog.records.envelope import Compression
+from sparklog.records.payload import PayloadKind, payload
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+BATCH_BYTES: Final = 256 * 1024
+BATCH_RECORDS_MAX: Final = 10_000
+LINGER_MS: Final = 20
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """A batch that is being filled."""
+
+    since_ms: int
+    keys: list[bytes | None] = field(default_factory=list)
+    values: list[bytes | None] = field(default_factory=list)
+    timestamps_ms: list[int] = field(default_factory=list)
+    headers: list[list[dict[str, object]] | None] = field(default_factory=list)
+    size_bytes: int = 0
+
+    def add(self, key: bytes | None, value: bytes | None, timestamp_ms: int, headers: Headers | None) -> None:
+        self.keys.append(key)
+        self.values.append(value)
+        self.timestamps_ms.append(timestamp_ms)
+        self.headers.append([{"key": name, "value": text} for name, text in headers] if headers else None)
+        self.size_bytes += len(key or b"") + len(value or b"")
+
+    @property
+    def is_full(self) -> bool:
+        return self.size_bytes >= BATCH_BYTES or len(self.values) >= BATCH_RECORDS_MAX
+
+    def columns(self) -> pa.RecordBatch:
+        return pa.record_batch(
+            {
+                "key": pa.array(self.keys, pa.binary()),
+                "value": pa.array(self.values, pa.binary()),
+                "timestamp": pa.array(self.timestamps_ms, pa.int64()),
+                "headers": pa.array(self.headers, HEADERS_TYPE),
+            }
+        )
+
+
+class Producer:
+    """For one thread. As a context manager it flushes when the block ends well."""
+
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        *,
+        acks: int = ACKS_ALL,
+        linger_ms: int = LINGER_MS,
+        compression: Compression = Compression.NONE,
+        payload_kind: PayloadKind = PayloadKind.RECORDS,
+        timeout_ms: int = 120_000,
+    ) -> None:
+        self._cluster = cluster
+        self._linger_ms = linger_ms
+        self._compression = compression
+        self._payload = payload(payload_kind)
+        self._batches = BatchProducer(cluster, acks=acks, idempotent=acks == ACKS_ALL, timeout_ms=timeout_ms)
+        self._partitioners: dict[str, Partitioner] = {}
+        self._gathering: dict[TopicPartition, _Gathering] = {}
+
+    def __enter__(self) -> "Producer":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self.flush()
+        finally:
+            self.close()
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        headers: Headers | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> None:
+        """Queue one record. KafkaError if there is no such topic, ProduceFailed for what failed before."""
+        partitioner = self._partitioner(topic)
+        tp = TopicPartition(topic, partitioner.for_key(key) if partition is None else partition)
+        last = partitioner.partitions_count - 1
+        if not 0 <= tp.partition <= last:
+            raise KafkaError(
+                ErrorCode.unknown_topic_or_partition,
+                f"topic {topic!r} has partitions 0 to {last}, but none {partition}",
+            )
+        gathering = self._gathering.get(tp)
+        if gathering is None:
+            gathering = self._gathering[tp] = _Gathering(self._cluster.clock.monotonic_ms())
+        stamp_ms = self._cluster.clock.wall_ms() if timestamp_ms is None else timestamp_ms
+        gathering.add(key, value, stamp_ms, headers)
+        if gathering.is_full:
+            self._dispatch(tp)
+        self.tick()
+
+    def tick(self) -> None:
+        """Hand on the batches that have lingered for long enough."""
+        oldest_ms = self._cluster.clock.monotonic_ms() - self._linger_ms
+        for tp in [tp for tp, gathering in self._gathering.items() if gathering.since_ms <= oldest_ms]:
+            self._dispatch(tp)
+
+    def flush(self) -> list[Delivered]:
+        """Wait until every record is in the log or given up; raises ProduceFailed if any was given up."""
+        for tp in list(self._gathering):
+            self._dispatch(tp)
+        return self._batches.flush()
+
+    def delivered(self) -> list[Delivered]:
+        """What was delivered since this was last asked, or flushed."""
+        return self._batches.delivered()
+
+    def close(self) -> None:
+        """End without waiting: what was not flushed may be lost."""
+        self._batches.close()
+
+    def _dispatch(self, tp: TopicPartition) -> None:
+        gathering = self._gathering.pop(tp)
+        batch = self._payload.from_columns(
+            gathering.columns(), now_ms=self._cluster.clock.wall_ms(), compression=self._compression
+        )
+        partitioner = self._partitioners[tp.topic]
+        if tp.partition == partitioner.for_key(None):
+            partitioner.next_batch()
+        self._batches.send(tp, batch)
+
+    def _partitioner(self, topic: str) -> Partitioner:
+        if topic not in self._partitioners:
+            self._partitioners[topic] = Partitioner(len(self._cluster.topic(topic).partitions))
+        return self._partitioners[topic]
