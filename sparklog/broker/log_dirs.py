@@ -7,9 +7,11 @@ found in two is refused, with both places named.
 import logging
 from collections.abc import Mapping, Sequence
 
+from sparklog.core.controller.incarnation import DirectoryIdentity
 from sparklog.model.config import BrokerConfig, TopicConfig
 from sparklog.model.errors import LogDirectoryError
 from sparklog.model.ids import TopicId, TopicPartition
+from sparklog.model.ports import Executor
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_directory import LogDirectory
@@ -18,52 +20,55 @@ logger = logging.getLogger(__name__)
 
 
 class LogDirs:
-    """All directories of one broker. Changed by one thread at a time."""
+    """All directories of one broker, locked. Changed by one thread at a time."""
 
     def __init__(self, directories: Sequence[LogDirectory], config: BrokerConfig) -> None:
         self._directories = list(directories)
         self._config = config
-        self._logs: dict[TopicPartition, Log] = {}
         self._home: dict[TopicPartition, LogDirectory] = {}
 
-    def load(self, *, same_boot: bool, clean: Mapping[str, bool]) -> None:
+    def identities(self) -> list[DirectoryIdentity]:
+        """What each directory proves about the stop before; takes the clean markers away."""
+        return [
+            DirectoryIdentity(
+                uuid=str(directory.uuid),
+                clean_epoch=directory.take_clean_marker(),
+                empty=directory.is_empty,
+            )
+            for directory in self._directories
+        ]
+
+    def load(self, executor: Executor) -> None:
         """Open every log on disk, recovering where the last stop was not clean."""
         default = LogConfig.of(self._config.topic({}))
         for directory in self._directories:
-            logs = directory.load_logs(
-                lambda _: default, same_boot=same_boot, clean=clean.get(directory.uuid, False)
-            )
-            for topic_partition, log in logs.items():
-                if topic_partition in self._logs:
+            for topic_partition in directory.load_logs(lambda _topic: default, executor=executor):
+                other = self._home.setdefault(topic_partition, directory)
+                if other is not directory:
                     raise LogDirectoryError(
-                        f"{topic_partition} is in {self._home[topic_partition].path} and in {directory.path}:"
+                        f"{topic_partition} is in {other.path} and in {directory.path}:"
                         " move one of the two copies away"
                     )
-                self._logs[topic_partition] = log
-                self._home[topic_partition] = directory
 
     def logs(self) -> dict[TopicPartition, Log]:
-        return dict(self._logs)
+        return {tp: directory.logs[tp] for tp, directory in self._home.items()}
 
     def create(
         self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig, *, is_new: bool
     ) -> Log:
-        counts = {directory.uuid: 0 for directory in self._directories}
-        for home in self._home.values():
-            counts[home.uuid] += 1
-        directory = min(self._directories, key=lambda candidate: counts[candidate.uuid])
+        """A new, empty log in the directory that has the fewest."""
+        homes = list(self._home.values())
+        directory = min(self._directories, key=homes.count)
         log = directory.create_log(topic_partition, topic_id, LogConfig.of(config))
-        self._logs[topic_partition] = log
         self._home[topic_partition] = directory
         logger.info("%s: new log in %s%s", topic_partition, directory.path, "" if is_new else ", to catch up")
         return log
 
-    def delete(self, topic_partition: TopicPartition, log: Log) -> None:
-        self._logs.pop(topic_partition, None)
-        self._home.pop(topic_partition, None)
-        log.delete()
+    def delete(self, topic_partition: TopicPartition) -> None:
+        self._home.pop(topic_partition).delete_log(topic_partition)
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
+        """As they were last written, over all directories."""
         merged: dict[TopicPartition, int] = {}
         for directory in self._directories:
             merged.update(directory.read_high_watermarks())
@@ -78,10 +83,7 @@ class LogDirs:
         for directory in self._directories:
             directory.checkpoint_recovery_points()
 
-    def mark_clean(self, broker_epoch: int) -> None:
+    def close(self, clean_epoch: int | None = None) -> None:
+        """Unlock; with ``clean_epoch`` close every log first and leave nothing to recover."""
         for directory in self._directories:
-            directory.mark_clean(broker_epoch)
-
-    def close(self) -> None:
-        for directory in self._directories:
-            directory.close()
+            directory.close(clean_epoch=clean_epoch)

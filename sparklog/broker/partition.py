@@ -39,6 +39,7 @@ from sparklog.model.parts import Part
 from sparklog.model.time import Clock
 from sparklog.records.envelope import BatchHeader, stamp
 from sparklog.storage.log import Log
+from sparklog.storage.log_config import LogConfig
 
 logger = logging.getLogger(__name__)
 
@@ -397,20 +398,21 @@ class Partition:
             self._guarded(delete)
             return deleted
 
-    def close(self) -> None:
-        with self._guard:
-            self.log.close()
-
     def stop(self, reason: str) -> None:
         """Serve nothing more until a LeaderAndIsr with a newer epoch."""
         with self._step():
             self._apply(self._replica.on_offline(reason))
 
-    def delete(self, remove: Callable[[Log], None]) -> None:
+    def delete(self, remove: Callable[[], None]) -> None:
         """Stop serving for good, and ``remove`` the log from disk."""
         with self._step():
             self._take_offline("the replica is being deleted")
-            remove(self.log)
+            remove()
+
+    def configure(self, config: LogConfig) -> None:
+        """Go on with the topic's settings as they are now."""
+        with self._guard:
+            self.log.config = config
 
     # Steps
 

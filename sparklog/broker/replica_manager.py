@@ -31,6 +31,7 @@ from sparklog.model.config import BrokerConfig, TopicConfig
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.storage.log import Log
+from sparklog.storage.log_config import LogConfig
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +152,7 @@ class ReplicaManager:
                 return ErrorCode.none
             del self._partitions[topic_partition]
             try:
-                partition.delete(lambda log: self._log_dirs.delete(topic_partition, log))
+                partition.delete(lambda: self._log_dirs.delete(topic_partition))
             except OSError:
                 logger.exception("%s: the log could not be deleted", topic_partition)
                 return ErrorCode.kafka_storage_error
@@ -179,18 +180,18 @@ class ReplicaManager:
     def checkpoint_recovery_points(self) -> None:
         self._log_dirs.checkpoint_recovery_points()
 
-    def flush(self) -> bool:
-        """Bring every log and every checkpoint to disk; False if a partition could not."""
+    def close(self, clean_epoch: int | None) -> None:
+        """Let go of the logs; with ``clean_epoch`` everything is on disk afterwards, and a marker says so."""
+        if clean_epoch is not None:
+            for partition in self.partitions():
+                partition.flush()
+            self.checkpoint_high_watermarks()
+            if any(partition.is_offline for partition in self.partitions()):
+                logger.warning("a log failed, so this stop is not a clean one")
+                clean_epoch = None
         for partition in self.partitions():
-            partition.flush()
-        self.checkpoint_high_watermarks()
-        self._log_dirs.checkpoint_recovery_points()
-        return not any(partition.is_offline for partition in self.partitions())
-
-    def close(self) -> None:
-        """Close every log; nothing is served any more."""
-        for partition in self.partitions():
-            partition.close()
+            partition.stop("the broker stops")
+        self._log_dirs.close(clean_epoch)
 
     # Effects
 
@@ -223,6 +224,7 @@ class ReplicaManager:
         if partition is not None:
             if partition.topic_id != topic_id:
                 return ErrorCode.inconsistent_topic_id
+            partition.configure(LogConfig.of(config))
             return partition
         log = self._log_dirs.create(topic_partition, topic_id, config, is_new=is_new)
         partition = self._partition(topic_partition, log, 0)

@@ -46,6 +46,9 @@ __all__ = ["BrokerOptions", "BrokerServer"]
 SHUTDOWN_RETRY_MS: Final = 200
 """Pause between tries of a controlled shutdown while partitions remain that nobody else can lead yet."""
 
+SHUTDOWN_TIMEOUT_MS: Final = 3_000
+"""Longest wait for the controller: where a whole cluster stops there may be none any more."""
+
 
 class BrokerServer:
     """One broker process. ``start`` returns when it is registered; ``stop`` may be called at any time."""
@@ -106,8 +109,7 @@ class BrokerServer:
         self._undo.append(registration.close)
         registration.connect()
         registration.on_expired(self._fail)
-        log_dirs = registration.open_directories(self._options, self._executor, self._clock)
-        self._undo.append(log_dirs.close)
+        log_dirs = registration.open_directories(self._executor, self._clock)
         self._undo.append(lambda: self._close_logs(log_dirs))
         context, fetchers, proposals, peers = self._compose(log_dirs)
         reactor = self._reactor(context)
@@ -209,10 +211,10 @@ class BrokerServer:
             if attempt:
                 self._stopped.wait(SHUTDOWN_RETRY_MS / 1_000)
             try:
-                response = self._link.call(request, timeout_ms=3_000)
+                response = self._link.call(request, timeout_ms=SHUTDOWN_TIMEOUT_MS)
             except (OSError, WireError, SparklogError) as error:
-                logger.info("controlled shutdown, try %d: %s", attempt + 1, error)
-                continue
+                logger.info("stopping without moving leaders, as no controller helps: %s", error)
+                return
             if response.error_code is ErrorCode.none and not response.remaining_partitions:
                 return
             logger.info(
@@ -223,12 +225,11 @@ class BrokerServer:
             )
 
     def _close_logs(self, log_dirs: LogDirs) -> None:
-        """Close the logs; after a clean stop everything is on disk, and a marker says so."""
-        if self._replicas is None:
-            return
-        if self._clean and self._broker_epoch >= 0 and self._replicas.flush():
-            log_dirs.mark_clean(self._broker_epoch)
-        self._replicas.close()
+        clean_epoch = self._broker_epoch if self._clean and self._broker_epoch >= 0 else None
+        if self._replicas is not None:
+            self._replicas.close(clean_epoch)
+        else:
+            log_dirs.close()
 
     def _unwind(self) -> None:
         """Undo what ``start`` did, last first; one step's failure must not keep the others from running."""

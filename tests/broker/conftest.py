@@ -110,9 +110,8 @@ class OneLogDirs:
         )  # fmt: skip
         return self.made[topic_partition]
 
-    def delete(self, topic_partition, log) -> None:
-        del self.made[topic_partition]
-        log.delete()
+    def delete(self, topic_partition) -> None:
+        self.made.pop(topic_partition).delete()
 
 
 class Member:

@@ -1,0 +1,84 @@
+"""A broker's entry in ZooKeeper: its cluster's id, its incarnation, and the session it lives by."""
+
+import logging
+from collections.abc import Callable
+
+from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.options import BrokerOptions
+from sparklog.model.cluster import Broker
+from sparklog.model.errors import LogDirectoryError
+from sparklog.model.ids import BrokerEpoch
+from sparklog.model.ports import Executor
+from sparklog.model.time import Clock
+from sparklog.model.zookeeper import ZooKeeper
+from sparklog.storage.disk import LocalDisk
+from sparklog.storage.log_directory import LogDirectory
+from sparklog.zookeeper.boot import read_boot_id, read_host_id
+from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
+from sparklog.zookeeper.registration import read_or_create_cluster_id, register_broker
+
+logger = logging.getLogger(__name__)
+
+
+class Registration:
+    """The ZooKeeper session of one broker, and what it registers there."""
+
+    def __init__(self, options: BrokerOptions) -> None:
+        self._options = options
+        config = options.config
+        self._connect_timeout_ms = config.get_int("zookeeper.connection.timeout.ms")
+        self._zookeeper = KazooZooKeeper(options.zookeeper, config.get_int("zookeeper.session.timeout.ms"))
+        self.cluster_id = ""
+        self._boot_id = read_boot_id()
+        self._host_id = read_host_id()
+
+    @property
+    def zookeeper(self) -> ZooKeeper:
+        return self._zookeeper
+
+    def connect(self) -> None:
+        """Connect; SparklogError with the address if ZooKeeper is not there."""
+        self._zookeeper.start(self._connect_timeout_ms)
+        self.cluster_id = read_or_create_cluster_id(self._zookeeper)
+
+    def on_expired(self, stop: Callable[[str], None]) -> None:
+        """Call ``stop`` with the reason when ZooKeeper says that the session is over."""
+
+        def on_event(event: str) -> None:
+            if event == "expired":
+                stop("ZooKeeper expired its session: others may have taken over")
+
+        self._zookeeper.on_session(on_event)
+
+    def open_directories(self, executor: Executor, clock: Clock) -> LogDirs:
+        """Lock the log directories, take their clean markers, and open what is in them."""
+        options = self._options
+        disk = LocalDisk()
+        opened: list[LogDirectory] = []
+        try:
+            opened.extend(
+                LogDirectory.open(
+                    path, options.broker_id, self.cluster_id, disk, clock, boot_id=self._boot_id
+                )
+                for path in options.log_dirs
+            )
+            log_dirs = LogDirs(opened, options.config)
+            self._identities = log_dirs.identities()
+            log_dirs.load(executor)
+        except BaseException:
+            for directory in opened:
+                directory.close()
+            raise
+        if not opened:
+            raise LogDirectoryError(f"broker {options.broker_id} was given no log directory: set log.dirs")
+        return log_dirs
+
+    def register(self, broker: Broker) -> BrokerEpoch:
+        """Become visible under a fresh broker epoch; refused while a foreign holder of this id lives."""
+        return register_broker(
+            self._zookeeper, broker, self._identities, boot_id=self._boot_id, host_id=self._host_id
+        )
+
+    def close(self) -> None:
+        """End the session: the registration goes with it."""
+        self._zookeeper.close()

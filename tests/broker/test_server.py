@@ -1,0 +1,289 @@
+"""One broker as it runs: real ZooKeeper, real sockets, real logs; the test plays the controller."""
+
+import os
+import threading
+import uuid
+
+import pytest
+
+from sparklog.broker.server import BrokerOptions, BrokerServer
+from sparklog.core.controller import znodes
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode, LogDirectoryError
+from sparklog.model.ids import BrokerId
+from sparklog.network.connection import Connection
+from sparklog.records.envelope import split
+from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from sparklog.wire.messages.find_coordinator import FindCoordinatorRequest
+from sparklog.wire.messages.leader_and_isr import (
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+)
+from sparklog.wire.messages.list_offsets import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from sparklog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from sparklog.wire.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
+from sparklog.wire.messages.stop_replica import (
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaTopicState,
+)
+from sparklog.wire.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+
+pytestmark = pytest.mark.integration
+
+TOPIC_ID = uuid.UUID(int=77)
+TIMEOUT_MS = 5_000
+
+
+class Harness:
+    """A running broker, a client's connection to it, and the controller's part."""
+
+    def __init__(self, server: BrokerServer) -> None:
+        self.server = server
+        endpoint = server.endpoint
+        self.connection = Connection.open(
+            endpoint.host, endpoint.port, client_id="test", timeout_ms=TIMEOUT_MS
+        )
+
+    def call(self, message, version=None):
+        return self.connection.call(message, version=version, timeout_ms=TIMEOUT_MS)
+
+    def lead(self, leader_epoch=0, controller_epoch=1, leader=1, topic_id=TOPIC_ID, **fences):
+        state = LeaderAndIsrPartitionState(
+            partition_index=0, controller_epoch=controller_epoch, leader=leader, leader_epoch=leader_epoch,
+            isr=[1], partition_epoch=0, replicas=[1],
+        )  # fmt: skip
+        topic = LeaderAndIsrTopicState(topic_name="quakes", topic_id=topic_id, partition_states=[state])
+        fences.setdefault("broker_epoch", self.server.endpoint.epoch)
+        return self.call(
+            LeaderAndIsrRequest(
+                controller_id=-1, controller_epoch=controller_epoch, type_=2, topic_states=[topic], **fences
+            )
+        )
+
+    def publish(self):
+        endpoint = self.server.endpoint
+        partition = UpdateMetadataPartitionState(
+            partition_index=0,
+            controller_epoch=1,
+            leader=1,
+            leader_epoch=0,
+            isr=[1],
+            zk_version=0,
+            replicas=[1],
+        )
+        topic = UpdateMetadataTopicState(
+            topic_name="quakes",
+            topic_id=TOPIC_ID,
+            partition_states=[partition],
+            configs={"segment.bytes": "9999"},
+        )
+        address = UpdateMetadataEndpoint(port=endpoint.port, host=endpoint.host)
+        broker = UpdateMetadataBroker(id_=1, endpoints=[address], epoch=endpoint.epoch)
+        return self.call(
+            UpdateMetadataRequest(
+                controller_id=-1, controller_epoch=1, broker_epoch=endpoint.epoch, topic_states=[topic],
+                live_brokers=[broker],
+            )
+        )  # fmt: skip
+
+    def produce(self, *values: bytes, acks=-1, batch=None):
+        records = batch or build_records_batch([Record(value=value) for value in values], now_ms=1_000)
+        topic = ProduceTopic(name="quakes", partition_data=[ProducePartition(index=0, records=records)])
+        response = self.call(ProduceRequest(acks=acks, topic_data=[topic]))
+        return response.responses[0].partition_responses[0]
+
+    def fetch(self, offset=0, *, topic_id=TOPIC_ID, version=None, wait_ms=0, **options):
+        partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20, **options)
+        topic = FetchTopic(topic="quakes", topic_id=topic_id, partitions=[partition])
+        response = self.call(FetchRequest(max_wait_ms=wait_ms, topics=[topic]), version)
+        return response.responses[0].partitions[0]
+
+    def offset_at(self, timestamp, version=None):
+        asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+        topic = ListOffsetsTopic(name="quakes", partitions=[asked])
+        return self.call(ListOffsetsRequest(topics=[topic]), version).topics[0].partitions[0]
+
+
+@pytest.fixture
+def options(tmp_path, zookeeper, zookeeper_address):
+    for path in znodes.PERSISTENT_PATHS:
+        zookeeper.ensure_path(path)
+    return BrokerOptions(
+        broker_id=BrokerId(1), host="127.0.0.1", port=0, log_dirs=(str(tmp_path / "logs"),),
+        zookeeper=zookeeper_address, config=BrokerConfig.parse({"zookeeper.session.timeout.ms": "6000"}),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def broker(options):
+    server = BrokerServer(options)
+    server.start()
+    harness = Harness(server)
+    yield harness
+    harness.connection.close()
+    server.stop(clean=False)
+
+
+def test_a_started_broker_is_registered_with_its_address_and_epoch(broker, zookeeper) -> None:
+    node = zookeeper.get(znodes.broker_path(BrokerId(1)))
+    assert node.stat.czxid == broker.server.endpoint.epoch
+    assert zookeeper.get(znodes.incarnation_path(BrokerId(1))).stat.mzxid == node.stat.czxid
+
+
+def test_a_record_goes_in_and_comes_out_byte_for_byte(broker) -> None:
+    broker.lead()
+    batch = build_records_batch([Record(key=b"k", value=b"v")], now_ms=1_000)
+    assert broker.produce(batch=batch).base_offset == 0
+    (part,) = broker.fetch().records
+    assert bytes(part)[21:] == bytes(batch)[21:]
+    assert broker.fetch().high_watermark == 1
+
+
+def test_offsets_are_found_by_end_start_and_time(broker) -> None:
+    broker.lead()
+    broker.produce(b"a", b"b")
+    assert broker.offset_at(LATEST_TIMESTAMP).offset == 2
+    assert broker.offset_at(EARLIEST_TIMESTAMP).offset == 0
+    found = broker.offset_at(500)
+    assert (found.offset, found.timestamp) == (0, 1_000)
+    assert broker.offset_at(5_000).offset == -1
+    assert broker.offset_at(LATEST_TIMESTAMP, version=0).old_style_offsets == [2]
+
+
+def test_a_parked_fetch_is_answered_by_the_next_produce(broker) -> None:
+    broker.lead()
+    answers = []
+    other = Harness(broker.server)
+    waiter = threading.Thread(target=lambda: answers.append(other.fetch(wait_ms=TIMEOUT_MS)))
+    waiter.start()
+    replicas = broker.server._replicas
+    deadline = threading.Event()
+    while not len(replicas.fetches):
+        deadline.wait(0.005)
+    broker.produce(b"a")
+    waiter.join(TIMEOUT_MS / 1_000)
+    assert [answer.high_watermark for answer in answers] == [1]
+    other.connection.close()
+
+
+def test_topics_are_known_by_id_and_a_wrong_id_is_told_apart(broker) -> None:
+    broker.lead()
+    assert broker.fetch(topic_id=uuid.UUID(int=5)).error_code is ErrorCode.unknown_topic_id
+    assert broker.fetch(version=12).error_code is ErrorCode.none
+    assert (
+        broker.lead(leader_epoch=9, topic_id=uuid.UUID(int=5)).topics[0].partition_errors[0].error_code
+        is ErrorCode.inconsistent_topic_id
+    )
+
+
+def test_a_corrupt_batch_is_refused_and_uses_up_no_offset(broker) -> None:
+    """[semantics 9.7]"""
+    broker.lead()
+    batch = bytearray(build_records_batch([Record(value=b"a")], now_ms=1_000))
+    batch[-1] ^= 1
+    assert broker.produce(batch=bytes(batch)).error_code is ErrorCode.corrupt_message
+    two = build_records_batch([Record(value=b"a")], now_ms=1_000) * 2
+    assert broker.produce(batch=bytes(two)).error_code is ErrorCode.invalid_record
+    assert broker.produce(b"b").base_offset == 0
+
+
+def test_a_failed_produce_with_acks_zero_closes_the_connection(broker) -> None:
+    """[semantics 9.1]"""
+    records = build_records_batch([Record(value=b"a")], now_ms=1_000)
+    topic = ProduceTopic(name="quakes", partition_data=[ProducePartition(index=0, records=records)])
+    broker.connection.send_one_way(ProduceRequest(acks=0, topic_data=[topic]))
+    with pytest.raises(ConnectionError):
+        broker.call(MetadataRequest())
+
+
+def test_a_replaced_controller_and_one_that_means_an_earlier_incarnation_are_fenced(broker) -> None:
+    broker.lead(controller_epoch=5)
+    assert broker.lead(leader_epoch=1, controller_epoch=4).error_code is ErrorCode.stale_controller_epoch
+    stale = broker.lead(leader_epoch=1, controller_epoch=5, broker_epoch=broker.server.endpoint.epoch - 1)
+    assert stale.error_code is ErrorCode.stale_broker_epoch
+
+
+def test_metadata_and_settings_are_what_the_controller_published(broker) -> None:
+    broker.lead()
+    broker.publish()
+    response = broker.call(MetadataRequest(topics=[MetadataRequestTopic(name="quakes")]))
+    assert [(b.node_id, b.port) for b in response.brokers] == [(1, broker.server.endpoint.port)]
+    assert response.controller_id == 1
+    assert response.topics[0].topic_id == TOPIC_ID
+    assert response.topics[0].partitions[0].leader_id == 1
+    described = broker.call(
+        DescribeConfigsRequest(resources=[DescribeConfigsResource(resource_type=2, resource_name="quakes")])
+    )
+    values = {config.name: (config.value, config.config_source) for config in described.results[0].configs}
+    assert values["segment.bytes"] == ("9999", 1)
+    assert values["min.insync.replicas"] == ("1", 5)
+
+
+def test_there_is_an_honest_answer_while_there_are_no_groups(broker) -> None:
+    response = broker.call(FindCoordinatorRequest(coordinator_keys=["g"]))
+    assert response.coordinators[0].error_code is ErrorCode.coordinator_not_available
+    assert "not supported yet" in response.coordinators[0].error_message
+
+
+def test_a_deleted_replica_is_gone_from_disk(broker, options) -> None:
+    broker.lead()
+    broker.produce(b"a")
+    state = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
+    topic = StopReplicaTopicState(topic_name="quakes", partition_states=[state])
+    response = broker.call(
+        StopReplicaRequest(
+            controller_id=-1,
+            controller_epoch=1,
+            broker_epoch=broker.server.endpoint.epoch,
+            topic_states=[topic],
+        )
+    )
+    assert [error.error_code for error in response.partition_errors] == [ErrorCode.none]
+    assert not any("quakes" in name for name in os.listdir(options.log_dirs[0]))
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_restarted_broker_has_its_records_and_a_newer_epoch(options, is_clean) -> None:
+    first = BrokerServer(options)
+    first.start()
+    harness = Harness(first)
+    harness.lead()
+    harness.produce(b"a", b"b")
+    harness.connection.close()
+    first.stop(clean=is_clean)
+    second = BrokerServer(options)
+    second.start()
+    again = Harness(second)
+    again.lead(leader_epoch=1)
+    (part,) = again.fetch().records
+    assert [header.record_count for _, header in split(part)] == [2]
+    assert second.endpoint.epoch > first.endpoint.epoch
+    again.connection.close()
+    second.stop(clean=False)
+
+
+def test_a_log_directory_in_use_is_refused_with_its_holder(broker, options) -> None:
+    with pytest.raises(LogDirectoryError, match=r"lock|use"):
+        BrokerServer(options).start()
+
+
+def test_a_broker_whose_session_expired_stops_by_itself(broker, expire_session) -> None:
+    expire_session(broker.server._registration.zookeeper)
+    assert broker.server.wait_stopped(20)
+    assert "expired" in broker.server.failure
