@@ -51,7 +51,7 @@ def compress(compression: Compression, data: Bytes) -> bytes:
             return _compress_snappy(memoryview(data))
         case Compression.LZ4:
             encoder = cramjam.lz4.Compressor(level=_LZ4_LEVEL, content_checksum=False, block_linked=False)
-            encoder.compress(data)
+            encoder.compress(bytes(data))  # it takes nothing but bytes
             return bytes(encoder.finish())
         case Compression.ZSTD:
             return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))

@@ -27,6 +27,7 @@ from sparklog.model.errors import CorruptBatch
 from sparklog.records.columns import HEADER_TYPE, HEADERS_TYPE, Int64s
 from sparklog.records.kafka_walk import (
     HEADER_BYTES_MIN,
+    HEADERS_PER_RECORD_MAX,
     VARINT_BYTES_MAX,
     VARLONG_BYTES_MAX,
     varint,
@@ -37,9 +38,6 @@ Octets = npt.NDArray[np.uint8]
 CHUNK_RECORDS: Final = 65_536
 CHUNK_BYTES: Final = 4 * 1024 * 1024
 """Most that is measured at a time, but for a single record that is larger."""
-
-HEADERS_PER_RECORD_MAX: Final = 65_536
-"""Kafka has no limit; more than this is an attack on memory."""
 
 _LONE_HEADERS: Final = 32
 """With fewer records than this still having headers, a plain loop is quicker than another numpy round."""

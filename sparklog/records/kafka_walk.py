@@ -19,6 +19,9 @@ RECORD_BYTES_MIN: Final = 7
 """Length, attributes, two deltas, two null lengths, header count: one byte each."""
 
 HEADER_BYTES_MIN: Final = 2
+HEADERS_PER_RECORD_MAX: Final = 65_536
+"""Kafka has no limit; more than this is an attack on memory."""
+
 VARINT_BYTES_MAX: Final = 5
 VARLONG_BYTES_MAX: Final = 10
 
@@ -104,6 +107,8 @@ def _record(payload: bytes, position: int) -> tuple[WalkedRecord, int]:
 def _headers(payload: bytes, position: int, count: int) -> tuple[tuple[Header, ...], int]:
     if count < 0 or count * HEADER_BYTES_MIN > len(payload) - position:
         raise CorruptBatch(f"{count} headers cannot be in {len(payload) - position} bytes")
+    if count > HEADERS_PER_RECORD_MAX:
+        raise CorruptBatch(f"a record has {count} headers; at most {HEADERS_PER_RECORD_MAX} are read")
     headers: list[Header] = []
     for _ in range(count):
         key, position = _bytes(payload, position)
