@@ -9,11 +9,13 @@ and a cell is the median of its rounds, so that a busy neighbour disturbs all of
     pipelined  1 KiB there and back, 8 connections with five requests in flight each
     append     1 KiB there, written to a file, a few bytes back: a handler with a short system call
     compute    1 KiB there, 200 us of Python in the handler: handlers that hold the interpreter lock
+    stall      1 KiB there, one request in a hundred waits 10 ms for a disk: handlers that block
     produce    1 MiB there, checksum, written to a file, a few bytes back
     fetch      a few bytes there, 1 MiB back by sendfile
 """
 
 import argparse
+import itertools
 import os
 import socket
 import statistics
@@ -38,6 +40,9 @@ KIB: Final = 1024
 MIB: Final = 1024 * 1024
 SHORT_REPLY: Final = SIZE.pack(8) + bytes(8)
 COMPUTE_NS: Final = 200_000
+STALL_S: Final = 0.01
+STALLS_EVERY: Final = 100
+request_numbers: Final = itertools.count()
 
 
 class OpenFile:
@@ -76,6 +81,12 @@ def compute(exchange: Exchange, _file: OpenFile) -> None:
     exchange.reply([SHORT_REPLY])
 
 
+def stall(exchange: Exchange, _file: OpenFile) -> None:
+    if next(request_numbers) % STALLS_EVERY == 0:
+        time.sleep(STALL_S)
+    exchange.reply([SHORT_REPLY])
+
+
 def produce(exchange: Exchange, file: OpenFile) -> None:
     crc32c.crc32c(exchange.frame)
     file.overwrite(exchange.frame)
@@ -103,6 +114,7 @@ LOADS: Final = {
     "pipelined": Load(echo, KIB, KIB + 4, 2, 4, 5, "requests/s", 1),
     "append": Load(append, KIB, len(SHORT_REPLY), 2, 16, 1, "requests/s", 1),
     "compute": Load(compute, KIB, len(SHORT_REPLY), 2, 16, 1, "requests/s", 1),
+    "stall": Load(stall, KIB, len(SHORT_REPLY), 2, 16, 1, "requests/s", 1),
     "produce": Load(produce, MIB, len(SHORT_REPLY), 2, 4, 1, "MB/s", MIB / 1e6),
     "fetch": Load(fetch, 64, MIB + 4, 2, 4, 1, "MB/s", MIB / 1e6),
 }
@@ -160,7 +172,7 @@ def table(layouts: Sequence[tuple[int, int]], seconds: float, rounds: int) -> No
             for layout in layouts:
                 cells[layout].append(measure(name, *layout, seconds))
         medians = [statistics.median(cells[layout]) for layout in layouts]
-        shown = "".join(f" {median:,.0f} ({median / medians[0]:.2f}) |" for median in medians)
+        shown = "".join(f" {median / medians[0]:.2f} ({median:,.0f}) |" for median in medians)
         print(f"| {name} |{shown} {load.unit} |", flush=True)
 
 
