@@ -234,7 +234,9 @@ class Processor:
             channel = heapq.heappop(self._throttled)[2]
             if channel.phase is Phase.THROTTLED:
                 channel.last_progress_ms = now_ms
-                self._unmute(channel)
+                channel.throttle_ms = 0
+                channel.on_processor_enter(Phase.WRITING)  # with nothing left to write: unmuted by that
+                self._attend(channel, NOTHING_WATCHED)
 
     def _close_idle(self, now_ms: MonotonicMs) -> None:
         self._next_sweep_ms = MonotonicMs(now_ms + self._sweep_ms)
@@ -252,7 +254,11 @@ class Processor:
 
     def _welcome(self, channel: Channel) -> None:
         self._channels[channel.connection_id] = channel
-        self._watch(channel, selectors.EVENT_READ)
+        try:
+            self._watch(channel, selectors.EVENT_READ)
+        except OSError as error:  # the kernel's limit of watched descriptors
+            _logger.warning("%s is closed: it cannot be watched: %s", channel, error)
+            self._close(channel)
 
     def _watch(self, channel: Channel, events: int) -> None:
         if channel.watched == events:
