@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from kazoo.client import KazooClient
 
+from sparklog.testing import InProcessCluster
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 
@@ -63,3 +64,10 @@ def expire_session() -> Callable[[KazooZooKeeper], None]:
         )
 
     return expire
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
+    """Three brokers that all tests of the session share. A test that kills one starts its own cluster."""
+    with InProcessCluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running

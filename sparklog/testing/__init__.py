@@ -1,1 +1,5 @@
-"""Clusters in a user's own tests, and the simulation. Empty until they come."""
+"""Clusters of real brokers in the process of a test: ``InProcessCluster``."""
+
+from sparklog.testing.cluster import InProcessCluster
+
+__all__ = ["InProcessCluster"]
