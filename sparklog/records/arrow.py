@@ -23,7 +23,7 @@ from sparklog.records.arrow_header import (
     UNTYPED_SCHEMA,
     ArrowHeader,
     ColumnEntry,
-    check_regions,
+    check_message,
     parse_arrow_header,
 )
 from sparklog.records.codecs import DECOMPRESSED_BYTES_MAX
@@ -153,6 +153,7 @@ def payload_pieces(
         timestamp_column=TIMESTAMP_COLUMN if TIMESTAMP_COLUMN in present else NO_COLUMN,
         metadata_length=layout.metadata_length,
         body_length=layout.body_length,
+        metadata_crc=crc32c(message[: layout.metadata_length]),
         columns=_directory(list(present), layout, message[layout.metadata_length :]),
         offset_deltas=offset_deltas,
     )
@@ -229,11 +230,10 @@ def read_rows(batch: Bytes, header: BatchHeader) -> ArrowRows:
 def _read_columns(payload: memoryview, ours: ArrowHeader, header: BatchHeader) -> dict[int, Any]:
     schema = _schema_of(ours)
     message = payload[ours.header_length :]
+    check_message(message, ours)
     layout = parse_layout(message)
     _check_layout(layout, ours, header)
-    body = message[layout.metadata_length :]
-    check_regions(body, ours.columns)
-    if sum(uncompressed_bytes(body, layout)) > DECOMPRESSED_BYTES_MAX:
+    if sum(uncompressed_bytes(message[layout.metadata_length :], layout)) > DECOMPRESSED_BYTES_MAX:
         raise CorruptBatch(f"an arrow payload decompresses to more than {DECOMPRESSED_BYTES_MAX} bytes")
     try:
         rows = pa.ipc.read_record_batch(_aligned(message), schema)

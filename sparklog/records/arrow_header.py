@@ -28,7 +28,7 @@ from sparklog.records.payload import ARROW_VERSION, PayloadKind
 
 FIXED: Final = struct.Struct("<BBHIIIIHHiiIIII")
 """Kind, version, flags, header length, header CRC, schema id, row count, column count, entry length, key
-column, timestamp column, metadata length, body length, offset deltas position, reserved."""
+column, timestamp column, metadata length, body length, offset deltas position, metadata CRC."""
 assert FIXED.size == 48
 
 ENTRY: Final = struct.Struct("<iIIIIHHHHIIIII")
@@ -79,6 +79,7 @@ class ArrowHeader:
     timestamp_column: int
     metadata_length: int
     body_length: int
+    metadata_crc: int
     columns: tuple[ColumnEntry, ...]
     offset_deltas: Int64s | None
     header_length: int = 0
@@ -104,7 +105,7 @@ class ArrowHeader:
             self.metadata_length,
             self.body_length,
             0 if self.offset_deltas is None else deltas_position,
-            0,
+            self.metadata_crc,
         )
         packed = bytearray(header_length)
         packed[:deltas_position] = b"".join((fixed, *(ENTRY.pack(*column) for column in self.columns)))
@@ -119,7 +120,7 @@ def parse_arrow_header(payload: Bytes) -> ArrowHeader:
         raise CorruptBatch(f"an arrow payload of {len(payload)} bytes is shorter than its header")
     (
         kind, version, flags, header_length, crc, schema_id, row_count, column_count, entry_length,
-        key_column, timestamp_column, metadata_length, body_length, deltas_position, _,
+        key_column, timestamp_column, metadata_length, body_length, deltas_position, metadata_crc,
     ) = FIXED.unpack_from(payload)  # fmt: skip
     if (kind, version) != (PayloadKind.ARROW, ARROW_VERSION):
         raise CorruptBatch(
@@ -142,6 +143,7 @@ def parse_arrow_header(payload: Bytes) -> ArrowHeader:
         timestamp_column=timestamp_column,
         metadata_length=metadata_length,
         body_length=body_length,
+        metadata_crc=metadata_crc,
         columns=_parse_directory(header, column_count, entry_length, body_length),
         offset_deltas=_parse_deltas(header, deltas_position, row_count)
         if flags & OFFSET_DELTAS_FLAG
@@ -150,8 +152,16 @@ def parse_arrow_header(payload: Bytes) -> ArrowHeader:
     )
 
 
+def check_message(message: Bytes, header: ArrowHeader) -> None:
+    """CorruptBatch unless the metadata and the bytes of each column have the CRCs that the header says."""
+    view = memoryview(message)
+    if crc32c(view[: header.metadata_length]) != header.metadata_crc:
+        raise CorruptBatch(f"the CRC {header.metadata_crc:#010x} of the Arrow metadata does not match")
+    check_regions(view[header.metadata_length :], header.columns)
+
+
 def check_regions(body: Bytes, columns: Sequence[ColumnEntry]) -> None:
-    """CorruptBatch unless the bytes of each column have the CRC that the directory says."""
+    """CorruptBatch unless the bytes of each of these columns have the CRC that the directory says."""
     view = memoryview(body)
     for column in columns:
         if crc32c(view[column.offset : column.offset + column.length]) != column.crc:
