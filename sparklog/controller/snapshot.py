@@ -5,6 +5,7 @@ again by its writes: partition states and the producer ids by their versions, br
 Only the controller itself writes the rest.
 """
 
+import logging
 from typing import Final
 
 from sparklog.core.controller.image import LiveBroker, Snapshot, TopicSnapshot
@@ -27,11 +28,12 @@ from sparklog.core.controller.znodes import (
     topic_path,
 )
 from sparklog.model.cluster import PartitionState
-from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.zookeeper import ZooKeeper
 
-_BROKER_READS_MAX: Final = 20
+logger: Final = logging.getLogger(__name__)
+
+BROKER_READS_MAX: Final = 20
 
 
 def read_brokers(zookeeper: ZooKeeper) -> dict[BrokerId, LiveBroker]:
@@ -45,24 +47,29 @@ def read_brokers(zookeeper: ZooKeeper) -> dict[BrokerId, LiveBroker]:
 
 
 def _read_broker(zookeeper: ZooKeeper, broker: BrokerId) -> LiveBroker | None:
-    """Both nodes are written by one multi-op; if they do not match, it registered again in between."""
-    for _ in range(_BROKER_READS_MAX):
+    """Both nodes are written by one multi-op; if they do not match, it registered again in between.
+
+    A registration that never matches was not made by sparklog, or not whole: such a broker proves nothing,
+    and is treated as if it were not there.
+    """
+    for _ in range(BROKER_READS_MAX):
         node = zookeeper.get(broker_path(broker))
         if node is None:
             return None
         record = zookeeper.get(incarnation_path(broker))
         if record is None:
-            raise SparklogError(
-                f"broker {broker} is registered without {incarnation_path(broker)}: some other software "
-                "registered it; give sparklog a ZooKeeper path of its own"
-            )
+            break
         incarnation = decode_incarnation(broker, record.data, record.stat.version, record.stat.mzxid)
         if incarnation.broker_epoch == node.stat.czxid:
             return LiveBroker(decode_broker(broker, node.data, BrokerEpoch(node.stat.czxid)), incarnation)
-    raise SparklogError(
-        f"{broker_path(broker)} and {incarnation_path(broker)} never matched in {_BROKER_READS_MAX} reads: "
-        "the incarnation was not written by the registration"
+    logger.error(
+        "%s and %s do not belong together: broker %d was registered by other software and is ignored; "
+        "give sparklog a ZooKeeper path of its own",
+        broker_path(broker),
+        incarnation_path(broker),
+        broker,
     )
+    return None
 
 
 def read_snapshot(

@@ -1,0 +1,312 @@
+"""Running for office: who is the controller, and what becomes of us when that changes.
+
+    waiting for an office --/controller is free, multi succeeds--> active (a Term)
+    active --session expired, epoch moved, /controller not ours, own failure--> waiting again
+
+The election is one multi: create ``/controller`` (ephemeral) and raise ``/controller_epoch`` at the version
+that was read. If its answer is lost, reading tells: the node is ours if our session owns it.
+
+Everything here runs on the event loop's thread.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sparklog.controller.ports import AnswerCommand, Channels
+from sparklog.controller.term import Term, TermEnded
+from sparklog.core.controller.actions import PushId
+from sparklog.core.controller.commands import Command, refusal
+from sparklog.core.controller.znodes import (
+    BROKER_IDS,
+    CONTROLLER,
+    CONTROLLER_EPOCH,
+    PERSISTENT_PATHS,
+    ControllerNode,
+    broker_path,
+    decode_controller_epoch,
+    decode_incarnation,
+    encode_controller,
+    encode_controller_epoch,
+    incarnation_path,
+)
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
+from sparklog.model.ports import Timer
+from sparklog.model.time import Clock
+from sparklog.model.zookeeper import (
+    Check,
+    ConnectionLost,
+    Create,
+    Delete,
+    MultiFailed,
+    Operation,
+    SessionEvent,
+    SessionExpired,
+    SetData,
+    ZooKeeper,
+    ZooKeeperError,
+)
+
+logger: Final = logging.getLogger(__name__)
+
+FIRST_EPOCH: Final = ControllerEpoch(1)
+RETRY_MS: Final = 500
+"""Between tries while ZooKeeper does not answer, or after a failure of our own."""
+
+Submit = Callable[[Callable[[], None]], None]
+
+
+class Candidate:
+    """``submit`` runs an event on the loop; ``open_channels`` makes the channels of a term."""
+
+    def __init__(
+        self,
+        *,
+        zookeeper: ZooKeeper,
+        node: ControllerNode,
+        config: BrokerConfig,
+        clock: Clock,
+        timer: Timer,
+        submit: Submit,
+        open_channels: Callable[[ControllerEpoch], Channels],
+    ) -> None:
+        self._zookeeper = zookeeper
+        self._node = node
+        self._config = config
+        self._clock = clock
+        self._timer = timer
+        self._submit = submit
+        self._open_channels = open_channels
+        self._term: Term | None = None
+        self._office_version = -1
+        self._watches_office = False
+        self._watches_brokers = False
+        self._is_closed = False
+
+    @property
+    def term(self) -> Term | None:
+        return self._term
+
+    @property
+    def is_active(self) -> bool:
+        return self._term is not None
+
+    # ------------------------------------------------------------------------- events
+
+    def start(self) -> None:
+        self._zookeeper.on_session(lambda event: self._submit(lambda: self._on_session(event)))
+        self._run()
+
+    def close(self) -> None:
+        """Give up the office, if we have it, so that the next candidate need not wait for our session."""
+        self._is_closed = True
+        if self._term is not None:
+            self._leave("the controller is being stopped")
+
+    def fail(self, error: Exception) -> None:
+        """An event went wrong: a bug, or state in ZooKeeper that we do not understand. Start afresh."""
+        if self._term is not None:
+            logger.error("what led to the failure:\n%s", self._term.story())
+            self._leave(f"the controller failed: {error!r}")
+        self._later(self._run)
+
+    def command(self, request: Command, answer: AnswerCommand) -> None:
+        if self._term is None:
+            answer(refusal(request, ErrorCode.not_controller, "This is not the active controller."))
+            return
+        term = self._term
+        self._in_term(lambda: term.command(request, answer))
+
+    def push_answered(
+        self,
+        epoch: ControllerEpoch,
+        push: PushId,
+        broker: BrokerId,
+        errors: Mapping[TopicPartition, ErrorCode],
+    ) -> None:
+        """A broker answered what the controller of ``epoch`` sent it; maybe that was an earlier term."""
+        term = self._term
+        if term is not None and term.epoch == epoch:
+            self._in_term(lambda: term.push_answered(push, broker, errors))
+
+    def broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> None:
+        """The supervisor's report. Without the office: delete the node, so that the controller sees it."""
+        if self._term is not None:
+            term = self._term
+            self._in_term(lambda: term.broker_died(broker, broker_epoch))
+            return
+        try:
+            self._remove_registration(broker, broker_epoch)
+        except (ConnectionLost, SessionExpired) as error:
+            logger.warning("the death of broker %d shows when its session times out: %s", broker, error)
+
+    def _on_session(self, event: SessionEvent) -> None:
+        if event == "expired":
+            if self._term is not None:
+                self._end_term("our ZooKeeper session has expired")
+        elif event == "connected":
+            self._run()
+            if self._term is not None:
+                self._in_term(self._term.retry)
+
+    def _on_controller_changed(self) -> None:
+        """Somebody took or left the office; also called when the watch was lost with the connection."""
+        self._watches_office = False
+        self._run()
+
+    def _on_brokers_changed(self) -> None:
+        """Brokers came or went. Watch again first and read afterwards: no change falls in between."""
+        self._watches_brokers = False
+        self._look_at_brokers()
+
+    def _look_at_brokers(self) -> None:
+        term = self._term
+        if term is None:
+            return
+        try:
+            self._watch_brokers()
+        except (ConnectionLost, SessionExpired) as error:
+            logger.info("the watch on the brokers comes back with ZooKeeper: %s", error)
+            self._later(self._look_at_brokers)
+        self._in_term(term.brokers_changed)
+
+    def _watch_office(self) -> None:
+        if not self._watches_office:
+            self._zookeeper.watch_data(CONTROLLER, lambda: self._submit(self._on_controller_changed))
+            self._watches_office = True
+
+    def _watch_brokers(self) -> None:
+        if not self._watches_brokers:
+            self._zookeeper.watch_children(BROKER_IDS, lambda: self._submit(self._on_brokers_changed))
+            self._watches_brokers = True
+
+    # ------------------------------------------------------------------------- the office
+
+    def _run(self) -> None:
+        """Keep the watch on the office, and take the office if it is free."""
+        if self._is_closed:
+            return
+        try:
+            self._watch_office()
+            if self._term is None:
+                self._take_office()
+            else:
+                self._in_term(self._term.check_office)
+        except (ConnectionLost, SessionExpired) as error:
+            logger.info("not running for controller now: %s", error)
+            self._later(self._run)
+
+    def _take_office(self) -> None:
+        for path in PERSISTENT_PATHS:
+            self._zookeeper.ensure_path(path)
+        generation, session_id = self._zookeeper.generation, self._zookeeper.session_id
+        office = self._zookeeper.exists(CONTROLLER)
+        if office is not None and office.ephemeral_owner != session_id:
+            return  # taken; the watch tells when it is free
+        epoch_node = self._zookeeper.get(CONTROLLER_EPOCH)
+        epoch, version = FIRST_EPOCH, 0
+        operations: list[Operation] = [self._claim(), self._first_epoch()]
+        if epoch_node is not None:
+            epoch = ControllerEpoch(decode_controller_epoch(epoch_node.data) + 1)
+            version = epoch_node.stat.version + 1
+            next_epoch = SetData(CONTROLLER_EPOCH, encode_controller_epoch(epoch), epoch_node.stat.version)
+            operations = [self._claim(), next_epoch]
+        if office is not None:
+            # Left over from a term of this very session, or from a claim whose answer was lost.
+            operations.insert(0, Delete(CONTROLLER))
+        try:
+            self._zookeeper.multi(operations, generation=generation)
+        except MultiFailed as error:
+            logger.info("not elected: %s", error)
+            self._later(self._run)
+            return
+        self._begin_term(epoch, version, generation, session_id)
+
+    def _claim(self) -> Operation:
+        return Create(CONTROLLER, encode_controller(self._node), ephemeral=True)
+
+    def _first_epoch(self) -> Operation:
+        return Create(CONTROLLER_EPOCH, encode_controller_epoch(FIRST_EPOCH))
+
+    def _begin_term(self, epoch: ControllerEpoch, version: int, generation: int, session_id: int) -> None:
+        logger.info("elected controller in epoch %d", epoch)
+        term = Term(
+            zookeeper=self._zookeeper,
+            generation=generation,
+            session_id=session_id,
+            epoch=epoch,
+            epoch_version=version,
+            config=self._config,
+            clock=self._clock,
+            channels=self._open_channels(epoch),
+            wake_at=self._wake_at,
+        )
+        self._term, self._office_version = term, version
+        self._in_term(lambda: self._begin(term))
+
+    def _begin(self, term: Term) -> None:
+        try:
+            self._watch_brokers()
+            term.begin()
+        except (ConnectionLost, SessionExpired) as error:
+            raise TermEnded(f"ZooKeeper went away while its state was read: {error}") from error
+
+    def _in_term(self, event: Callable[[], None]) -> None:
+        """Run an event of the term; if it ends the term, run for office again."""
+        try:
+            event()
+        except TermEnded as ended:
+            self._leave(str(ended))
+            self._later(self._run)
+
+    def _leave(self, reason: str) -> None:
+        """End the term and, while the office is still ours, leave it free for the next."""
+        self._end_term(reason)
+        try:
+            office = self._zookeeper.exists(CONTROLLER)
+            if office is not None and office.ephemeral_owner == self._zookeeper.session_id:
+                release: list[Operation] = [Check(CONTROLLER_EPOCH, self._office_version), Delete(CONTROLLER)]
+                self._zookeeper.multi(release, generation=self._zookeeper.generation)
+        except ZooKeeperError as error:
+            logger.info("%s is left to our session's end: %s", CONTROLLER, error)
+
+    def _end_term(self, reason: str) -> None:
+        term, self._term = self._term, None
+        if term is not None:
+            logger.warning("no longer controller of epoch %d: %s", term.epoch, reason)
+            term.close()
+
+    # ------------------------------------------------------------------------- small things
+
+    def _remove_registration(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> None:
+        """Delete the ephemeral node of this incarnation; the controller's watch does the rest."""
+        node = self._zookeeper.get(incarnation_path(broker))
+        if node is None:
+            return
+        stored = decode_incarnation(broker, node.data, node.stat.version, node.stat.mzxid)
+        if stored.broker_epoch != broker_epoch:
+            return
+        removal: list[Operation] = [
+            Check(incarnation_path(broker), stored.number),
+            Delete(broker_path(broker)),
+        ]
+        try:
+            self._zookeeper.multi(removal)
+        except MultiFailed as refused:
+            logger.info("broker %d is gone or registered again already: %s", broker, refused)
+
+    def _wake_at(self, deadline_ms: int) -> None:
+        self._after(deadline_ms - self._clock.monotonic_ms(), self._tick)
+
+    def _tick(self) -> None:
+        if self._term is not None:
+            self._in_term(self._term.tick)
+
+    def _later(self, event: Callable[[], None]) -> None:
+        self._after(RETRY_MS, event)
+
+    def _after(self, delay_ms: int, event: Callable[[], None]) -> None:
+        if not self._is_closed:
+            self._timer.after(max(0, delay_ms), lambda: self._submit(event))

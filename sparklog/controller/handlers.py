@@ -1,0 +1,142 @@
+"""What the controller serves on its own listener: requests of brokers, and those that brokers forward.
+
+A request is decoded here, becomes a command for the event loop, and is answered when its result comes. An
+Envelope has a client's whole request inside, with the principal that sent it; the answer goes back the same
+way, so that the broker can pass it on as it is (KIP-590).
+"""
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sparklog.controller import messages
+from sparklog.controller.ports import AnswerCommand
+from sparklog.core.controller.commands import Command
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode, WireError
+from sparklog.model.parts import read_parts
+from sparklog.network.exchange import Exchange
+from sparklog.wire.codec import Message, Request, UnsupportedVersion, decode_request, encode_response
+from sparklog.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from sparklog.wire.messages.alter_partition import AlterPartitionRequest
+from sparklog.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from sparklog.wire.messages.controlled_shutdown import ControlledShutdownRequest
+from sparklog.wire.messages.create_topics import CreateTopicsRequest
+from sparklog.wire.messages.delete_topics import DeleteTopicsRequest
+from sparklog.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from sparklog.wire.versions import API_VERSIONS_KEY, KNOWN_VERSIONS
+
+logger: Final = logging.getLogger(__name__)
+
+SIZE_PREFIX_BYTES: Final = 4
+
+Submit = Callable[[Command, AnswerCommand], None]
+SendResponse = Callable[[Message], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """How one API's request becomes a command, and the command's result a response."""
+
+    to_command: Callable[[Any], Command]
+    to_response: Callable[[Any], Message]
+
+
+class ControllerHandlers:
+    """``handle`` is the reactor's; ``submit`` gives a command to whoever may be controller."""
+
+    def __init__(self, config: BrokerConfig, submit: Submit) -> None:
+        self._submit = submit
+        self._apis: Mapping[int, Api] = {
+            AlterPartitionRequest.API_KEY: Api(messages.alter_partition, messages.alter_partition_response),
+            ControlledShutdownRequest.API_KEY: Api(
+                messages.controlled_shutdown, messages.controlled_shutdown_response
+            ),
+            AllocateProducerIdsRequest.API_KEY: Api(
+                messages.allocate_producer_ids, messages.allocate_producer_ids_response
+            ),
+            CreateTopicsRequest.API_KEY: Api(
+                _create_topics, lambda result: messages.create_topics_response(result, config)
+            ),
+            DeleteTopicsRequest.API_KEY: Api(messages.delete_topics, messages.delete_topics_response),
+        }
+
+    def handle(self, exchange: Exchange) -> None:
+        try:
+            request = decode_request(exchange.frame)
+        except UnsupportedVersion as unsupported:
+            self._refuse_version(exchange, unsupported)
+            return
+        except WireError:
+            exchange.close()
+            return
+        header = request.header
+
+        def respond(response: Message) -> None:
+            try:
+                parts = encode_response(response, header.api_version, header.correlation_id)
+            except Exception:
+                # A bug of ours, met on the event loop's thread: it costs this connection, not the office.
+                logger.exception("a response to API key %d cannot be encoded", header.api_key)
+                exchange.close()
+            else:
+                exchange.reply(parts)
+
+        if isinstance(request.body, EnvelopeRequest):
+            self._open_envelope(request.body, respond)
+        elif not self._serve(request, respond):
+            exchange.close()
+
+    def _serve(self, request: Request, respond: SendResponse) -> bool:
+        """Answer the request, now or later; False if it is nothing that a controller serves."""
+        if isinstance(request.body, ApiVersionsRequest):
+            respond(self._api_versions(ErrorCode.none))
+            return True
+        api = self._apis.get(request.header.api_key)
+        if api is None:
+            return False
+        self._submit(api.to_command(request.body), lambda result: respond(api.to_response(result)))
+        return True
+
+    def _open_envelope(self, envelope: EnvelopeRequest, respond: SendResponse) -> None:
+        try:
+            inner = decode_request(envelope.request_data)
+        except UnsupportedVersion:
+            respond(EnvelopeResponse(error_code=ErrorCode.unsupported_version))
+            return
+        except WireError:
+            respond(EnvelopeResponse(error_code=ErrorCode.invalid_request))
+            return
+
+        def respond_inside(response: Message) -> None:
+            whole = encode_response(response, inner.header.api_version, inner.header.correlation_id)
+            respond(EnvelopeResponse(response_data=read_parts(whole)[SIZE_PREFIX_BYTES:]))
+
+        if not self._serve(inner, respond_inside):
+            respond(EnvelopeResponse(error_code=ErrorCode.invalid_request))
+
+    def _refuse_version(self, exchange: Exchange, unsupported: UnsupportedVersion) -> None:
+        """ApiVersions is answered in any version, with what is served, so that the caller can step down."""
+        if unsupported.header.api_key != API_VERSIONS_KEY:
+            exchange.close()
+            return
+        response = self._api_versions(ErrorCode.unsupported_version)
+        exchange.reply(encode_response(response, 0, unsupported.header.correlation_id))
+
+    def _api_versions(self, error: ErrorCode) -> ApiVersionsResponse:
+        served = sorted([*self._apis, API_VERSIONS_KEY, EnvelopeRequest.API_KEY])
+        keys = [
+            ApiVersion(api_key=key, min_version=KNOWN_VERSIONS[key].min, max_version=KNOWN_VERSIONS[key].max)
+            for key in served
+        ]
+        return ApiVersionsResponse(error_code=error, api_keys=keys)
+
+
+def _create_topics(request: CreateTopicsRequest) -> Command:
+    return messages.create_topics(request, [_draw_topic_id() for _ in request.topics])
+
+
+def _draw_topic_id() -> uuid.UUID:
+    return uuid.uuid4()

@@ -1,0 +1,356 @@
+"""From the machine's words to the wire's, and back: pushes, their answers, commands, results."""
+
+from collections.abc import Iterable, Mapping
+
+from sparklog.core.controller import commands
+from sparklog.core.controller.actions import Send, SendLeaderAndIsr, SendStopReplica, SendUpdateMetadata
+from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.config import TOPIC_SETTINGS, BrokerConfig, render
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import (
+    BrokerEpoch,
+    BrokerId,
+    ControllerEpoch,
+    LeaderEpoch,
+    TopicId,
+    TopicPartition,
+)
+from sparklog.wire.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from sparklog.wire.messages.alter_partition import (
+    AlterPartitionPartitionResponse,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AlterPartitionTopicResponse,
+)
+from sparklog.wire.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
+from sparklog.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from sparklog.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from sparklog.wire.messages.leader_and_isr import (
+    LeaderAndIsrLiveLeader,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicState,
+)
+from sparklog.wire.messages.stop_replica import (
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    StopReplicaTopicState,
+)
+from sparklog.wire.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+
+CONTROLLER_ID = -1
+"""A controller is no broker; brokers name one of their own to clients that ask."""
+
+FULL, INCREMENTAL = 1, 2
+"""The types of a LeaderAndIsr request."""
+
+PushRequest = UpdateMetadataRequest | LeaderAndIsrRequest | StopReplicaRequest
+
+
+# ------------------------------------------------------------------------------------------- pushes
+
+
+def push_request(send: Send, controller_epoch: ControllerEpoch) -> PushRequest:
+    match send:
+        case SendUpdateMetadata():
+            return _update_metadata(send, controller_epoch)
+        case SendLeaderAndIsr():
+            return _leader_and_isr(send, controller_epoch)
+        case SendStopReplica():
+            return _stop_replica(send, controller_epoch)
+
+
+def _update_metadata(send: SendUpdateMetadata, controller_epoch: ControllerEpoch) -> UpdateMetadataRequest:
+    live = {broker.id for broker in send.live_brokers}
+    return UpdateMetadataRequest(
+        controller_id=CONTROLLER_ID,
+        controller_epoch=controller_epoch,
+        broker_epoch=send.broker_epoch,
+        live_brokers=[_live_broker(broker) for broker in send.live_brokers],
+        topic_states=[
+            UpdateMetadataTopicState(
+                topic_name=topic.name,
+                topic_id=topic.id,
+                configs=dict(topic.configs),
+                partition_states=[
+                    _metadata_state(number, state, live, controller_epoch)
+                    for number, state in topic.partitions
+                ],
+            )
+            for topic in send.topics
+        ],
+    )
+
+
+def _live_broker(broker: Broker) -> UpdateMetadataBroker:
+    endpoint = UpdateMetadataEndpoint(host=broker.host, port=broker.port)
+    return UpdateMetadataBroker(id_=broker.id, endpoints=[endpoint], rack=broker.rack, epoch=broker.epoch)
+
+
+def _metadata_state(
+    number: int, state: PartitionState, live: set[BrokerId], controller_epoch: ControllerEpoch
+) -> UpdateMetadataPartitionState:
+    return UpdateMetadataPartitionState(
+        partition_index=number,
+        controller_epoch=controller_epoch,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=list(state.isr),
+        zk_version=state.partition_epoch,
+        replicas=list(state.replicas),
+        offline_replicas=[replica for replica in state.replicas if replica not in live],
+    )
+
+
+def _leader_and_isr(send: SendLeaderAndIsr, controller_epoch: ControllerEpoch) -> LeaderAndIsrRequest:
+    return LeaderAndIsrRequest(
+        controller_id=CONTROLLER_ID,
+        controller_epoch=controller_epoch,
+        broker_epoch=send.broker_epoch,
+        type_=FULL if send.is_full else INCREMENTAL,
+        topic_states=[
+            LeaderAndIsrTopicState(
+                topic_name=topic.name,
+                topic_id=topic.id,
+                configs=dict(topic.configs),
+                partition_states=[
+                    _role(
+                        number, state, controller_epoch, is_new=TopicPartition(topic.name, number) in send.new
+                    )
+                    for number, state in topic.partitions
+                ],
+            )
+            for topic in send.topics
+        ],
+        live_leaders=[
+            LeaderAndIsrLiveLeader(broker_id=broker.id, host_name=broker.host, port=broker.port)
+            for broker in send.live_leaders
+        ],
+    )
+
+
+def _role(
+    number: int, state: PartitionState, controller_epoch: ControllerEpoch, *, is_new: bool
+) -> LeaderAndIsrPartitionState:
+    return LeaderAndIsrPartitionState(
+        partition_index=number,
+        controller_epoch=controller_epoch,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=list(state.isr),
+        partition_epoch=state.partition_epoch,
+        replicas=list(state.replicas),
+        adding_replicas=list(state.adding),
+        removing_replicas=list(state.removing),
+        is_new=is_new,
+    )
+
+
+def _stop_replica(send: SendStopReplica, controller_epoch: ControllerEpoch) -> StopReplicaRequest:
+    by_topic: dict[str, list[StopReplicaPartitionState]] = {}
+    for partition, leader_epoch in send.partitions:
+        by_topic.setdefault(partition.topic, []).append(
+            StopReplicaPartitionState(
+                partition_index=partition.partition, leader_epoch=leader_epoch, delete_partition=send.delete
+            )
+        )
+    return StopReplicaRequest(
+        controller_id=CONTROLLER_ID,
+        controller_epoch=controller_epoch,
+        broker_epoch=send.broker_epoch,
+        topic_states=[
+            StopReplicaTopicState(topic_name=name, partition_states=states)
+            for name, states in by_topic.items()
+        ],
+    )
+
+
+def push_errors(send: Send, response: object) -> dict[TopicPartition, ErrorCode]:
+    """The partitions of a push that went wrong, by its answer; all of them if all of it was refused."""
+    match send, response:
+        case SendLeaderAndIsr(), LeaderAndIsrResponse():
+            names = {topic.id: topic.name for topic in send.topics}
+            return {
+                TopicPartition(names[topic.topic_id], one.partition_index): one.error_code
+                for topic in response.topics
+                if topic.topic_id in names
+                for one in topic.partition_errors
+                if one.error_code != ErrorCode.none
+            }
+        case SendStopReplica(), StopReplicaResponse():
+            if response.error_code != ErrorCode.none:
+                return {partition: response.error_code for partition, _ in send.partitions}
+            return {
+                TopicPartition(one.topic_name, one.partition_index): one.error_code
+                for one in response.partition_errors
+                if one.error_code != ErrorCode.none
+            }
+    return {}
+
+
+# ------------------------------------------------------------------------------------------- commands
+
+
+def alter_partition(request: AlterPartitionRequest) -> commands.AlterPartition:
+    proposals = tuple(
+        commands.IsrProposal(
+            topic_id=topic.topic_id,
+            partition=one.partition_index,
+            leader_epoch=LeaderEpoch(one.leader_epoch),
+            partition_epoch=one.partition_epoch,
+            isr=tuple(
+                commands.ProposedMember(BrokerId(member.broker_id), BrokerEpoch(member.broker_epoch))
+                for member in one.new_isr_with_epochs
+            ),
+        )
+        for topic in request.topics
+        for one in topic.partitions
+    )
+    return commands.AlterPartition(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch), proposals)
+
+
+def alter_partition_response(result: commands.AlterPartitionResult) -> AlterPartitionResponse:
+    by_topic: dict[TopicId, list[AlterPartitionPartitionResponse]] = {}
+    for answer in result.answers:
+        by_topic.setdefault(answer.topic_id, []).append(_isr_answer(answer))
+    topics = [
+        AlterPartitionTopicResponse(topic_id=topic, partitions=answers) for topic, answers in by_topic.items()
+    ]
+    return AlterPartitionResponse(error_code=result.error, topics=topics)
+
+
+def _isr_answer(answer: commands.IsrAnswer) -> AlterPartitionPartitionResponse:
+    state = answer.state
+    if state is None:
+        return AlterPartitionPartitionResponse(partition_index=answer.partition, error_code=answer.error)
+    return AlterPartitionPartitionResponse(
+        partition_index=answer.partition,
+        error_code=answer.error,
+        leader_id=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=list(state.isr),
+        partition_epoch=state.partition_epoch,
+    )
+
+
+def controlled_shutdown(request: ControlledShutdownRequest) -> commands.ControlledShutdown:
+    return commands.ControlledShutdown(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch))
+
+
+def controlled_shutdown_response(result: commands.ControlledShutdownResult) -> ControlledShutdownResponse:
+    remaining = [
+        RemainingPartition(topic_name=partition.topic, partition_index=partition.partition)
+        for partition in result.remaining
+    ]
+    return ControlledShutdownResponse(error_code=result.error, remaining_partitions=remaining)
+
+
+def allocate_producer_ids(request: AllocateProducerIdsRequest) -> commands.AllocateProducerIds:
+    return commands.AllocateProducerIds(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch))
+
+
+def allocate_producer_ids_response(result: commands.AllocateProducerIdsResult) -> AllocateProducerIdsResponse:
+    return AllocateProducerIdsResponse(
+        error_code=result.error, producer_id_start=result.first, producer_id_len=result.length
+    )
+
+
+def create_topics(request: CreateTopicsRequest, topic_ids: Iterable[TopicId]) -> commands.CreateTopics:
+    """``topic_ids`` are fresh ids, one for each topic."""
+    topics = tuple(_new_topic(topic, id_) for topic, id_ in zip(request.topics, topic_ids, strict=True))
+    return commands.CreateTopics(topics, request.timeout_ms, request.validate_only)
+
+
+def _new_topic(topic: CreatableTopic, topic_id: TopicId) -> commands.NewTopic:
+    return commands.NewTopic(
+        name=topic.name,
+        id=topic_id,
+        partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignment={
+            one.partition_index: tuple(BrokerId(broker) for broker in one.broker_ids)
+            for one in topic.assignments
+        },
+        configs={one.name: one.value for one in topic.configs},
+    )
+
+
+SOURCE_TOPIC, SOURCE_BROKER, SOURCE_DEFAULT = 1, 4, 5
+"""Where a setting's value comes from, as DescribeConfigs numbers it."""
+
+
+def create_topics_response(result: commands.TopicsResult, config: BrokerConfig) -> CreateTopicsResponse:
+    return CreateTopicsResponse(topics=[_created(topic, config) for topic in result.topics])
+
+
+def _created(topic: commands.TopicResult, config: BrokerConfig) -> CreatableTopicResult:
+    if topic.error != ErrorCode.none:
+        return CreatableTopicResult(
+            name=topic.name, error_code=topic.error, error_message=topic.message or None, configs=None
+        )
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic.id,
+        num_partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        configs=_settings(topic.configs, config),
+    )
+
+
+def _settings(overrides: Mapping[str, str], config: BrokerConfig) -> list[CreatableTopicConfigs]:
+    """All settings of a topic with these overrides, each with its source."""
+    settings = []
+    for name, setting in TOPIC_SETTINGS.items():
+        source = SOURCE_BROKER if setting.broker_name in config.given else SOURCE_DEFAULT
+        value = overrides.get(name, render(config.get(setting.broker_name)))
+        settings.append(
+            CreatableTopicConfigs(
+                name=name, value=value, config_source=SOURCE_TOPIC if name in overrides else source
+            )
+        )
+    return settings
+
+
+def delete_topics(request: DeleteTopicsRequest) -> commands.DeleteTopics:
+    by_name = tuple(commands.DoomedTopic(name) for name in request.topic_names)
+    by_either = tuple(commands.DoomedTopic(topic.name, topic.topic_id) for topic in request.topics)
+    return commands.DeleteTopics(by_name + by_either, request.timeout_ms)
+
+
+def delete_topics_response(result: commands.TopicsResult) -> DeleteTopicsResponse:
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(
+                name=topic.name or None,
+                topic_id=topic.id,
+                error_code=topic.error,
+                error_message=topic.message or None,
+            )
+            for topic in result.topics
+        ]
+    )

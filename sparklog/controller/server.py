@@ -1,0 +1,154 @@
+"""A controller candidate as a server: its listener, its event loop, its way to ZooKeeper and to brokers.
+
+One of them runs on the driver of each application that hosts brokers. All of them race for ``/controller``;
+the winner decides, the others answer NOT_CONTROLLER and wait. Threads: the event loop (which alone decides),
+the listener's reactor, a timer, and while active one sender per live broker.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping
+from typing import Final
+
+from sparklog.controller.broker_channels import BrokerChannels
+from sparklog.controller.candidate import Candidate
+from sparklog.controller.event_loop import EventLoop
+from sparklog.controller.handlers import ControllerHandlers
+from sparklog.controller.ports import AnswerCommand
+from sparklog.core.controller.actions import PushId
+from sparklog.core.controller.commands import Command
+from sparklog.core.controller.znodes import CONTROLLER, ControllerNode, decode_controller
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
+from sparklog.model.time import Clock
+from sparklog.model.zookeeper import ZooKeeper
+from sparklog.network.acceptor import Listener
+from sparklog.network.reactor import Reactor
+from sparklog.network.timer import ThreadTimer
+from sparklog.zookeeper.registration import read_or_create_cluster_id
+
+logger: Final = logging.getLogger(__name__)
+
+STOP_TIMEOUT_MS: Final = 5_000
+EVENTS_TIMEOUT_MS: Final = 30_000
+HANDLERS: Final = 1
+"""Decoding is all that handlers do here."""
+
+
+class ControllerServer:
+    """``start`` returns when the listener is up and the first run for office is through.
+
+    ``zookeeper`` is a started session of its own; the caller closes it after ``stop``.
+    """
+
+    def __init__(
+        self,
+        *,
+        zookeeper: ZooKeeper,
+        host: str,
+        port: int,
+        cluster_config: BrokerConfig,
+        clock: Clock,
+        pid: int,
+        application: str,
+    ) -> None:
+        self._zookeeper = zookeeper
+        self._host = host
+        self._config = cluster_config
+        self._clock = clock
+        self._pid = pid
+        self._application = application
+        self._handlers = ControllerHandlers(cluster_config, self._submit_command)
+        self._reactor = Reactor(
+            [Listener(host, port, "CONTROLLER")],
+            self._handlers.handle,
+            processors=1,
+            handlers=HANDLERS,
+            queue_max=cluster_config.get_int("queued.max.requests"),
+            frame_bytes_max=cluster_config.get_int("socket.request.max.bytes"),
+            idle_ms=cluster_config.get_int("connections.max.idle.ms"),
+            clock=clock,
+            name="controller",
+        )
+        self._loop = EventLoop("controller-events", self._on_failure)
+        self._timer: ThreadTimer | None = None
+        self._candidate: Candidate | None = None
+        self._channels: BrokerChannels | None = None
+
+    @property
+    def port(self) -> int:
+        return self._reactor.ports[0]
+
+    @property
+    def is_active(self) -> bool:
+        candidate = self._candidate
+        return candidate is not None and candidate.is_active
+
+    def start(self) -> None:
+        read_or_create_cluster_id(self._zookeeper)
+        self._reactor.start()
+        self._timer = ThreadTimer("controller-timer")
+        self._candidate = Candidate(
+            zookeeper=self._zookeeper,
+            node=ControllerNode(self._host, self.port, self._pid, self._application, self._clock.wall_ms()),
+            config=self._config,
+            clock=self._clock,
+            timer=self._timer,
+            submit=self._loop.submit,
+            open_channels=self._open_channels,
+        )
+        self._loop.start()
+        self._loop.submit(self._candidate.start)
+        self.run_events()
+
+    def stop(self) -> None:
+        """Leave the office free for the next controller, and end all threads."""
+        self._reactor.stop(STOP_TIMEOUT_MS)
+        candidate = self._candidate
+        if candidate is not None and not self._loop.stop(candidate.close, STOP_TIMEOUT_MS):
+            logger.warning("the controller still waits for ZooKeeper; its office ends with its session")
+        if self._timer is not None:
+            self._timer.stop()
+        if self._channels is not None:
+            self._channels.join(STOP_TIMEOUT_MS)
+
+    def active_controller(self) -> ControllerNode | None:
+        """Who holds the office, read from ZooKeeper; None while nobody does."""
+        node = self._zookeeper.get(CONTROLLER)
+        return None if node is None else decode_controller(node.data)
+
+    def report_broker_death(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> None:
+        """The supervisor saw this incarnation end. Comes back at once; fail-over follows in milliseconds."""
+        self._loop.submit(lambda: self._in_candidate().broker_died(broker_id, broker_epoch))
+
+    def run_events(self) -> None:
+        """Wait until everything that is queued now has been worked off."""
+        done = threading.Event()
+        self._loop.submit(done.set)
+        if not done.wait(EVENTS_TIMEOUT_MS / 1_000):
+            logger.warning("the controller is busy or waits for ZooKeeper")
+
+    # ------------------------------------------------------------------------- between the threads
+
+    def _in_candidate(self) -> Candidate:
+        assert self._candidate is not None, "the controller was not started"
+        return self._candidate
+
+    def _submit_command(self, request: Command, answer: AnswerCommand) -> None:
+        self._loop.submit(lambda: self._in_candidate().command(request, answer))
+
+    def _on_failure(self, error: Exception) -> None:
+        self._in_candidate().fail(error)
+
+    def _open_channels(self, epoch: ControllerEpoch) -> BrokerChannels:
+        def on_answer(push: PushId, broker: BrokerId, errors: Mapping[TopicPartition, ErrorCode]) -> None:
+            self._loop.submit(lambda: self._in_candidate().push_answered(epoch, push, broker, errors))
+
+        self._channels = BrokerChannels(
+            epoch,
+            on_answer,
+            client_id=f"controller-{self._application}",
+            request_timeout_ms=self._config.get_int("request.timeout.ms"),
+        )
+        return self._channels

@@ -1,0 +1,231 @@
+"""One term of office: the machine, its ZooKeeper, its brokers, and the people who wait for answers.
+
+The term carries out the machine's actions in order and feeds the outcome of every question back before it
+looks at the next event. It runs on the event loop's thread and never blocks on a broker.
+
+A question that ZooKeeper does not answer (the connection is gone) stays open; facts that come meanwhile are
+kept in order and told once it is answered, by ``retry``. A write is never repeated: the machine asks to read
+everything again instead, and the reading first makes sure that we still hold the office.
+
+Whatever ends the term raises ``TermEnded``; its owner then calls ``close``.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sparklog.controller.ports import AnswerCommand, Channels
+from sparklog.controller.snapshot import read_brokers, read_snapshot
+from sparklog.core.controller.actions import (
+    Action,
+    Answer,
+    Connect,
+    Disconnect,
+    PushId,
+    ReadBrokers,
+    Reload,
+    Report,
+    Resign,
+    SendLeaderAndIsr,
+    SendStopReplica,
+    SendUpdateMetadata,
+    WakeAt,
+    WriteZooKeeper,
+)
+from sparklog.core.controller.commands import Command, CommandId, Result, refusal
+from sparklog.core.controller.machine import ControllerMachine
+from sparklog.core.controller.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller_epoch
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode, SparklogError
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
+from sparklog.model.time import Clock
+from sparklog.model.zookeeper import ConnectionLost, MultiFailed, SessionExpired, ZooKeeper
+
+logger: Final = logging.getLogger(__name__)
+
+DEFERRED_MAX: Final = 10_000
+"""Facts that may wait for ZooKeeper; whoever sends more gets no answer before its own time-out."""
+
+RETRY_MS: Final = 500
+"""Between tries of a question, if no session event tells earlier that ZooKeeper is back."""
+
+Fact = Callable[[], list[Action]]
+
+
+class TermEnded(SparklogError):  # noqa: N818 (says what is the case)
+    """We are no longer the controller; the message says why."""
+
+
+class Term:
+    def __init__(
+        self,
+        *,
+        zookeeper: ZooKeeper,
+        generation: int,
+        session_id: int,
+        epoch: ControllerEpoch,
+        epoch_version: int,
+        config: BrokerConfig,
+        clock: Clock,
+        channels: Channels,
+        wake_at: Callable[[int], None],
+    ) -> None:
+        self.epoch = epoch
+        self._zookeeper = zookeeper
+        self._generation = generation
+        self._session_id = session_id
+        self._epoch_version = epoch_version
+        self._clock = clock
+        self._channels = channels
+        self._wake_at = wake_at
+        self._machine = ControllerMachine(config)
+        self._question: ReadBrokers | Reload | None = None
+        self._deferred: deque[Fact] = deque()
+        self._waiting: dict[CommandId, tuple[Command, AnswerCommand]] = {}
+        self._next_command = 0
+
+    # ------------------------------------------------------------------------- facts
+
+    def begin(self) -> None:
+        """Load everything and take up the work. If ZooKeeper is away this fails, and there is no term."""
+        snapshot = read_snapshot(self._zookeeper, self.epoch, self._epoch_version)
+        self._carry_out(self._machine.on_activated(snapshot, self._now()))
+
+    def brokers_changed(self) -> None:
+        self._tell(lambda: [ReadBrokers("the registered brokers have changed")])
+
+    def broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> None:
+        """The supervisor's report. The registration may be so fresh that we have not read it yet."""
+        if not self._machine.image.is_current(broker, broker_epoch):
+            self.brokers_changed()
+        self._tell(lambda: self._machine.on_broker_death_reported(broker, broker_epoch, self._now()))
+
+    def command(self, request: Command, answer: AnswerCommand) -> None:
+        self._next_command += 1
+        command = CommandId(self._next_command)
+        self._waiting[command] = (request, answer)
+        self._tell(lambda: self._machine.on_command(command, request, self._now()))
+
+    def push_answered(
+        self, push: PushId, broker: BrokerId, errors: Mapping[TopicPartition, ErrorCode]
+    ) -> None:
+        self._tell(lambda: self._machine.on_push_answered(push, broker, errors, self._now()))
+
+    def tick(self) -> None:
+        self.retry()
+        self._tell(lambda: self._machine.on_tick(self._now()))
+
+    def check_office(self) -> None:
+        """``/controller`` has changed: end the term if it is no longer ours."""
+        try:
+            self._require_office()
+        except ConnectionLost:
+            logger.info("ZooKeeper is away; whether we still are the controller shows when it is back")
+
+    def retry(self) -> None:
+        """ZooKeeper may answer again: ask the open question once more, then tell what was kept."""
+        if self._question is not None:
+            question, self._question = self._question, None
+            self._carry_out([question])
+        while self._question is None and self._deferred:
+            self._carry_out(self._deferred.popleft()())
+
+    def close(self) -> None:
+        """Drop everything. Whoever waits is told to ask the next controller."""
+        self._channels.close()
+        self._deferred.clear()
+        waiting, self._waiting = self._waiting, {}
+        for request, answer in waiting.values():
+            answer(refusal(request, ErrorCode.not_controller))
+
+    def story(self) -> str:
+        """What lately happened in this term, for people."""
+        return "\n".join(self._machine.story.lines)
+
+    # ------------------------------------------------------------------------- actions
+
+    def _tell(self, fact: Fact) -> None:
+        if self._question is None:
+            self._carry_out(fact())
+        elif len(self._deferred) < DEFERRED_MAX:
+            self._deferred.append(fact)
+        else:
+            raise TermEnded(f"more than {DEFERRED_MAX} events wait for ZooKeeper")
+
+    def _carry_out(self, actions: list[Action]) -> None:
+        while actions:
+            answered: list[Action] = []
+            for action in actions:
+                match action:
+                    case WriteZooKeeper() | ReadBrokers() | Reload():
+                        answered = self._ask(action)
+                    case _:
+                        self._do(action)
+            actions = answered
+
+    def _do(self, action: Action) -> None:
+        match action:
+            case SendUpdateMetadata() | SendLeaderAndIsr() | SendStopReplica():
+                self._channels.send(action)
+            case Connect(broker):
+                self._channels.connect(broker)
+            case Disconnect(broker_id, epoch):
+                self._channels.disconnect(broker_id, epoch)
+            case Answer(command, result):
+                self._answer(command, result)
+            case WakeAt(deadline_ms):
+                self._wake_at(deadline_ms)
+            case Report(message, is_loss):
+                logger.log(logging.ERROR if is_loss else logging.WARNING, "%s", message)
+            case Resign(reason):
+                raise TermEnded(reason)
+
+    def _answer(self, command: CommandId, result: Result) -> None:
+        _, answer = self._waiting.pop(command)
+        answer(result)
+
+    def _ask(self, question: WriteZooKeeper | ReadBrokers | Reload) -> list[Action]:
+        """The actions that follow from the outcome; none if ZooKeeper is away, then the question stays."""
+        try:
+            match question:
+                case WriteZooKeeper():
+                    return self._write(question)
+                case ReadBrokers():
+                    return self._machine.on_brokers(read_brokers(self._zookeeper), self._now())
+                case Reload(reason):
+                    logger.warning("reading everything again: %s", reason)
+                    self._require_office()
+                    snapshot = read_snapshot(self._zookeeper, self.epoch, self._epoch_version)
+                    return self._machine.on_reloaded(snapshot, self._now())
+        except SessionExpired as error:
+            raise TermEnded(str(error)) from error
+        except ConnectionLost as error:
+            assert not isinstance(question, WriteZooKeeper)
+            logger.warning("%s; going on when ZooKeeper is back", error)
+            self._question = question
+            self._wake_at(self._now() + RETRY_MS)
+            return []
+
+    def _write(self, question: WriteZooKeeper) -> list[Action]:
+        try:
+            self._zookeeper.multi(question.operations, generation=self._generation)
+        except MultiFailed as refused:
+            return self._machine.on_write_refused(refused.index, refused.reason, self._now())
+        except ConnectionLost as error:
+            logger.warning("a write has an unknown outcome: %s", error)
+            return self._machine.on_write_lost(self._now())
+        return self._machine.on_written(self._now())
+
+    def _require_office(self) -> None:
+        node = self._zookeeper.get(CONTROLLER_EPOCH)
+        office = self._zookeeper.exists(CONTROLLER)
+        if node is None or decode_controller_epoch(node.data) != self.epoch:
+            raise TermEnded(f"another controller was elected after epoch {self.epoch}")
+        if self._zookeeper.generation != self._generation:
+            raise TermEnded("our ZooKeeper session has expired")
+        if office is None or office.ephemeral_owner != self._session_id:
+            raise TermEnded(f"{CONTROLLER} is no longer ours")
+
+    def _now(self) -> int:
+        return self._clock.monotonic_ms()

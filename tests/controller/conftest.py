@@ -1,0 +1,235 @@
+"""Controllers on a real ZooKeeper, and brokers that only answer."""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from sparklog.controller.server import ControllerServer
+from sparklog.core.controller import znodes
+from sparklog.core.controller.incarnation import DirectoryIdentity
+from sparklog.model.cluster import Broker
+from sparklog.model.config import BrokerConfig
+from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.network.acceptor import Listener
+from sparklog.network.clock import SystemClock
+from sparklog.network.connection import Connection
+from sparklog.network.exchange import Exchange
+from sparklog.network.reactor import Reactor
+from sparklog.wire.codec import decode_request, encode_response
+from sparklog.wire.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+)
+from sparklog.wire.messages.stop_replica import (
+    StopReplicaPartitionError,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+from sparklog.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
+from sparklog.zookeeper.registration import register_broker
+
+WAIT_S = 20
+TIMEOUT_MS = 15_000
+
+
+@dataclass
+class FakeBroker:
+    """Registers, listens, remembers what the controller says, and answers that all is well."""
+
+    id: int
+    zookeeper: KazooZooKeeper
+    epoch: int = -1
+    requests: list[Any] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    is_mute: bool = False
+    unanswered: list[Exchange] = field(default_factory=list)
+
+    def start(self, boot="boot", clean=False) -> "FakeBroker":
+        self.reactor = Reactor(
+            [Listener("127.0.0.1", 0)], self._handle, clock=SystemClock(), name=f"fake-{self.id}", handlers=1
+        )
+        self.reactor.start()
+        return self.register(boot)
+
+    def register(self, boot="boot") -> "FakeBroker":
+        broker = Broker(BrokerId(self.id), "127.0.0.1", self.reactor.ports[0])
+        identity = DirectoryIdentity(f"directory-{self.id}")
+        self.epoch = register_broker(self.zookeeper, broker, [identity], boot_id=boot, host_id="host")
+        return self
+
+    def expire(self) -> None:
+        self.zookeeper.delete(znodes.broker_path(BrokerId(self.id)))
+
+    def stop(self) -> None:
+        self.reactor.stop()
+
+    def speak(self) -> None:
+        """Answer what came while it was mute."""
+        self.is_mute = False
+        unanswered, self.unanswered = self.unanswered, []
+        for exchange in unanswered:
+            self._answer(exchange)
+
+    def _handle(self, exchange: Exchange) -> None:
+        with self.changed:
+            self.requests.append(decode_request(exchange.frame).body)
+            self.changed.notify_all()
+        if self.is_mute:
+            self.unanswered.append(exchange)
+        else:
+            self._answer(exchange)
+
+    def _answer(self, exchange: Exchange) -> None:
+        header, body = decode_request(exchange.frame)
+        match body:
+            case UpdateMetadataRequest():
+                response: Any = UpdateMetadataResponse()
+            case LeaderAndIsrRequest():
+                response = LeaderAndIsrResponse(topics=[_all_is_well(topic) for topic in body.topic_states])
+            case StopReplicaRequest():
+                response = StopReplicaResponse(
+                    partition_errors=[
+                        StopReplicaPartitionError(
+                            topic_name=topic.topic_name, partition_index=one.partition_index
+                        )
+                        for topic in body.topic_states
+                        for one in topic.partition_states
+                    ]
+                )
+        exchange.reply(encode_response(response, header.api_version, header.correlation_id))
+
+    # -- what it was told
+
+    def told(self, kind, accept=lambda request: True):
+        return [one for one in self.requests if isinstance(one, kind) and accept(one)]
+
+    def wait_for(self, kind, accept=lambda request: True):
+        """The first request of this kind that is accepted."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: self.told(kind, accept), WAIT_S), self.requests
+            return self.told(kind, accept)[0]
+
+    def wait_to_lead(self, topic: str, partition: int = 0, leader_epoch: int = 0):
+        def leads(request):
+            return any(
+                state.topic_name == topic
+                and one.partition_index == partition
+                and one.leader == self.id
+                and one.leader_epoch >= leader_epoch
+                for state in request.topic_states
+                for one in state.partition_states
+            )
+
+        return self.wait_for(LeaderAndIsrRequest, leads)
+
+
+def _all_is_well(topic):
+    errors = [
+        LeaderAndIsrPartitionError(partition_index=one.partition_index) for one in topic.partition_states
+    ]
+    return LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=errors)
+
+
+@dataclass
+class Bench:
+    """A corner of ZooKeeper with controllers and fake brokers in it, all of them stopped at the end."""
+
+    address: str
+    sessions: list[KazooZooKeeper] = field(default_factory=list)
+    controllers: list[ControllerServer] = field(default_factory=list)
+    brokers: dict[int, FakeBroker] = field(default_factory=dict)
+    connections: list[Connection] = field(default_factory=list)
+
+    def session(self, timeout_ms=6_000) -> KazooZooKeeper:
+        session = KazooZooKeeper(self.address, timeout_ms).start(TIMEOUT_MS)
+        self.sessions.append(session)
+        return session
+
+    @property
+    def zookeeper(self) -> KazooZooKeeper:
+        """The session of the test itself and of the fake brokers."""
+        return self.sessions[0]
+
+    def controller(self, zookeeper=None, **settings) -> ControllerServer:
+        server = ControllerServer(
+            zookeeper=zookeeper or self.session(),
+            host="127.0.0.1",
+            port=0,
+            cluster_config=BrokerConfig.parse(
+                {key.replace("_", "."): text for key, text in settings.items()}
+            ),
+            clock=SystemClock(),
+            pid=os.getpid(),
+            application=f"test-{len(self.controllers)}",
+        )
+        self.controllers.append(server)
+        server.start()
+        return server
+
+    def broker(self, broker: int) -> FakeBroker:
+        self.brokers[broker] = FakeBroker(broker, self.zookeeper).start()
+        return self.brokers[broker]
+
+    def call(self, controller: ControllerServer, message, version=None):
+        return self.connect(controller).call(message, version=version, timeout_ms=TIMEOUT_MS)
+
+    def connect(self, controller: ControllerServer) -> Connection:
+        connection = Connection.open("127.0.0.1", controller.port, client_id="test", timeout_ms=TIMEOUT_MS)
+        self.connections.append(connection)
+        return connection
+
+    def state(self, topic: str, partition: int = 0):
+        node = self.zookeeper.get(znodes.state_path(topic, partition))
+        assert node is not None
+        return znodes.decode_state(topic, partition, node.data)
+
+    def epoch(self, broker: int) -> BrokerEpoch:
+        stat = self.zookeeper.exists(znodes.broker_path(BrokerId(broker)))
+        assert stat is not None
+        return BrokerEpoch(stat.czxid)
+
+    def close(self) -> None:
+        for connection in self.connections:
+            connection.close()
+        for controller in self.controllers:
+            controller.stop()
+        for broker in self.brokers.values():
+            broker.stop()
+        for session in self.sessions:
+            session.close()
+
+
+@pytest.fixture
+def bench(zookeeper_address) -> Iterator[Bench]:
+    bench = Bench(zookeeper_address)
+    bench.session()
+    yield bench
+    bench.close()
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], Any]], Any]:
+    """Waits for what only ZooKeeper's clock can bring about; everything else waits for its event."""
+
+    def wait(condition):
+        deadline = time.monotonic() + WAIT_S
+        while not (found := condition()):
+            assert time.monotonic() < deadline, "it never came"
+            time.sleep(0.005)
+        return found
+
+    return wait
+
+
+@pytest.fixture(autouse=True)
+def quiet_kazoo():
+    logging.getLogger("kazoo").setLevel(logging.ERROR)
