@@ -13,6 +13,9 @@ because at most five are in flight, and none is sent beyond a returned one, ever
 among those five. A batch sent behind one that was lost is refused as out of order, which is an obstacle as
 long as an earlier batch is unsettled. If none is, then the log has lost records that it had acknowledged, and
 nothing can mend that: the partition fails, and so does everything behind it.
+
+A leader that knows nothing of a producer takes any first sequence. So that this is never the second batch's,
+batches go one at a time until the first was written, and while returned ones are sent again.
 """
 
 from collections import deque
@@ -73,7 +76,9 @@ class PartitionQueue:
     __slots__ = (
         "_in_flight",
         "_in_flight_max",
+        "_is_begun",
         "_returned",
+        "_returned_last",
         "_waiting",
         "failure",
         "leader",
@@ -93,6 +98,8 @@ class PartitionQueue:
         self._waiting: deque[QueuedBatch] = deque()
         self._in_flight: list[QueuedBatch] = []
         self._returned: list[QueuedBatch] = []
+        self._is_begun = False  # whether the log has a batch of ours
+        self._returned_last = -1  # order of the last batch that is, or was, to be sent again
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._in_flight) + len(self._returned)
@@ -110,10 +117,12 @@ class PartitionQueue:
     @property
     def next_size_bytes(self) -> int | None:
         """Size of the batch that could be sent now, or None if none can."""
-        can_send = (
-            self.leader is not None and not self._returned and len(self._in_flight) < self._in_flight_max
-        )
-        return self._waiting[0].size_bytes if can_send and self._waiting else None
+        if self.leader is None or self._returned or not self._waiting:
+            return None
+        batch = self._waiting[0]
+        is_steady = self._is_begun and batch.order > self._returned_last
+        in_flight_max = self._in_flight_max if is_steady else 1
+        return batch.size_bytes if len(self._in_flight) < in_flight_max else None
 
     def enqueue(self, batch: QueuedBatch) -> None:
         assert self.failure is None, f"{self.topic_partition} has failed; nothing more is queued"
@@ -129,6 +138,7 @@ class PartitionQueue:
     def on_written(self, batch: QueuedBatch) -> None:
         """The batch is in the log."""
         self._in_flight.remove(batch)
+        self._is_begun = True
         self.obstacle_count = 0
         self._regroup()
 
@@ -171,7 +181,9 @@ class PartitionQueue:
 
     def _regroup(self) -> None:
         if self._returned and not self._in_flight:
-            self._waiting.extendleft(sorted(self._returned, key=_order, reverse=True))
+            self._returned.sort(key=_order)
+            self._returned_last = self._returned[-1].order
+            self._waiting.extendleft(reversed(self._returned))
             self._returned.clear()
             self.obstacle_count += 1
 
