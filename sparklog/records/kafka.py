@@ -86,13 +86,13 @@ def _chunks(records: bytes, header: BatchHeader) -> Iterator[Spans]:
     position, left, previous = 0, header.record_count, -1
     while left:
         try:
-            starts, ends, position = boundaries(records, position, len(records), left)
+            begins, position = boundaries(records, position, len(records), left)
         except IndexError:
             raise CorruptBatch(f"{left} of {header.record_count} records are missing") from None
-        spans = spans_of(records, starts, ends)
+        spans = spans_of(records, begins)
         _check_offset_deltas(spans.offset_deltas, previous, header)
         previous = int(spans.offset_deltas[-1])
-        left -= len(starts)
+        left -= len(begins)
         yield spans
     if position != len(records):
         raise CorruptBatch(f"{len(records) - position} bytes are left after {header.record_count} records")

@@ -39,6 +39,9 @@ CHUNK_RECORDS: Final = 65_536
 CHUNK_BYTES: Final = 4 * 1024 * 1024
 """Most that is measured at a time, but for a single record that is larger."""
 
+_ONE_BYTE_NUMBERS: Final[Int64s] = (np.arange(256) & 0x7F) // 2 ^ -(np.arange(256) & 1)
+"""What each byte stands for as a varint by itself, sign included."""
+
 _LONE_HEADERS: Final = 32
 """With fewer records than this still having headers, a plain loop is quicker than another numpy round."""
 
@@ -67,45 +70,48 @@ class HeaderSpans:
     value_lengths: Int64s
 
 
-def boundaries(payload: bytes, position: int, end: int, count: int) -> tuple[list[int], list[int], int]:
-    """Start (behind its length) and end of the next records, and the position behind them.
+def boundaries(payload: bytes, position: int, end: int, count: int) -> tuple[list[int], int]:
+    """Where the next records begin, and the position behind them.
 
     Of the ``count`` records that are left in ``payload[position:end]`` it takes as many as make a chunk: what
     is worked on at a time stays small, however many records a hostile batch claims. IndexError past the end.
     """
-    starts: list[int] = []
-    ends: list[int] = []
-    append_start, append_end = starts.append, ends.append
+    begins: list[int] = []
+    append = begins.append
     chunk_end = min(end, position + CHUNK_BYTES)
     for _ in range(min(count, CHUNK_RECORDS)):
+        append(position)
         byte = payload[position]
-        if not byte & 0x81:  # one byte, not negative: up to 63 bytes of record
-            position += 1
-            length = byte >> 1
-        else:
+        if byte >= 0x80:
             second = payload[position + 1]
-            if byte & 0x81 == 0x80 and second < 0x80:  # two bytes: up to 8191
-                length = (byte & 0x7F | second << 7) >> 1
-                position += 2
+            if second < 0x80 and not byte & 1:  # two bytes: a record of 64 to 8191
+                position += 2 + (byte >> 1) - 64 + (second << 6)
             else:
                 length, position = varint(payload, position)
-                if length < 0:
-                    raise CorruptBatch(f"a record before byte {position} has length {length}")
-        append_start(position)
-        position += length
-        append_end(position)
+                position += _checked_length(length, position)
+        elif byte & 1:
+            _checked_length(-1, position)
+        else:  # one byte: a record of up to 63
+            position += 1 + (byte >> 1)
         if position >= chunk_end:
             break
     if position > end:
         raise CorruptBatch(f"a record ends at byte {position}, beyond its payload's {end}")
-    return starts, ends, position
+    return begins, position
 
 
-def spans_of(payload: bytes, starts: list[int], ends: list[int]) -> Spans:
-    """Measure every record between its ``boundaries``; CorruptBatch if one does not fill them exactly."""
+def _checked_length(length: int, position: int) -> int:
+    if length < 0:
+        raise CorruptBatch(f"the record at byte {position} has a negative length")
+    return length
+
+
+def spans_of(payload: bytes, begins: list[int]) -> Spans:
+    """Measure every record from its ``boundaries`` on; CorruptBatch if one does not fill its length."""
     octets = np.frombuffer(payload, np.uint8)
-    record_ends = np.array(ends, np.int64)
-    position = np.array(starts, np.int64) + 1  # the attributes of single records mean nothing so far
+    lengths, position = varints(octets, np.array(begins, np.int64))
+    record_ends = position + lengths
+    position += 1  # the attributes of single records mean nothing so far
     try:
         timestamp_deltas_ms, position = varints(octets, position, VARLONG_BYTES_MAX)
         offset_deltas, position = varints(octets, position)
@@ -127,19 +133,27 @@ def spans_of(payload: bytes, starts: list[int], ends: list[int]) -> Spans:
 def varints(octets: Octets, position: Int64s, bytes_max: int = VARINT_BYTES_MAX) -> tuple[Int64s, Int64s]:
     """The zigzag numbers at every ``position`` and the positions behind them; IndexError past the end."""
     byte = octets[position]
-    raw = (byte & 0x7F).astype(np.uint64)
-    position = position + 1
-    more = np.flatnonzero(byte & 0x80)
+    numbers = _ONE_BYTE_NUMBERS[byte]
+    after = position + 1
+    longer = np.flatnonzero(byte >= 0x80)
+    if len(longer):
+        numbers[longer], after[longer] = _long_varints(octets, position[longer], bytes_max)
+    return numbers, after
+
+
+def _long_varints(octets: Octets, position: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
+    """The same for numbers of two bytes and more."""
+    raw = (octets[position] & 0x7F).astype(np.uint64)
+    after = position + 1
+    more = np.arange(len(position))
     for nth in range(1, bytes_max):
-        if not len(more):
-            break
-        byte = octets[position[more]]
+        byte = octets[after[more]]
         raw[more] |= (byte & 0x7F).astype(np.uint64) << np.uint64(7 * nth)
-        position[more] += 1
-        more = more[np.flatnonzero(byte & 0x80)]
-    if len(more):
-        raise CorruptBatch(f"a varint is longer than {bytes_max} bytes")
-    return ((raw >> np.uint64(1)) ^ -(raw & np.uint64(1))).view(np.int64), position
+        after[more] += 1
+        more = more[byte >= 0x80]
+        if not len(more):
+            return ((raw >> np.uint64(1)) ^ -(raw & np.uint64(1))).view(np.int64), after
+    raise CorruptBatch(f"a varint is longer than {bytes_max} bytes")
 
 
 def _header_spans(

@@ -55,7 +55,10 @@ class Payload(Protocol):
         ...
 
     def to_columns(self, batch: Bytes, header: BatchHeader) -> "pa.RecordBatch":
-        """The rows in ROW_SCHEMA; CorruptBatch if they cannot be read."""
+        """The rows in ROW_SCHEMA; CorruptBatch if they cannot be read.
+
+        They may share memory with ``batch``: do not write into it while they are in use.
+        """
         ...
 
     def from_columns(

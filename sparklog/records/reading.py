@@ -73,13 +73,10 @@ def _joint_columns(buffer: Bytes, batches: Sequence[Batch]) -> pa.RecordBatch:
         batch = memoryview(buffer)[first[0] : first[0] + first[1].size_bytes]
         return payload_of(first[1]).to_columns(batch, first[1])
     run = bytes(memoryview(buffer)[first[0] : last[0] + last[1].size_bytes])
-    starts: list[int] = []
-    ends: list[int] = []
+    begins: list[int] = []
     for position, header in batches:
-        batch_starts, batch_ends = _boundaries(run, position - first[0], header)
-        starts += batch_starts
-        ends += batch_ends
-    spans = spans_of(run, starts, ends)
+        begins += _boundaries(run, position - first[0], header)
+    spans = spans_of(run, begins)
     headers = [header for _, header in batches]
     counts = np.array([header.record_count for header in headers])
     _check_offset_deltas(spans.offset_deltas, headers, counts)
@@ -87,7 +84,7 @@ def _joint_columns(buffer: Bytes, batches: Sequence[Batch]) -> pa.RecordBatch:
         key=gather(run, spans.key_starts, spans.key_lengths),
         value=gather(run, spans.value_starts, spans.value_lengths),
         timestamps_ms=_timestamps_ms(spans.timestamp_deltas_ms, headers, counts),
-        headers=headers_array(run, spans.headers, len(starts)),
+        headers=headers_array(run, spans.headers, len(begins)),
         offsets=_per_row([header.base_offset for header in headers], counts) + spans.offset_deltas,
         timestamp_types=np.where(
             _per_row([header.is_log_append_time for header in headers], counts), LOG_APPEND_TIME, CREATE_TIME
@@ -95,20 +92,20 @@ def _joint_columns(buffer: Bytes, batches: Sequence[Batch]) -> pa.RecordBatch:
     )
 
 
-def _boundaries(run: bytes, position: int, header: BatchHeader) -> tuple[list[int], list[int]]:
+def _boundaries(run: bytes, position: int, header: BatchHeader) -> list[int]:
     end = position + header.size_bytes
     if header.record_count * RECORD_BYTES_MIN > header.size_bytes or end > len(run):
         raise CorruptBatch(f"{header.record_count} records cannot be in {header.size_bytes} bytes")
     try:
-        starts, ends, reached = boundaries(run, position + ENVELOPE_BYTES, end, header.record_count)
+        begins, reached = boundaries(run, position + ENVELOPE_BYTES, end, header.record_count)
     except IndexError:
         raise CorruptBatch(f"the batch at offset {header.base_offset} ends within a record") from None
-    if len(starts) != header.record_count or reached != end:
+    if len(begins) != header.record_count or reached != end:
         raise CorruptBatch(
-            f"the batch at offset {header.base_offset} holds {len(starts)} of {header.record_count} records "
+            f"the batch at offset {header.base_offset} holds {len(begins)} of {header.record_count} records "
             f"in {reached - position} of {header.size_bytes} bytes"
         )
-    return starts, ends
+    return begins
 
 
 def _per_row(values: Sequence[int], counts: Int64s) -> Int64s:
