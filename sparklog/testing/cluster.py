@@ -1,8 +1,8 @@
 """A whole cluster in one process: embedded ZooKeeper, a controller, brokers that listen on free ports.
 
 Everything is the shipped code; only that brokers share a process is not as in life. ``kill`` therefore stops
-a broker without any of its farewells (nothing flushed, no marker, connections cut), but its page cache and its
-process survive: for the rest there is real SIGKILL.
+a broker without any of its farewells (nothing flushed, no marker, connections cut), but its page cache and
+its process survive: for the rest there is real SIGKILL.
 """
 
 import os

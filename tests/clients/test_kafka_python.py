@@ -1,0 +1,38 @@
+"""kafka-python, a client that shares no code with librdkafka, against three brokers."""
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+
+pytestmark = pytest.mark.integration
+
+
+def test_it_produces_and_consumes_with_idempotence(cluster) -> None:
+    cluster.create_topic("kafka-python", partitions=2)
+    servers = cluster.bootstrap_servers.split(",")
+    producer = KafkaProducer(bootstrap_servers=servers, acks="all", enable_idempotence=True)
+    futures = [
+        producer.send("kafka-python", key=b"k%d" % n, value=b"v%d" % n, headers=[("h", b"x")])
+        for n in range(200)
+    ]
+    producer.flush(30)
+    assert all(future.get(10).offset >= 0 for future in futures)
+    producer.close()
+    consumer = KafkaConsumer(
+        bootstrap_servers=servers, consumer_timeout_ms=3_000, auto_offset_reset="earliest"
+    )
+    partitions = [TopicPartition("kafka-python", index) for index in (0, 1)]
+    consumer.assign(partitions)
+    consumer.seek_to_beginning()
+    read = {(message.key, message.value) for message in consumer}
+    assert read == {(b"k%d" % n, b"v%d" % n) for n in range(200)}
+    assert sum(consumer.end_offsets(partitions).values()) == 200
+    consumer.close()
+
+
+def test_it_creates_lists_and_deletes_topics(cluster) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers.split(","))
+    admin.create_topics([NewTopic("kafka-python-admin", 1, 3)])
+    assert "kafka-python-admin" in admin.list_topics()
+    admin.delete_topics(["kafka-python-admin"])
+    admin.close()
