@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from sparklog.model.errors import SparklogError
+
 COMMAND_GROUP: Final = "sparklog.commands"
 """The entry-point group in which installed packages name their commands."""
 
@@ -21,12 +23,17 @@ FAILED: Final = 1
 WRONG_USAGE: Final = 2
 
 
+class UsageError(SparklogError):
+    """Options that make no sense together; ends the program with status 2."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """One subcommand.
 
     ``run`` gets the parsed arguments and returns the exit status. A SparklogError that it raises is printed
-    on standard error as ``sparklog: <message>`` and ends the program with status 1; a ``UsageError`` with 2.
+    on standard error as ``sparklog: <message>`` and ends the program with status 1; a ``UsageError``, or a
+    ``ConfigError``, with 2.
     """
 
     name: str
@@ -37,3 +44,21 @@ class Command:
     """What ``--help`` shows above the options; the summary if empty."""
     examples: tuple[str, ...] = ()
     """Whole command lines that ``--help`` shows at its end."""
+
+
+def build_parser(command: Command) -> argparse.ArgumentParser:
+    """The parser of ``sparklog <command> ...``."""
+    parser = argparse.ArgumentParser(
+        prog=f"sparklog {command.name}",
+        description=command.description or command.summary,
+        epilog=examples_text(command.examples),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.add_arguments(parser)
+    return parser
+
+
+def examples_text(examples: tuple[str, ...]) -> str:
+    """Examples as help shows them."""
+    return "\n".join(["examples:", *(f"  {example}" for example in examples)]) if examples else ""

@@ -46,6 +46,9 @@ BROKER_RESOURCE: Final = 4
 TOPIC_CONFIG_SOURCE: Final = 1
 """``config_source`` of a setting that was set for the topic itself."""
 
+UNKNOWN_TOPIC_WAIT_MS: Final = 2_000
+"""How long a description waits for a topic that may have been created a moment ago."""
+
 DESCRIBE_TIMEOUT_MS: Final = 5_000
 """How long a description waits for a leader that does not answer."""
 
@@ -131,8 +134,12 @@ class Admin:
 
     def list_topics(self, *, include_internal: bool = False) -> list[str]:
         """Names of all topics, sorted."""
-        topics = self._cluster.metadata().topics.values()
-        return sorted(topic.name for topic in topics if include_internal or not topic.is_internal)
+        return [topic.name for topic in self.topics(include_internal=include_internal)]
+
+    def topics(self, *, include_internal: bool = False) -> list[TopicMetadata]:
+        """All topics, sorted by name, without asking leaders for offsets."""
+        topics = sorted(self._cluster.metadata().topics.values(), key=lambda topic: topic.name)
+        return [topic for topic in topics if include_internal or not topic.is_internal]
 
     def describe_topics(self, names: Sequence[str] | None = None) -> list[TopicDescription]:
         """Topics (None: all) with state and offsets of their partitions; KafkaError if one is unknown."""
@@ -140,7 +147,7 @@ class Admin:
             seen = self._cluster.metadata()
             topics = sorted(seen.topics.values(), key=lambda topic: topic.name)
         else:
-            topics = [self._cluster.topic(name) for name in names]
+            topics = [self._cluster.topic(name, timeout_ms=UNKNOWN_TOPIC_WAIT_MS) for name in names]
             seen = self._cluster.metadata(names, max_age_ms=0)
             topics = [seen.topics[topic.name] for topic in topics]
         configs = self.topic_configs([topic.name for topic in topics]) if topics else {}

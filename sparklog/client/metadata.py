@@ -36,6 +36,12 @@ class TopicMetadata:
     is_internal: bool = False
     error_code: ErrorCode = ErrorCode.none
 
+    @property
+    def replication_factor(self) -> int:
+        """Of its first partition; all have the same, but for a reassignment under way."""
+        first = next(iter(self.partitions.values()), None)
+        return len(first.replicas) if first else 0
+
     def topic_partitions(self) -> list[TopicPartition]:
         return [TopicPartition(self.name, partition) for partition in sorted(self.partitions)]
 

@@ -1,0 +1,99 @@
+"""The ``sparklog`` program: finds the command, parses its arguments, runs it, says what went wrong.
+
+Exit status: 0 done, 1 it failed and standard error says why, 2 wrong usage.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from sparklog import __version__
+from sparklog.cli.command import DONE, FAILED, WRONG_USAGE, Command, UsageError, build_parser, examples_text
+from sparklog.cli.registry import command_names, load_command
+from sparklog.model.errors import ConfigError, SparklogError
+
+EXAMPLES: Final = (
+    "sparklog demo                                        see it work, in one minute",
+    "sparklog start --brokers 3 --root /tmp/sparklog      a cluster on this machine, in the foreground",
+    "sparklog topics create events --partitions 3 --replication-factor 3 --root /tmp/sparklog",
+    "echo hello | sparklog produce --topic events --root /tmp/sparklog",
+    "sparklog consume --topic events --from-beginning --bootstrap-server 127.0.0.1:9092",
+    "sparklog status --root /tmp/sparklog --json",
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program; returns its exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()  # whoever read our output has had enough: nothing is wrong
+        return DONE
+    except (UsageError, ConfigError) as error:
+        return _complain(error, WRONG_USAGE)
+    except SparklogError as error:
+        return _complain(error, FAILED)
+    except KeyboardInterrupt:
+        return _complain("interrupted", FAILED)
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    first = arguments[0] if arguments else "--help"
+    if first in ("-h", "--help", "help") and len(arguments) <= 1:
+        print(_overview())
+        return DONE if arguments else WRONG_USAGE
+    if first == "help":
+        arguments = [arguments[1], "--help"]
+    if first == "--version":
+        print(f"sparklog {__version__}")
+        return DONE
+    if arguments[0].startswith("-"):
+        raise UsageError(f"unknown option {arguments[0]!r} before the command; see sparklog --help")
+    command = load_command(arguments[0])
+    try:
+        parsed = build_parser(command).parse_args(arguments[1:])
+    except SystemExit as stop:  # argparse has printed its help or its complaint
+        return stop.code if isinstance(stop.code, int) else WRONG_USAGE
+    return command.run(parsed)
+
+
+def _overview() -> str:
+    lines = [
+        "usage: sparklog COMMAND [options]",
+        "",
+        "A Spark-native replicated log that speaks Kafka's protocol.",
+    ]
+    lines += ["", "commands:"]
+    lines += [f"  {name:<10} {_summary(name)}" for name in command_names()]
+    lines += [
+        "",
+        "  sparklog COMMAND --help    explains a command",
+        "  sparklog --version         tells the version",
+    ]
+    return "\n".join([*lines, "", examples_text(EXAMPLES)])
+
+
+def _summary(name: str) -> str:
+    try:
+        command: Command = load_command(name)
+    except SparklogError as error:
+        return f"(not available: {error})"
+    return command.summary
+
+
+def _complain(problem: object, status: int) -> int:
+    print(f"sparklog: {problem}", file=sys.stderr)
+    return status
+
+
+def _silence_stdout() -> None:
+    """Python flushes standard output once more at its end; give it somewhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""``sparklog produce``: a record for each line of standard input."""
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+from sparklog.cli.command import DONE, Command
+from sparklog.cli.connect import add_cluster_arguments, connect
+from sparklog.cli.lines import read_lines, unescape
+from sparklog.cli.progress import Counter, patience
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.records_producer import LINGER_MS, Producer
+from sparklog.model.errors import SparklogError
+from sparklog.records.envelope import Compression
+
+FORGET_EVERY: Final = 1_000
+
+ACKS: Final = {"all": -1, "-1": -1, "1": 1, "0": 0}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_cluster_arguments(parser)
+    parser.add_argument("--topic", required=True, metavar="T")
+    parser.add_argument(
+        "--key-separator",
+        metavar="SEP",
+        help=r"split each line into key and value at the first SEP (\t is a tab); without it there is no key",
+    )
+    parser.add_argument(
+        "--partition",
+        type=int,
+        metavar="P",
+        help="write to this partition; default: as Kafka's Java clients do",
+    )
+    parser.add_argument(
+        "--acks",
+        choices=list(ACKS),
+        default="all",
+        help="who must have a record before it counts as written; with `all`, the default, each is written once",
+    )
+    parser.add_argument(
+        "--compression",
+        choices=[codec.name.lower() for codec in Compression],
+        default="none",
+        help="default: %(default)s",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    separator = None if arguments.key_separator is None else unescape(arguments.key_separator)
+    if separator == b"":
+        raise SparklogError(
+            "--key-separator '' is empty; give the character between key and value, such as :"
+        )
+    with connect(arguments) as cluster:
+        with patience(f"looking for topic {arguments.topic!r}"):
+            cluster.topic(arguments.topic)
+        produce(cluster, arguments, separator)
+    return DONE
+
+
+def produce(cluster: ClusterClient, arguments: argparse.Namespace, separator: bytes | None) -> None:
+    """Send every line and wait until all are written. Ctrl-C ends the input; a second one does not wait."""
+    codec = Compression[arguments.compression.upper()]
+    with Producer(cluster, acks=ACKS[arguments.acks], compression=codec) as producer:
+        with _interrupt_as_flag() as interrupted:
+            complaint = _send_lines(producer, arguments, separator, interrupted)
+        with patience("waiting for acknowledgements"):
+            producer.flush()
+    if complaint is not None:
+        raise SparklogError(complaint)
+
+
+def _send_lines(
+    producer: Producer,
+    arguments: argparse.Namespace,
+    separator: bytes | None,
+    interrupted: threading.Event,
+) -> str | None:
+    """What is wrong with the first line that cannot be sent, if there is one."""
+    counter = None if sys.stdin.isatty() else Counter("records sent")
+    number = 0
+    for line in read_lines(sys.stdin.fileno(), LINGER_MS):
+        if interrupted.is_set():
+            return None
+        if line is None:
+            producer.tick()
+            continue
+        number += 1
+        key, value = None, line
+        if separator is not None:
+            key, found, value = line.partition(separator)
+            if not found:
+                return _no_separator(line, separator, number)
+        producer.send(arguments.topic, value, key=key, partition=arguments.partition)
+        if counter is not None:
+            counter.add(1)
+        if number % FORGET_EVERY == 0:
+            producer.delivered()  # nobody asks for the offsets
+    return None
+
+
+def _no_separator(line: bytes, separator: bytes, number: int) -> str:
+    return (
+        f"line {number} has no key separator {separator.decode()!r}: {line[:60]!r}; "
+        f"the {number - 1} lines before it were written, it and those behind it were not"
+    )
+
+
+@contextmanager
+def _interrupt_as_flag() -> Iterator[threading.Event]:
+    """Ctrl-C sets the event instead of striking in the middle of a batch; the second one strikes."""
+    interrupted = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+
+    def on_interrupt(_number: int, _frame: FrameType | None) -> None:
+        interrupted.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+COMMAND = Command(
+    name="produce",
+    summary="write a record for each line of standard input",
+    add_arguments=add_arguments,
+    run=run,
+    examples=(
+        "echo hello | sparklog produce --topic events --root /tmp/sparklog",
+        "sparklog produce --topic events --key-separator : --bootstrap-server 127.0.0.1:9092 < key-value.txt",
+    ),
+)

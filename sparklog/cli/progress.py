@@ -1,0 +1,46 @@
+"""Signs of life on standard error, for whatever takes longer than a person waits without wondering."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+PATIENCE_S: Final = 1.5
+REPORT_EVERY_S: Final = 2.0
+
+
+@contextmanager
+def patience(what: str) -> Iterator[None]:
+    """Say what is being done if it takes long; silent if it is done soon."""
+    timer = threading.Timer(PATIENCE_S, lambda: say(f"{what} ..."))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+class Counter:
+    """Counts something, and tells every few seconds how far it is."""
+
+    def __init__(self, what: str) -> None:
+        self.count = 0
+        self._what = what
+        self._begun_s = time.monotonic()
+        self._told_s = self._begun_s
+
+    def add(self, count: int) -> None:
+        self.count += count
+        now_s = time.monotonic()
+        if now_s - self._told_s >= REPORT_EVERY_S:
+            self._told_s = now_s
+            rate = self.count / (now_s - self._begun_s)
+            say(f"{self._what}: {self.count:,} ({rate:,.0f}/s)")
+
+
+def say(text: str) -> None:
+    """One line on standard error."""
+    print(f"sparklog: {text}", file=sys.stderr, flush=True)

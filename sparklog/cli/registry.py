@@ -1,0 +1,53 @@
+"""Which commands there are: those of this package, and those that installed packages bring."""
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Final
+
+from sparklog.cli.command import COMMAND_GROUP, Command, UsageError
+from sparklog.model.errors import SparklogError
+
+BUILT_IN: Final[Mapping[str, str]] = {
+    "status": "sparklog.cli.status:COMMAND",
+    "topics": "sparklog.cli.topics:COMMAND",
+    "produce": "sparklog.cli.produce:COMMAND",
+    "consume": "sparklog.cli.consume:COMMAND",
+}
+"""Commands of this package, in the order in which help shows them."""
+
+FIRST_IN_HELP: Final = ("start", "demo")
+
+
+def command_names() -> list[str]:
+    """All commands, those that one needs first at the front."""
+    plugins = sorted(entry_points(group=COMMAND_GROUP).names - BUILT_IN.keys())
+    first = [name for name in FIRST_IN_HELP if name in plugins]
+    return [*first, *BUILT_IN, *(name for name in plugins if name not in first)]
+
+
+def load_command(name: str) -> Command:
+    """The command of that name. UsageError if there is none, SparklogError if it cannot be loaded."""
+    if name in BUILT_IN:
+        return _load(name, BUILT_IN[name])
+    for entry_point in entry_points(group=COMMAND_GROUP, name=name):
+        return _load(name, entry_point.value)
+    known = command_names()
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    raise UsageError(f"there is no command {name!r}; {hint}")
+
+
+def _load(name: str, target: str) -> Command:
+    module, _, attribute = target.partition(":")
+    try:
+        command = getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # a plugin's import can fail in any way; it must not take others along
+        raise SparklogError(
+            f"the command {name!r} cannot be loaded from {target}: {type(error).__name__}: {error}; "
+            "is the package that brings it installed completely?"
+        ) from error
+    if not isinstance(command, Command):
+        raise SparklogError(f"the command {name!r} cannot be used: {target} is not a sparklog.cli Command")
+    return command

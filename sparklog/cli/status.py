@@ -1,0 +1,153 @@
+"""``sparklog status``: which brokers live, and whether partitions are well."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sparklog.cli.command import DONE, Command
+from sparklog.cli.connect import (
+    add_cluster_arguments,
+    add_json_argument,
+    connect,
+    read_cluster_file,
+    wants_json,
+)
+from sparklog.cli.progress import patience
+from sparklog.cli.table import render_table
+from sparklog.client.metadata import ClusterMetadata, PartitionMetadata
+
+
+@dataclass(slots=True)
+class BrokerStatus:
+    """A broker, alive or (known from ``cluster.json`` alone) not."""
+
+    broker_id: int
+    host: str
+    port: int
+    alive: bool
+    rack: str | None = None
+    pid: int | None = None
+    leaders: int = 0
+    replicas: int = 0
+    in_sync: int = 0
+
+
+@dataclass(slots=True)
+class Health:
+    """What a glance should tell of all partitions."""
+
+    topics: int = 0
+    partitions: int = 0
+    under_replicated: int = 0
+    leaderless: int = 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_cluster_arguments(parser)
+    add_json_argument(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    root: Path | None = getattr(arguments, "root", None)
+    with connect(arguments) as cluster, patience(f"asking {cluster.bootstrap_servers}"):
+        seen = cluster.metadata()
+    local = read_cluster_file(root) if root is not None else {}
+    brokers, health = _brokers(seen, local), _health(seen)
+    if wants_json(arguments):
+        print(json.dumps(_as_json(seen, brokers, health, local)))
+        return DONE
+    print(f"cluster {seen.cluster_id} at {cluster.bootstrap_servers}")
+    for controller in _entries(local, "controllers"):
+        role = "controller" if controller["active"] else "standby controller"
+        print(f"{role} at {controller['host']}:{controller['port']}, pid {controller['pid']}")
+    print()
+    print(_broker_table(brokers))
+    print()
+    print(
+        f"{health.topics} topics, {health.partitions} partitions: "
+        f"{health.under_replicated} under-replicated, {health.leaderless} without a leader"
+    )
+    return DONE
+
+
+def _brokers(seen: ClusterMetadata, local: Mapping[str, Any]) -> list[BrokerStatus]:
+    brokers = {
+        int(broker.id): BrokerStatus(broker.id, broker.host, broker.port, alive=True, rack=broker.rack)
+        for broker in seen.brokers.values()
+    }
+    for entry in _entries(local, "brokers"):
+        down = BrokerStatus(entry["id"], entry["host"], entry["port"], alive=False)
+        brokers.setdefault(entry["id"], down).pid = entry["pid"]
+    for partition in _partitions(seen):
+        for broker_id, broker in brokers.items():
+            broker.leaders += partition.leader == broker_id
+            broker.replicas += broker_id in partition.replicas
+            broker.in_sync += broker_id in partition.isr
+    return [brokers[broker_id] for broker_id in sorted(brokers)]
+
+
+def _health(seen: ClusterMetadata) -> Health:
+    partitions = _partitions(seen)
+    return Health(
+        topics=len(seen.topics),
+        partitions=len(partitions),
+        under_replicated=sum(len(p.isr) < len(p.replicas) for p in partitions),
+        leaderless=sum(p.leader not in seen.brokers for p in partitions),
+    )
+
+
+def _partitions(seen: ClusterMetadata) -> list[PartitionMetadata]:
+    return [partition for topic in seen.topics.values() for partition in topic.partitions.values()]
+
+
+def _entries(local: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    entries = local.get(name, [])
+    return entries if isinstance(entries, list) else []
+
+
+def _broker_table(brokers: list[BrokerStatus]) -> str:
+    has_pids = any(broker.pid is not None for broker in brokers)
+    headers = ["BROKER", "ADDRESS", "STATE", "LEADERS", "REPLICAS", "IN SYNC"] + ["PID"] * has_pids
+    rows = [
+        [
+            broker.broker_id,
+            f"{broker.host}:{broker.port}",
+            "alive" if broker.alive else "down",
+            broker.leaders,
+            broker.replicas,
+            broker.in_sync,
+            *([broker.pid] if has_pids else []),
+        ]
+        for broker in brokers
+    ]
+    return render_table(headers, rows)
+
+
+def _as_json(
+    seen: ClusterMetadata, brokers: list[BrokerStatus], health: Health, local: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "cluster_id": seen.cluster_id,
+        "controller_id": seen.controller_id,
+        "brokers": [asdict(broker) for broker in brokers],
+        **({"controllers": _entries(local, "controllers")} if local else {}),
+        "topic_count": health.topics,
+        "partition_count": health.partitions,
+        "under_replicated_partition_count": health.under_replicated,
+        "leaderless_partition_count": health.leaderless,
+    }
+
+
+COMMAND = Command(
+    name="status",
+    summary="which brokers live, and whether partitions are well",
+    add_arguments=add_arguments,
+    run=run,
+    examples=(
+        "sparklog status --root /tmp/sparklog",
+        "sparklog status --bootstrap-server 127.0.0.1:9092 --json",
+    ),
+)
