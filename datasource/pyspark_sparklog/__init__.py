@@ -1,1 +1,73 @@
-"""The Spark data source: ``spark.read.format("sparklog")`` and its siblings."""
+"""The Spark data source: ``spark.read.format("sparklog")`` and its siblings.
+
+Spark finds it by itself where this package is installed: it imports every top-level module that is called
+``pyspark_…`` and registers its ``DefaultSource``. A module that fails to import there hides *all* Python data
+sources, so this one imports nothing but Spark's own base class; the work is in modules loaded when needed.
+
+Options, rows and rules are those of Spark's Kafka connector, so that moving a job is a change of
+``format("kafka")`` to ``format("sparklog")``; what differs is told in each module's first lines.
+"""
+
+from typing import Any
+
+from pyspark.sql.datasource import DataSource
+
+__all__ = ["DefaultSource", "register"]
+
+
+class DefaultSource(DataSource):  # type: ignore[misc]
+    """The source under the name ``sparklog``; Spark makes one per use and pickles it between processes."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "sparklog"
+
+    def schema(self) -> Any:
+        """The rows' type; refuses options that no read takes."""
+        from pyspark_sparklog.read_options import ReadOptions
+        from pyspark_sparklog.rows import row_type
+
+        return row_type(ReadOptions.of_any(self.options).include_headers)
+
+    def reader(self, schema: Any) -> Any:
+        """A batch read."""
+        from pyspark_sparklog.batch_reader import BatchReader
+        from pyspark_sparklog.read_options import ReadOptions
+        from pyspark_sparklog.rows import refuse_other_schema
+
+        options = ReadOptions.of_batch(self.options)
+        refuse_other_schema(schema, options.include_headers)
+        return BatchReader(options)
+
+    def streamReader(self, schema: Any) -> Any:  # noqa: N802 (Spark's name)
+        """A micro-batch read."""
+        from pyspark_sparklog.read_options import ReadOptions
+        from pyspark_sparklog.rows import refuse_other_schema
+        from pyspark_sparklog.stream_reader import StreamReader
+
+        options = ReadOptions.of_stream(self.options)
+        refuse_other_schema(schema, options.include_headers)
+        return StreamReader(options)
+
+    def writer(self, schema: Any, overwrite: bool) -> Any:
+        """A batch write."""
+        from pyspark_sparklog.write_options import WriteOptions
+        from pyspark_sparklog.writer import batch_writer
+
+        return batch_writer(schema, WriteOptions.of(self.options), overwrite=overwrite)
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> Any:  # noqa: N802 (Spark's name)
+        """A streaming write; ``overwrite`` is output mode Complete, which appends, as with Kafka's sink."""
+        from pyspark_sparklog.write_options import WriteOptions
+        from pyspark_sparklog.writer import stream_writer
+
+        return stream_writer(schema, WriteOptions.of(self.options))
+
+
+def register(spark: Any) -> None:
+    """Make ``format("sparklog")`` known to a session that did not find it by itself.
+
+    Needed where the package came by ``--py-files`` (add the file first), and in a new Python thread that is
+    going to write: there Spark knows of no session until ``register`` or another call has set one.
+    """
+    spark.dataSource.register(DefaultSource)

@@ -1,0 +1,171 @@
+"""Batch reads.
+
+Spark plans a DataFrame's read once and reuses the plan for every action on it, while users expect "latest" to
+be the latest of each action. So the plan holds places, not offsets, and tasks resolve them when they read.
+The task of the last planned range also reads partitions that were added since the plan was made.
+
+With ``minPartitions`` or ``maxRecordsPerPartition`` a range is cut where the offsets lie at planning time;
+only its outer edges move later.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from pyspark_sparklog.bounds import AtOffset, AtTime, Everywhere, Place
+from pyspark_sparklog.clients import cluster_client
+from pyspark_sparklog.discovery import Discovery
+from pyspark_sparklog.errors import LossReport
+from pyspark_sparklog.ranges import OffsetRange, split_ranges
+from pyspark_sparklog.read_options import ReadOptions
+from pyspark_sparklog.reading import read_rows
+from pyspark_sparklog.resolution import latest_offsets, resolve
+from sparklog.client.admin import Admin
+from sparklog.model.errors import ConfigError
+from sparklog.model.ids import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class LateRange:
+    """A range whose edges are places. ``floor`` and ``ceiling`` are where it was cut, if it was."""
+
+    topic_partition: TopicPartition
+    start: Place
+    end: Place
+    floor: int | None = None
+    ceiling: int | None = None
+
+
+class LatePartition(InputPartition):  # type: ignore[misc]
+    """One Spark partition. The last one knows all ``planned`` partitions and looks for newer ones."""
+
+    def __init__(self, wanted: LateRange, planned: frozenset[TopicPartition] | None = None) -> None:
+        self.wanted = wanted
+        self.planned = planned
+
+    def __repr__(self) -> str:
+        return f"LatePartition({self.wanted})"
+
+
+class BatchReader(DataSourceReader):  # type: ignore[misc]
+    """Made on the driver, pickled to tasks; holds nothing but options."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[Any]:
+        """The plan: a list, because Spark takes nothing else."""
+        ranges = self._plan()
+        _refuse_backward(ranges)
+        ranges = self._resolved_and_cut(ranges)
+        planned = frozenset(late.topic_partition for late in ranges)
+        last = len(ranges) - 1
+        return [LatePartition(late, planned if i == last else None) for i, late in enumerate(ranges)]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        """The rows of one Spark partition; None stands for a plan that found no partitions."""
+        if isinstance(partition, LatePartition):
+            yield from self._read(partition.wanted)
+            planned = partition.planned
+        else:
+            planned = frozenset()
+        if planned is not None and self._takes_newcomers:
+            for late in self._plan():
+                if late.topic_partition not in planned:
+                    yield from self._read(late)
+
+    @property
+    def _takes_newcomers(self) -> bool:
+        """Bounds that name partitions cannot be for partitions nobody knew of."""
+        return isinstance(self._options.start, Everywhere) and isinstance(self._options.end, Everywhere)
+
+    def _plan(self) -> list[LateRange]:
+        options = self._options
+        discovery = Discovery(options.subscription, missing_is_error=True)
+        tps = discovery.partitions(cluster_client(options.connection))
+        starts, ends = options.start.places(tps), options.end.places(tps)
+        return [LateRange(tp, starts[tp], ends[tp]) for tp in tps]
+
+    def _resolved_and_cut(self, ranges: list[LateRange]) -> list[LateRange]:
+        """Tell of timestamps without a match now, not in a task; and cut ranges if that was asked for."""
+        options = self._options
+        is_cut = options.partitions_min is not None or options.records_per_partition_max is not None
+        if not is_cut and not any(isinstance(late.start, AtTime) for late in ranges):
+            return ranges
+        by_tp = {late.topic_partition: late for late in ranges}
+        pieces = split_ranges(
+            self._resolved(ranges),
+            partitions_min=options.partitions_min,
+            records_max=options.records_per_partition_max,
+        )
+        return _with_open_edges(by_tp, pieces) if is_cut else ranges
+
+    def _resolved(self, ranges: list[LateRange]) -> list[OffsetRange]:
+        admin = Admin(cluster_client(self._options.connection))
+        starts = {late.topic_partition: late.start for late in ranges}
+        ends = {late.topic_partition: late.end for late in ranges}
+        start_offsets = resolve(admin, starts, self._options.isolation_level)
+        end_offsets = resolve(admin, ends, self._options.isolation_level)
+        resolved = [OffsetRange(tp, start_offsets[tp], end_offsets[tp]) for tp in starts]
+        for wanted in resolved:
+            if wanted.start_offset > wanted.end_offset:
+                raise _backward(wanted.topic_partition, wanted.start_offset, wanted.end_offset)
+        return resolved
+
+    def _read(self, late: LateRange) -> Iterator[Any]:
+        wanted = self._resolved([late])[0]
+        if late.floor is not None:
+            wanted = replace(wanted, start_offset=max(wanted.start_offset, late.floor))
+        if late.ceiling is not None:
+            wanted = replace(wanted, end_offset=min(wanted.end_offset, late.ceiling))
+        yield from read_rows(self._options, self._within_log(late, wanted))
+
+    def _within_log(self, late: LateRange, wanted: OffsetRange) -> OffsetRange:
+        """An end that the user named may lie beyond the log; waiting for it would be no batch read."""
+        if _number(late.end) is None or wanted.size <= 0:
+            return wanted
+        tp = wanted.topic_partition
+        admin = Admin(cluster_client(self._options.connection))
+        latest = latest_offsets(admin, [tp], self._options.isolation_level)[tp]
+        if latest >= wanted.end_offset:
+            return wanted
+        LossReport(self._options.fail_on_data_loss).report(
+            f"the ending offset {wanted.end_offset} of {tp} is beyond the end of the log, {latest}"
+        )
+        return replace(wanted, end_offset=latest)
+
+
+def _with_open_edges(by_tp: dict[TopicPartition, LateRange], pieces: list[OffsetRange]) -> list[LateRange]:
+    """Pieces of ranges; the first and last piece of a partition keep its own places as edges."""
+    cut: list[LateRange] = []
+    for i, piece in enumerate(pieces):
+        tp = piece.topic_partition
+        is_first = i == 0 or pieces[i - 1].topic_partition != tp
+        is_last = i == len(pieces) - 1 or pieces[i + 1].topic_partition != tp
+        floor = None if is_first else piece.start_offset
+        ceiling = None if is_last else piece.end_offset
+        cut.append(replace(by_tp[tp], floor=floor, ceiling=ceiling))
+    empty = by_tp.keys() - {piece.topic_partition for piece in pieces}
+    may_grow = [by_tp[tp] for tp in sorted(empty) if _number(by_tp[tp].end) is None]
+    return [*cut, *may_grow]
+
+
+def _refuse_backward(ranges: list[LateRange]) -> None:
+    for late in ranges:
+        start, end = _number(late.start), _number(late.end)
+        if start is not None and end is not None and start > end:
+            raise _backward(late.topic_partition, start, end)
+
+
+def _number(place: Place) -> int | None:
+    """The offset of a place that is one already."""
+    return place.offset if isinstance(place, AtOffset) and place.offset >= 0 else None
+
+
+def _backward(tp: TopicPartition, start_offset: int, end_offset: int) -> ConfigError:
+    return ConfigError(
+        f"the start offset {start_offset} of {tp} is greater than its end offset {end_offset}; choose "
+        "startingOffsets and endingOffsets so that each partition's start is not behind its end"
+    )

@@ -1,0 +1,70 @@
+"""Where a read begins and where it ends, as the options say it: the words, before any broker is asked.
+
+A *place* is a point in one partition: an offset, the earliest, the latest, or the first record at or after a
+timestamp. A *bound* gives each partition its place. Places stay unresolved as long as possible: a batch read
+carries them to its tasks, so that "latest" is what is latest when the query runs (``batch_reader``).
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.model.errors import ConfigError
+from sparklog.model.ids import TopicPartition
+
+EARLIEST_OFFSET: Final = -2
+LATEST_OFFSET: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class AtOffset:
+    """An offset, or one of the two sentinels."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtTime:
+    """The first record at or after a timestamp. ``or_latest``: what to do where every record is earlier."""
+
+    timestamp_ms: int
+    or_latest: bool
+
+
+Place = AtOffset | AtTime
+
+EARLIEST: Final = AtOffset(EARLIEST_OFFSET)
+LATEST: Final = AtOffset(LATEST_OFFSET)
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """The same place in every partition."""
+
+    place: Place
+
+    def places(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, Place]:
+        return dict.fromkeys(tps, self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A place per partition; these must be exactly the partitions that are read. ``option`` said so."""
+
+    by_partition: Mapping[TopicPartition, Place]
+    option: str
+
+    def places(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, Place]:
+        if set(tps) != set(self.by_partition):
+            raise ConfigError(
+                f"option {self.option} must name all the partitions that are read and no others (-1 means "
+                f"latest, -2 earliest). Specified: {_names(self.by_partition)}. Assigned: {_names(tps)}"
+            )
+        return dict(self.by_partition)
+
+
+Bound = Everywhere | Each
+
+
+def _names(tps: Collection[TopicPartition]) -> str:
+    return ", ".join(str(tp) for tp in sorted(tps)) or "none"

@@ -1,0 +1,43 @@
+"""One client per cluster and process, shared by everything that Spark runs there one after the other.
+
+Spark's Python workers live on between tasks, so that the next micro-batch finds connections open. They are
+forked, though, and a connection must not be used on both sides of a fork: after one, the child forgets what
+it inherited, without closing it, and connects by itself.
+"""
+
+import os
+import threading
+from typing import Final
+
+from pyspark_sparklog.options import Connection
+from sparklog.client.cluster import ClusterClient
+
+_clients: Final[dict[Connection, ClusterClient]] = {}
+_inherited: Final[list[ClusterClient]] = []
+"""Kept from being collected: closing them would end the parent's connections."""
+_lock = threading.Lock()
+
+
+def cluster_client(connection: Connection) -> ClusterClient:
+    """The process's client for this cluster; whoever gets it must not close it."""
+    with _lock:
+        client = _clients.get(connection)
+        if client is None or client.is_closed:
+            client = _clients[connection] = ClusterClient(
+                connection.bootstrap_servers,
+                client_id=connection.client_id,
+                request_timeout_ms=connection.request_timeout_ms,
+                retry_timeout_ms=connection.retry_timeout_ms,
+                auto_create_topics=connection.auto_create_topics,
+            )
+        return client
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _inherited.extend(_clients.values())
+    _clients.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,93 @@
+"""What a streaming source knows of its partitions' ends, asked anew for each trigger but not too often.
+
+An idle query asks some forty times a second. Answering from a cache would be quick but wrong: Spark takes
+"nothing new" as proof that all was processed (``processAllAvailable``). So an answer is always fresh, and a
+question that comes too soon after the last one waits a moment first.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from pyspark_sparklog.bounds import Place
+from pyspark_sparklog.clients import cluster_client
+from pyspark_sparklog.discovery import Discovery
+from pyspark_sparklog.errors import LossReport
+from pyspark_sparklog.offsets import Offsets
+from pyspark_sparklog.read_options import ReadOptions
+from pyspark_sparklog.resolution import earliest_offsets, latest_offsets, resolve
+from sparklog.client.admin import Admin
+from sparklog.model.ids import TopicId, TopicPartition
+from sparklog.model.time import MonotonicMs
+
+ASK_INTERVAL_MS: Final = 50
+"""Shortest time between two questions."""
+
+
+class LatestOffsets:
+    """Asks a cluster for one source. Pickled with its reader: it holds no connection."""
+
+    def __init__(self, options: ReadOptions, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._options = options
+        self._discovery = Discovery(options.subscription, missing_is_error=options.fail_on_data_loss)
+        self._losses = LossReport(options.fail_on_data_loss)
+        self._topic_ids: dict[str, TopicId] = {}
+        self._asked_ms: MonotonicMs | None = None
+        self._sleep = sleep
+
+    def now_ms(self) -> MonotonicMs:
+        return cluster_client(self._options.connection).clock.monotonic_ms()
+
+    def topic_id(self, topic: str) -> TopicId | None:
+        """The id of a topic as it was when last looked for."""
+        return self._topic_ids.get(topic)
+
+    def initial(self) -> dict[TopicPartition, int]:
+        """Where a new query starts."""
+        cluster = cluster_client(self._options.connection)
+        found = Discovery(self._options.subscription, missing_is_error=True).partitions(cluster)
+        places: dict[TopicPartition, Place] = self._options.start.places(found)
+        return resolve(self._admin(), places, self._options.isolation_level)
+
+    def latest(self, known: Offsets) -> dict[TopicPartition, int]:
+        """The ends of all partitions now. An end below a known offset is asked for again a few times:
+        a leader that was just elected may not know yet how far the log is committed."""
+        self._wait_for_turn()
+        ends = self._ask(known)
+        for _ in range(self._options.offset_retries_max):
+            if all(ends.get(tp, offset) >= offset for tp, offset in known.items()):
+                break
+            self._sleep(self._options.offset_retry_interval_ms / 1_000)
+            ends = self._ask(known)
+        return ends
+
+    def earliest(self, tps: set[TopicPartition]) -> dict[TopicPartition, int]:
+        """The log starts of those partitions that exist."""
+        topics = {tp.topic for tp in tps}
+        existing = self._find(topics) if tps else {}
+        return earliest_offsets(self._admin(), sorted(tps & existing.keys()))
+
+    def _ask(self, known: Offsets) -> dict[TopicPartition, int]:
+        found = self._find({tp.topic for tp in known})
+        return latest_offsets(self._admin(), sorted(found), self._options.isolation_level)
+
+    def _find(self, known_topics: set[str]) -> dict[TopicPartition, TopicId]:
+        found = self._discovery.partitions(cluster_client(self._options.connection), known_topics)
+        topic_ids = {tp.topic: topic_id for tp, topic_id in found.items()}
+        for topic, topic_id in topic_ids.items():
+            if self._topic_ids.get(topic, topic_id) != topic_id:
+                self._losses.report(
+                    f"topic {topic!r} was deleted and created again while the query was running"
+                )
+        self._topic_ids.update(topic_ids)
+        return found
+
+    def _wait_for_turn(self) -> None:
+        if self._asked_ms is not None:
+            early_ms = self._asked_ms + ASK_INTERVAL_MS - self.now_ms()
+            if early_ms > 0:
+                self._sleep(early_ms / 1_000)
+        self._asked_ms = self.now_ms()
+
+    def _admin(self) -> Admin:
+        return Admin(cluster_client(self._options.connection))

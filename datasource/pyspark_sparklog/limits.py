@@ -1,0 +1,44 @@
+"""How much a micro-batch takes: ``maxOffsetsPerTrigger``, ``minOffsetsPerTrigger``, ``maxTriggerDelay``.
+
+PURE. The maximum is shared over the partitions in proportion to their backlogs. A share below one is rounded
+up, so that a small partition beside huge ones is not starved; the sum may exceed the limit by that. The
+minimum holds a micro-batch back until enough is there, or the longest delay has passed; the first one never
+waits.
+"""
+
+import math
+from dataclasses import dataclass
+
+from pyspark_sparklog.offsets import Offsets
+from sparklog.model.ids import TopicPartition
+from sparklog.model.time import MonotonicMs
+
+
+def limited(offsets_max: int, starts: Offsets, ends: Offsets) -> dict[TopicPartition, int]:
+    """Ends, none beyond the given ones, between which and the starts about ``offsets_max`` offsets lie."""
+    backlog = {tp: end - starts[tp] for tp, end in ends.items() if end > starts.get(tp, end)}
+    total = sum(backlog.values())
+    nearer = dict(ends)
+    for tp, size in backlog.items():
+        share = offsets_max * (size / total)
+        taken = math.ceil(share) if share < 1 else math.floor(share)
+        nearer[tp] = min(ends[tp], starts[tp] + taken)
+    return nearer
+
+
+@dataclass(slots=True)
+class MinimumGate:
+    """Remembers when the last micro-batch was let through."""
+
+    offsets_min: int
+    delay_max_ms: int
+    last_trigger_ms: MonotonicMs | None = None
+
+    def holds_back(self, starts: Offsets, ends: Offsets, now_ms: MonotonicMs) -> bool:
+        """Whether to wait for more; if not, this counts as a trigger."""
+        is_due = self.last_trigger_ms is None or now_ms - self.last_trigger_ms >= self.delay_max_ms
+        backlog = sum(end - starts.get(tp, end) for tp, end in ends.items())
+        if not is_due and backlog < self.offsets_min:
+            return True
+        self.last_trigger_ms = now_ms
+        return False

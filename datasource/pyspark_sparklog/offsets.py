@@ -1,0 +1,140 @@
+"""Offsets as JSON, in the form of Spark's Kafka connector: ``{"topic":{"0":23}}``.
+
+An offset is the next one to read. Keys come out sorted by topic, then by number of partition, so that equal
+offsets are equal texts, which is how Spark compares them.
+
+A source that Spark restarts before its first micro-batch is committed is asked for its initial offsets again,
+and Spark keeps no note of the first answer. So the end of the first micro-batch carries the initial offsets
+along, under a key that no topic can have:
+
+    {"$sparklog": {"version": 1, "initial": {"topic": {"0": 20}}}, "topic": {"0": 23}}
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.model.ids import TopicPartition
+
+Offsets = Mapping[TopicPartition, int]
+
+NOTE_KEY: Final = "$sparklog"
+"""Not a legal name of a topic."""
+
+NOTE_VERSION: Final = 1
+
+_OFFSETS_SAMPLE: Final = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
+_TIMESTAMPS_SAMPLE: Final = '{"topicA":{"0":1700000000000,"1":1700000000000}}'
+_ASSIGNMENT_SAMPLE: Final = '{"topicA":[0,1],"topicB":[2,4]}'
+
+
+def offsets_to_json(offsets: Offsets, *, initial: Offsets | None = None) -> dict[str, Any]:
+    """The JSON object of these offsets; ``initial`` is for the end of a first micro-batch."""
+    note = {} if initial is None else {NOTE_KEY: {"version": NOTE_VERSION, "initial": _nested(initial)}}
+    return {**note, **_nested(offsets)}
+
+
+def offsets_of_json(nested: Mapping[str, Any]) -> dict[TopicPartition, int]:
+    """The offsets of a checkpoint's JSON object, without the note."""
+    _checked_note(nested)
+    return _flat({topic: inner for topic, inner in nested.items() if topic != NOTE_KEY})
+
+
+def initial_of_json(nested: Mapping[str, Any]) -> dict[TopicPartition, int] | None:
+    """The initial offsets that the end of a first micro-batch carries, or None."""
+    note = _checked_note(nested)
+    return None if note is None else _flat(note["initial"])
+
+
+def parse_offsets(option: str, text: str) -> dict[TopicPartition, int]:
+    """An option's offsets per partition: -2 earliest, -1 latest. The note of a copied offset is left out."""
+    offsets = _parse_numbers(option, text, _OFFSETS_SAMPLE, "-2 for earliest, -1 for latest, or an offset")
+    for tp, offset in offsets.items():
+        if offset < -2:
+            raise ConfigError(
+                f"option {option}: {tp} has offset {offset}; use -2 (earliest), -1 (latest) or more"
+            )
+    return offsets
+
+
+def parse_timestamps(option: str, text: str) -> dict[TopicPartition, int]:
+    """An option's timestamps per partition, in milliseconds since 1970."""
+    return _parse_numbers(option, text, _TIMESTAMPS_SAMPLE, "milliseconds since 1970")
+
+
+def parse_assignment(option: str, text: str) -> list[TopicPartition]:
+    """An option's partitions: ``{"topicA":[0,1]}``."""
+    nested = _parse_object(option, text, _ASSIGNMENT_SAMPLE)
+    tps: list[TopicPartition] = []
+    for topic, numbers in nested.items():
+        if not isinstance(numbers, list) or not all(_is_partition(number) for number in numbers):
+            raise _malformed(option, text, _ASSIGNMENT_SAMPLE)
+        tps.extend(TopicPartition(topic, number) for number in numbers)
+    return sorted(set(tps))
+
+
+def _nested(offsets: Offsets) -> dict[str, dict[str, int]]:
+    nested: dict[str, dict[str, int]] = {}
+    for tp in sorted(offsets):
+        nested.setdefault(tp.topic, {})[str(tp.partition)] = offsets[tp]
+    return nested
+
+
+def _flat(nested: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
+    return {
+        TopicPartition(topic, int(number)): int(offset)
+        for topic, inner in nested.items()
+        for number, offset in inner.items()
+    }
+
+
+def _checked_note(nested: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    note = nested.get(NOTE_KEY)
+    if note is None:
+        return None
+    if note.get("version") != NOTE_VERSION:
+        raise SparklogError(
+            f"the checkpoint's offset has a note of version {note.get('version')!r}, but this release reads "
+            f"version {NOTE_VERSION}; use the release that wrote the checkpoint, or a newer one"
+        )
+    return dict(note)
+
+
+def _parse_numbers(option: str, text: str, sample: str, values: str) -> dict[TopicPartition, int]:
+    nested = _parse_object(option, text, sample)
+    nested.pop(NOTE_KEY, None)
+    numbers: dict[TopicPartition, int] = {}
+    for topic, inner in nested.items():
+        if not isinstance(inner, dict):
+            raise _malformed(option, text, sample)
+        for key, value in inner.items():
+            if not key.isascii() or not key.isdigit() or not _is_integer(value):
+                raise ConfigError(
+                    f"option {option}: {key!r}: {value!r} of topic {topic!r} is not a partition "
+                    f"with {values}; expected something like {sample}"
+                )
+            numbers[TopicPartition(topic, int(key))] = value
+    return numbers
+
+
+def _parse_object(option: str, text: str, sample: str) -> dict[str, Any]:
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        raise _malformed(option, text, sample) from None
+    if not isinstance(parsed, dict):
+        raise _malformed(option, text, sample)
+    return parsed
+
+
+def _malformed(option: str, text: str, sample: str) -> ConfigError:
+    return ConfigError(f"option {option}: expected e.g. {sample}, got {text}")
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_partition(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

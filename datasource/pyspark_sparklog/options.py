@@ -1,0 +1,173 @@
+"""Reading options: names without regard to case, values with their bounds, misspelt names refused.
+
+Spark hands options over as text, keys in lower case. Options that belong to a Kafka client begin with
+``kafka.`` and are accepted whatever they are, so that jobs can be moved as they are; those that matter here
+are acted upon, those that would change what is read or written and cannot be honoured are refused.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.client.bootstrap import parse_bootstrap_servers
+from sparklog.model.errors import ConfigError
+
+BOOTSTRAP: Final = "kafka.bootstrap.servers"
+BOOTSTRAP_SHORT: Final = "bootstrap.servers"
+CLIENT_PREFIX: Final = "kafka."
+
+LONG_MAX: Final = 2**63 - 1
+INT_MAX: Final = 2**31 - 1
+
+SPARK_OPTIONS: Final = (
+    "checkpointLocation", "queryName", "asyncProgressTrackingEnabled",
+    "asyncProgressTrackingCheckpointIntervalMs", "asyncProgressTrackingOverrideSinkSupportCheck",
+)  # fmt: skip
+"""What Spark passes on to sources and sinks although it is meant for Spark itself."""
+
+REFUSED_CLIENT_OPTIONS: Final[Mapping[str, str]] = {
+    "auto.offset.reset": "set startingOffsets to earliest or latest instead",
+    "enable.auto.commit": "offsets are kept in the query's checkpoint, never committed to a group",
+    "interceptor.classes": "Java interceptors cannot run here",
+    "key.deserializer": "keys are read as binary; cast the column instead",
+    "value.deserializer": "values are read as binary; cast the column instead",
+    "key.serializer": "keys are written as binary or string; cast the column instead",
+    "value.serializer": "values are written as binary or string; cast the column instead",
+    "transactional.id": "transactions are not supported yet; leave it out",
+    "partitioner.class": "Java classes cannot run here; compute a partition column instead",
+}
+"""Client options that would change the meaning of a query and cannot be honoured, with what to do."""
+
+DEFAULT_PARTITIONERS: Final = ("DefaultPartitioner", "UniformStickyPartitioner")
+"""Java's own partitioners that do what is done here anyway."""
+
+_DURATION: Final = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?", re.IGNORECASE)
+_MS_PER_UNIT: Final = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """How to reach the cluster; equal values share a client (``clients``)."""
+
+    bootstrap_servers: str
+    client_id: str
+    request_timeout_ms: int
+    retry_timeout_ms: int
+    auto_create_topics: bool = False
+
+
+class Options:
+    """The options of one read or write, after unknown names were refused."""
+
+    def __init__(self, given: Mapping[str, str], known: Iterable[str], what: str) -> None:
+        self._known = {name.lower(): name for name in known}
+        self._given = {name.lower(): text for name, text in given.items()}
+        self._what = what
+        for name in sorted(self._given):
+            self._refuse_unknown(name)
+        self._refuse_client_options()
+
+    def text(self, name: str) -> str | None:
+        """An option's text as it was given, or None."""
+        return self._given.get(name.lower())
+
+    def client(self, name: str) -> str | None:
+        """A Kafka client's option, by its name without the prefix."""
+        text = self._given.get(CLIENT_PREFIX + name)
+        return None if text is None else text.strip()
+
+    def boolean(self, name: str, default: bool) -> bool:
+        text = self.text(name)
+        if text is None:
+            return default
+        if text.strip().lower() not in ("true", "false"):
+            raise ConfigError(f"option {name}={text!r}: must be true or false")
+        return text.strip().lower() == "true"
+
+    def integer(self, name: str, *, minimum: int, maximum: int = LONG_MAX) -> int | None:
+        text = self.text(name)
+        return None if text is None else _integer(name, text, minimum, maximum)
+
+    def client_integer(self, name: str, default: int, *, minimum: int = 0, maximum: int = INT_MAX) -> int:
+        text = self.client(name)
+        return default if text is None else _integer(CLIENT_PREFIX + name, text, minimum, maximum)
+
+    def client_choice(self, name: str, default: str, choices: Iterable[str]) -> str:
+        text = self.client(name)
+        value = default if text is None else text.lower()
+        allowed = tuple(choices)
+        if value not in allowed:
+            raise ConfigError(f"option {CLIENT_PREFIX}{name}={text!r}: must be one of {', '.join(allowed)}")
+        return value
+
+    def duration_ms(self, name: str, default_ms: int) -> int:
+        """As Spark writes them: 500ms, 30s, 15m; milliseconds without a unit."""
+        text = self.text(name)
+        if text is None:
+            return default_ms
+        match = _DURATION.fullmatch(text.strip())
+        if match is None:
+            raise ConfigError(f"option {name}={text!r}: must be a duration such as 500ms, 30s or 15m")
+        unit = (match[2] or "ms").lower()
+        return int(match[1]) // 1_000 if unit == "us" else int(match[1]) * _MS_PER_UNIT[unit]
+
+    def connection(self, *, retry_option: str, auto_create_topics: bool = False) -> Connection:
+        return Connection(
+            bootstrap_servers=self._bootstrap_servers(),
+            client_id=self.client("client.id") or "sparklog-spark",
+            request_timeout_ms=self.client_integer("request.timeout.ms", 30_000, minimum=1),
+            retry_timeout_ms=self.client_integer(retry_option, 60_000, minimum=1),
+            auto_create_topics=auto_create_topics,
+        )
+
+    def _bootstrap_servers(self) -> str:
+        texts = {text for name in (BOOTSTRAP, BOOTSTRAP_SHORT) if (text := self.text(name)) is not None}
+        if len(texts) > 1:
+            raise ConfigError(f"options {BOOTSTRAP} and {BOOTSTRAP_SHORT} differ: {sorted(texts)}; give one")
+        if not texts:
+            near = difflib.get_close_matches(BOOTSTRAP, self._given, n=1, cutoff=0.8)
+            hint = f"; did you mean it by {near[0]!r}?" if near else ", such as 127.0.0.1:9092"
+            raise ConfigError(f"option '{BOOTSTRAP}' (or '{BOOTSTRAP_SHORT}') must be specified{hint}")
+        text = texts.pop()
+        parse_bootstrap_servers(text)
+        return text
+
+    def _refuse_unknown(self, name: str) -> None:
+        if name in self._known or name in _SPARK_NAMES or name == BOOTSTRAP_SHORT:
+            return
+        if name.startswith((CLIENT_PREFIX, "__")):
+            return
+        near = difflib.get_close_matches(name, [*self._known, BOOTSTRAP, BOOTSTRAP_SHORT], n=1, cutoff=0.6)
+        if near:
+            hint = f"did you mean {self._known.get(near[0], near[0])}?"
+        else:
+            hint = f"options of Kafka clients begin with {CLIENT_PREFIX!r}"
+        raise ConfigError(f"unknown option {name!r} for a sparklog {self._what}; {hint}")
+
+    def _refuse_client_options(self) -> None:
+        for name, remedy in REFUSED_CLIENT_OPTIONS.items():
+            text = self.client(name)
+            if text is None or (name == "partitioner.class" and text.endswith(DEFAULT_PARTITIONERS)):
+                continue
+            raise ConfigError(f"Kafka option '{CLIENT_PREFIX}{name}' is not supported: {remedy}")
+        protocol = self.client("security.protocol")
+        if protocol is not None and protocol.upper() != "PLAINTEXT":
+            raise ConfigError(
+                f"option {CLIENT_PREFIX}security.protocol={protocol!r} is not supported yet; use PLAINTEXT"
+            )
+
+
+_SPARK_NAMES: Final = frozenset(name.lower() for name in SPARK_OPTIONS)
+
+
+def _integer(name: str, text: str, minimum: int, maximum: int) -> int:
+    try:
+        value = int(text.strip())
+    except ValueError:
+        raise ConfigError(f"option {name}={text!r}: must be a whole number") from None
+    if not minimum <= value <= maximum:
+        bound = "positive" if minimum == 1 and value < 1 else f"between {minimum} and {maximum}"
+        raise ConfigError(f"option {name}={value}: must be {bound}")
+    return value

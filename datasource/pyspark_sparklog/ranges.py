@@ -1,0 +1,64 @@
+"""Ranges of offsets, and how a partition's range becomes several Spark partitions.
+
+PURE. One Spark partition per range is the rule. ``maxRecordsPerPartition`` cuts every range into pieces of
+at most so many offsets. ``minPartitions`` then cuts the large ranges, in proportion to their sizes, until
+there are about as many; a range whose rounded share is one stays whole, and what it leaves over goes to the
+others. Empty ranges are dropped.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sparklog.model.ids import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Offsets ``[start_offset, end_offset)`` of a partition."""
+
+    topic_partition: TopicPartition
+    start_offset: int
+    end_offset: int
+
+    @property
+    def size(self) -> int:
+        return self.end_offset - self.start_offset
+
+
+def split_ranges(
+    ranges: Iterable[OffsetRange], *, partitions_min: int | None, records_max: int | None
+) -> list[OffsetRange]:
+    """The ranges that tasks get; together they hold exactly what the given ones do."""
+    whole = [piece for piece in ranges if piece.size > 0]
+    if records_max is not None:
+        whole = [part for piece in whole for part in _cut(piece, math.ceil(piece.size / records_max))]
+    if partitions_min is None or len(whole) >= partitions_min:
+        return whole
+    return _cut_in_proportion(whole, partitions_min)
+
+
+def _cut_in_proportion(ranges: Sequence[OffsetRange], partitions_min: int) -> list[OffsetRange]:
+    total = sum(piece.size for piece in ranges)
+    is_small = [_share(piece.size, total, partitions_min) == 1 for piece in ranges]
+    large_total = sum(piece.size for piece, small in zip(ranges, is_small, strict=True) if not small)
+    for_large = max(partitions_min - sum(is_small), 1)
+    pieces: list[OffsetRange] = []
+    for piece, small in zip(ranges, is_small, strict=True):
+        pieces.extend(_cut(piece, 1 if small else _share(piece.size, large_total, for_large)))
+    return pieces
+
+
+def _share(size: int, total: int, parts: int) -> int:
+    """A share of ``parts`` in proportion, rounded half up, at least one."""
+    return max(math.floor(size / total * parts + 0.5), 1)
+
+
+def _cut(piece: OffsetRange, parts: int) -> Iterator[OffsetRange]:
+    """Nearly equal parts; the last takes what rounding leaves."""
+    start = piece.start_offset
+    for i in range(parts):
+        end = start + (piece.end_offset - start) // (parts - i)
+        if end > start:
+            yield replace(piece, start_offset=start, end_offset=end)
+        start = end

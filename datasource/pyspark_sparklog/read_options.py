@@ -1,0 +1,169 @@
+"""The options of a read, under the names of Spark's Kafka connector.
+
+Where to start is decided in this order: ``startingTimestamp``, ``startingOffsetsByTimestamp``,
+``startingOffsets``; likewise for the end, which only a batch read has. Queries that go on from a checkpoint
+ignore all of them.
+
+What differs from the Kafka connector: an unknown option is refused instead of ignored, and reads are
+read-committed unless ``kafka.isolation.level`` says otherwise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pyspark_sparklog.bounds import (
+    EARLIEST,
+    EARLIEST_OFFSET,
+    LATEST,
+    LATEST_OFFSET,
+    AtOffset,
+    AtTime,
+    Bound,
+    Each,
+    Everywhere,
+)
+from pyspark_sparklog.offsets import parse_offsets, parse_timestamps
+from pyspark_sparklog.options import BOOTSTRAP, INT_MAX, Connection, Options
+from pyspark_sparklog.subscription import STRATEGIES, Subscription, subscription_of
+from sparklog.client.isolation import IsolationLevel
+from sparklog.model.errors import ConfigError
+
+ENDING_OPTIONS: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+
+READ_OPTIONS: Final = (
+    BOOTSTRAP, *STRATEGIES, "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets",
+    "startingOffsetsByTimestampStrategy", *ENDING_OPTIONS, "failOnDataLoss", "minPartitions",
+    "maxRecordsPerPartition", "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
+    "includeHeaders", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+)  # fmt: skip
+
+POLL_TIMEOUT_MS: Final = 120_000
+MAX_TRIGGER_DELAY_MS: Final = 15 * 60_000
+OFFSET_RETRIES: Final = 3
+OFFSET_RETRY_INTERVAL_MS: Final = 1_000
+
+_Side = Literal["starting", "ending"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """A read, as asked for."""
+
+    connection: Connection
+    subscription: Subscription
+    start: Bound
+    end: Bound
+    fail_on_data_loss: bool
+    include_headers: bool
+    isolation_level: IsolationLevel
+    partitions_min: int | None
+    records_per_partition_max: int | None
+    offsets_per_trigger_max: int | None
+    offsets_per_trigger_min: int | None
+    trigger_delay_max_ms: int
+    poll_timeout_ms: int
+    offset_retries_max: int
+    offset_retry_interval_ms: int
+
+    @classmethod
+    def of_any(cls, given: Mapping[str, str]) -> "ReadOptions":
+        """What can be checked before it is known whether this is a batch or a stream."""
+        return cls._of(given, default_start=Everywhere(EARLIEST))
+
+    @classmethod
+    def of_batch(cls, given: Mapping[str, str]) -> "ReadOptions":
+        options = cls._of(given, default_start=Everywhere(EARLIEST))
+        _refuse_place(options.start, LATEST_OFFSET, "starting offset", "latest")
+        _refuse_place(options.end, EARLIEST_OFFSET, "ending offset", "earliest")
+        return options
+
+    @classmethod
+    def of_stream(cls, given: Mapping[str, str]) -> "ReadOptions":
+        names = {name.lower() for name in given}
+        for option in ENDING_OPTIONS:
+            if option.lower() in names:
+                kind = "offset" if option == "endingOffsets" else "timestamp"
+                raise ConfigError(f"ending {kind} not valid in streaming queries; leave out option {option}")
+        return cls._of(given, default_start=Everywhere(LATEST))
+
+    @classmethod
+    def _of(cls, given: Mapping[str, str], *, default_start: Bound) -> "ReadOptions":
+        options = Options(given, READ_OPTIONS, "read")
+        least = options.integer("minOffsetsPerTrigger", minimum=1)
+        most = options.integer("maxOffsetsPerTrigger", minimum=1)
+        if least is not None and most is not None and least > most:
+            raise ConfigError(f"minOffsetsPerTrigger={least} is above maxOffsetsPerTrigger={most}; lower it")
+        retries = options.integer("fetchOffset.numRetries", minimum=0, maximum=INT_MAX)
+        pause_ms = options.integer("fetchOffset.retryIntervalMs", minimum=0, maximum=INT_MAX)
+        poll_ms = options.integer("kafkaConsumer.pollTimeoutMs", minimum=1, maximum=INT_MAX)
+        return cls(
+            subscription=subscription_of(options),
+            connection=options.connection(retry_option="default.api.timeout.ms"),
+            start=_bound(options, "starting", default_start),
+            end=_bound(options, "ending", Everywhere(LATEST)),
+            fail_on_data_loss=options.boolean("failOnDataLoss", True),
+            include_headers=options.boolean("includeHeaders", False),
+            isolation_level=_isolation_level(options),
+            partitions_min=options.integer("minPartitions", minimum=1, maximum=INT_MAX),
+            records_per_partition_max=options.integer("maxRecordsPerPartition", minimum=1),
+            offsets_per_trigger_max=most,
+            offsets_per_trigger_min=least,
+            trigger_delay_max_ms=options.duration_ms("maxTriggerDelay", MAX_TRIGGER_DELAY_MS),
+            poll_timeout_ms=POLL_TIMEOUT_MS if poll_ms is None else poll_ms,
+            offset_retries_max=OFFSET_RETRIES if retries is None else retries,
+            offset_retry_interval_ms=OFFSET_RETRY_INTERVAL_MS if pause_ms is None else pause_ms,
+        )
+
+
+def _bound(options: Options, side: _Side, default: Bound) -> Bound:
+    or_latest = side == "ending" or _or_latest(options)
+    everywhere, by_timestamp, by_offset = f"{side}Timestamp", f"{side}OffsetsByTimestamp", f"{side}Offsets"
+    if (text := options.text(everywhere)) is not None:
+        return Everywhere(AtTime(_timestamp(everywhere, text), or_latest))
+    if (text := options.text(by_timestamp)) is not None:
+        times = parse_timestamps(by_timestamp, text)
+        return Each({tp: AtTime(ms, or_latest) for tp, ms in times.items()}, by_timestamp)
+    if (text := options.text(by_offset)) is None:
+        return default
+    match text.strip().lower():
+        case "earliest":
+            return Everywhere(EARLIEST)
+        case "latest":
+            return Everywhere(LATEST)
+    offsets = parse_offsets(by_offset, text)
+    return Each({tp: AtOffset(offset) for tp, offset in offsets.items()}, by_offset)
+
+
+def _timestamp(option: str, text: str) -> int:
+    try:
+        return int(text.strip())
+    except ValueError:
+        raise ConfigError(
+            f"option {option}: expected a single long value, milliseconds since 1970, got {text!r}"
+        ) from None
+
+
+def _or_latest(options: Options) -> bool:
+    option = "startingOffsetsByTimestampStrategy"
+    text = options.text(option)
+    strategy = "error" if text is None else text.strip().lower()
+    if strategy not in ("error", "latest"):
+        raise ConfigError(f"option {option}={text!r}: must be error or latest")
+    return strategy == "latest"
+
+
+def _isolation_level(options: Options) -> IsolationLevel:
+    choices = ("read_uncommitted", "read_committed")
+    return IsolationLevel(choices.index(options.client_choice("isolation.level", "read_committed", choices)))
+
+
+def _refuse_place(bound: Bound, sentinel: int, what: str, word: str) -> None:
+    refused = AtOffset(sentinel)
+    if isinstance(bound, Everywhere) and bound.place == refused:
+        raise ConfigError(f"{what} can't be {word} for batch queries; leave it out or name offsets")
+    if isinstance(bound, Each):
+        for tp, place in bound.by_partition.items():
+            if place == refused:
+                raise ConfigError(f"option {bound.option}: {what} for {tp} can't be {word} for batch queries")

@@ -1,0 +1,81 @@
+"""Reading a resolved range of one partition inside a Spark task, on both batch and streaming paths.
+
+Records that are gone fail the task, or, with ``failOnDataLoss`` false, the task goes on at the next offset
+that there is, never at one that it has already passed. Offsets that never had a visible record (transaction
+markers, compacted records) are no loss.
+"""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from pyspark_sparklog.clients import cluster_client
+from pyspark_sparklog.discovery import UNKNOWN_TOPIC
+from pyspark_sparklog.errors import LossReport
+from pyspark_sparklog.ranges import OffsetRange
+from pyspark_sparklog.read_options import ReadOptions
+from pyspark_sparklog.resolution import latest_offsets
+from pyspark_sparklog.rows import put_together, with_place
+from sparklog.client.admin import Admin
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
+from sparklog.client.reader import read_range
+from sparklog.model.errors import KafkaError
+from sparklog.model.ids import TopicId
+
+
+def read_rows(
+    options: ReadOptions, wanted: OffsetRange, topic_id: TopicId | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a range as Spark wants them; ``topic_id`` is that of the topic the offsets belong to."""
+    tp = wanted.topic_partition
+    cluster = cluster_client(options.connection)
+    rows = _what_is_left(cluster, options, wanted, topic_id)
+    yield from put_together(with_place(batch, tp, options.include_headers) for batch in rows)
+
+
+def _what_is_left(
+    cluster: ClusterClient, options: ReadOptions, wanted: OffsetRange, topic_id: TopicId | None
+) -> Iterator[pa.RecordBatch]:
+    position: int | None = wanted.start_offset
+    while position is not None and position < wanted.end_offset:
+        try:
+            yield from read_range(
+                cluster,
+                wanted.topic_partition,
+                position,
+                wanted.end_offset,
+                isolation_level=options.isolation_level,
+                topic_id=topic_id,
+                timeout_ms=options.poll_timeout_ms,
+            )
+            return
+        except (OffsetOutOfRange, RangeNotReadable, KafkaError) as error:
+            position = _next_position(error, cluster, options, wanted)
+
+
+def _next_position(
+    error: OffsetOutOfRange | RangeNotReadable | KafkaError,
+    cluster: ClusterClient,
+    options: ReadOptions,
+    wanted: OffsetRange,
+) -> int | None:
+    """Where to go on after a loss, or None if nothing is left; raises what is no loss, and fatal losses."""
+    losses = LossReport(options.fail_on_data_loss)
+    if isinstance(error, OffsetOutOfRange):
+        losses.report(f"cannot read all of {_text(wanted)}: {error}")
+        return error.log_start_offset if error.log_start_offset > error.offset else None
+    if isinstance(error, RangeNotReadable):
+        tp = wanted.topic_partition
+        if latest_offsets(Admin(cluster), [tp], options.isolation_level)[tp] > error.offset:
+            raise error
+        losses.report(f"cannot read all of {_text(wanted)}: {error}")
+        return None
+    if isinstance(error, TopicRecreated) or error.code in UNKNOWN_TOPIC:
+        losses.report(f"cannot read all of {_text(wanted)}: {error}")
+        return None
+    raise error
+
+
+def _text(wanted: OffsetRange) -> str:
+    return f"{wanted.topic_partition} from {wanted.start_offset} up to, not including, {wanted.end_offset}"

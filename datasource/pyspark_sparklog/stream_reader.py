@@ -1,0 +1,183 @@
+"""Micro-batch reads.
+
+Spark keeps one reader for the life of a query, which answers for offsets and plans, and pickles another one
+to tasks: nothing that the first one learns reaches a task but through a partition.
+
+Three rules of Spark's shape this module. ``initialOffset`` is asked twice, and again after a restart before
+the first micro-batch was committed, so its answer is remembered, and travels in the end of the first
+micro-batch (``offsets``). "Nothing new" is said by returning the start as it came. And the limits are applied
+here, because the limit that Spark hands back is a mere number; only "read everything" (of ``Trigger.Once``)
+is obeyed.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+
+from pyspark_sparklog.available_now import AvailableNow
+from pyspark_sparklog.errors import LossReport
+from pyspark_sparklog.latest import LatestOffsets
+from pyspark_sparklog.limits import MinimumGate, limited
+from pyspark_sparklog.offsets import NOTE_KEY, initial_of_json, offsets_of_json, offsets_to_json
+from pyspark_sparklog.ranges import OffsetRange, split_ranges
+from pyspark_sparklog.read_options import ReadOptions
+from pyspark_sparklog.reading import read_rows
+from sparklog.model.ids import TopicId, TopicPartition
+
+
+class RangePartition(InputPartition):  # type: ignore[misc]
+    """One Spark partition: a range, and the id of the topic that its offsets belong to."""
+
+    def __init__(self, wanted: OffsetRange, topic_id: TopicId | None) -> None:
+        self.wanted = wanted
+        self.topic_id = topic_id
+
+    def __repr__(self) -> str:
+        return f"RangePartition({self.wanted})"
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """See the module. Stateful, but picklable: connections are the process's (``clients``)."""
+
+    def __init__(self, options: ReadOptions, latest: LatestOffsets | None = None) -> None:
+        self._options = options
+        self._latest = LatestOffsets(options) if latest is None else latest
+        self._losses = LossReport(options.fail_on_data_loss)
+        self._initial: dict[TopicPartition, int] | None = None
+        self._is_under_way = False
+        self._seen_ends: dict[TopicPartition, int] = {}
+        self._available_now: AvailableNow | None = None
+        least = options.offsets_per_trigger_min
+        self._gate = None if least is None else MinimumGate(least, options.trigger_delay_max_ms)
+
+    # What Spark asks before and between micro-batches.
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 (Spark's name)
+        self._available_now = AvailableNow()
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802 (Spark's name)
+        options = self._options
+        limit = options.offsets_per_trigger_max or options.offsets_per_trigger_min
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        if self._initial is None:
+            self._initial = self._latest.initial()
+        return offsets_to_json(self._initial)
+
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        """The end of the next micro-batch; ``start`` itself if there is none to run."""
+        starts = offsets_of_json(start)
+        is_first = not self._is_under_way and NOTE_KEY not in start and starts == self._initial
+        self._is_under_way = not is_first
+        ends = self._ends(starts)
+        if not isinstance(limit, ReadAllAvailable):
+            ends = self._limited(starts, ends)
+        if not ends or (ends == starts and not is_first):
+            return start
+        return offsets_to_json(ends, initial=starts if is_first else None)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 (Spark's name)
+        """For the query's progress: how far the log is, whatever the limits."""
+        return offsets_to_json(self._seen_ends) if self._seen_ends else None
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing: the query's checkpoint has the offsets, and the last micro-batch is never committed."""
+
+    def stop(self) -> None:
+        """Nothing: connections belong to the process, and Spark mostly ends it without asking."""
+
+    # The plan of a micro-batch, and its reading.
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Any]:
+        ends = offsets_of_json(end)
+        initial = initial_of_json(end)
+        starts = offsets_of_json(start) if initial is None else initial
+        if self._available_now is not None and self._available_now.target is not None:
+            self._available_now.check_end(ends, self._latest.latest(ends))
+        starts = self._with_newcomers(starts, ends)
+        ranges = self._ranges(starts, self._within_log(ends))
+        pieces = split_ranges(
+            ranges,
+            partitions_min=self._options.partitions_min,
+            records_max=self._options.records_per_partition_max,
+        )
+        topic_id = self._latest.topic_id
+        return [RangePartition(piece, topic_id(piece.topic_partition.topic)) for piece in pieces]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        if isinstance(partition, RangePartition):
+            yield from read_rows(self._options, partition.wanted, partition.topic_id)
+
+    # Inside.
+
+    def _ends(self, starts: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        if self._available_now is not None and self._available_now.target is not None:
+            return self._available_now.target
+        self._seen_ends = self._latest.latest(starts)
+        if self._available_now is not None:
+            self._available_now.target = self._seen_ends
+        return self._seen_ends
+
+    def _limited(
+        self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        most = self._options.offsets_per_trigger_max
+        if most is None and self._gate is None:
+            return ends
+        starts = {**self._latest.earliest(ends.keys() - starts.keys()), **starts}
+        gate = self._gate if self._available_now is None else None
+        if gate is not None and gate.holds_back(starts, ends, self._latest.now_ms()):
+            return {}
+        return ends if most is None else limited(most, starts, ends)
+
+    def _with_newcomers(
+        self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """Partitions that were not there at the start are read from their beginning, which should be 0."""
+        new = ends.keys() - starts.keys()
+        found = self._latest.earliest(new)
+        if deleted := sorted(new - found.keys()):
+            self._losses.report(
+                f"cannot find the earliest offsets of {_names(deleted)}, which were added and deleted"
+            )
+        for tp, offset in sorted(found.items()):
+            if offset != 0:
+                self._losses.report(f"added partition {tp} starts from {offset} instead of 0")
+        if gone := sorted(starts.keys() - ends.keys()):
+            self._losses.report(f"partitions {_names(gone)} are gone")
+        return {**found, **starts}
+
+    def _ranges(
+        self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]
+    ) -> list[OffsetRange]:
+        ranges = [OffsetRange(tp, starts[tp], end) for tp, end in sorted(ends.items()) if tp in starts]
+        for wanted in ranges:
+            if wanted.size < 0:
+                self._losses.report(
+                    f"the offset of {wanted.topic_partition} was changed from {wanted.start_offset} to "
+                    f"{wanted.end_offset}"
+                )
+        return ranges
+
+    def _within_log(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Ends that this process did not see itself come from a checkpoint; the log may be shorter now."""
+        if all(end <= self._seen_ends.get(tp, -1) for tp, end in ends.items()):
+            return ends
+        self._seen_ends = self._latest.latest(ends)
+        nearer = dict(ends)
+        for tp, end in sorted(ends.items()):
+            latest = self._seen_ends.get(tp)
+            if latest is None:
+                self._losses.report(f"partition {tp} is gone")
+                del nearer[tp]
+            elif latest < end:
+                self._losses.report(f"the end of {tp} was changed from {end} to {latest}")
+                nearer[tp] = latest
+        return nearer
+
+
+def _names(tps: list[TopicPartition]) -> str:
+    return ", ".join(str(tp) for tp in tps)

@@ -1,0 +1,90 @@
+"""Which partitions a read takes: ``assign``, ``subscribe`` or ``subscribePattern``.
+
+A pattern is searched anywhere in a topic's name, as Kafka's connector does (``t.*`` finds ``xt1`` too), and
+internal topics are never found by one.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark_sparklog.offsets import parse_assignment
+from pyspark_sparklog.options import Options
+from sparklog.client.metadata import TopicMetadata
+from sparklog.model.errors import ConfigError
+from sparklog.model.ids import TopicPartition, topic_name_problem
+
+ASSIGN: Final = "assign"
+SUBSCRIBE: Final = "subscribe"
+PATTERN: Final = "subscribePattern"
+STRATEGIES: Final = (ASSIGN, SUBSCRIBE, PATTERN)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """Exactly one of the three is set."""
+
+    topics: tuple[str, ...] = ()
+    assigned: tuple[TopicPartition, ...] = ()
+    pattern: str | None = None
+
+    @property
+    def named_topics(self) -> tuple[str, ...]:
+        """The topics that the user named; none with a pattern."""
+        return self.topics or tuple(dict.fromkeys(tp.topic for tp in self.assigned))
+
+    def takes(self, topic: TopicMetadata) -> bool:
+        if self.pattern is not None:
+            return not topic.is_internal and re.search(self.pattern, topic.name) is not None
+        return topic.name in self.named_topics
+
+    def partitions_of(self, topics: Iterable[TopicMetadata]) -> list[TopicPartition]:
+        """Of these topics, the partitions that are read, sorted.
+
+        An assigned partition that does not exist is left out, as by the Kafka connector.
+        """
+        wanted = set(self.assigned)
+        found = [tp for topic in topics if self.takes(topic) for tp in topic.topic_partitions()]
+        return sorted(tp for tp in found if not wanted or tp in wanted)
+
+
+def subscription_of(options: Options) -> Subscription:
+    """The one strategy that the options name; ConfigError for none, several, or an empty one."""
+    given = [(name, text) for name in STRATEGIES if (text := options.text(name)) is not None]
+    if len(given) != 1:
+        found = f"found {' and '.join(name for name, _ in given)}" if given else "found none"
+        raise ConfigError(f"exactly one of the options {', '.join(STRATEGIES)} must be specified; {found}")
+    name, text = given[0]
+    if name == ASSIGN:
+        return _assignment(text)
+    return _topics(text) if name == SUBSCRIBE else _pattern(text)
+
+
+def _assignment(text: str) -> Subscription:
+    tps = parse_assignment(ASSIGN, text) if text.strip() else []
+    if not tps:
+        raise ConfigError(f'option assign={text!r} names no partitions; expected e.g. {{"topicA":[0,1]}}')
+    return Subscription(assigned=tuple(tps))
+
+
+def _topics(text: str) -> Subscription:
+    topics = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not topics:
+        raise ConfigError(f"option subscribe={text!r} names no topics; expected e.g. topicA,topicB")
+    for name in topics:
+        problem = topic_name_problem(name)
+        if problem:
+            raise ConfigError(f"option subscribe={text!r}: {problem}")
+    return Subscription(topics=topics)
+
+
+def _pattern(text: str) -> Subscription:
+    pattern = text.strip()
+    if not pattern:
+        raise ConfigError("option subscribePattern is empty; give a regular expression such as events-.*")
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"option subscribePattern={text!r} is no regular expression: {error}") from None
+    return Subscription(pattern=pattern)

@@ -1,0 +1,189 @@
+"""Batch and streaming writes: at least once, without duplicates from within a task attempt.
+
+Every task has an idempotent producer of its own and ends when everything it sent is in the log, so a commit
+has nothing left to do. A task that Spark runs again writes its rows again, as with Spark's Kafka connector.
+"""
+
+import logging
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+from pyspark_sparklog.batching import Batching
+from pyspark_sparklog.clients import cluster_client
+from pyspark_sparklog.placing import PartitionChoice, rows_by_topic
+from pyspark_sparklog.row_sizes import row_sizes
+from pyspark_sparklog.write_options import WriteOptions
+from pyspark_sparklog.write_schema import check_schema
+from sparklog.client.admin import TOPIC_RESOURCE, Admin
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.partitioner import split_by_partition
+from sparklog.client.producer import BatchProducer
+from sparklog.model.errors import ConfigError, KafkaError
+from sparklog.model.ids import TopicPartition
+
+WRITTEN_COLUMNS: Final = ["key", "value", "headers"]
+
+_logger: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Written(WriterCommitMessage):  # type: ignore[misc]
+    """What one task wrote."""
+
+    records_count: int
+    batches_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    """What a task knows of a topic it writes to."""
+
+    batch_bytes_max: int
+    choice: PartitionChoice
+
+
+class _Task:
+    """One task attempt's writing."""
+
+    def __init__(self, options: WriteOptions, producer: BatchProducer, cluster: ClusterClient) -> None:
+        self.records_count = 0
+        self.batching = Batching(options.compression, producer.send)
+        self._options = options
+        self._cluster = cluster
+        self._topics: dict[str, _Topic] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Everything that is wrong with a Spark batch is found before any of its rows are sent."""
+        checked = []
+        for name, rows in rows_by_topic(batch, self._options.topic):
+            topic = self._topic(name)
+            sizes = row_sizes(rows)
+            self.batching.check_rows(name, rows.select(WRITTEN_COLUMNS), sizes, topic.batch_bytes_max)
+            checked.append((name, topic, rows, topic.choice.choose(rows, sizes)))
+        for name, topic, rows, partitions in checked:
+            for partition, part in split_by_partition(rows.select(WRITTEN_COLUMNS), partitions).items():
+                self.batching.add(TopicPartition(name, partition), part, topic.batch_bytes_max)
+        self.records_count += batch.num_rows
+        self.batching.flush_if_much_is_held(self._bytes_max)
+
+    def flush(self) -> None:
+        self.batching.flush(self._bytes_max)
+
+    def _bytes_max(self, topic: str) -> int:
+        return self._topic(topic).batch_bytes_max
+
+    def _topic(self, name: str) -> _Topic:
+        if name not in self._topics:
+            partitions_count = len(existing_topic(self._cluster, name, self._options).partitions)
+            settings = Admin(self._cluster).describe_configs(TOPIC_RESOURCE, [name])[name]
+            batch_bytes_max = int(settings["max.message.bytes"][0])
+            if self._options.request_bytes_max is not None:
+                batch_bytes_max = min(batch_bytes_max, self._options.request_bytes_max)
+            choice = PartitionChoice(name, partitions_count, random.randrange(partitions_count))
+            self._topics[name] = _Topic(batch_bytes_max, choice)
+        return self._topics[name]
+
+
+def existing_topic(cluster: ClusterClient, name: str, options: WriteOptions) -> Any:
+    """The topic, which the cluster may create on being asked for it; KafkaError that says what to do."""
+    try:
+        return cluster.topic(name, timeout_ms=options.topic_wait_ms)
+    except KafkaError as error:
+        raise KafkaError(
+            error.code,
+            f"cannot write to topic {name!r}: {error.message}; create it, or allow the brokers to "
+            "(auto.create.topics.enable)",
+        ) from error
+
+
+def write_task(options: WriteOptions, batches: Iterator[pa.RecordBatch]) -> Written:
+    """Write what one task has, and wait until it is in the log."""
+    first = next((batch for batch in batches if batch.num_rows), None)
+    if first is None:
+        return Written(0, 0)
+    cluster = cluster_client(options.connection)
+    producer = BatchProducer(
+        cluster,
+        acks=options.acks,
+        idempotent=options.is_idempotent,
+        timeout_ms=options.delivery_timeout_ms,
+    )
+    with producer:
+        task = _Task(options, producer, cluster)
+        task.add(first)
+        for batch in batches:
+            if batch.num_rows:
+                task.add(batch)
+        task.flush()
+    return Written(task.records_count, task.batching.batches_count)
+
+
+class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
+    """``df.write``."""
+
+    def __init__(self, options: WriteOptions) -> None:
+        self._options = options
+
+    def write(self, iterator: Iterator[Any]) -> Written:
+        return write_task(self._options, iterator)
+
+    def commit(self, messages: list[Any]) -> None:
+        """Everything is in the log already."""
+        _log_counts(messages)
+
+    def abort(self, messages: list[Any]) -> None:
+        _log_left_over(messages)
+
+
+class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
+    """``df.writeStream``."""
+
+    def __init__(self, options: WriteOptions) -> None:
+        self._options = options
+
+    def write(self, iterator: Iterator[Any]) -> Written:
+        return write_task(self._options, iterator)
+
+    def commit(self, messages: list[Any], batchId: int) -> None:  # noqa: N803 (Spark's name)
+        """Everything is in the log already."""
+        _log_counts(messages)
+
+    def abort(self, messages: list[Any], batchId: int) -> None:  # noqa: N803 (Spark's name)
+        _log_left_over(messages)
+
+
+def batch_writer(schema: Any, options: WriteOptions, *, overwrite: bool) -> BatchWriter:
+    """Checks what can be checked on the driver; ConfigError or KafkaError before anything is written."""
+    if overwrite:
+        raise ConfigError(
+            "save mode overwrite is not allowed for sparklog: a log is only appended to; use mode('append')"
+        )
+    check_schema(schema, has_topic_option=options.topic is not None)
+    if options.topic is not None:
+        existing_topic(cluster_client(options.connection), options.topic, options)
+    return BatchWriter(options)
+
+
+def stream_writer(schema: Any, options: WriteOptions) -> StreamWriter:
+    """Made anew for every micro-batch and for every commit, so it asks the cluster nothing."""
+    check_schema(schema, has_topic_option=options.topic is not None)
+    return StreamWriter(options)
+
+
+def _log_counts(messages: list[Any]) -> None:
+    written = [message for message in messages if isinstance(message, Written)]
+    _logger.debug("%d records written by %d tasks", sum(w.records_count for w in written), len(written))
+
+
+def _log_left_over(messages: list[Any]) -> None:
+    records = sum(message.records_count for message in messages if isinstance(message, Written))
+    _logger.warning("a write failed; %d records of its tasks that ended well stay in the log", records)
