@@ -32,6 +32,7 @@ from sparklog.core.controller.actions import (
     PushId,
     ReadBrokers,
     Reload,
+    Report,
     Resign,
     WriteZooKeeper,
 )
@@ -215,7 +216,10 @@ class ControllerMachine:
     def on_write_lost(self, now_ms: int) -> list[Action]:
         """Nobody knows whether the write happened."""
         decision = self._take_decision(now_ms, "lost")
-        return self._take_again(decision, Reload("the outcome of a write is unknown"))
+        # It may have happened, and then nothing will elect, and report, a second time.
+        losses = decision.step.losses if isinstance(decision.step, Elect) else ()
+        reports = [Report(loss, is_loss=True) for loss in losses]
+        return [*reports, *self._take_again(decision, Reload("the outcome of a write is unknown"))]
 
     def _take_again(self, decision: Decision, reading: ReadBrokers | Reload) -> list[Action]:
         self.refusals += 1

@@ -100,6 +100,7 @@ class World:
     next_command: int = 0
     drawn: int = 0
     before_write: list[Callable[[], None]] = field(default_factory=list)
+    lose_answers: list[str] = field(default_factory=list)
 
     def __post_init__(self):
         self.zk.multi([Create(znodes.CONTROLLER_EPOCH, b"0")])
@@ -168,6 +169,8 @@ class World:
             case act.WriteZooKeeper(operations):
                 if self.before_write:
                     self.before_write.pop(0)()
+                if self.lose_answers:
+                    self.zk.lose_next = self.lose_answers.pop(0)
                 try:
                     self.zk.multi(operations)
                 except ConnectionLost:

@@ -97,6 +97,15 @@ def test_the_only_replica_that_can_hold_everything_leads_unproven_and_the_loss_i
     assert [one for one in done if isinstance(one, act.Report) and one.is_loss]
 
 
+def test_a_loss_is_reported_although_nobody_answered_the_write_that_made_it(world):
+    world.create(replicas=((1,),))
+    world.crash(1)
+    world.lose_answers.append("after")
+    done = world.start(1, boot="after a power cut")
+    assert world.stored().leader == 1
+    assert [one for one in done if isinstance(one, act.Report) and one.is_loss]
+
+
 def test_an_unproven_leader_that_bounced_loses_its_place_in_the_isr(world):
     world.create()
     world.start(1, boot="after a power cut")
