@@ -1,31 +1,19 @@
-"""The commands ``sparklog start`` and ``sparklog demo``, as the command line finds them (entry points).
-
-``start`` runs in the foreground: the cluster is started on a thread, so that the main thread, where signals
-arrive, does nothing but wait for the first of: ready, failed, asked to stop.
-"""
+"""The commands ``sparklog start`` and ``sparklog demo``, as the command line finds them (entry points)."""
 
 import argparse
 import importlib
 import logging
-import os
-import signal
-import sys
-import threading
-import time
 from pathlib import Path
-from types import FrameType
-from typing import Any, Final
+from typing import Final
 
-from sparklog.cli.command import DONE, FAILED, WRONG_USAGE, Command
+from sparklog.cli.command import WRONG_USAGE, Command
 from sparklog.model.config import check_broker_settings
-from sparklog.model.errors import ConfigError, SparklogError
-from sparklog_runtime.cluster import LocalCluster, StartInterrupted
+from sparklog.model.errors import ConfigError
+from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions
-from sparklog_runtime.processes import adopt_orphans, reap_adopted, sweep_run
+from sparklog_runtime.foreground import run_in_foreground, say, serve
 
 log = logging.getLogger(__name__)
-
-STOP_DEADLINE_S: Final = 60.0
 
 
 class _Command(Command):
@@ -116,103 +104,7 @@ def _run_start(args: argparse.Namespace) -> int:
     except ConfigError as error:
         say(str(error))
         return WRONG_USAGE
-    return run_in_foreground(cluster)
-
-
-def run_in_foreground(cluster: LocalCluster) -> int:
-    """Start, say so, and run until a signal or a failure; then leave no process behind."""
-    woken = threading.Event()
-    signals: list[str] = []
-
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        signals.append(signal.Signals(number).name)
-        woken.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, on_signal)
-    adopt_orphans()
-    _log_to_file(cluster)
-    errors: list[BaseException] = []
-    starter = threading.Thread(target=_start, args=(cluster, errors, woken), name="start", daemon=True)
-    starter.start()
-    woken.wait()
-    if signals:
-        log.info("stops on %s", signals[0])
-        say("stopping")
-    _stop_in_time(cluster)
-    return _status(cluster, errors, interrupted=bool(signals))
-
-
-def _start(cluster: LocalCluster, errors: list[BaseException], woken: threading.Event) -> None:
-    """Start and wait for the end; runs on a thread of its own."""
-    began = time.monotonic()
-    try:
-        cluster.start()
-        log.info("ready after %.1f s", time.monotonic() - began)
-        print(cluster.ready_line(), flush=True)
-        cluster.wait_ended()
-    except BaseException as error:  # noqa: BLE001 (the main thread tells it)
-        errors.append(error)
-    woken.set()
-
-
-def _stop_in_time(cluster: LocalCluster) -> None:
-    """Stop; where that does not come to its end, kill what is left rather than leave it behind."""
-
-    def overdue() -> None:
-        say(f"not stopped after {STOP_DEADLINE_S:.0f} s; killing what is left")
-        sweep_run(cluster.run, grace_s=0.5)
-        os._exit(1)
-
-    timer = threading.Timer(STOP_DEADLINE_S, overdue)
-    timer.daemon = True
-    timer.start()
-    cluster.stop()
-    reap_adopted()
-    timer.cancel()
-
-
-def _status(cluster: LocalCluster, errors: list[BaseException], *, interrupted: bool) -> int:
-    for error in errors:
-        if isinstance(error, StartInterrupted) or interrupted:
-            continue
-        if not isinstance(error, SparklogError):
-            log.error("the start failed", exc_info=error)
-        say(str(error) if isinstance(error, SparklogError) else f"{type(error).__name__}: {error}")
-        return FAILED
-    if cluster.failure is not None and not interrupted:
-        say(cluster.failure)
-        return FAILED
-    return DONE
-
-
-def _log_to_file(cluster: LocalCluster) -> None:
-    """This process's log, with the controller's, to a file."""
-    path = cluster.layout.logs / "controller.log"
-    handler = _LateFileHandler(path)
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s %(threadName)s: %(message)s",
-        handlers=[handler],
-        force=True,
-    )
-    # py4j tells of every connection that Spark's end closes.
-    logging.getLogger("py4j").setLevel(logging.ERROR)
-    logging.captureWarnings(True)
-
-
-class _LateFileHandler(logging.FileHandler):
-    """A file handler that drops records until the folder of its file exists."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, delay=True, encoding="utf-8")
-
-    def filter(self, record: logging.LogRecord) -> Any:
-        return super().filter(record) if Path(self.baseFilename).parent.is_dir() else False
-
-
-def say(text: str) -> None:
-    print(f"sparklog: {text}", file=sys.stderr, flush=True)
+    return run_in_foreground(cluster, lambda: serve(cluster))
 
 
 def _add_demo_arguments(parser: argparse.ArgumentParser) -> None:

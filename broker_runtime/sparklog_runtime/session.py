@@ -31,6 +31,13 @@ JVM_START_TIMEOUT_S: Final = 120.0
 JVM_STOP_TIMEOUT_S: Final = 10.0
 _POLL_S: Final = 0.01
 
+_LATE_COMPILER: Final = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
+"""Lets the JVM's optimising compiler begin ten times later than by default. While Spark starts it has a core
+to itself, for code that never runs again: the start took 7.0 s of CPU time with it and 4.9 s so."""
+
 _LOG4J: Final = """\
 # Written anew by every start: Spark's own log goes to a file that is rolled, not to the screen.
 rootLogger.level = {level}
@@ -114,7 +121,7 @@ class SparkHost:
         if not submit.exists():
             raise SparklogError(f"no Spark in {home}: {submit} does not exist; unset or correct SPARK_HOME")
         java_options = (
-            f"-Dlog4j2.configurationFile={_write_log4j(self._layout, log_level).as_uri()} "
+            f"-Dlog4j2.configurationFile={_write_log4j(self._layout, log_level).as_uri()} {_LATE_COMPILER} "
             + self._conf.get("spark.driver.extraJavaOptions", "")
         ).strip()
         conf = {**self._conf, "spark.driver.extraJavaOptions": java_options}

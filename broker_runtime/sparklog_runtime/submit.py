@@ -27,7 +27,8 @@ from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
 from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions
-from sparklog_runtime.commands import broker_ids, natural, run_in_foreground, say
+from sparklog_runtime.commands import broker_ids, natural
+from sparklog_runtime.foreground import run_in_foreground, say, serve
 from sparklog_runtime.processes import die_with_parent
 from sparklog_runtime.properties import read_properties
 
@@ -113,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         context.stop()
         return WRONG_USAGE
     _stop_with_spark()
-    status = run_in_foreground(cluster)
+    status = run_in_foreground(cluster, lambda: serve(cluster))
     context.stop()
     return status
 

@@ -64,8 +64,8 @@ class ZooKeeperKeeper:
             self._thread.join()
 
     def _run(self) -> None:
-        server = self._parts.zookeeper_server(self._data_dir, _previous_port(self._data_dir))
         try:
+            server = self._parts.zookeeper_server(self._data_dir, _previous_port(self._data_dir))
             server.start()
             self._server = server
         except BaseException as error:  # noqa: BLE001 (raised again by wait_started)

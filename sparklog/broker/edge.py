@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.parts import FileSlice, Part, part_length
 from sparklog.records.envelope import ENVELOPE_BYTES, parse_header
-from sparklog.records.payload import PayloadKind
+from sparklog.records.payload import takes_arrow
 from sparklog.records.transcode import arrow_to_records
 
 
 def for_reader(parts: Sequence[Part], payload_kinds: Sequence[int]) -> Sequence[Part]:
     """``parts`` in payload kinds that this reader takes (each ``kind << 8 | version``)."""
-    if any(kind >> 8 == PayloadKind.ARROW for kind in payload_kinds):
+    if takes_arrow(payload_kinds):
         return parts
     converted: list[Part] = []
     for part in parts:

@@ -31,7 +31,9 @@ def produced(cluster, topic: str, count: int, **settings) -> list[tuple[int, int
 
 
 def consumed(cluster, topic: str, partitions: int, count: int) -> list:
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "unused"})
+    consumer = Consumer(
+        {"bootstrap.servers": cluster.bootstrap_servers, "group.id": "unused", "enable.auto.commit": False}
+    )
     consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
     messages, deadline = [], time.monotonic() + 30
     while len(messages) < count and time.monotonic() < deadline:

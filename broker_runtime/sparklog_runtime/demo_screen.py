@@ -1,0 +1,57 @@
+"""What the demo shows: numbered steps, lines below them, and tables."""
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+
+
+class Screen:
+    """Prints to standard output, one line at a time from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self._step = 0
+
+    def step(self, title: str) -> None:
+        self._step += 1
+        self._print(f"\n{self._step}. {title}")
+
+    def line(self, text: str) -> None:
+        """A line of the current step, with the seconds since the demo began."""
+        self._print(f"   {time.monotonic() - self._began:6.1f} s  {text}")
+
+    def text(self, text: str = "") -> None:
+        self._print(text)
+
+    def table(self, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Aligned columns: numbers to the right, words to the left."""
+        cells = [[_show(value) for value in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
+        numeric = [
+            all(isinstance(value, int | float) for value in column) for column in zip(*rows, strict=True)
+        ]
+        self._print("")
+        for line in (list(headings), ["-" * width for width in widths], *cells):
+            padded = [
+                cell.rjust(width) if is_number else cell.ljust(width)
+                for cell, width, is_number in zip(line, widths, numeric or [False] * len(widths), strict=True)
+            ]
+            self._print("   " + "  ".join(padded).rstrip())
+
+    def _print(self, text: str) -> None:
+        with self._lock:
+            print(text, flush=True)
+
+    @staticmethod
+    def problem(text: str) -> None:
+        print(f"sparklog: {text}", file=sys.stderr, flush=True)
+
+
+def _show(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.0f}" if isinstance(value, float) else str(value)
