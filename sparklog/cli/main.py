@@ -11,7 +11,7 @@ from typing import Final
 from sparklog import __version__
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE, Command, UsageError, build_parser, examples_text
 from sparklog.cli.registry import command_names, load_command
-from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.model.errors import ConfigError, KafkaError, SparklogError
 
 EXAMPLES: Final = (
     "sparklog demo                                        see it work, in one minute",
@@ -34,6 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return DONE
     except (UsageError, ConfigError) as error:
         return _complain(error, WRONG_USAGE)
+    except KafkaError as error:
+        return _complain(f"{error.message} ({error.code.name.upper()})" if error.message else error, FAILED)
     except SparklogError as error:
         return _complain(error, FAILED)
     except KeyboardInterrupt:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-from sparklog.cli.command import DONE, Command
+from sparklog.cli.command import DONE, Command, UsageError
 from sparklog.cli.connect import add_cluster_arguments, connect
 from sparklog.cli.lines import read_lines, unescape
 from sparklog.cli.progress import Counter, patience
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--acks",
         choices=list(ACKS),
         default="all",
-        help="who must have a record before it counts as written; with `all`, the default, each is written once",
+        help="who must have a record before it counts; with `all` (the default) it is written once",
     )
     parser.add_argument(
         "--compression",
@@ -54,9 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     separator = None if arguments.key_separator is None else unescape(arguments.key_separator)
     if separator == b"":
-        raise SparklogError(
-            "--key-separator '' is empty; give the character between key and value, such as :"
-        )
+        raise UsageError("--key-separator is empty; give what stands between key and value, such as :")
     with connect(arguments) as cluster:
         with patience(f"looking for topic {arguments.topic!r}"):
             cluster.topic(arguments.topic)

@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     print(_broker_table(brokers))
     print()
     print(
-        f"{health.topics} topics, {health.partitions} partitions: "
-        f"{health.under_replicated} under-replicated, {health.leaderless} without a leader"
+        f"topics: {health.topics}, partitions: {health.partitions}, "
+        f"under-replicated: {health.under_replicated}, without a leader: {health.leaderless}"
     )
     return DONE
 

@@ -115,9 +115,7 @@ class Admin:
         response: CreateTopicsResponse = self._cluster.call_controller(request, _first_retriable_creation)
         for result in response.topics:
             if result.error_code is not ErrorCode.none:
-                raise KafkaError(
-                    result.error_code, f"topic {result.name!r}: {result.error_message or 'was not created'}"
-                )
+                raise _refusal(result.name, result.error_code, result.error_message)
         return {result.name: result.topic_id for result in response.topics}
 
     def delete_topics(self, names: Sequence[str], *, timeout_ms: int = 30_000) -> None:
@@ -128,9 +126,7 @@ class Admin:
         response: DeleteTopicsResponse = self._cluster.call_controller(request, _first_retriable_deletion)
         for result in response.responses:
             if result.error_code is not ErrorCode.none:
-                raise KafkaError(
-                    result.error_code, f"topic {result.name!r}: {result.error_message or 'was not deleted'}"
-                )
+                raise _refusal(result.name or "", result.error_code, result.error_message)
 
     def list_topics(self, *, include_internal: bool = False) -> list[str]:
         """Names of all topics, sorted."""
@@ -241,6 +237,12 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
         replication_factor=topic.replication_factor,
         configs=[CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()],
     )
+
+
+def _refusal(topic: str, code: ErrorCode, message: str | None) -> KafkaError:
+    """The server's words, with the topic's name if they lack it."""
+    words = message or ("there is none" if code is ErrorCode.unknown_topic_or_partition else "refused")
+    return KafkaError(code, words if f"'{topic}'" in words else f"topic {topic!r}: {words}")
 
 
 def _first_retriable(codes: Iterable[ErrorCode]) -> ErrorCode:

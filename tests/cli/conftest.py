@@ -1,0 +1,53 @@
+"""Fixtures: the program, run in this process against a fake cluster, with any standard input."""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparklog.cli.main import main
+
+
+@pytest.fixture
+def fake() -> Iterator[Any]:
+    name = "sparklog_tests_fake_cluster"
+    if name not in sys.modules:
+        path = Path(__file__).parent.parent / "client" / "fake_cluster.py"
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    cluster = sys.modules[name].FakeCluster(2)
+    yield cluster
+    cluster.stop()
+
+
+@dataclass(frozen=True)
+class Ran:
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def sparklog(
+    fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> Callable[..., Ran]:
+    """Runs ``sparklog ARGUMENTS``, against the fake cluster unless told not to."""
+
+    def run(*arguments: str, stdin: bytes = b"", connect: bool = True) -> Ran:
+        (tmp_path / "stdin").write_bytes(stdin)
+        server = ("--bootstrap-server", fake.bootstrap_servers) if connect else ()
+        with (tmp_path / "stdin").open() as source:
+            monkeypatch.setattr(sys, "stdin", source)
+            status = main([*arguments, *server])
+        out, err = capfdbinary.readouterr()
+        return Ran(status, out.decode(), err.decode())
+
+    return run

@@ -1,0 +1,158 @@
+"""Lines go in, the same lines come out; what cannot work is said plainly."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
+from sparklog.client.partitioner import partition_for_key
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
+
+Sparklog = Callable[..., Any]
+
+
+def consumed(sparklog: Sparklog, count: int, *options: str) -> list[str]:
+    ran = sparklog("consume", "--topic", "t", "--max-messages", str(count), *options)
+    assert ran.status == DONE, ran.err
+    lines: list[str] = ran.out.splitlines()
+    return lines
+
+
+def test_lines_come_out_as_they_went_in(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    ran = sparklog("produce", "--topic", "t", stdin="one\n\nthree: ä\nfour".encode())
+    assert (ran.status, ran.out, ran.err) == (DONE, "", "")
+    assert consumed(sparklog, 4, "--from-beginning") == ["one", "", "three: ä", "four"]
+
+
+@pytest.mark.parametrize("acks", ["all", "1", "-1"])
+def test_any_acks_will_do(acks: str, sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    assert sparklog("produce", "--topic", "t", f"--acks={acks}", stdin=b"x\n").status == DONE
+    assert consumed(sparklog, 1, "--from-beginning") == ["x"]
+
+
+def test_keys_are_split_off_and_decide_the_partition(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t", 3)
+    assert sparklog("produce", "--topic", "t", "--key-separator", ":", stdin=b"k:v:w\n").status == DONE
+    partition = str(partition_for_key(b"k", 3))
+    options = ("--partition", partition, "--from-beginning", "--print-key")
+    assert consumed(sparklog, 1, *options) == ["k\tv:w"]
+    assert consumed(sparklog, 1, *options, "--key-separator", "=") == ["k=v:w"]
+
+
+def test_a_line_without_separator_ends_the_input_after_what_came_before(
+    sparklog: Sparklog, fake: Any
+) -> None:
+    fake.create_topic("t")
+    ran = sparklog("produce", "--topic", "t", "--key-separator", ":", stdin=b"a:1\nbroken\nb:2\n")
+    assert ran.status == FAILED
+    assert "line 2 has no key separator ':'" in ran.err
+    assert consumed(sparklog, 1, "--from-beginning", "--timeout-ms", "100") == ["1"]
+
+
+def test_a_record_without_a_key_is_printed_with_null(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    sparklog("produce", "--topic", "t", stdin=b"v\n")
+    assert consumed(sparklog, 1, "--from-beginning", "--print-key") == ["null\tv"]
+
+
+def test_consuming_from_an_offset_of_a_partition(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t", 2)
+    sparklog("produce", "--topic", "t", "--partition", "1", stdin=b"0\n1\n2\n3\n")
+    assert consumed(sparklog, 2, "--partition", "1", "--offset", "1") == ["1", "2"]
+
+
+def test_consuming_ends_when_nothing_comes_for_so_long(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    sparklog("produce", "--topic", "t", stdin=b"old\n")
+    ran = sparklog("consume", "--topic", "t", "--timeout-ms", "100")
+    assert (ran.status, ran.out) == (DONE, "")
+
+
+def test_records_that_were_deleted_are_passed_over_with_a_warning(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    sparklog("produce", "--topic", "t", stdin=b"0\n")
+    sparklog("produce", "--topic", "t", stdin=b"1\n")
+    fake.log("t").log_start_offset = 1
+    options = ("--partition", "0", "--offset", "0", "--max-messages", "1")
+    ran = sparklog("consume", "--topic", "t", *options)
+    assert ran.out == "1\n"
+    assert "offset 0 of t-0 was deleted" in ran.err
+
+
+def test_options_that_contradict_each_other_are_wrong_usage(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    ran = sparklog("consume", "--topic", "t", "--offset", "3")
+    assert ran.status == WRONG_USAGE
+    assert "--offset 3 needs a --partition" in ran.err
+    both = ("--offset", "3", "--from-beginning", "--partition", "0")
+    assert sparklog("consume", "--topic", "t", *both).status == WRONG_USAGE
+    assert sparklog("consume").status == WRONG_USAGE
+    assert sparklog("produce", "--topic", "t", "--acks", "2").status == WRONG_USAGE
+    assert sparklog("produce", "--topic", "t", "--key-separator", "").status == WRONG_USAGE
+
+
+def test_groups_are_refused_honestly_while_there_are_none(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    ran = sparklog("consume", "--topic", "t", "--group", "g")
+    assert ran.status == FAILED
+    assert "no consumer groups yet" in ran.err
+
+
+def test_a_partition_that_is_not_there_is_named(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t", 2)
+    for words in (("consume", "--from-beginning"), ("produce",)):
+        ran = sparklog(*words, "--topic", "t", "--partition", "7", stdin=b"x\n")
+        assert ran.status == FAILED
+        assert "partitions 0 to 1, but none 7" in ran.err
+
+
+def test_a_refused_record_is_reported_with_partition_and_reason(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    fake.refusals[TopicPartition("t", 0)].append(ErrorCode.message_too_large)
+    ran = sparklog("produce", "--topic", "t", stdin=b"x\n")
+    assert ran.status == FAILED
+    assert "cannot write to t-0: MESSAGE_TOO_LARGE" in ran.err
+
+
+def test_ctrl_c_is_the_quiet_end_of_a_consumer_that_prints_each_record_at_once(
+    sparklog: Sparklog, fake: Any
+) -> None:
+    fake.create_topic("t")
+    sparklog("produce", "--topic", "t", stdin=b"first\n")
+    command = [sys.executable, "-m", "sparklog.cli.main", "consume", "--topic", "t", "--from-beginning"]
+    with subprocess.Popen(
+        [*command, "--bootstrap-server", fake.bootstrap_servers],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as consumer:
+        assert consumer.stdout is not None
+        assert consumer.stderr is not None
+        assert consumer.stdout.readline() == b"first\n"
+        consumer.send_signal(signal.SIGINT)
+        assert consumer.wait(30) == DONE
+        assert consumer.stderr.read() == b""
+
+
+def test_ctrl_c_ends_the_input_of_a_producer_and_keeps_what_it_read(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    command = [sys.executable, "-m", "sparklog.cli.main", "produce", "--topic", "t"]
+    with subprocess.Popen(
+        [*command, "--bootstrap-server", fake.bootstrap_servers],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as producer:
+        assert producer.stdin is not None
+        assert producer.stderr is not None
+        producer.stdin.write(b"typed\n")
+        producer.stdin.flush()
+        assert consumed(sparklog, 1, "--from-beginning") == ["typed"]
+        producer.send_signal(signal.SIGINT)
+        assert producer.wait(30) == DONE
+        assert producer.stderr.read() == b""
