@@ -1,0 +1,56 @@
+"""One client per cluster and process, and never one across a fork."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from pyspark_sparklog import clients
+from pyspark_sparklog.clients import cluster_client
+from pyspark_sparklog.options import Connection
+
+CONNECTION = Connection(
+    bootstrap_servers="127.0.0.1:1", client_id="test", request_timeout_ms=1_000, retry_timeout_ms=1_000
+)
+
+
+@pytest.fixture(autouse=True)
+def _forget_clients() -> Iterator[None]:
+    yield
+    for connection in [key for key in clients._clients if key.bootstrap_servers == "127.0.0.1:1"]:
+        clients._clients.pop(connection).close()
+
+
+def test_the_same_cluster_has_the_same_client() -> None:
+    assert cluster_client(CONNECTION) is cluster_client(replace(CONNECTION))
+    assert cluster_client(CONNECTION) is not cluster_client(replace(CONNECTION, auto_create_topics=True))
+
+
+def test_a_closed_client_is_replaced() -> None:
+    first = cluster_client(CONNECTION)
+    first.close()
+    assert cluster_client(CONNECTION) is not first
+
+
+def test_a_forked_child_makes_its_own_client() -> None:
+    """In the child itself, without a fork here: the test's process has threads."""
+    first = cluster_client(CONNECTION)
+    clients._after_fork_in_child()
+    second = cluster_client(CONNECTION)
+    assert second is not first
+    assert not first.is_closed
+    clients._inherited.remove(first)
+    first.close()
+
+
+def test_the_hook_runs_at_a_real_fork() -> None:
+    first = cluster_client(CONNECTION)
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(write_end, b"1" if cluster_client(CONNECTION) is not first else b"0")
+        os._exit(0)
+    os.close(write_end)
+    assert os.read(read_end, 1) == b"1"
+    os.close(read_end)
+    assert os.waitpid(child, 0)[1] == 0

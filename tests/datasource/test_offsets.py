@@ -1,0 +1,79 @@
+"""Offsets as JSON, exactly in the form of Spark's Kafka connector."""
+
+import json
+
+import pytest
+from pyspark_sparklog.offsets import (
+    initial_of_json,
+    offsets_of_json,
+    offsets_to_json,
+    parse_assignment,
+    parse_offsets,
+    parse_timestamps,
+)
+
+from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.model.ids import TopicPartition
+
+A0, A2, A10, B0 = (TopicPartition(*tp) for tp in [("a", 0), ("a", 2), ("a", 10), ("b", 0)])
+
+
+def test_offsets_are_written_sorted_by_topic_and_number() -> None:
+    written = json.dumps(offsets_to_json({B0: 1, A10: 2, A2: 3, A0: 4}), separators=(",", ":"))
+    assert written == '{"a":{"0":4,"2":3,"10":2},"b":{"0":1}}'
+
+
+def test_offsets_come_back_as_they_were() -> None:
+    offsets = {A0: 23, B0: 2**62}
+    assert offsets_of_json(json.loads(json.dumps(offsets_to_json(offsets)))) == offsets
+    assert initial_of_json(offsets_to_json(offsets)) is None
+
+
+def test_the_end_of_a_first_micro_batch_carries_the_initial_offsets() -> None:
+    end = json.loads(json.dumps(offsets_to_json({A0: 9}, initial={A0: 5})))
+    assert end == {"$sparklog": {"version": 1, "initial": {"a": {"0": 5}}}, "a": {"0": 9}}
+    assert offsets_of_json(end) == {A0: 9}
+    assert initial_of_json(end) == {A0: 5}
+
+
+def test_a_note_of_a_newer_release_is_refused() -> None:
+    end = {"$sparklog": {"version": 2, "initial": {}}, "a": {"0": 9}}
+    with pytest.raises(SparklogError, match=r"version 2.*reads version 1"):
+        offsets_of_json(end)
+
+
+def test_an_offset_copied_from_a_querys_progress_can_be_an_option() -> None:
+    text = json.dumps(offsets_to_json({A0: 9}, initial={A0: 5}))
+    assert parse_offsets("startingOffsets", text) == {A0: 9}
+
+
+def test_offsets_of_an_option_may_be_the_sentinels() -> None:
+    assert parse_offsets("startingOffsets", '{"a":{"0":-2,"2":-1}}') == {A0: -2, A2: -1}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "earlyish", "[]", '{"a":[0]}', '{"a":{"x":1}}', '{"a":{"0":"1"}}', '{"a":{"0":1.5}}',
+             '{"a":{"0":true}}', '{"a":"earliest"}']
+)  # fmt: skip
+def test_malformed_offsets_are_refused_with_a_sample(text: str) -> None:
+    with pytest.raises(ConfigError, match=r'option startingOffsets.*\{"topicA":\{"0":23'):
+        parse_offsets("startingOffsets", text)
+
+
+def test_an_offset_below_the_sentinels_is_refused() -> None:
+    with pytest.raises(ConfigError, match="a-0 has offset -3"):
+        parse_offsets("endingOffsets", '{"a":{"0":-3}}')
+
+
+def test_timestamps_are_read_per_partition() -> None:
+    assert parse_timestamps("startingOffsetsByTimestamp", '{"a":{"0":1700000000000}}') == {A0: 1700000000000}
+
+
+def test_assignments_are_sorted_and_without_repetition() -> None:
+    assert parse_assignment("assign", '{"b":[0],"a":[2,0,2]}') == [A0, A2, B0]
+
+
+@pytest.mark.parametrize("text", ["x", '{"a":1}', '{"a":["0"]}', '{"a":[-1]}'])
+def test_malformed_assignments_are_refused_with_a_sample(text: str) -> None:
+    with pytest.raises(ConfigError, match=r'option assign.*\{"topicA":\[0,1\]'):
+        parse_assignment("assign", text)

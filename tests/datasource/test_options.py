@@ -1,0 +1,115 @@
+"""Options have names without regard to case; what is misspelt or cannot be honoured is refused."""
+
+import pytest
+from pyspark_sparklog.options import Options
+
+from sparklog.model.errors import ConfigError
+
+KNOWN = ("startingOffsets", "failOnDataLoss", "maxTriggerDelay", "minPartitions")
+SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
+
+
+def options(given: dict[str, str]) -> Options:
+    return Options(given, KNOWN, "read")
+
+
+def test_names_are_found_without_regard_to_case() -> None:
+    assert options({"STARTINGoffsets": "earliest"}).text("startingOffsets") == "earliest"
+
+
+@pytest.mark.parametrize("name", ["kafka.bootstrap.servers", "bootstrap.servers", "Kafka.Bootstrap.Servers"])
+def test_bootstrap_servers_have_a_long_and_a_short_name(name: str) -> None:
+    connection = options({name: "a:1,b:2"}).connection(retry_option="max.block.ms")
+    assert connection.bootstrap_servers == "a:1,b:2"
+
+
+def test_missing_bootstrap_servers_are_told_by_name() -> None:
+    with pytest.raises(ConfigError, match=r"'kafka.bootstrap.servers' .* must be specified"):
+        options({}).connection(retry_option="max.block.ms")
+
+
+def test_misspelt_bootstrap_servers_are_told_with_what_was_found() -> None:
+    with pytest.raises(ConfigError, match=r"did you mean it by 'kafka.boostrap.servers'"):
+        options({"kafka.boostrap.servers": "a:1"}).connection(retry_option="max.block.ms")
+
+
+def test_two_different_bootstrap_servers_are_refused() -> None:
+    given = {"kafka.bootstrap.servers": "a:1", "bootstrap.servers": "b:2"}
+    with pytest.raises(ConfigError, match="differ"):
+        options(given).connection(retry_option="max.block.ms")
+
+
+def test_a_misspelt_option_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(ConfigError, match=r"unknown option 'startingofset'.*did you mean startingOffsets?"):
+        options({"startingOfset": "earliest"})
+
+
+def test_an_option_like_no_other_is_refused_with_a_hint_at_the_prefix() -> None:
+    with pytest.raises(ConfigError, match=r"unknown option 'zzz'.*begin with 'kafka\.'"):
+        options({"zzz": "1"})
+
+
+def test_any_option_of_a_kafka_client_is_accepted() -> None:
+    assert options({"kafka.some.new.option": " x "}).client("some.new.option") == "x"
+
+
+def test_what_spark_itself_hands_on_is_accepted() -> None:
+    options({"checkpointLocation": "/tmp/c", "queryName": "q", "__internal": "1"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["auto.offset.reset", "enable.auto.commit", "interceptor.classes", "key.deserializer",
+     "value.serializer", "transactional.id", "partitioner.class"],
+)  # fmt: skip
+def test_client_options_that_would_change_the_meaning_are_refused_with_a_remedy(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"'kafka\.{name}' is not supported: \w+"):
+        options({f"kafka.{name}": "x"})
+
+
+def test_javas_own_default_partitioner_is_accepted() -> None:
+    options({"kafka.partitioner.class": "org.apache.kafka.clients.producer.internals.DefaultPartitioner"})
+
+
+def test_encryption_is_refused_rather_than_left_out() -> None:
+    with pytest.raises(ConfigError, match=r"security.protocol='SASL_SSL' is not supported"):
+        options({"kafka.security.protocol": "SASL_SSL"})
+    options({"kafka.security.protocol": "plaintext"})
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), (" FALSE ", False)])
+def test_booleans_are_read_in_any_case(text: str, value: bool) -> None:
+    assert options({"failOnDataLoss": text}).boolean("failOnDataLoss", not value) is value
+
+
+def test_a_boolean_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="failOnDataLoss='yes': must be true or false"):
+        options({"failOnDataLoss": "yes"}).boolean("failOnDataLoss", True)
+
+
+@pytest.mark.parametrize(("text", "message"), [("x", "whole number"), ("0", "must be positive")])
+def test_numbers_are_checked(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"minPartitions=.*{message}"):
+        options({"minPartitions": text}).integer("minPartitions", minimum=1)
+
+
+def test_a_number_beyond_a_long_is_refused() -> None:
+    with pytest.raises(ConfigError, match="between 1 and 9223372036854775807"):
+        options({"minPartitions": str(2**63)}).integer("minPartitions", minimum=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"), [("250", 250), ("500ms", 500), ("30s", 30_000), ("15m", 900_000), ("1 h", 3_600_000)]
+)
+def test_durations_are_read_as_spark_writes_them(text: str, ms: int) -> None:
+    assert options({"maxTriggerDelay": text}).duration_ms("maxTriggerDelay", 1) == ms
+
+
+def test_a_duration_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="maxTriggerDelay='soon': must be a duration"):
+        options({"maxTriggerDelay": "soon"}).duration_ms("maxTriggerDelay", 1)
+
+
+def test_equal_connections_are_equal_so_that_they_can_share_a_client() -> None:
+    first = options(SERVERS).connection(retry_option="max.block.ms")
+    assert first == options(SERVERS).connection(retry_option="max.block.ms")

@@ -1,0 +1,118 @@
+"""A task reads its range exactly; what is gone fails it or is passed over."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark_sparklog import reading as module
+from pyspark_sparklog.errors import DataLost
+from pyspark_sparklog.ranges import OffsetRange
+from pyspark_sparklog.read_options import ReadOptions
+from pyspark_sparklog.reading import read_rows
+
+from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
+from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.ids import TopicPartition
+from sparklog.records.columns import HEADERS_TYPE, row_batch
+
+T0 = TopicPartition("t", 0)
+WANTED = OffsetRange(T0, 2, 8)
+
+
+class Log:
+    """Offsets from ``start`` to ``end``; reading may fail at some offsets, each once."""
+
+    def __init__(self) -> None:
+        self.start, self.end = 0, 100
+        self.failures: dict[int, Exception] = {}
+
+    def read_range(
+        self, _: Any, tp: TopicPartition, start: int, end: int, **__: Any
+    ) -> Iterator[pa.RecordBatch]:
+        for offset in range(start, end):
+            if offset in self.failures:
+                raise self.failures[offset]
+            if not self.start <= offset < self.end:
+                raise OffsetOutOfRange(tp, offset, self.start, self.end)
+            yield row_batch(
+                key=pa.nulls(1, pa.binary()),
+                value=pa.array([b"v"]),
+                timestamps_ms=np.zeros(1, np.int64),
+                headers=pa.nulls(1, HEADERS_TYPE),
+                offsets=np.array([offset]),
+                timestamp_types=np.zeros(1, np.int32),
+            )
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    made = Log()
+    monkeypatch.setattr(module, "cluster_client", lambda _: None)
+    monkeypatch.setattr(module, "read_range", made.read_range)
+    monkeypatch.setattr(module, "latest_offsets", lambda *_: {T0: made.end})
+    return made
+
+
+def offsets(*, fail_on_data_loss: bool = True) -> list[int]:
+    given = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
+    options = ReadOptions.of_batch({**given, "failOnDataLoss": str(fail_on_data_loss)})
+    batches = list(read_rows(options, WANTED))
+    return [offset for batch in batches for offset in batch.column("offset").to_pylist()]
+
+
+def test_a_range_is_read_exactly(log: Log) -> None:
+    assert offsets() == [2, 3, 4, 5, 6, 7]
+
+
+def test_records_that_aged_out_fail_the_task(log: Log) -> None:
+    log.start = 4
+    with pytest.raises(DataLost, match=r"t-0 from 2 up to, not including, 8: .*offset 2 of t-0 was deleted"):
+        offsets()
+
+
+def test_reading_goes_on_with_what_is_left_if_that_is_wanted(log: Log) -> None:
+    log.start = 4
+    assert offsets(fail_on_data_loss=False) == [4, 5, 6, 7]
+
+
+def test_records_that_age_out_while_they_are_read_are_not_read_twice(log: Log) -> None:
+    log.failures[4] = OffsetOutOfRange(T0, 4, 6, 100)
+    assert offsets(fail_on_data_loss=False) == [2, 3, 6, 7]
+
+
+def test_a_log_that_ends_within_the_range_is_a_loss(log: Log) -> None:
+    log.end = 5
+    with pytest.raises(DataLost, match="offset 5 of t-0 is beyond the end"):
+        offsets()
+    assert offsets(fail_on_data_loss=False) == [2, 3, 4]
+
+
+def test_everything_gone_is_no_rows(log: Log) -> None:
+    log.start = 50
+    assert offsets(fail_on_data_loss=False) == []
+
+
+def test_a_range_that_does_not_become_readable_is_a_loss_only_if_the_log_is_shorter(log: Log) -> None:
+    log.failures[5] = RangeNotReadable(T0, 5, 8, 100, "so")
+    with pytest.raises(RangeNotReadable):
+        offsets(fail_on_data_loss=False)
+    log.end = 5
+    assert offsets(fail_on_data_loss=False) == [2, 3, 4]
+    with pytest.raises(DataLost):
+        offsets()
+
+
+@pytest.mark.parametrize("error", [TopicRecreated(T0), KafkaError(ErrorCode.unknown_topic_or_partition, "t")])
+def test_a_topic_that_is_gone_is_a_loss(log: Log, error: Exception) -> None:
+    log.failures[5] = error
+    assert offsets(fail_on_data_loss=False) == [2, 3, 4]
+    with pytest.raises(DataLost):
+        offsets()
+
+
+def test_other_errors_are_no_loss(log: Log) -> None:
+    log.failures[5] = KafkaError(ErrorCode.topic_authorization_failed, "t")
+    with pytest.raises(KafkaError, match="topic_authorization_failed"):
+        offsets(fail_on_data_loss=False)

@@ -1,0 +1,250 @@
+"""What a streaming source answers Spark, over a log that a test moves by hand."""
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark_sparklog.errors import DataLost
+from pyspark_sparklog.read_options import ReadOptions
+from pyspark_sparklog.stream_reader import StreamReader
+
+from sparklog.model.errors import SparklogError
+from sparklog.model.ids import TopicId, TopicPartition
+from sparklog.model.time import MonotonicMs
+
+T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+TOPIC_ID = TopicId(int=7)
+ALL = ReadAllAvailable()
+Json = dict[str, Any]
+
+
+class Log:
+    """Stands in for LatestOffsets: starts and ends as a test sets them."""
+
+    def __init__(self, **ends: int) -> None:
+        self.starts: dict[TopicPartition, int] = {}
+        self.ends: dict[TopicPartition, int] = {}
+        self.now = 0
+        self.grow(**ends)
+
+    def grow(self, **ends: int) -> None:
+        for name, end in ends.items():
+            tp = TopicPartition(name[0], int(name[1]))
+            self.ends[tp] = end
+            self.starts.setdefault(tp, 0)
+
+    def now_ms(self) -> MonotonicMs:
+        return MonotonicMs(self.now)
+
+    def topic_id(self, topic: str) -> TopicId | None:
+        return TOPIC_ID
+
+    def initial(self) -> dict[TopicPartition, int]:
+        return dict(self.ends)
+
+    def latest(self, known: Any) -> dict[TopicPartition, int]:
+        return dict(self.ends)
+
+    def earliest(self, tps: set[TopicPartition]) -> dict[TopicPartition, int]:
+        return {tp: self.starts[tp] for tp in tps if tp in self.starts}
+
+
+def reader(log: Log, **more: str) -> StreamReader:
+    given = {"kafka.bootstrap.servers": "127.0.0.1:9092", "subscribe": "t", **more}
+    return StreamReader(ReadOptions.of_stream(given), log)  # type: ignore[arg-type]
+
+
+def over_the_wire(offset: Json) -> Json:
+    """As Spark hands offsets back: through a text and, in the checkpoint, through a file."""
+    returned = json.loads(json.dumps(offset))
+    assert isinstance(returned, dict)
+    return returned
+
+
+def planned(source: StreamReader, start: Json, end: Json) -> list[tuple[TopicPartition, int, int]]:
+    pieces = [part.wanted for part in source.partitions(over_the_wire(start), over_the_wire(end))]
+    return [(piece.topic_partition, piece.start_offset, piece.end_offset) for piece in pieces]
+
+
+def test_the_initial_offset_is_the_same_when_it_is_asked_for_again() -> None:
+    log = Log(t0=5)
+    source = reader(log)
+    first = source.initialOffset()
+    log.grow(t0=9)
+    assert source.initialOffset() == first == {"t": {"0": 5}}
+
+
+def test_the_end_of_the_first_micro_batch_carries_the_initial_offset() -> None:
+    log = Log(t0=5)
+    source = reader(log)
+    start = over_the_wire(source.initialOffset())
+    log.grow(t0=9)
+    end = source.latestOffset(start, ALL)
+    assert end["t"] == {"0": 9}
+    assert end["$sparklog"]["initial"] == {"t": {"0": 5}}
+
+
+def test_after_a_restart_an_uncommitted_first_micro_batch_reads_what_it_was_planned_to() -> None:
+    log = Log(t0=5)
+    before = reader(log)
+    start = over_the_wire(before.initialOffset())
+    log.grow(t0=9)
+    end = over_the_wire(before.latestOffset(start, ALL))
+    log.grow(t0=140)
+    after = reader(log)
+    assert planned(after, after.initialOffset(), end) == [(T0, 5, 9)]
+    log.grow(t0=150)
+    next_end = after.latestOffset(end, ALL)
+    assert planned(after, end, next_end) == [(T0, 9, 150)]
+    assert next_end == {"t": {"0": 150}}
+
+
+def test_an_empty_first_micro_batch_fixes_the_start_too() -> None:
+    log = Log(t0=5)
+    source = reader(log)
+    start = over_the_wire(source.initialOffset())
+    end = over_the_wire(source.latestOffset(start, ALL))
+    assert end["$sparklog"]["initial"] == start
+    assert planned(source, start, end) == []
+    assert source.latestOffset(end, ALL) == end
+
+
+def test_nothing_new_is_told_by_the_very_same_offset() -> None:
+    log = Log(t0=5)
+    source = reader(log)
+    start = {"t": {"0": 5}}
+    assert source.latestOffset(start, ALL) is start
+
+
+def test_a_source_without_partitions_returns_its_start() -> None:
+    source = reader(Log())
+    start = over_the_wire(source.initialOffset())
+    assert start == {}
+    assert source.latestOffset(start, ALL) is start
+    assert planned(source, start, start) == []
+
+
+def test_a_later_micro_batch_carries_no_note() -> None:
+    log = Log(t0=5)
+    source = reader(log)
+    end = over_the_wire(source.latestOffset(over_the_wire(source.initialOffset()), ALL))
+    log.grow(t0=6)
+    assert source.latestOffset(end, ALL) == {"t": {"0": 6}}
+
+
+def test_new_partitions_are_read_from_their_beginning() -> None:
+    log = Log(t0=5, t1=3)
+    source = reader(log)
+    start, end = {"t": {"0": 5}}, {"t": {"0": 5, "1": 3}}
+    assert source.latestOffset(start, ALL) == end
+    assert planned(source, start, end) == [(T1, 0, 3)]
+
+
+def test_the_plan_names_the_topic_that_the_offsets_belong_to() -> None:
+    source = reader(Log(t0=5))
+    assert source.partitions({"t": {"0": 0}}, {"t": {"0": 5}})[0].topic_id == TOPIC_ID
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        ({"t": {"0": 5}, "u": {"0": 1}}, "partitions u-0 are gone"),
+        ({"t": {"0": 6}}, "offset of t-0 was changed from 6 to 5"),
+        ({}, "added partition t-0 starts from 2 instead of 0"),
+    ],
+)
+def test_losses_fail_the_query_or_are_passed_over(start: Json, message: str) -> None:
+    log = Log(t0=5)
+    log.starts[T0] = 2
+    end = {"t": {"0": 5}}
+    with pytest.raises(DataLost, match=f"{message}.*failOnDataLoss"):
+        planned(reader(log), start, end)
+    planned(reader(log, failOnDataLoss="false"), start, end)
+
+
+def test_partitions_that_came_and_went_are_a_loss() -> None:
+    log = Log(t0=5)
+    end = {"t": {"0": 5}, "u": {"0": 4}}
+    with pytest.raises(DataLost, match="cannot find the earliest offsets of u-0"):
+        planned(reader(log), {"t": {"0": 0}}, end)
+    assert planned(reader(log, failOnDataLoss="false"), {"t": {"0": 0}}, end) == [(T0, 0, 5)]
+
+
+def test_a_checkpoint_that_ends_behind_the_log_is_a_loss() -> None:
+    log = Log(t0=5)
+    start, end = {"t": {"0": 2}}, {"t": {"0": 8}}
+    with pytest.raises(DataLost, match="end of t-0 was changed from 8 to 5"):
+        planned(reader(log), start, end)
+    assert planned(reader(log, failOnDataLoss="false"), start, end) == [(T0, 2, 5)]
+
+
+def test_the_maximum_is_shared_also_with_new_partitions() -> None:
+    source = reader(Log(t0=100, t1=100), maxOffsetsPerTrigger="10")
+    assert source.getDefaultReadLimit() == ReadMaxRows(10)
+    assert source.latestOffset({"t": {"0": 0}}, ReadMaxRows(10)) == {"t": {"0": 5, "1": 5}}
+
+
+def test_once_ignores_the_maximum() -> None:
+    source = reader(Log(t0=100), maxOffsetsPerTrigger="10")
+    assert source.latestOffset({"t": {"0": 0}}, ALL) == {"t": {"0": 100}}
+
+
+def test_without_limits_everything_is_asked_for() -> None:
+    assert reader(Log()).getDefaultReadLimit() == ALL
+
+
+def test_the_minimum_holds_micro_batches_back() -> None:
+    log = Log(t0=1)
+    source = reader(log, minOffsetsPerTrigger="10", maxTriggerDelay="1s")
+    limit = source.getDefaultReadLimit()
+    first = source.latestOffset({"t": {"0": 0}}, limit)
+    assert first == {"t": {"0": 1}}
+    log.grow(t0=5)
+    assert source.latestOffset(first, limit) is first
+    log.now = 1_000
+    assert source.latestOffset(first, limit) == {"t": {"0": 5}}
+
+
+def test_progress_tells_the_latest_offset_whatever_the_limit() -> None:
+    source = reader(Log(t0=100), maxOffsetsPerTrigger="10")
+    assert source.reportLatestOffset() is None
+    source.latestOffset({"t": {"0": 0}}, ReadMaxRows(10))
+    assert source.reportLatestOffset() == {"t": {"0": 100}}
+
+
+def test_available_now_ends_where_the_log_ended_when_it_began() -> None:
+    log = Log(t0=15)
+    source = reader(log, maxOffsetsPerTrigger="5", minOffsetsPerTrigger="4")
+    source.prepareForTriggerAvailableNow()
+    offset: Json = {"t": {"0": 0}}
+    ends = []
+    while (end := source.latestOffset(offset, source.getDefaultReadLimit())) != offset:
+        log.grow(t0=log.ends[T0] + 7)
+        planned(source, offset, end)
+        ends.append(end["t"]["0"])
+        offset = over_the_wire(end)
+    assert ends == [5, 10, 15]
+
+
+def test_available_now_fails_if_partitions_vanish_while_it_runs() -> None:
+    log = Log(t0=15, t1=3)
+    source = reader(log, maxOffsetsPerTrigger="5")
+    source.prepareForTriggerAvailableNow()
+    start = {"t": {"0": 0, "1": 0}}
+    end = source.latestOffset(start, source.getDefaultReadLimit())
+    del log.ends[T1]
+    with pytest.raises(SparklogError, match="are gone"):
+        planned(source, start, end)
+
+
+def test_ranges_are_cut_as_asked_for() -> None:
+    source = reader(Log(t0=100), minPartitions="4")
+    assert len(planned(source, {"t": {"0": 0}}, {"t": {"0": 100}})) == 4
+
+
+def test_a_reader_can_be_pickled_to_tasks() -> None:
+    options = ReadOptions.of_stream({"kafka.bootstrap.servers": "127.0.0.1:9092", "subscribe": "t"})
+    copied = pickle.loads(pickle.dumps(StreamReader(options)))  # what Spark does; nothing from a network
+    assert list(copied.read(None)) == []
