@@ -16,6 +16,7 @@ from sparklog.core.controller.incarnation import DirectoryIdentity
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.zookeeper import ConnectionLost, SessionExpired
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.connection import Connection
@@ -233,3 +234,47 @@ def eventually() -> Callable[[Callable[[], Any]], Any]:
 @pytest.fixture(autouse=True)
 def quiet_kazoo():
     logging.getLogger("kazoo").setLevel(logging.ERROR)
+
+
+class FlakyZooKeeper:
+    """A real session whose answers can be withheld: before a write happens, after it, or for reads."""
+
+    def __init__(self, inner: KazooZooKeeper) -> None:
+        self._inner = inner
+        self.lose_writes: list[str] = []
+        self.is_away = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def multi(self, operations, *, generation=None):
+        lost = self.lose_writes.pop(0) if self.lose_writes else ""
+        if lost == "before" or self.is_away:
+            raise ConnectionLost("the write was not sent")
+        if lost == "expired":
+            raise SessionExpired("the session is over")
+        result = self._inner.multi(operations, generation=generation)
+        if lost:
+            raise ConnectionLost("the answer was lost")
+        return result
+
+    def get(self, path):
+        self._refuse_if_away()
+        return self._inner.get(path)
+
+    def exists(self, path):
+        self._refuse_if_away()
+        return self._inner.exists(path)
+
+    def children(self, path):
+        self._refuse_if_away()
+        return self._inner.children(path)
+
+    def _refuse_if_away(self) -> None:
+        if self.is_away:
+            raise ConnectionLost("ZooKeeper is away")
+
+
+@pytest.fixture
+def flaky_zookeeper(zookeeper) -> FlakyZooKeeper:
+    return FlakyZooKeeper(zookeeper)

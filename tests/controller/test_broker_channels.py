@@ -1,0 +1,121 @@
+"""Ordered channels to brokers: everything arrives, in order, at the incarnation it was meant for."""
+
+import queue
+import threading
+
+import pytest
+
+from sparklog.controller.broker_channels import BrokerChannels
+from sparklog.core.controller.actions import PushId, SendStopReplica
+from sparklog.model.cluster import Broker
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, TopicPartition
+from sparklog.network.acceptor import Listener
+from sparklog.network.clock import SystemClock
+from sparklog.network.reactor import Reactor
+from sparklog.wire.codec import decode_request, encode_response
+from sparklog.wire.messages.stop_replica import StopReplicaResponse
+
+pytestmark = pytest.mark.integration
+
+WAIT_S = 15
+
+
+class Peer:
+    """A broker that answers each request as its next instruction says."""
+
+    def __init__(self, port=0):
+        self.seen = queue.Queue()
+        self.hang_up = 0
+        self.error = ErrorCode.none
+        self.reactor = Reactor([Listener("127.0.0.1", port)], self.handle, clock=SystemClock(), handlers=1)
+        self.reactor.start()
+
+    def handle(self, exchange):
+        header, body = decode_request(exchange.frame)
+        self.seen.put(body.topic_states[0].partition_states[0].partition_index)
+        if self.hang_up:
+            self.hang_up -= 1
+            exchange.close()
+            return
+        response = StopReplicaResponse(error_code=self.error)
+        exchange.reply(encode_response(response, header.api_version, header.correlation_id))
+
+
+@pytest.fixture
+def peer():
+    peer = Peer()
+    yield peer
+    peer.reactor.stop()
+
+
+@pytest.fixture
+def answers():
+    return queue.Queue()
+
+
+@pytest.fixture
+def channels(answers):
+    channels = BrokerChannels(
+        ControllerEpoch(1),
+        lambda push, broker, errors: answers.put((push, broker, dict(errors))),
+        client_id="test",
+        request_timeout_ms=10_000,
+    )
+    yield channels
+    channels.close()
+    channels.join(WAIT_S * 1_000)
+    assert not [one for one in threading.enumerate() if one.name.startswith("to-broker")]
+
+
+def broker(port, epoch=7):
+    return Broker(BrokerId(1), "127.0.0.1", port, BrokerEpoch(epoch))
+
+
+def stop(number, epoch=7):
+    partition = (TopicPartition("t", number), LeaderEpoch(0))
+    return SendStopReplica(PushId(number), BrokerId(1), BrokerEpoch(epoch), (partition,), delete=False)
+
+
+def test_messages_arrive_in_order_and_their_answers_are_told(channels, peer, answers):
+    channels.connect(broker(peer.reactor.ports[0]))
+    for number in range(20):
+        channels.send(stop(number))
+    assert [peer.seen.get(timeout=WAIT_S) for _ in range(20)] == list(range(20))
+    assert [answers.get(timeout=WAIT_S) for _ in range(20)] == [(number, 1, {}) for number in range(20)]
+
+
+def test_a_message_is_sent_again_until_it_is_answered_and_none_overtakes_it(channels, peer, answers):
+    peer.hang_up = 2
+    channels.connect(broker(peer.reactor.ports[0]))
+    channels.send(stop(1))
+    channels.send(stop(2))
+    assert [peer.seen.get(timeout=WAIT_S) for _ in range(4)] == [1, 1, 1, 2]
+    assert [answers.get(timeout=WAIT_S)[0] for _ in range(2)] == [1, 2]
+
+
+def test_a_refusal_of_the_whole_message_is_an_error_of_each_of_its_partitions(channels, peer, answers):
+    peer.error = ErrorCode.stale_broker_epoch
+    channels.connect(broker(peer.reactor.ports[0]))
+    channels.send(stop(1))
+    assert answers.get(timeout=WAIT_S) == (1, 1, {TopicPartition("t", 1): ErrorCode.stale_broker_epoch})
+
+
+def test_what_was_meant_for_another_incarnation_is_dropped(channels, peer, answers):
+    channels.connect(broker(peer.reactor.ports[0], epoch=8))
+    channels.send(stop(1, epoch=7))
+    channels.disconnect(BrokerId(1), BrokerEpoch(7))
+    channels.send(stop(2, epoch=8))
+    assert peer.seen.get(timeout=WAIT_S) == 2
+
+
+def test_a_channel_to_nobody_ends_at_once_when_it_is_closed(channels, peer, answers):
+    port = peer.reactor.ports[0]
+    peer.reactor.stop()
+    channels.connect(broker(port))
+    channels.send(stop(1))
+    channels.disconnect(BrokerId(1), BrokerEpoch(7))
+    channels.connect(broker(port, epoch=8))
+    channels.close()
+    channels.join(WAIT_S * 1_000)
+    assert answers.empty()

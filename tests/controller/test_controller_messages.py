@@ -1,0 +1,137 @@
+"""The machine's words on the wire: through the codec and back."""
+
+import uuid
+
+from sparklog.controller import messages
+from sparklog.core.controller import commands as cmd
+from sparklog.core.controller.actions import (
+    SendLeaderAndIsr,
+    SendStopReplica,
+    SendUpdateMetadata,
+    TopicUpdate,
+)
+from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.parts import read_parts
+from sparklog.wire.codec import decode_request, decode_response, encode_request, encode_response
+from sparklog.wire.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+)
+from sparklog.wire.messages.stop_replica import StopReplicaPartitionError, StopReplicaResponse
+from sparklog.wire.messages.update_metadata import UpdateMetadataResponse
+from sparklog.wire.versions import KNOWN_VERSIONS
+
+TOPIC = uuid.uuid5(uuid.NAMESPACE_OID, "t")
+ONE, TWO = (
+    Broker(BrokerId(1), "one", 9001, BrokerEpoch(71), "app"),
+    Broker(BrokerId(2), "two", 9002, BrokerEpoch(72)),
+)
+STATE = PartitionState(leader=BrokerId(1), leader_epoch=4, isr=(1,), replicas=(1, 2, 3), partition_epoch=6)
+UPDATE = TopicUpdate("t", TOPIC, {"retention.ms": "1"}, ((5, STATE),))
+PARTITION = TopicPartition("t", 5)
+
+
+def over_the_wire(message):
+    version = KNOWN_VERSIONS[message.API_KEY].max
+    return decode_request(encode_request(message, version, 1, "c")[4:]).body
+
+
+def answered(message, version=None):
+    version = KNOWN_VERSIONS[message.API_KEY].max if version is None else version
+    return decode_response(type(message), version, read_parts(encode_response(message, version, 1))[4:])[1]
+
+
+def test_metadata_names_live_brokers_with_epochs_and_dead_replicas_as_offline():
+    send = SendUpdateMetadata(1, ONE.id, ONE.epoch, (ONE, TWO), (UPDATE,))
+    request = over_the_wire(messages.push_request(send, 9))
+    assert (request.controller_epoch, request.broker_epoch) == (9, 71)
+    assert [(one.id_, one.epoch, one.rack, one.endpoints[0].port) for one in request.live_brokers] == [
+        (1, 71, "app", 9001),
+        (2, 72, None, 9002),
+    ]
+    (topic,) = request.topic_states
+    assert (topic.topic_name, topic.topic_id, topic.configs) == ("t", TOPIC, {"retention.ms": "1"})
+    (state,) = topic.partition_states
+    assert (state.partition_index, state.leader, state.leader_epoch, state.zk_version) == (5, 1, 4, 6)
+    assert (state.isr, state.replicas, state.offline_replicas) == ([1], [1, 2, 3], [3])
+
+
+def test_roles_carry_the_partition_epoch_and_say_what_is_new():
+    send = SendLeaderAndIsr(1, ONE.id, ONE.epoch, True, (UPDATE,), frozenset({PARTITION}), (ONE,))
+    request = over_the_wire(messages.push_request(send, 9))
+    assert (request.type_, request.controller_epoch, request.broker_epoch) == (1, 9, 71)
+    (state,) = request.topic_states[0].partition_states
+    assert (state.leader, state.leader_epoch, state.partition_epoch, state.is_new) == (1, 4, 6, True)
+    assert [(one.broker_id, one.host_name, one.port) for one in request.live_leaders] == [(1, "one", 9001)]
+
+
+def test_the_errors_of_a_push_are_named_by_partition():
+    roles = SendLeaderAndIsr(1, ONE.id, ONE.epoch, False, (UPDATE,), frozenset(), ())
+    error = LeaderAndIsrPartitionError(partition_index=5, error_code=ErrorCode.kafka_storage_error)
+    fine = LeaderAndIsrPartitionError(partition_index=6)
+    topics = [LeaderAndIsrTopicError(topic_id=TOPIC, partition_errors=[error, fine])]
+    assert messages.push_errors(roles, LeaderAndIsrResponse(topics=topics)) == {
+        PARTITION: ErrorCode.kafka_storage_error
+    }
+    stop = SendStopReplica(1, ONE.id, ONE.epoch, ((PARTITION, -2),), delete=True)
+    failed = StopReplicaPartitionError(
+        topic_name="t", partition_index=5, error_code=ErrorCode.kafka_storage_error
+    )
+    assert messages.push_errors(stop, StopReplicaResponse(partition_errors=[failed])) == {
+        PARTITION: ErrorCode.kafka_storage_error
+    }
+    refused = StopReplicaResponse(error_code=ErrorCode.stale_controller_epoch)
+    assert messages.push_errors(stop, refused) == {PARTITION: ErrorCode.stale_controller_epoch}
+    metadata = SendUpdateMetadata(1, ONE.id, ONE.epoch, (), ())
+    assert messages.push_errors(metadata, UpdateMetadataResponse()) == {}
+
+
+def test_stopping_replicas_says_whether_their_logs_go_too():
+    send = SendStopReplica(1, ONE.id, ONE.epoch, ((PARTITION, -2),), delete=True)
+    (state,) = over_the_wire(messages.push_request(send, 9)).topic_states[0].partition_states
+    assert (state.partition_index, state.leader_epoch, state.delete_partition) == (5, -2, True)
+
+
+def test_answers_to_proposals_carry_the_state_or_the_error():
+    good = cmd.IsrAnswer(TOPIC, 5, ErrorCode.none, STATE)
+    bad = cmd.IsrAnswer(TOPIC, 6, ErrorCode.ineligible_replica)
+    response = answered(
+        messages.alter_partition_response(cmd.AlterPartitionResult(ErrorCode.none, (good, bad)))
+    )
+    first, second = response.topics[0].partitions
+    assert (first.leader_id, first.leader_epoch, first.isr, first.partition_epoch) == (1, 4, [1], 6)
+    assert (second.partition_index, second.error_code) == (6, ErrorCode.ineligible_replica)
+
+
+def test_created_topics_show_every_setting_with_its_source():
+    config = BrokerConfig.parse({"min.insync.replicas": "2"})
+    result = cmd.TopicResult("t", id=TOPIC, partitions=1, replication_factor=3, configs={"retention.ms": "1"})
+    response = answered(messages.create_topics_response(cmd.TopicsResult((result,)), config))
+    settings = {one.name: (one.value, one.config_source) for one in response.topics[0].configs}
+    assert settings["retention.ms"] == ("1", messages.SOURCE_TOPIC)
+    assert settings["min.insync.replicas"] == ("2", messages.SOURCE_BROKER)
+    assert settings["cleanup.policy"] == ("delete", messages.SOURCE_DEFAULT)
+
+
+def test_refused_topics_say_why_in_every_version():
+    result = cmd.TopicsResult(
+        (cmd.TopicResult("t", ErrorCode.topic_already_exists, "Topic 't' already exists."),)
+    )
+    for version in range(1, 8):
+        response = answered(messages.create_topics_response(result, BrokerConfig()), version)
+        assert response.topics[0].error_message == "Topic 't' already exists."
+
+
+def test_topics_to_delete_come_by_name_or_id():
+    from sparklog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+
+    old = messages.delete_topics(DeleteTopicsRequest(topic_names=["a"], timeout_ms=5))
+    new = messages.delete_topics(
+        DeleteTopicsRequest(topics=[DeleteTopicState(name="b"), DeleteTopicState(topic_id=TOPIC)])
+    )
+    assert old == cmd.DeleteTopics((cmd.DoomedTopic("a"),), 5)
+    assert new.topics == (cmd.DoomedTopic("b"), cmd.DoomedTopic(None, TOPIC))

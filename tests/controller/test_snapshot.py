@@ -1,0 +1,52 @@
+"""Reading the cluster from ZooKeeper."""
+
+import pytest
+
+from sparklog.controller.snapshot import read_brokers, read_snapshot
+from sparklog.core.controller import znodes
+from sparklog.core.controller.incarnation import DirectoryIdentity, mark_suspect
+from sparklog.model.cluster import Broker
+from sparklog.model.ids import BrokerId, ControllerEpoch
+from sparklog.zookeeper.registration import register_broker
+
+pytestmark = pytest.mark.integration
+
+
+def register(zookeeper, broker):
+    address = Broker(BrokerId(broker), "host", 9000 + broker)
+    identity = DirectoryIdentity(f"directory-{broker}")
+    return register_broker(zookeeper, address, [identity], boot_id="boot", host_id="host")
+
+
+def test_an_empty_corner_of_zookeeper_is_an_empty_cluster(zookeeper):
+    snapshot = read_snapshot(zookeeper, ControllerEpoch(1), 0)
+    assert (snapshot.brokers, snapshot.topics, snapshot.deletions) == ({}, (), frozenset())
+
+
+def test_brokers_come_with_their_epoch_and_incarnation(zookeeper):
+    register(zookeeper, 1)
+    epoch = register(zookeeper, 1)
+    live = read_brokers(zookeeper)[BrokerId(1)]
+    assert (live.broker.epoch, live.incarnation.broker_epoch, live.incarnation.number) == (epoch, epoch, 1)
+
+
+def test_a_broker_whose_directory_was_marked_suspect_is_still_the_same(zookeeper):
+    epoch = register(zookeeper, 1)
+    stored = read_brokers(zookeeper)[BrokerId(1)].incarnation
+    data = znodes.encode_incarnation(mark_suspect(stored, "directory-1"))
+    zookeeper.set(znodes.incarnation_path(BrokerId(1)), data, stored.number)
+    live = read_brokers(zookeeper)[BrokerId(1)]
+    assert (live.broker.epoch, live.incarnation.number) == (epoch, 1)
+
+
+def test_a_registration_that_other_software_made_is_ignored_and_named(zookeeper, caplog):
+    register(zookeeper, 1)
+    for broker in (1, 2):
+        path = znodes.broker_path(BrokerId(broker))
+        if zookeeper.exists(path) is not None:
+            zookeeper.delete(path)
+        zookeeper.create(path, znodes.encode_broker(Broker(BrokerId(broker), "h", 1)), ephemeral=True)
+    register(zookeeper, 3)
+    assert list(read_brokers(zookeeper)) == [3]
+    assert "broker 1 was registered by other software" in caplog.text
+    assert "broker 2 was registered by other software" in caplog.text

@@ -1,0 +1,335 @@
+"""One term of office over a ZooKeeper that does not always answer; no thread and no clock but the test's."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from sparklog.controller.candidate import Candidate
+from sparklog.controller.term import DEFERRED_MAX, Term, TermEnded
+from sparklog.core.controller import actions as act
+from sparklog.core.controller import commands as cmd
+from sparklog.core.controller import znodes
+from sparklog.core.controller.incarnation import DirectoryIdentity
+from sparklog.model.cluster import Broker
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.zookeeper import Create, SetData
+from sparklog.zookeeper.registration import register_broker
+
+pytestmark = pytest.mark.integration
+
+
+@dataclass
+class ManualClock:
+    now_ms: int = 0
+
+    def monotonic_ms(self):
+        return self.now_ms
+
+    def wall_ms(self):
+        return 1_700_000_000_000 + self.now_ms
+
+
+@dataclass
+class RecordingChannels:
+    done: list = field(default_factory=list)
+
+    def connect(self, broker):
+        self.done.append(("connect", broker.id))
+
+    def disconnect(self, broker, broker_epoch):
+        self.done.append(("disconnect", broker))
+
+    def send(self, send):
+        self.done.append(send)
+
+    def close(self):
+        self.done.append("close")
+
+
+@dataclass
+class Office:
+    """The term under test and what it did."""
+
+    zookeeper: object
+    clock: ManualClock = field(default_factory=ManualClock)
+    channels: RecordingChannels = field(default_factory=RecordingChannels)
+    wakes: list = field(default_factory=list)
+    answers: list = field(default_factory=list)
+    epochs: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        for path in znodes.PERSISTENT_PATHS:
+            self.zookeeper.ensure_path(path)
+        for broker in (1, 2, 3):
+            self.register(broker)
+        node = znodes.encode_controller(znodes.ControllerNode("host", 1, 1, "test"))
+        self.zookeeper.multi(
+            [Create(znodes.CONTROLLER, node, ephemeral=True), Create(znodes.CONTROLLER_EPOCH, b"1")]
+        )
+        self.term = Term(
+            zookeeper=self.zookeeper,
+            generation=self.zookeeper.generation,
+            session_id=self.zookeeper.session_id,
+            epoch=1,
+            epoch_version=0,
+            config=BrokerConfig(),
+            clock=self.clock,
+            channels=self.channels,
+            wake_at=self.wakes.append,
+        )
+        self.term.begin()
+
+    def register(self, broker, boot="boot"):
+        address = Broker(BrokerId(broker), "host", 9000 + broker)
+        identity = DirectoryIdentity(f"directory-{broker}")
+        self.epochs[broker] = register_broker(
+            self.zookeeper, address, [identity], boot_id=boot, host_id="host"
+        )
+
+    def expire(self, broker):
+        self.zookeeper.delete(znodes.broker_path(BrokerId(broker)))
+
+    def create(self, name="t"):
+        topic = cmd.NewTopic(name, id=_topic_id(name), assignment={0: (BrokerId(1), BrokerId(2))})
+        self.term.command(cmd.CreateTopics((topic,), 0), self.answers.append)
+
+    def allocate(self, broker=1):
+        request = cmd.AllocateProducerIds(BrokerId(broker), BrokerEpoch(self.epochs[broker]))
+        self.term.command(request, self.answers.append)
+
+    def state(self, name="t"):
+        node = self.zookeeper._inner.get(znodes.state_path(name, 0))
+        return znodes.decode_state(name, 0, node.data), node.stat.version
+
+
+def _topic_id(name):
+    import uuid
+
+    return uuid.uuid5(uuid.NAMESPACE_OID, name)
+
+
+@pytest.fixture
+def office(flaky_zookeeper):
+    return Office(flaky_zookeeper)
+
+
+@pytest.mark.parametrize("lost", ["before", "after"])
+def test_a_write_without_an_answer_happens_exactly_once(office, lost):
+    office.create()
+    office.zookeeper.lose_writes.append(lost)
+    office.expire(1)
+    office.term.brokers_changed()
+    state, version = office.state()
+    assert (state.leader, state.isr, state.leader_epoch, version) == (2, (2,), 1, 1)
+
+
+@pytest.mark.parametrize("lost", ["before", "after"])
+def test_no_block_of_producer_ids_is_given_twice_over_lost_answers(office, lost):
+    office.allocate()
+    office.zookeeper.lose_writes.append(lost)
+    office.allocate()
+    office.allocate()
+    firsts = [answer.first for answer in office.answers]
+    assert len(set(firsts)) == 3
+
+
+def test_facts_wait_in_order_while_zookeeper_is_away_and_are_told_when_it_is_back(office):
+    office.create()
+    office.zookeeper.is_away = True
+    office.answers.clear()
+    office.allocate(1)
+    office.allocate(2)
+    assert office.answers == []
+    assert office.wakes, "it must look again by itself"
+    office.zookeeper.is_away = False
+    office.expire(1)
+    office.term.tick()
+    stale, second = office.answers
+    assert stale.error == ErrorCode.stale_broker_epoch, "broker 1 died meanwhile, and this was seen first"
+    assert (second.error, second.first) == (ErrorCode.none, 0)
+    assert office.state()[0].leader == 2
+
+
+def test_news_of_brokers_that_cannot_be_read_now_are_read_later(office):
+    office.create()
+    office.expire(1)
+    office.zookeeper.is_away = True
+    office.term.brokers_changed()
+    office.term.retry()
+    office.zookeeper.is_away = False
+    office.term.retry()
+    assert office.state()[0].leader == 2
+
+
+def test_a_report_of_death_elects_before_anything_else_is_looked_at(office):
+    office.create()
+    office.channels.done.clear()
+    office.term.broker_died(BrokerId(1), office.epochs[1])
+    assert office.state()[0].leader == 2
+    assert office.zookeeper.exists(znodes.broker_path(BrokerId(1))) is None
+    done = office.channels.done
+    told = next(one for one in done if isinstance(one, act.SendLeaderAndIsr))
+    assert (told.broker, told.topics[0].partitions[0][1].leader) == (2, 2)
+    assert done.index(("disconnect", 1)) < done.index(told)
+
+
+def test_a_report_about_a_registration_that_was_not_read_yet_is_understood(office):
+    office.create()
+    office.register(1)
+    office.term.broker_died(BrokerId(1), office.epochs[1])
+    assert office.zookeeper.exists(znodes.broker_path(BrokerId(1))) is None
+    assert office.state()[0].leader == 2
+
+
+def test_a_lost_session_ends_the_term(office):
+    office.zookeeper.lose_writes.append("expired")
+    with pytest.raises(TermEnded, match="session"):
+        office.allocate()
+
+
+def test_a_newer_controller_epoch_ends_the_term_at_the_next_write(office):
+    office.zookeeper.multi([SetData(znodes.CONTROLLER_EPOCH, b"2", 0)])
+    with pytest.raises(TermEnded, match="another controller"):
+        office.allocate()
+    assert office.zookeeper.get(znodes.PRODUCER_ID_BLOCK) is None
+
+
+def test_a_reload_first_makes_sure_that_the_office_is_still_ours(office):
+    office.zookeeper.lose_writes.append("before")
+    office.zookeeper._inner.delete(znodes.CONTROLLER)
+    with pytest.raises(TermEnded, match="no longer ours"):
+        office.allocate()
+
+
+def test_an_office_that_was_taken_away_is_noticed_when_its_node_changes(office):
+    office.term.check_office()
+    office.zookeeper.delete(znodes.CONTROLLER)
+    with pytest.raises(TermEnded, match="no longer ours"):
+        office.term.check_office()
+
+
+def test_whoever_waits_at_the_end_of_a_term_is_sent_to_the_next_controller(office):
+    topic = cmd.NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
+    office.term.command(cmd.CreateTopics((topic,), 60_000), office.answers.append)
+    assert office.answers == []
+    office.term.close()
+    assert [one.error for one in office.answers[0].topics] == [ErrorCode.not_controller]
+    assert office.channels.done[-1] == "close"
+
+
+def test_a_creation_is_answered_at_its_deadline(office):
+    topic = cmd.NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
+    office.term.command(cmd.CreateTopics((topic,), 5_000), office.answers.append)
+    assert max(office.wakes) == 5_000
+    office.clock.now_ms = 5_000
+    office.term.tick()
+    assert office.answers[0].topics[0].error == ErrorCode.request_timed_out
+
+
+def test_facts_that_wait_for_zookeeper_are_bounded(office):
+    office.zookeeper.is_away = True
+    office.term.brokers_changed()
+    for _ in range(DEFERRED_MAX):
+        office.term.brokers_changed()
+    with pytest.raises(TermEnded, match="wait for ZooKeeper"):
+        office.term.brokers_changed()
+
+
+# ------------------------------------------------------------------------------------------- candidates
+
+
+@dataclass
+class ManualTimer:
+    actions: list = field(default_factory=list)
+
+    def after(self, delay_ms, action):
+        self.actions.append(action)
+
+    def fire(self):
+        actions, self.actions = self.actions, []
+        for action in actions:
+            action()
+
+
+@dataclass
+class Race:
+    """A candidate whose events run when the test says so."""
+
+    zookeeper: object
+    timer: ManualTimer = field(default_factory=ManualTimer)
+    events: list = field(default_factory=list)
+    channels: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self.candidate = Candidate(
+            zookeeper=self.zookeeper,
+            node=znodes.ControllerNode("host", 1, 1, "test"),
+            config=BrokerConfig(),
+            clock=ManualClock(),
+            timer=self.timer,
+            submit=self.events.append,
+            open_channels=self.open,
+        )
+        self.candidate.start()
+
+    def open(self, epoch):
+        self.channels.append(RecordingChannels())
+        return self.channels[-1]
+
+    def epoch(self):
+        return int(self.zookeeper._inner.get(znodes.CONTROLLER_EPOCH).data)
+
+
+@pytest.mark.parametrize("lost", ["before", "after"])
+def test_a_claim_whose_answer_was_lost_ends_in_office(flaky_zookeeper, lost):
+    flaky_zookeeper.lose_writes.append(lost)
+    race = Race(flaky_zookeeper)
+    assert not race.candidate.is_active
+    race.timer.fire()
+    race.events.pop(0)()
+    assert race.candidate.is_active
+    assert race.epoch() == (1 if lost == "before" else 2)
+
+
+def test_a_failure_of_our_own_frees_the_office_and_runs_again_with_a_new_epoch(flaky_zookeeper):
+    race = Race(flaky_zookeeper)
+    race.candidate.fail(AssertionError("a bug"))
+    assert not race.candidate.is_active
+    assert flaky_zookeeper.get(znodes.CONTROLLER) is None
+    assert race.channels[0].done == ["close"]
+    race.timer.fire()
+    race.events[-1]()
+    assert race.candidate.is_active
+    assert race.epoch() == 2
+
+
+def test_state_that_cannot_be_understood_is_not_taken_for_absent(flaky_zookeeper):
+    flaky_zookeeper.ensure_path(znodes.TOPICS)
+    flaky_zookeeper.create(znodes.topic_path("t"), b"not ours")
+    with pytest.raises(Exception, match="/brokers/topics/t"):
+        Race(flaky_zookeeper)
+
+
+def test_zookeeper_away_while_the_state_is_read_leaves_the_office_to_a_later_try(flaky_zookeeper):
+    race = Race(flaky_zookeeper)
+    race.candidate.close()
+    again = Race(flaky_zookeeper)
+    flaky_zookeeper.is_away = True
+    again.candidate.fail(AssertionError("a bug"))
+    assert not again.candidate.is_active
+    flaky_zookeeper.is_away = False
+    again.timer.fire()
+    again.events[-1]()
+    assert again.candidate.is_active
+
+
+def test_a_closed_candidate_does_not_run_again(flaky_zookeeper):
+    race = Race(flaky_zookeeper)
+    race.candidate.close()
+    race.timer.fire()
+    for event in list(race.events):
+        event()
+    assert not race.candidate.is_active
+    assert flaky_zookeeper.get(znodes.CONTROLLER) is None
