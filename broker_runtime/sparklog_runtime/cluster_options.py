@@ -12,7 +12,7 @@ from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.session import local_conf
-from sparklog_runtime.settings_check import is_local
+from sparklog_runtime.settings_check import check_settings, is_local
 
 DEFAULT_PORT: Final = 9092
 
@@ -60,6 +60,11 @@ class ClusterOptions:
         if self.zookeeper is None and not self.brokers:
             raise ConfigError("a standby controller needs the cluster's ZooKeeper: add --zookeeper HOST:PORT")
         check_broker_settings(self.settings)
+        if self.brokers:
+            # What Spark itself will say is checked again once it runs; this much is known now.
+            check_settings(
+                {"spark.executor.cores": "1", **self.spark_conf}, self.spark_master(), self.brokers
+            )
 
 
 def is_on_this_machine(master: str) -> bool:

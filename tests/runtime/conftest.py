@@ -1,0 +1,110 @@
+"""A `sparklog start` as users run it, watched from outside."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = (
+    "import argparse, sys; from sparklog_runtime.commands import start_command as command; "
+    "parser = argparse.ArgumentParser(); command.add_arguments(parser); "
+    "sys.exit(command.run(parser.parse_args()))"
+)
+WATCH = "SPARKLOG_TEST_WATCH"
+START_TIMEOUT_S = 90.0
+
+
+def _wait_until(is_so: Callable[[], Any], timeout_s: float, what: str) -> Any:
+    """What ``is_so`` returns once it is true; polls, as the fact lives in another process."""
+    deadline = time.monotonic() + timeout_s
+    while not (value := is_so()):
+        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
+        time.sleep(0.01)
+    return value
+
+
+class Started:
+    """A running `sparklog start`."""
+
+    def __init__(self, root: Path, *arguments: str) -> None:
+        self.root = root
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, "--root", str(root), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, WATCH: str(root)},
+        )
+
+    def wait_ready(self) -> str:
+        """The ready line; fails with standard error if the start fails."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            assert self.process.stderr is not None
+            pytest.fail(f"start failed: {self.process.stderr.read()}")
+        return line
+
+    def wait_log(self, text: str) -> None:
+        log = self.root / "logs/controller.log"
+        _wait_until(lambda: log.exists() and text in log.read_text(), START_TIMEOUT_S, f"{text} in {log}")
+
+    def cluster(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads((self.root / "cluster.json").read_text())
+        return content
+
+    def broker_pid(self, broker_id: int) -> int:
+        return next(int(broker["pid"]) for broker in self.cluster()["brokers"] if broker["id"] == broker_id)
+
+    def processes(self) -> list[int]:
+        """Every living process that descends from the start, wherever it hangs now."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if f"{WATCH}={self.root}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+        return found
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        """Signal it; exit status, the rest of standard output, and standard error."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out, err
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.stop(signal.SIGKILL)
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+StartCluster = Callable[..., Started]
+
+
+@pytest.fixture
+def start() -> Iterator[StartCluster]:
+    """Starts clusters, and ends whatever is left of them."""
+    started: list[Started] = []
+
+    def run(root: Path, *arguments: str) -> Started:
+        started.append(Started(root, *arguments))
+        return started[-1]
+
+    yield run
+    for cluster in started:
+        cluster.end()
+
+
+@pytest.fixture
+def wait_until() -> Callable[[Callable[[], Any], float, str], Any]:
+    return _wait_until

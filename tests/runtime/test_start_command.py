@@ -1,0 +1,226 @@
+"""`sparklog start` with real brokers in real Spark tasks: ready, deaths, stops at any moment, restarts.
+
+Each start takes seconds, so one test lives through much of a cluster's life.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+
+
+def _create(bootstrap: str, topic: NewTopic) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([topic])[topic.topic].result(60)
+
+
+def _produce(bootstrap: str, values: list[bytes]) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "message.timeout.ms": 60_000})
+    failures: list[object] = []
+    for value in values:
+        producer.produce(
+            "t", value, partition=0, on_delivery=lambda error, _: error and failures.append(error)
+        )
+    assert producer.flush(60) == 0
+    assert failures == []
+
+
+def _consume(bootstrap: str, count: int) -> list[bytes]:
+    from confluent_kafka import TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "enable.auto.commit": False})
+    consumer.assign([TopicPartition("t", 0, 0)])
+    messages = consumer.consume(count, timeout=60)
+    consumer.close()
+    return [message.value() for message in messages]
+
+
+def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_again(
+    start, tmp_path, wait_until
+):
+    cluster = start(tmp_path, "--brokers", "3", "--port", "0", "-c", "log.roll.hours=1")
+    ready = cluster.wait_ready()
+    content = cluster.cluster()
+    bootstrap = content["bootstrap_servers"]
+    assert ready == f"sparklog is ready: bootstrap.servers={bootstrap}\n"
+    assert [broker["id"] for broker in content["brokers"]] == [1, 2, 3]
+    assert content["brokers"][1]["log_dirs"] == [f"{tmp_path}/broker-2/0"]
+    assert content["controllers"] == [
+        {**content["controllers"][0], "pid": cluster.process.pid, "host": "127.0.0.1", "active": True}
+    ]
+    pids = [content["zookeeper_pid"], cluster.process.pid, *(broker["pid"] for broker in content["brokers"])]
+    assert set(pids) <= set(cluster.processes())
+    assert len(set(pids)) == 5
+
+    second = start(tmp_path, "--brokers", "3", "--port", "0")
+    _, err = second.process.communicate(timeout=60)
+    assert second.process.returncode == 1
+    assert f"is in use by process {cluster.process.pid}" in err
+
+    _create(bootstrap, NewTopic("t", 1, 3, config={"min.insync.replicas": "2"}))
+    _produce(bootstrap, [b"1", b"2"])
+
+    for broker in content["brokers"]:
+        os.kill(broker["pid"], signal.SIGKILL)
+        wait_until(lambda broker=broker: cluster.broker_pid(broker["id"]) != broker["pid"], 20, "a new pid")
+        wait_until(lambda broker=broker: _listens(broker["port"]), 20, "the broker listens again")
+    _produce(bootstrap, [b"3"])
+    assert cluster.cluster()["bootstrap_servers"] == bootstrap
+
+    status, out, err = cluster.stop()
+    assert (status, out) == (0, "")
+    assert "log.roll.hours=1 is accepted" in err
+    assert cluster.processes() == []
+    assert not (tmp_path / "cluster.json").exists()
+
+    again = start(tmp_path, "--brokers", "3", "--port", "0")
+    again.wait_ready()
+    assert again.cluster()["cluster_id"] == content["cluster_id"]
+    assert _consume(again.cluster()["bootstrap_servers"], 3) == [b"1", b"2", b"3"]
+    assert again.stop(signal.SIGINT)[0] == 0
+    assert again.processes() == []
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.parametrize(
+    "moment",
+    ["ZooKeeper answers", "controller candidate up", "JVM answers", "context made", "broker 1 is process"],
+)
+def test_a_stop_during_the_start_leaves_no_process_behind(start, tmp_path, moment):
+    cluster = start(tmp_path, "--brokers", "2", "--port", "0")
+    cluster.wait_log(moment)
+    status, out, _ = cluster.stop()
+    assert (status, out) == (0, "")
+    assert cluster.processes() == []
+
+
+def test_the_death_of_the_start_itself_ends_everything_tidily(start, tmp_path, wait_until):
+    cluster = start(tmp_path, "--brokers", "2", "--port", "0")
+    cluster.wait_ready()
+    cluster.stop(signal.SIGKILL)
+    wait_until(lambda: cluster.processes() == [], 40, "all processes have ended")
+    again = start(tmp_path, "--brokers", "2", "--port", "0")
+    again.wait_ready()
+    assert again.stop()[0] == 0
+
+
+def test_a_zookeeper_that_dies_is_started_again_and_brokers_go_on(start, tmp_path, wait_until):
+    cluster = start(tmp_path, "--brokers", "1", "--port", "0")
+    cluster.wait_ready()
+    before = cluster.cluster()
+    os.kill(before["zookeeper_pid"], signal.SIGKILL)
+    wait_until(
+        lambda: cluster.cluster()["zookeeper_pid"] not in (None, before["zookeeper_pid"]),
+        30,
+        "a new ZooKeeper",
+    )
+    assert cluster.cluster()["zookeeper"] == before["zookeeper"]
+    assert cluster.broker_pid(1) == before["brokers"][0]["pid"]
+
+    standby = start(tmp_path / "standby", "--brokers", "0", "--zookeeper", before["zookeeper"])
+    assert standby.wait_ready() == f"sparklog is ready: bootstrap.servers={before['bootstrap_servers']}\n"
+    controllers = standby.cluster()["controllers"]
+    assert [entry["active"] for entry in controllers] == [False, True]
+    assert controllers[1]["pid"] == cluster.process.pid
+    cluster.stop()
+    standby.stop()
+    assert cluster.processes() == standby.processes() == []
+
+
+def test_a_port_in_use_is_refused_before_anything_starts(start, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        cluster = start(tmp_path, "--brokers", "1", "--port", str(port))
+        _, err = cluster.process.communicate(timeout=60)
+    assert cluster.process.returncode == 1
+    assert f"port {port} on 127.0.0.1 is in use" in err
+    assert not (tmp_path / "logs/spark.log").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--brokers", "2", "--broker-ids", "1,1"), "must be 2 different numbers"),
+        (
+            ("--brokers", "0"),
+            "a standby controller needs the cluster's ZooKeeper",
+        ),
+        (("--brokers", "1", "-c", "num.partition=3"), "did you mean num.partitions?"),
+        (("--brokers", "1", "-c", "oops"), "not of the form key=value"),
+        (("--brokers", "3", "--master", "local[3]"), "set --master local[4] or more"),
+    ],
+)
+def test_wrong_usage_is_told_at_once_with_status_2(start, tmp_path, arguments, complaint):
+    cluster = start(tmp_path, *arguments)
+    _, err = cluster.process.communicate(timeout=60)
+    assert complaint in err
+    assert cluster.process.returncode == 2
+
+
+def test_the_brokers_run_on_a_cluster_master_too(start, tmp_path):
+    """A standalone master and worker from the installed package; one executor per broker."""
+    spark_class = _spark_class()
+    master_url, master = _run_until(
+        [spark_class, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0"],
+        tmp_path / "master.log",
+        "Starting Spark master at ",
+    )
+    worker_log = tmp_path / "worker.log"
+    _, worker = _run_until(
+        [
+            spark_class,
+            "org.apache.spark.deploy.worker.Worker",
+            "--host",
+            "127.0.0.1",
+            "-c",
+            "2",
+            "-m",
+            "3g",
+            "--work-dir",
+            str(tmp_path / "work"),
+            master_url,
+        ],
+        worker_log,
+        "Successfully registered with master",
+    )
+    try:
+        cluster = start(tmp_path / "root", "--brokers", "2", "--port", "0", "--master", master_url)
+        cluster.wait_ready()
+        bootstrap = cluster.cluster()["bootstrap_servers"]
+        _create(bootstrap, NewTopic("t", 1, 2))
+        _produce(bootstrap, [b"1"])
+        assert cluster.stop()[0] == 0
+    finally:
+        for process in (worker, master):
+            process.terminate()
+            process.wait(30)
+    assert cluster.processes() == []
+
+
+def _spark_class() -> str:
+    from sparklog_runtime.session import spark_home
+
+    return str(spark_home() / "bin" / "spark-class")
+
+
+def _run_until(command: list[str], log: Path, words: str) -> tuple[str, "subprocess.Popen[bytes]"]:
+    """Run until the log says so; returns what follows the words on their line."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, env={**os.environ, "PYSPARK_PYTHON": sys.executable}
+        )
+    while words not in (text := log.read_text()):
+        assert process.poll() is None, text
+    return text.split(words, 1)[1].split()[0], process
