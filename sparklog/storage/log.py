@@ -294,7 +294,8 @@ class Log:
     def truncate_to(self, offset: int) -> int:
         """Remove every batch with a record at or past ``offset``; the new log end offset.
 
-        A batch that ``offset`` is in the middle of goes as a whole. A cut at a corruption clears it, and is
+        That end is the end of the last batch that stays, so that a restart finds the same: it is before
+        ``offset`` when that is in the middle of a batch or of a hole. A cut at a corruption clears it, and is
         the decision to give up what lies behind.
         """
         if offset < 0:
@@ -308,7 +309,7 @@ class Log:
         index = self._index_of(min(offset, self.log_end_offset))
         kept = self._segments[index]
         cut = kept.locate(offset)
-        end_offset = min(offset, self.log_end_offset, cut.base_offset if cut else kept.end_offset)
+        end_offset = kept.end_offset_at(cut.position if cut else kept.size_bytes)
         had_producers = self._has_producers_from(end_offset)
         self._lower_end(end_offset)
         self._remove_segments(self._segments[index + 1 :])

@@ -15,8 +15,8 @@ time is made again too, by a walk over the envelopes.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import BatchHeader
@@ -40,6 +40,7 @@ SUFFIXES: Final = (LOG, OFFSET_INDEX, TIME_INDEX)
 NO_TIMESTAMP: Final = -1
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 def file_name(offset: int, suffix: str) -> str:
@@ -204,7 +205,6 @@ class Segment:
         times.truncate(outline.base_offset)
         self.file.truncate(outline.position)
         self.size_bytes = outline.position
-        self.end_offset = outline.base_offset
         self._recount()
 
     def _recount(self) -> None:
@@ -224,11 +224,7 @@ class Segment:
 
     def locate(self, offset: int) -> Outline | None:
         """The batch that holds ``offset``, or the first one after it; None past the end."""
-        try:
-            return self._locate(offset)
-        except CorruptBatch as error:
-            self._rebuild_indexes(str(error))
-            return self._locate(offset)
+        return self._with_sound_index(lambda: self._locate(offset))
 
     def _locate(self, offset: int) -> Outline | None:
         entry = self.indexes()[0].find(offset)
@@ -244,11 +240,7 @@ class Segment:
         limit = start.position + bytes_max
         if limit >= self.size_bytes and offset_max >= self.end_offset:
             return self.size_bytes, self.end_offset
-        try:
-            return self._end_of_read(start, limit, offset_max)
-        except CorruptBatch as error:
-            self._rebuild_indexes(str(error))
-            return self._end_of_read(start, limit, offset_max)
+        return self._with_sound_index(lambda: self._end_of_read(start, limit, offset_max))
 
     def _end_of_read(self, start: Outline, limit: int, offset_max: int) -> tuple[int, int]:
         offsets = self.indexes()[0]
@@ -260,6 +252,25 @@ class Segment:
             if outline.end_position > limit or outline.last_offset >= offset_max:
                 return outline.position, outline.base_offset
         return self.size_bytes, self.end_offset
+
+    def end_offset_at(self, position: int) -> int:
+        """Where the segment would end if it ended at ``position``, where a batch begins or the file ends."""
+        return self._with_sound_index(lambda: self._end_offset_at(position))
+
+    def _end_offset_at(self, position: int) -> int:
+        start = self.indexes()[0].position_up_to(position - 1) if position else 0
+        last_offset = self.base_offset - 1
+        for outline in outlines(self.file, start, position):
+            last_offset = outline.last_offset
+        return last_offset + 1
+
+    def _with_sound_index(self, look: Callable[[], T]) -> T:
+        """What ``look`` finds; should the index have led it astray, again after the index was rebuilt."""
+        try:
+            return look()
+        except CorruptBatch as error:
+            self._rebuild_indexes(str(error))
+            return look()
 
     def greatest_timestamp(self) -> tuple[int, int]:
         """``(timestamp, last offset of its batch)``; NO_TIMESTAMP if the batches have none."""

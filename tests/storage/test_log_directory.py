@@ -1,0 +1,339 @@
+"""A log directory: whose it is, who holds it, and what its checkpoints may claim."""
+
+import logging
+import os
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparklog.model.errors import LogDirectoryError
+from sparklog.model.ids import TopicPartition
+from sparklog.storage import checkpoints
+from sparklog.storage.disk import LocalDisk
+from sparklog.storage.log import Log
+from sparklog.storage.log_config import LogConfig
+from sparklog.storage.log_directory import LogDirectory
+
+Bench = Any
+A, B = TopicPartition("a.b-c", 0), TopicPartition("b_1", 12)
+TOPIC_ID = uuid.UUID(int=77)
+SMALL = LogConfig(segment_bytes=1_000, index_interval_bytes=150)
+
+
+def open_directory(
+    bench: Bench, broker_id: int | None = 1, cluster: str = "c1", boot: str = "boot-1"
+) -> LogDirectory:
+    return LogDirectory.open(
+        str(bench.directory / "logs"), broker_id, cluster, bench.disk, bench.clock, boot_id=boot
+    )
+
+
+def load(directory: LogDirectory) -> dict[TopicPartition, Log]:
+    return directory.load_logs(lambda topic: SMALL)
+
+
+def fill(bench: Bench, log: Log, batches: int) -> None:
+    for _ in range(batches):
+        bench.append(log)
+
+
+def with_two_logs(bench: Bench, batches: int = 15) -> LogDirectory:
+    directory = open_directory(bench)
+    load(directory)
+    for topic_partition in (A, B):
+        fill(bench, directory.create_log(topic_partition, TOPIC_ID, SMALL), batches)
+    return directory
+
+
+# ---- identity ----------------------------------------------------------------------------------------------
+
+
+def test_a_new_directory_gets_an_id_that_it_keeps(bench: Bench) -> None:
+    directory = open_directory(bench)
+    assert directory.created
+    assert directory.is_empty
+    first = directory.uuid
+    directory.close()
+    again = open_directory(bench, broker_id=None)
+    assert (again.created, again.uuid, again.broker_id) == (False, first, 1)
+    again.close()
+
+
+def test_two_directories_never_share_an_id(bench: Bench) -> None:
+    other = LogDirectory.open(str(bench.directory / "other"), 1, "c1", bench.disk, bench.clock)
+    directory = open_directory(bench)
+    assert other.uuid != directory.uuid
+    other.close()
+    directory.close()
+
+
+def test_its_properties_are_a_file_that_kafka_reads_too(bench: Bench) -> None:
+    open_directory(bench).close()
+    lines = (bench.directory / "logs" / "meta.properties").read_text().splitlines()
+    assert lines[:3] == ["version=0", "cluster.id=c1", "broker.id=1"]
+    assert lines[3].startswith("directory.id=")
+
+
+def test_another_broker_s_directory_is_refused(bench: Bench) -> None:
+    open_directory(bench).close()
+    with pytest.raises(LogDirectoryError, match="belongs to broker 1, this is broker 2"):
+        open_directory(bench, broker_id=2)
+    open_directory(bench).close()
+
+
+def test_another_cluster_s_directory_is_refused(bench: Bench) -> None:
+    open_directory(bench).close()
+    with pytest.raises(LogDirectoryError, match="belongs to cluster c1, ZooKeeper names cluster c2"):
+        open_directory(bench, cluster="c2")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"version=0\ncluster.id=c1\n", b"version=9\n", b"no equals sign\n", b"\xff"]
+)
+def test_unreadable_properties_are_refused_not_replaced(bench: Bench, content: bytes) -> None:
+    open_directory(bench).close()
+    path = bench.directory / "logs" / "meta.properties"
+    path.write_bytes(content)
+    with pytest.raises(LogDirectoryError, match=r"meta\.properties does not say whose"):
+        open_directory(bench)
+    assert path.read_bytes() == content
+
+
+def test_logs_without_an_owner_are_refused(bench: Bench) -> None:
+    with_two_logs(bench).close()
+    (bench.directory / "logs" / "meta.properties").unlink()
+    with pytest.raises(LogDirectoryError, match=r"a\.b-c-0.* but no meta\.properties"):
+        open_directory(bench)
+
+
+def test_an_empty_directory_needs_a_broker_id(bench: Bench) -> None:
+    with pytest.raises(LogDirectoryError, match=r"no broker\.id was given"):
+        open_directory(bench, broker_id=None)
+
+
+def test_a_path_that_is_a_file_is_refused(bench: Bench) -> None:
+    (bench.directory / "logs").write_text("x")
+    with pytest.raises(LogDirectoryError, match="cannot be used"):
+        open_directory(bench)
+
+
+def test_a_directory_in_use_is_refused_with_the_process_that_uses_it(bench: Bench) -> None:
+    directory = open_directory(bench)
+    with pytest.raises(LogDirectoryError, match=f"in use by process {os.getpid()}"):
+        open_directory(bench)
+    directory.close()
+    open_directory(bench).close()
+
+
+# ---- clean stops and boots ---------------------------------------------------------------------------------
+
+
+def test_a_clean_stop_is_known_once_by_its_broker_epoch(bench: Bench) -> None:
+    with_two_logs(bench).close(clean_epoch=4711)
+    directory = open_directory(bench)
+    assert directory.take_clean_marker() == 4711
+    assert directory.take_clean_marker() == 4711
+    directory.close()
+    assert open_directory(bench).take_clean_marker() is None
+
+
+def test_after_a_clean_stop_all_logs_are_as_they_were(bench: Bench) -> None:
+    with_two_logs(bench).close(clean_epoch=1)
+    logs = load(open_directory(bench, boot="boot-2"))
+    assert {tp: (log.log_end_offset, log.recovery_point) for tp, log in logs.items()} == {
+        A: (15, 15),
+        B: (15, 15),
+    }
+    assert logs[A].topic_id == TOPIC_ID
+    assert logs[A].topic_partition == A
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"brokerEpoch": "x"}', b"\xff\0"])
+def test_a_damaged_clean_marker_is_no_clean_marker(
+    bench: Bench, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with_two_logs(bench).close(clean_epoch=1)
+    (bench.directory / "logs" / ".kafka_cleanshutdown").write_bytes(content)
+    with caplog.at_level(logging.WARNING):
+        directory = open_directory(bench)
+        assert directory.take_clean_marker() is None
+    assert ".kafka_cleanshutdown" in caplog.text
+    assert not (bench.directory / "logs" / ".kafka_cleanshutdown").exists()
+
+
+def test_loading_takes_the_marker_away_before_it_opens_a_log(bench: Bench) -> None:
+    """KAFKA-10471: a crash while loading must not pass for a clean stop at the next start."""
+    with_two_logs(bench).close(clean_epoch=1)
+    directory = open_directory(bench)
+
+    def crash(topic: str) -> LogConfig:
+        raise RuntimeError(topic)
+
+    with pytest.raises(RuntimeError):
+        directory.load_logs(crash)
+    directory.close()
+    assert open_directory(bench).take_clean_marker() is None
+
+
+def test_the_boot_is_recorded_only_after_all_logs_are_recovered(bench: Bench) -> None:
+    with_two_logs(bench).close()
+    directory = open_directory(bench, boot="boot-2")
+    assert not directory.same_boot
+
+    def crash(topic: str) -> LogConfig:
+        raise RuntimeError(topic)
+
+    with pytest.raises(RuntimeError):
+        directory.load_logs(crash)
+    directory.close()
+    directory = open_directory(bench, boot="boot-2")
+    assert not directory.same_boot
+    load(directory)
+    assert directory.same_boot
+    directory.close()
+
+
+def test_the_same_damage_is_torn_after_a_reboot_and_corruption_without(bench: Bench) -> None:
+    with_two_logs(bench).close()
+    path = bench.directory / "logs" / str(A) / "00000000000000000010.log"
+    data = bytearray(path.read_bytes())
+    data[280] ^= 1
+    path.write_bytes(data)
+    directory = open_directory(bench)
+    corruption = load(directory)[A].corruption
+    assert corruption is not None
+    assert corruption.offset == 12
+    directory.close()
+    (path.parent / "corruption").unlink()
+    log = load(open_directory(bench, boot="boot-2"))[A]
+    assert (log.corruption, log.log_end_offset) == (None, 12)
+
+
+# ---- logs --------------------------------------------------------------------------------------------------
+
+
+def test_logs_can_be_recovered_in_parallel(bench: Bench) -> None:
+    directory = open_directory(bench)
+    for number in range(20):
+        fill(bench, directory.create_log(TopicPartition("t", number), TOPIC_ID, SMALL), number)
+    directory.close()
+
+    class Pool:
+        def __init__(self, pool: ThreadPoolExecutor) -> None:
+            self.pool = pool
+
+        def submit(self, work: Callable[[], None]) -> None:
+            self.pool.submit(work)
+
+    with ThreadPoolExecutor(4) as pool:
+        directory = open_directory(bench)
+        logs = directory.load_logs(lambda topic: SMALL, executor=Pool(pool))
+        assert {tp.partition: log.log_end_offset for tp, log in logs.items()} == {n: n for n in range(20)}
+        directory.close()
+        directory = open_directory(bench)
+        with pytest.raises(ZeroDivisionError):
+            directory.load_logs(lambda topic: LogConfig(segment_bytes=1 // 0), executor=Pool(pool))
+
+
+def test_a_log_is_created_once(bench: Bench) -> None:
+    directory = with_two_logs(bench)
+    with pytest.raises(LogDirectoryError, match="exists already"):
+        directory.create_log(A, TOPIC_ID, SMALL)
+
+
+def test_a_deleted_log_leaves_nothing_that_its_namesake_could_inherit(bench: Bench) -> None:
+    directory = with_two_logs(bench)
+    directory.logs[A].flush()
+    directory.checkpoint_recovery_points()
+    directory.write_high_watermarks({A: 15, B: 15})
+    directory.delete_log(A)
+    log = directory.create_log(A, uuid.UUID(int=78), SMALL)
+    fill(bench, log, 2)
+    directory.close()
+    directory = open_directory(bench)
+    assert directory.read_high_watermarks() == {B: 15}
+    assert (load(directory)[A].log_end_offset, directory.logs[A].corruption) == (2, None)
+
+
+def test_what_is_left_of_an_interrupted_deletion_goes_at_the_next_start(bench: Bench) -> None:
+    directory = with_two_logs(bench)
+    directory.close()
+    logs = bench.directory / "logs"
+    (logs / str(A)).rename(logs / f"a.b-c-0.{TOPIC_ID.hex}-delete")
+    (logs / "lost+found").mkdir()
+    (logs / "x-delete").mkdir()
+    assert set(load(open_directory(bench))) == {B}
+    assert not list(logs.glob(f"*.{TOPIC_ID.hex}-delete"))
+    assert (logs / "lost+found").exists()
+    assert (logs / "x-delete").exists()
+
+
+# ---- checkpoints -------------------------------------------------------------------------------------------
+
+
+def read_back(bench: Bench, name: str) -> dict[TopicPartition, int]:
+    return dict(checkpoints.read_offsets(LocalDisk(), str(bench.directory / "logs" / name)))
+
+
+def test_recovery_points_and_log_starts_are_written_for_all_logs(bench: Bench) -> None:
+    directory = with_two_logs(bench)
+    directory.logs[A].flush()
+    directory.logs[B].raise_log_start(4)
+    directory.checkpoint_recovery_points()
+    assert read_back(bench, checkpoints.RECOVERY_POINTS) == {A: 15, B: 0}
+    assert read_back(bench, checkpoints.LOG_STARTS) == {B: 4}
+    directory.close()
+    logs = load(open_directory(bench))
+    assert (logs[A].recovery_point, logs[B].log_start_offset) == (15, 4)
+
+
+def test_high_watermarks_come_back(bench: Bench) -> None:
+    directory = with_two_logs(bench)
+    directory.write_high_watermarks({A: 3})
+    directory.write_high_watermarks({B: 99, TopicPartition("none", 0): 5})
+    directory.close()
+    assert open_directory(bench).read_high_watermarks() == {A: 3, B: 15}
+
+
+def test_truncation_lowers_every_checkpoint_before_it_cuts(bench: Bench) -> None:
+    """Otherwise a crash right after would make the truncated log look like a damaged one."""
+    directory = with_two_logs(bench)
+    directory.logs[A].flush()
+    directory.checkpoint_recovery_points()
+    directory.write_high_watermarks({A: 14, B: 14})
+    directory.logs[A].truncate_to(7)
+    assert read_back(bench, checkpoints.RECOVERY_POINTS) == {A: 7, B: 0}
+    assert read_back(bench, checkpoints.HIGH_WATERMARKS) == {A: 7, B: 14}
+    directory.close()
+    logs = load(open_directory(bench))
+    assert (logs[A].corruption, logs[A].log_end_offset) == (None, 7)
+
+
+def test_an_end_below_the_high_watermark_is_corruption(bench: Bench) -> None:
+    directory = with_two_logs(bench)
+    directory.write_high_watermarks({A: 14})
+    directory.close()
+    path = bench.directory / "logs" / str(A) / "00000000000000000010.log"
+    path.write_bytes(path.read_bytes()[:-150])
+    corruption = load(open_directory(bench))[A].corruption
+    assert corruption is not None
+    assert corruption.offset == 13
+
+
+def test_garbage_in_the_checkpoints_costs_a_scan_and_no_record(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = with_two_logs(bench)
+    directory.write_high_watermarks({A: 14, B: 14})
+    directory.close(clean_epoch=1)
+    for name in (checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS, checkpoints.LOG_STARTS):
+        Path(bench.directory / "logs" / name).write_bytes(b"0\n7\nrubbish")
+    with caplog.at_level(logging.WARNING):
+        directory = open_directory(bench)
+    assert caplog.text.count("damaged checkpoint") == 3
+    assert directory.read_high_watermarks() == {}
+    assert {log.log_end_offset for log in load(directory).values()} == {15}
