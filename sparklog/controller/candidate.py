@@ -275,7 +275,8 @@ class Candidate:
     def _end_term(self, reason: str) -> None:
         term, self._term = self._term, None
         if term is not None:
-            logger.warning("no longer controller of epoch %d: %s", term.epoch, reason)
+            level = logging.INFO if self._is_closed else logging.WARNING
+            logger.log(level, "no longer controller of epoch %d: %s", term.epoch, reason)
             term.close()
 
     # ------------------------------------------------------------------------- small things
