@@ -31,6 +31,8 @@ class Setting:
     minimum: int | None = None
     maximum: int | None = None
     choices: tuple[str, ...] = ()
+    not_yet: tuple[str, ...] = ()
+    """Choices that Kafka has and sparklog does not act on yet: accepted with a warning."""
     broker_name: str = ""
     """For topic settings: the broker setting that supplies the default."""
 
@@ -48,6 +50,11 @@ class Setting:
             if self.choices and item not in self.choices:
                 raise ConfigError(f"{self.name}={text!r}: must be one of {', '.join(self.choices)}")
         return tuple(items) if self.kind == "list" else stripped
+
+    def is_not_yet(self, value: Value) -> bool:
+        """Whether ``value`` asks for something that sparklog does not do yet."""
+        asked = value if isinstance(value, tuple) else (value,)
+        return any(item in self.not_yet for item in asked)
 
     def _parse_int(self, text: str) -> int:
         try:
@@ -70,7 +77,6 @@ def render(value: Value) -> str:
 
 _LONG_MAX: Final = 2**63 - 1
 _INT_MAX: Final = 2**31 - 1
-_COMPRESSIONS: Final = ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")
 
 
 def _table(*settings: Setting) -> dict[str, Setting]:
@@ -113,8 +119,6 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "How often high watermarks are written to disk.", 10, _LONG_MAX),
     Setting("fetch.max.bytes", "int", 57_671_680, "Most bytes of one fetch reply.", 1_024, _INT_MAX),
     Setting("message.max.bytes", "int", 1_048_588, "Largest record batch that is accepted.", 0, _INT_MAX),
-    Setting("compression.type", "string", "producer", "Codec in which batches are stored.",
-            choices=_COMPRESSIONS),
     Setting("log.segment.bytes", "int", 1_073_741_824, "Size at which a segment is rolled.", 14, _INT_MAX),
     Setting("log.roll.ms", "int", 604_800_000,
             "Age at which a segment is rolled, by its records' timestamps.", 1, _LONG_MAX),
@@ -130,9 +134,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "How often to look for segments that retention gives up.", 1, _LONG_MAX),
     Setting("log.retention.bytes", "int", -1, "Size above which old segments are deleted.", -1, _LONG_MAX),
     Setting("log.cleanup.policy", "list", ("delete",), "How old records leave the log.",
-            choices=("delete", "compact")),
-    Setting("log.message.timestamp.type", "string", "CreateTime", "Who stamps records.",
-            choices=("CreateTime", "LogAppendTime")),
+            choices=("delete", "compact"), not_yet=("compact",)),
     Setting("unclean.leader.election.enable", "bool", False,
             "Elect a replica outside the ISR when no other is left; may lose acknowledged records."),
     Setting("producer.id.expiration.ms", "int", 86_400_000,
@@ -157,12 +159,12 @@ TOPIC_SETTINGS: Final[Mapping[str, Setting]] = _table(
             minimum=broker.minimum,
             maximum=broker.maximum,
             choices=broker.choices,
+            not_yet=broker.not_yet,
             broker_name=broker.name,
         )
         for topic_name, broker in (
             ("min.insync.replicas", BROKER_SETTINGS["min.insync.replicas"]),
             ("max.message.bytes", BROKER_SETTINGS["message.max.bytes"]),
-            ("compression.type", BROKER_SETTINGS["compression.type"]),
             ("segment.bytes", BROKER_SETTINGS["log.segment.bytes"]),
             ("segment.ms", BROKER_SETTINGS["log.roll.ms"]),
             ("segment.index.bytes", BROKER_SETTINGS["log.index.size.max.bytes"]),
@@ -170,7 +172,6 @@ TOPIC_SETTINGS: Final[Mapping[str, Setting]] = _table(
             ("retention.ms", BROKER_SETTINGS["log.retention.ms"]),
             ("retention.bytes", BROKER_SETTINGS["log.retention.bytes"]),
             ("cleanup.policy", BROKER_SETTINGS["log.cleanup.policy"]),
-            ("message.timestamp.type", BROKER_SETTINGS["log.message.timestamp.type"]),
             ("unclean.leader.election.enable", BROKER_SETTINGS["unclean.leader.election.enable"]),
         )
     )
@@ -197,6 +198,8 @@ def _check(
     for name, text in given.items():
         if name in known:
             values[name] = known[name].parse(text)
+            if known[name].is_not_yet(values[name]):
+                warnings.append(f"{what} setting {name}={text}: sparklog does not act on this value yet")
         elif name in kafka_names:
             ignored[name] = text
             warnings.append(f"{what} setting {name}={text} is accepted, but sparklog does not act on it yet")

@@ -1,0 +1,78 @@
+"""Settings: typed values of known names, warnings for what Kafka has and we do not, errors for the rest."""
+
+import pytest
+
+from sparklog.model.config import (
+    BROKER_SETTINGS,
+    TOPIC_SETTINGS,
+    BrokerConfig,
+    check_broker_settings,
+    check_topic_settings,
+    render,
+)
+from sparklog.model.errors import ConfigError
+
+
+def test_given_values_stand_over_defaults() -> None:
+    config = BrokerConfig.parse({"min.insync.replicas": "2", "auto.create.topics.enable": "FALSE"})
+    assert config.get_int("min.insync.replicas") == 2
+    assert config.get_bool("auto.create.topics.enable") is False
+    assert config.get_int("replica.lag.time.max.ms") == 30_000
+
+
+def test_a_topic_takes_its_own_value_then_the_brokers_then_the_default() -> None:
+    broker = BrokerConfig.parse({"log.segment.bytes": "5000"})
+    assert broker.topic({"segment.bytes": "7000"}).get_int("segment.bytes") == 7_000
+    assert broker.topic({}).get_int("segment.bytes") == 5_000
+    assert BrokerConfig().topic({}).get_int("segment.bytes") == 1_073_741_824
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("min.insync.replicas", "two", r"min\.insync\.replicas='two': must be a whole number"),
+        ("min.insync.replicas", "0", r"min\.insync\.replicas=0: must be at least 1"),
+        ("num.io.threads", "1000", r"num\.io\.threads=1000: must be at most 64"),
+        (
+            "auto.create.topics.enable",
+            "maybe",
+            r"auto\.create\.topics\.enable='maybe': must be true or false",
+        ),
+        ("log.cleanup.policy", "shred", r"log\.cleanup\.policy='shred': must be one of delete, compact"),
+    ],
+)
+def test_an_illegal_value_is_refused_with_its_name_and_the_bounds(name, value, message) -> None:
+    with pytest.raises(ConfigError, match=message):
+        check_broker_settings({name: value})
+
+
+def test_a_misspelt_name_is_refused_with_the_nearest_known_one() -> None:
+    with pytest.raises(
+        ConfigError, match=r"unknown broker setting 'min\.insync\.replica'.*min\.insync\.replicas"
+    ):
+        check_broker_settings({"min.insync.replica": "2"})
+    with pytest.raises(ConfigError, match=r"unknown topic setting 'retention\.msec'.*retention\.ms"):
+        check_topic_settings({"retention.msec": "2"})
+
+
+def test_a_setting_that_kafka_has_and_we_do_not_act_on_is_accepted_with_one_warning() -> None:
+    checked = check_broker_settings({"log.cleaner.threads": "2"})
+    assert checked.values == {}
+    assert checked.ignored == {"log.cleaner.threads": "2"}
+    assert len(checked.warnings) == 1
+    assert "log.cleaner.threads" in checked.warnings[0]
+
+
+def test_a_value_that_we_do_not_act_on_yet_is_accepted_with_a_warning() -> None:
+    checked = check_topic_settings({"cleanup.policy": "compact,delete"})
+    assert checked.values["cleanup.policy"] == ("compact", "delete")
+    assert "does not act on this value yet" in checked.warnings[0]
+    assert check_topic_settings({"cleanup.policy": "delete"}).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "setting", [*BROKER_SETTINGS.values(), *TOPIC_SETTINGS.values()], ids=lambda s: s.name
+)
+def test_every_default_is_a_legal_value_and_every_setting_is_documented(setting) -> None:
+    assert setting.parse(render(setting.default)) == setting.default
+    assert setting.doc.endswith(".")
