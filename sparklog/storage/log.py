@@ -44,6 +44,9 @@ from sparklog.storage.snapshots import Snapshots, producer_batch, replay
 SEALED_OPEN_MAX: Final = 4
 """Sealed segments of one log whose files and indexes are kept open after they were read."""
 
+SNAPSHOT_BATCHES: Final = 4_096
+"""Batches after which producer states are saved again, so that a truncation need not replay a segment."""
+
 DELETED_SUFFIX: Final = "-delete"
 _DIRECTORY_NAME_MAX: Final = 255
 
@@ -103,6 +106,7 @@ class Log:
         self._epochs_saved: tuple[EpochEntry, ...] = recovered.epochs_on_disk
         self._names_changed = bool(recovered.scanned)
         self._sync_failed = False
+        self._batches_since_snapshot = 0
 
     @classmethod
     def open(
@@ -176,6 +180,7 @@ class Log:
         rolled = self._roll_if_due(
             first, last, len(batches), max(header.max_timestamp_ms for _, header in headers)
         )
+        self._snapshot_if_due()
         active = self._segments[-1]
         active.append(batches, headers)
         self._unsynced[active.base_offset] = active
@@ -185,6 +190,7 @@ class Log:
                 self.epochs.assign(header.leader_epoch, header.base_offset)
             if header.has_producer:
                 self.producers.apply(producer_batch(header), self._clock.wall_ms())
+                self._batches_since_snapshot += 1
         return AppendedInfo(first.base_offset, last.last_offset, len(batches), rolled)
 
     def _roll_if_due(
@@ -201,6 +207,12 @@ class Log:
             self._roll_at(self.log_end_offset)
         return True
 
+    def _snapshot_if_due(self) -> None:
+        if self._batches_since_snapshot >= SNAPSHOT_BATCHES:
+            self._batches_since_snapshot = 0
+            self._snapshots.save(self.log_end_offset, self.producers)
+            self._snapshots.thin(self.segment_bases)
+
     def roll(self) -> None:
         """Seal the active segment and begin a new one; nothing happens if it is empty."""
         if self._segments[-1].size_bytes:
@@ -213,6 +225,7 @@ class Log:
         active.end_offset = base_offset
         active.seal()
         self._snapshots.save(base_offset, self.producers)
+        self._batches_since_snapshot = 0
         segment = Segment.create(self._disk, self.directory, base_offset, self.config, self._clock.wall_ms())
         self._segments.append(segment)
         self._unsynced[active.base_offset] = active

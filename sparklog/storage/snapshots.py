@@ -1,9 +1,11 @@
 """Producer snapshots of a log: ``<offset>.snapshot`` holds the producer states just before that offset.
 
-One is written wherever a segment begins, and one at the end of a log that is closed. They save replaying the
-log from its first batch; whatever follows the offset is replayed from the envelopes. A snapshot is not synced
-before its segment is, and a damaged one is removed with a warning: the next older one does, or none.
-Truncation removes the snapshots of what it cuts *before* it cuts, lest one outlive its batches.
+One is written wherever a segment begins, one at the end of a log that is closed, and now and then in between,
+of which the last two are kept. They save replaying the log from its first batch, above all when a follower
+truncates a few batches under its lock; whatever follows the offset is replayed from the envelopes.
+
+A snapshot is not synced before its segment is. A damaged one is removed with a warning: the next older one
+does, or none. Truncation removes the snapshots of what it cuts *before* it cuts, lest one outlive its batches.
 """
 
 import logging
@@ -17,6 +19,7 @@ from sparklog.storage.disk import Disk
 from sparklog.storage.segment import Segment, file_name
 
 SUFFIX: Final = ".snapshot"
+BETWEEN_KEPT: Final = 2
 NAME: Final = re.compile(r"(\d{20})\.snapshot")
 
 logger = logging.getLogger(__name__)
@@ -50,6 +53,11 @@ class Snapshots:
                 logger.warning("removing the damaged producer snapshot %s: %s", self.path(offset), error)
                 self._remove([offset])
         return None
+
+    def thin(self, bases: Iterable[int]) -> None:
+        """Remove all but those of segments that begin at ``bases``, and the last two."""
+        between = sorted(set(self.offsets) - set(bases))
+        self._remove(between[:-BETWEEN_KEPT])
 
     def remove_after(self, offset: int) -> None:
         self._remove([found for found in self.offsets if found > offset])

@@ -232,6 +232,20 @@ def test_producers_follow_appends_and_truncations(bench: Bench) -> None:
     assert not log.producers.producers
 
 
+def test_a_truncation_replays_few_batches_of_a_long_segment(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sparklog.storage.log.SNAPSHOT_BATCHES", 50)
+    log = bench.open()
+    for number in range(240):
+        bench.append(log, producer=(7, 0, number))
+    snapshots = [name for name in sorted(os.listdir(log.directory)) if name.endswith(".snapshot")]
+    assert snapshots == ["00000000000000000150.snapshot", "00000000000000000200.snapshot"]
+    for end in (230, 180, 20):
+        log.truncate_to(end)
+        assert [known.last_sequence for known in log.producers.producers[7].batches] == [*range(end - 5, end)]
+
+
 # ---- truncation --------------------------------------------------------------------------------------------
 
 
