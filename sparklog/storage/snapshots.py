@@ -5,7 +5,7 @@ of which the last two are kept. They save replaying the log from its first batch
 truncates a few batches under its lock; whatever follows the offset is replayed from the envelopes.
 
 A snapshot is not synced before its segment is. A damaged one is removed with a warning: the next older one
-does, or none. Truncation removes the snapshots of what it cuts *before* it cuts, lest one outlive its batches.
+does, or none. Truncation removes the snapshots of what it cuts *before* it cuts: none outlives its batches.
 """
 
 import logging

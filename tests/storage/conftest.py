@@ -132,7 +132,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     return Bench(tmp_path)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_bench() -> type[Bench]:
     """For tests that make many benches of their own."""
     return Bench
