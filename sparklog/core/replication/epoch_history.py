@@ -1,13 +1,13 @@
 """Epoch history: which leader epoch began at which offset, so that logs can be cut where they diverge.
 
 Every batch carries the epoch of the leader that wrote it. The history is the list of pairs
-``(epoch, start offset)`` along one log, both strictly growing. A follower asks the leader where its own last epoch ended; the
-answer tells it how much of its log the leader shares (KIP-101, KIP-279). Cutting at the high watermark
-instead, as Kafka once did, loses or forks acknowledged records.
+``(epoch, start offset)`` along one log, both strictly growing. A follower asks the leader where its own last
+epoch ended; the answer tells it how much of its log the leader shares (KIP-101, KIP-279). Cutting at the high
+watermark instead, as Kafka once did, loses or forks acknowledged records.
 
 A new leader assigns ``(its epoch, log end offset)`` *before* it appends, so that it never has to say
-"unknown" about an epoch it led without writing (KAFKA-7415). Every truncation prunes the history, also one that cuts
-nothing, or an entry at the log's end would be reported as diverging for ever (KAFKA-10706).
+"unknown" about an epoch it led without writing (KAFKA-7415). Every truncation prunes the history, also one that
+cuts nothing, or an entry at the log's end would be reported as diverging for ever (KAFKA-10706).
 """
 
 from bisect import bisect_right
