@@ -6,8 +6,8 @@ epoch ended; the answer tells it how much of its log the leader shares (KIP-101,
 watermark instead, as Kafka once did, loses or forks acknowledged records.
 
 A new leader assigns ``(its epoch, log end offset)`` *before* it appends, so that it never has to say
-"unknown" about an epoch it led without writing (KAFKA-7415). Every truncation prunes the history, also one that
-cuts nothing, or an entry at the log's end would be reported as diverging for ever (KAFKA-10706).
+"unknown" about an epoch it led without writing (KAFKA-7415). Every truncation prunes the history, also one
+that cuts nothing, or an entry at the log's end would be reported as diverging for ever (KAFKA-10706).
 """
 
 from bisect import bisect_right
