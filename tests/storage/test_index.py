@@ -1,6 +1,6 @@
 """Indexes find what a walk along the batches finds."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.storage.index import OffsetIndex, TimeIndex, last_time_entry
@@ -26,6 +26,7 @@ def index_of(batches: list[tuple[int, int]]) -> OffsetIndex:
     return index
 
 
+@settings(deadline=None)
 @given(gaps, st.integers(BASE - 5, BASE + 3_000), st.integers(0, 300_000))
 def test_offset_lookups_equal_a_linear_scan(steps: list[tuple[int, int]], offset: int, position: int) -> None:
     batches = batches_of(steps)
@@ -36,6 +37,7 @@ def test_offset_lookups_equal_a_linear_scan(steps: list[tuple[int, int]], offset
     assert len(index) == sum(at < position for _, at in batches)
 
 
+@settings(deadline=None)
 @given(gaps)
 def test_an_offset_index_survives_its_file(steps: list[tuple[int, int]]) -> None:
     batches = batches_of(steps)
@@ -68,6 +70,7 @@ def times_of(timestamps: list[int]) -> TimeIndex:
     return index
 
 
+@settings(deadline=None)
 @given(stamps, st.integers(-1, 510), st.integers(BASE, BASE + 60))
 def test_time_lookups_never_skip_the_record_that_a_linear_scan_finds(
     timestamps: list[int], wanted: int, end_offset: int
@@ -80,6 +83,7 @@ def test_time_lookups_never_skip_the_record_that_a_linear_scan_finds(
     assert all(offset < end_offset - BASE for offset in index.offsets)
 
 
+@settings(deadline=None)
 @given(stamps)
 def test_a_time_index_survives_its_file(timestamps: list[int]) -> None:
     index = times_of(timestamps)

@@ -330,6 +330,30 @@ def test_a_stale_epoch_file_cannot_speak_for_batches_that_were_replaced(bench: B
     assert bench.open(SMALL, recovery_point=3).epochs.entries == [(5, 0), (7, 3)]
 
 
+def test_an_epoch_that_went_on_after_all_keeps_its_start(bench: Bench) -> None:
+    """Epoch 6 was cut away; the true leader had gone on in epoch 5. The file still knows the old story."""
+    log = bench.open(SMALL)
+    for offset in range(15):
+        bench.append(log, epoch=5 if offset < 12 else 6)
+    log.flush()
+    log.truncate_to(12)
+    for epoch in (5, 5, 7):
+        bench.append(log, epoch=epoch)
+    assert log.epochs.entries == [(5, 0), (7, 14)]
+    assert bench.open(SMALL, recovery_point=12).epochs == log.epochs
+
+
+def test_snapshots_past_the_recovery_point_do_not_survive_a_reboot(bench: Bench) -> None:
+    log = bench.open(SMALL)
+    for number in range(15):
+        bench.append(log, producer=(7, 0, number))
+    log.close()
+    path = bench.segment_file(10)
+    path.write_bytes(path.read_bytes()[:250])
+    assert bench.open(SMALL, recovery_point=11, same_boot=False).log_end_offset == 12
+    assert [name for name in names(bench) if name.endswith(".snapshot")] == ["00000000000000000010.snapshot"]
+
+
 def test_a_snapshot_of_what_was_cut_is_not_believed_later(bench: Bench) -> None:
     log = bench.open(SMALL)
     for number in range(15):

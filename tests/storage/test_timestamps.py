@@ -68,18 +68,25 @@ def test_an_empty_log_has_no_times(bench: Any) -> None:
     assert log.max_timestamp() is None
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     batches=st.lists(st.lists(st.integers(0, 60), min_size=1, max_size=8), min_size=1, max_size=30),
+    kept=st.integers(1, 30),
     restart=st.sampled_from(["no", "clean", "killed"]),
 )
 def test_lookups_by_time_equal_a_linear_scan(
-    tmp_path_factory: pytest.TempPathFactory, make_bench: type[Any], batches: list[list[int]], restart: str
+    tmp_path_factory: pytest.TempPathFactory,
+    make_bench: type[Any],
+    batches: list[list[int]],
+    kept: int,
+    restart: str,
 ) -> None:
     bench = make_bench(tmp_path_factory.mktemp("times"))
     log = bench.open(SMALL)
     for timestamps in batches:
         append_records(log, PayloadKind.RECORDS, timestamps)
+    batches = batches[:kept]
+    log.truncate_to(sum(map(len, batches)))
     if restart == "clean":
         log.close()
     if restart != "no":

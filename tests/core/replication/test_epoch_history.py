@@ -1,7 +1,7 @@
 """Epoch history, told as the situations in which Kafka's replicas lost or forked records."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.core.replication.epoch_history import UNDEFINED, EpochHistory
@@ -109,6 +109,7 @@ steps = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(steps, max_size=30))
 def test_the_history_is_what_the_epochs_of_the_records_say(script: list[tuple[str, int, int]]) -> None:
     """A list with every record's epoch is the model."""

@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.core.transaction.producer_state import (
@@ -164,6 +164,7 @@ applied = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(applied)
 def test_a_snapshot_restores_everything_all_five_batches_included(
     script: list[tuple[int, int, int, int, bool, bool]],
@@ -188,6 +189,7 @@ def test_a_snapshot_restores_everything_all_five_batches_included(
     assert ProducerStates.restore(states.snapshot()) == states
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_no_damaged_snapshot_is_taken_for_whole(data: st.DataObject) -> None:
     whole = states_after(batch(0, pid=1), batch(1, pid=1, offset=1), batch(5, pid=2)).snapshot()
