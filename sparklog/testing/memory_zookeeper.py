@@ -1,0 +1,258 @@
+"""ZooKeeper for the threads of one process: the port over a tree in memory.
+
+``MemoryZooKeeperServer`` guards one tree with a lock, and its ``client()`` is the ``ZooKeeper`` port over it:
+callbacks run on a thread of the client's own, in the order in which things happened, as kazoo's do. A call
+waits for the connection, at most the operation timeout, and is then done at once, or refused.
+"""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from sparklog.model.zookeeper import (
+    ANY_VERSION,
+    ConnectionLost,
+    Create,
+    Delete,
+    MultiFailed,
+    Node,
+    Operation,
+    OperationRefused,
+    SessionEvent,
+    SessionExpired,
+    SetData,
+    Stat,
+    ZooKeeperError,
+)
+from sparklog.testing.zookeeper_tree import Applied, Firing, ZooKeeperTree
+
+__all__ = ["Applied", "Firing", "MemoryZooKeeper", "MemoryZooKeeperServer", "ZooKeeperTree"]
+
+OPERATION_TIMEOUT_MS: Final = 18_000
+
+logger = logging.getLogger(__name__)
+
+
+class MemoryZooKeeperServer:
+    """One tree that the threads of a process share."""
+
+    def __init__(self, tree: ZooKeeperTree | None = None) -> None:
+        self.tree = ZooKeeperTree() if tree is None else tree
+        self._changed = threading.Condition()
+        """Guards the tree, and the connection of every client."""
+        self._clients: dict[int, MemoryZooKeeper] = {}
+
+    def client(self, *, operation_timeout_ms: int = OPERATION_TIMEOUT_MS) -> "MemoryZooKeeper":
+        """A client with a session of its own, connected."""
+        return MemoryZooKeeper(self, self._changed, self._clients, operation_timeout_ms)
+
+
+class MemoryZooKeeper:
+    """A session with a server in this process: the ``ZooKeeper`` port. Made by ``MemoryZooKeeperServer``.
+
+    Two lines of fate for tests: ``lose_connection`` and ``restore_connection``, and ``expire_session``.
+    """
+
+    def __init__(
+        self,
+        server: MemoryZooKeeperServer,
+        changed: threading.Condition,
+        clients: "dict[int, MemoryZooKeeper]",
+        operation_timeout_ms: int,
+    ) -> None:
+        self._tree = server.tree
+        self._changed = changed
+        self._clients = clients
+        self._operation_timeout_s = operation_timeout_ms / 1000
+        self._listeners: list[Callable[[SessionEvent], None]] = []
+        self._callbacks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._generation = 0
+        self._session_id = 0
+        self._is_connected = False
+        self._is_closed = False
+        self._dispatcher = threading.Thread(target=self._dispatch, name="memory-zookeeper", daemon=True)
+        with self._changed:
+            self._open()
+        self._dispatcher.start()
+
+    def __enter__(self) -> "MemoryZooKeeper":
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # --------------------------------------------------------------------------------------- session
+
+    @property
+    def session_id(self) -> int:
+        return self._session_id
+
+    @property
+    def generation(self) -> int:
+        return self._generation
+
+    def on_session(self, callback: Callable[[SessionEvent], None]) -> None:
+        with self._changed:
+            self._listeners.append(callback)
+
+    def close(self) -> None:
+        """End the session. Returns when no callback runs any more."""
+        with self._changed:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            if self._session_id:
+                self._deliver(self._tree.close_session(self._session_id))
+                del self._clients[self._session_id]
+            self._changed.notify_all()
+        self._callbacks.put(None)
+        if threading.current_thread() is not self._dispatcher:
+            self._dispatcher.join()
+
+    def lose_connection(self) -> None:
+        """ZooKeeper goes silent for this client; its session lives on. Calls wait, then ConnectionLost."""
+        with self._changed:
+            if not self._is_connected:
+                return
+            self._is_connected = False
+            self._tell("suspended")
+            self._deliver(self._tree.lose_watches(self._session_id))
+
+    def restore_connection(self) -> None:
+        """ZooKeeper answers again: to the same session, or to a new one if that expired meanwhile."""
+        with self._changed:
+            if self._is_connected or self._is_closed:
+                return
+            if not self._tree.is_open(self._session_id):
+                self._forget()
+                self._open()
+            self._is_connected = True
+            self._tell("connected")
+            self._changed.notify_all()
+
+    def expire_session(self) -> None:
+        """ZooKeeper ends the session. The client learns of it once it is connected: now, if it is."""
+        was_connected = self._is_connected
+        self.lose_connection()
+        with self._changed:
+            if self._tree.is_open(self._session_id):
+                self._deliver(self._tree.expire_session(self._session_id))
+        if was_connected:
+            self.restore_connection()
+
+    def _open(self) -> None:
+        self._session_id = self._tree.open_session()
+        self._clients[self._session_id] = self
+        self._is_connected = True
+
+    def _forget(self) -> None:
+        del self._clients[self._session_id]
+        self._session_id = 0
+        self._generation += 1
+        self._tell("expired")
+
+    # ------------------------------------------------------------------------------------- callbacks
+
+    def _tell(self, event: SessionEvent) -> None:
+        for listener in self._listeners:
+            self._callbacks.put(lambda listener=listener: listener(event))  # type: ignore[misc]
+
+    def _deliver(self, fired: Iterable[Firing]) -> None:
+        """Queue the callbacks of watches, each with the client that set it. Called under the lock."""
+        for firing in fired:
+            callback = firing.key
+            assert callable(callback), firing
+            self._clients[firing.session_id]._callbacks.put(callback)
+
+    def _dispatch(self) -> None:
+        while (callback := self._callbacks.get()) is not None:
+            if self._is_closed:
+                continue
+            try:
+                callback()
+            except Exception:  # the callback's owner has a bug; the others still want to be told
+                logger.exception("a ZooKeeper callback failed")
+
+    # ----------------------------------------------------------------------------------------- reads
+
+    def get(self, path: str) -> Node | None:
+        with self._changed:
+            self._ready()
+            return self._tree.get(path)
+
+    def exists(self, path: str) -> Stat | None:
+        with self._changed:
+            self._ready()
+            return self._tree.exists(path)
+
+    def children(self, path: str) -> list[str]:
+        with self._changed:
+            self._ready()
+            return self._tree.children(path)
+
+    def watch_data(self, path: str, callback: Callable[[], None]) -> None:
+        with self._changed:
+            self._ready()
+            self._tree.watch_data(self._session_id, path, callback)
+
+    def watch_children(self, path: str, callback: Callable[[], None]) -> None:
+        with self._changed:
+            self._ready()
+            self._tree.watch_children(self._session_id, path, callback)
+
+    # ---------------------------------------------------------------------------------------- writes
+
+    def multi(self, operations: Sequence[Operation], *, generation: int | None = None) -> list[Stat | None]:
+        if not operations:
+            return []
+        with self._changed:
+            self._ready()
+            if generation is not None and generation != self._generation:
+                raise SessionExpired(
+                    f"the ZooKeeper session of generation {generation} is over; "
+                    f"this is generation {self._generation}"
+                )
+            applied = self._tree.apply(self._session_id, operations)
+            self._deliver(applied.fired)
+            return applied.stats
+
+    def create(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> None:
+        self._single(Create(path, data, ephemeral))
+
+    def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> Stat:
+        stat = self._single(SetData(path, data, version))
+        assert stat is not None
+        return stat
+
+    def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        self._single(Delete(path, version))
+
+    def ensure_path(self, path: str) -> None:
+        with self._changed:
+            self._ready()
+            self._deliver(self._tree.ensure_path(self._session_id, path))
+
+    def _single(self, operation: Operation) -> Stat | None:
+        try:
+            return self.multi([operation])[0]
+        except MultiFailed as failed:
+            raise OperationRefused(operation, failed.reason) from None
+
+    def _ready(self) -> None:
+        """Wait until there is a connection. Called under the lock."""
+        if threading.current_thread() is self._dispatcher:
+            raise ZooKeeperError(
+                "a ZooKeeper callback called ZooKeeper: with a real one it would wait for itself; "
+                "let it put something into its owner's queue"
+            )
+        deadline = time.monotonic() + self._operation_timeout_s
+        while not self._is_connected and not self._is_closed:
+            if not self._changed.wait(max(0.0, deadline - time.monotonic())):
+                raise ConnectionLost(
+                    f"no connection to ZooKeeper for {self._operation_timeout_s:g} s: nothing was sent"
+                )
+        if self._is_closed:
+            raise SessionExpired("this ZooKeeper client was closed")
