@@ -13,10 +13,11 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
+from sparklog.broker.batches import Batches, continuing, producer_batch, stamp_all, whole
 from sparklog.core.replication.actions import (
     Action,
     AssignEpoch,
@@ -31,19 +32,16 @@ from sparklog.core.replication.actions import (
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.leader import ACKS_ALL, Diverging, IsrReply, Leader
 from sparklog.core.replication.replica import Replica
-from sparklog.core.transaction.producer_state import Duplicate, ProducerBatch, Refused
+from sparklog.core.transaction.producer_state import Duplicate, Refused
 from sparklog.model.cluster import PartitionState
-from sparklog.model.errors import ErrorCode, SparklogError
+from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import Part
 from sparklog.model.time import Clock
-from sparklog.records.envelope import BatchHeader, stamp
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 
 logger = logging.getLogger(__name__)
-
-Batches = Sequence[tuple[int, BatchHeader]]
 
 
 class Guard(Protocol):
@@ -179,14 +177,20 @@ class Partition:
             return ErrorCode.kafka_storage_error if self._offline else ErrorCode.none
 
     def _settle_corruption(self, state: PartitionState) -> bool:
-        """Whether the log is fit for the role. A follower cuts at a corruption and fetches again from there;
-        a replica that should lead must not: what it would cut may be committed and nowhere else.
+        """Whether the log is fit for the role. A follower cuts at a corruption and fetches again from there.
+
+        A member of the ISR must not, whoever leads: what it would cut may be committed and, should the
+        others die before it caught up again, nowhere else. The error makes the controller take it out of
+        the ISR; told again without being a member, it cuts. The last member waits for an operator.
         """
         corruption = self.log.corruption
         if corruption is None:
             return True
         if state.leader == self._replica.broker_id:
             self._take_offline(f"the log is corrupt and cannot lead: {corruption.reason}")
+            return False
+        if self._replica.broker_id in state.isr:
+            logger.error("%s: in the ISR with a corrupt log: %s", self.topic_partition, corruption.reason)
             return False
         logger.warning("%s: %s; fetching again from there", self.topic_partition, corruption.reason)
         self._apply([TruncateTo(self.log.log_end_offset)])
@@ -232,7 +236,7 @@ class Partition:
             if isinstance(repeated, Duplicate):
                 return self._wait(leader, acks, token, repeated.base_offset, repeated.last_offset + 1)
             base_offset = self._replica.marks.log_end_offset
-            stamped = _stamp_all(records, batches, base_offset, leader.leader_epoch)
+            stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
             if not self._append(records, stamped):
                 return AppendResult(ErrorCode.kafka_storage_error)
             self._apply(leader.on_appended(self._clock.monotonic_ms()))
@@ -248,14 +252,24 @@ class Partition:
         leader_high_watermark: int,
         leader_log_start_offset: int,
     ) -> bool:
-        """Take over a leader's reply, byte for byte; False if it is not about our log as it is now."""
+        """Take over a leader's reply, byte for byte; False if it is not about our log as it is now.
+
+        Bytes leave a leader by ``sendfile``, after its lock was released. If it lost its office meanwhile it
+        may have truncated, and what we get is its log of a later epoch, cut anywhere (KAFKA-18723). So only
+        whole batches that continue our log within the epoch that we asked in are taken.
+        """
         with self._step():
             follower = self._replica.follower
             if follower is None or not follower.expects(leader_epoch, fetch_offset) or self._offline:
                 return False
-            if batches and batches[0][1].base_offset > fetch_offset == self.log_start_offset:
-                self._apply([RestartAt(batches[0][1].base_offset)])
-            if batches and not self._append(records, batches):
+            taken = continuing(batches, fetch_offset, (self.log.epochs.latest_epoch, leader_epoch))
+            if batches and not taken:
+                logger.warning("%s: the leader sent what does not continue our log", self.topic_partition)
+                self._apply(follower.on_fetch_error(ErrorCode.corrupt_message, leader_epoch))
+                return False
+            if taken and taken[0][1].base_offset > fetch_offset == self.log_start_offset:
+                self._apply([RestartAt(taken[0][1].base_offset)])
+            if taken and not self._append(whole(records, taken), taken):
                 return False
             self._apply(follower.on_appended(leader_high_watermark, leader_log_start_offset))
             return True
@@ -268,38 +282,47 @@ class Partition:
     # Reading
 
     def read(self, request: ReadRequest, *, at_least_one_batch: bool, is_retry: bool = False) -> ReadResult:
-        """Positions of what a fetcher may have now. A follower's first try tells how far it is."""
+        """Positions of what a fetcher may have now. A follower's first try tells how far it is.
+
+        A range that cannot be read is answered with an error; the rest of the log is served on.
+        """
         with self._step():
-            leader = self._replica.leader
-            if self._offline:
-                return ReadResult(ErrorCode.kafka_storage_error)
-            error = self._check_reader(leader, request)
-            if error is not ErrorCode.none or leader is None:
-                return ReadResult(error)
-            position = leader.check_fetch_position(request.fetch_offset, request.last_fetched_epoch)
-            if isinstance(position, Diverging):
-                return self._result(leader, diverging=position)
-            if position is not ErrorCode.none:
-                return self._result(leader, error=position)
-            is_follower = request.follower is not None
-            read = self.log.read(
-                request.fetch_offset,
-                request.max_bytes,
-                leader.readable_end(is_follower=is_follower),
-                at_least_one_batch=at_least_one_batch,
-            )
-            if read is None:
-                return self._result(leader, error=ErrorCode.offset_out_of_range)
-            if request.follower is not None and not is_retry:
-                self._apply(
-                    leader.on_follower_fetch(
-                        request.follower,
-                        request.follower_epoch,
-                        request.fetch_offset,
-                        self._clock.monotonic_ms(),
-                    )
+            try:
+                return self._read(request, at_least_one_batch=at_least_one_batch, is_retry=is_retry)
+            except (OSError, SparklogError) as error:
+                return ReadResult(self._unreadable(error))
+
+    def _read(self, request: ReadRequest, *, at_least_one_batch: bool, is_retry: bool) -> ReadResult:
+        leader = self._replica.leader
+        if self._offline:
+            return ReadResult(ErrorCode.kafka_storage_error)
+        error = self._check_reader(leader, request)
+        if error is not ErrorCode.none or leader is None:
+            return ReadResult(error)
+        position = leader.check_fetch_position(request.fetch_offset, request.last_fetched_epoch)
+        if isinstance(position, Diverging):
+            return self._result(leader, diverging=position)
+        if position is not ErrorCode.none:
+            return self._result(leader, error=position)
+        is_follower = request.follower is not None
+        read = self.log.read(
+            request.fetch_offset,
+            request.max_bytes,
+            leader.readable_end(is_follower=is_follower),
+            at_least_one_batch=at_least_one_batch,
+        )
+        if read is None:
+            return self._result(leader, error=ErrorCode.offset_out_of_range)
+        if request.follower is not None and not is_retry:
+            self._apply(
+                leader.on_follower_fetch(
+                    request.follower,
+                    request.follower_epoch,
+                    request.fetch_offset,
+                    self._clock.monotonic_ms(),
                 )
-            return self._result(leader, parts=tuple(read.parts), size_bytes=read.size_bytes)
+            )
+        return self._result(leader, parts=tuple(read.parts), size_bytes=read.size_bytes)
 
     def wait_for_more(self, token: int, request: ReadRequest) -> None:
         """Wake ``token`` when there is something beyond the fetch offset, or another answer to give."""
@@ -327,8 +350,17 @@ class Partition:
             error = leader.check_epoch(current_leader_epoch)
             if error is not ErrorCode.none:
                 return error
-            offset = choose(leader, self.log)
+            try:
+                offset = choose(leader, self.log)
+            except (OSError, SparklogError) as problem:
+                return self._unreadable(problem)
             return ErrorCode.offset_not_available if offset is None else offset
+
+    def _unreadable(self, error: OSError | SparklogError) -> ErrorCode:
+        logger.error("%s: the log cannot be read there: %s", self.topic_partition, error)
+        if isinstance(error, CorruptBatch):
+            return ErrorCode.corrupt_message
+        return ErrorCode.kafka_storage_error
 
     def epoch_end(self, current_leader_epoch: int, epoch: int) -> tuple[int, int] | ErrorCode:
         """(largest epoch not above ``epoch``, its end) for OffsetForLeaderEpoch (KIP-279)."""
@@ -372,7 +404,11 @@ class Partition:
         with self._step():
             if self._offline:
                 return
-            flush = self.log.begin_flush()
+            try:
+                flush = self.log.begin_flush()
+            except (OSError, SparklogError) as error:
+                self._take_offline(f"the log cannot be flushed: {error}")
+                return
         try:
             flush.run()
         except OSError as error:
@@ -454,7 +490,8 @@ class Partition:
         """Carry out an effect on the log; if the disk fails, the partition goes offline at once."""
         try:
             effect()
-        except (OSError, SparklogError) as error:
+        except Exception as error:
+            # Also a bug's exception: whatever it left half done, nobody may build on it.
             logger.exception("%s: the log failed and goes offline", self.topic_partition)
             self._take_offline(f"{type(error).__name__}: {error}")
             return False
@@ -471,9 +508,18 @@ class Partition:
                 return
             try:
                 while self._outbox:
-                    self._outlet(self, self._outbox.popleft())
+                    self._let_out(self._outbox.popleft())
             finally:
                 self._delivery.release()
+
+    def _let_out(self, effect: OutwardEffect) -> None:
+        """One effect that cannot be carried out must keep neither the others, nor whoever happens to deliver
+        (a producer's handler, housekeeping, a timer), from going on.
+        """
+        try:
+            self._outlet(self, effect)
+        except Exception:
+            logger.exception("%s: %s could not be carried out", self.topic_partition, effect)
 
     # Details
 
@@ -540,30 +586,3 @@ class _Step:
         partition._step_effects.clear()
         partition._guard.release()
         partition._deliver()
-
-
-def producer_batch(header: BatchHeader) -> ProducerBatch:
-    """What the idempotence check needs to know of a batch."""
-    return ProducerBatch(
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        first_sequence=header.base_sequence,
-        last_sequence=header.last_sequence,
-        first_offset=header.base_offset,
-        last_offset=header.last_offset,
-        timestamp_ms=header.max_timestamp_ms,
-        is_transactional=header.is_transactional,
-    )
-
-
-def _stamp_all(
-    records: bytearray | memoryview, batches: Batches, base_offset: int, leader_epoch: int
-) -> list[tuple[int, BatchHeader]]:
-    """Write offsets and epoch into each batch in place; returns the headers as they now are."""
-    stamped: list[tuple[int, BatchHeader]] = []
-    for position, header in batches:
-        stamp(records, position, base_offset, leader_epoch)
-        header = replace(header, base_offset=base_offset, leader_epoch=leader_epoch)
-        stamped.append((position, header))
-        base_offset = header.next_offset
-    return stamped

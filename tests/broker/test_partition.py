@@ -7,6 +7,7 @@ import pytest
 
 from sparklog.broker.partition import Partition, ReadRequest
 from sparklog.core.replication.actions import (
+    BackOff,
     CompleteProduce,
     ProposeIsr,
     PublishHighWatermark,
@@ -18,14 +19,15 @@ from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.cluster import PartitionState
-from sparklog.model.errors import ErrorCode
+from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 from sparklog.model.parts import read_parts
 from sparklog.network.clock import SystemClock
-from sparklog.records.envelope import build_envelope, split
+from sparklog.records.envelope import build_envelope, split, stamp
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
+from sparklog.storage.recovery import CORRUPTION, Corruption
 
 TP = TopicPartition("quakes", 0)
 TOPIC_ID = uuid.UUID(int=7)
@@ -288,3 +290,114 @@ def test_a_failed_fsync_takes_the_partition_offline(harness, monkeypatch) -> Non
     harness.partition.flush()
     assert harness.partition.is_offline
     assert harness.log.recovery_point == 0
+
+
+def take_over(
+    partition, records: bytes, *, leader_epoch: int, fetch_offset: int = 0, high_watermark: int = 0
+):
+    return partition.append_as_follower(
+        records, split(records), leader_epoch=leader_epoch, fetch_offset=fetch_offset,
+        leader_high_watermark=high_watermark, leader_log_start_offset=0,
+    )  # fmt: skip
+
+
+def stamped(offset: int, epoch: int, records: int = 1) -> bytearray:
+    made = batch(records)
+    stamp(made, 0, offset, epoch)
+    return made
+
+
+def test_a_batch_that_a_reply_cuts_off_is_not_appended(harness) -> None:
+    harness.told(leader=2, epoch=3)
+    assert take_over(harness.partition, stamped(0, 3, 2) + stamped(2, 3)[:70], leader_epoch=3)
+    assert harness.partition.log_end_offset == 2
+    assert take_over(harness.partition, stamped(2, 3), leader_epoch=3, fetch_offset=2)
+    assert harness.log.size_bytes == 2 * len(batch())
+
+
+def test_bytes_of_a_later_epoch_than_the_one_asked_in_are_not_taken_over(harness) -> None:
+    """KAFKA-18723: the leader was deposed and truncated while the reply was on its way by sendfile."""
+    harness.told(leader=2, epoch=3)
+    harness.taken()
+    assert take_over(harness.partition, stamped(0, 3) + stamped(1, 4), leader_epoch=3)
+    assert harness.partition.log_end_offset == 1
+    assert not take_over(harness.partition, stamped(1, 4), leader_epoch=3, fetch_offset=1)
+    assert harness.log.epochs.latest_epoch == 3
+    assert harness.taken() == [BackOff(ErrorCode.corrupt_message)]
+
+
+def test_batches_that_do_not_continue_the_log_are_refused_and_the_partition_stays_online(harness) -> None:
+    harness.told(leader=2, epoch=3)
+    take_over(harness.partition, stamped(0, 3, 5), leader_epoch=3)
+    assert not take_over(harness.partition, stamped(3, 3), leader_epoch=3, fetch_offset=5)
+    assert not take_over(harness.partition, stamped(5, 2), leader_epoch=3, fetch_offset=5)
+    assert take_over(harness.partition, stamped(5, 3), leader_epoch=3, fetch_offset=5)
+    assert not harness.partition.is_offline
+
+
+def test_an_effect_that_fails_stops_neither_the_next_nor_the_one_who_delivers(harness) -> None:
+    told = []
+
+    def outlet(_partition, effect):
+        if not told:
+            told.append(effect)
+            raise CorruptBatch("an unrelated reader's trouble")
+        told.append(effect)
+
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(), token=1)
+    harness.partition._outlet = outlet
+    harness.follower_fetches(1)
+    assert told == [PublishHighWatermark(1), CompleteProduce(1, ErrorCode.none)]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "error"),
+    [
+        (CorruptBatch("no batch there"), ErrorCode.corrupt_message),
+        (OSError(5, "Input/output error"), ErrorCode.kafka_storage_error),
+    ],
+)
+def test_a_range_that_cannot_be_read_is_answered_with_an_error(harness, trouble, error) -> None:
+    harness.told(leader=1, epoch=1)
+
+    def broken(*_args, **_named):
+        raise trouble
+
+    harness.log.read = broken
+    assert harness.consumer_fetches(0).error is error
+    assert harness.partition.leader_offset(-1, broken) is error
+    assert harness.produce(batch(), acks=1).error is ErrorCode.none
+
+
+def test_a_log_left_half_changed_by_a_bug_takes_the_partition_offline(harness) -> None:
+    harness.told(leader=1, epoch=1)
+
+    def broken(*_args):
+        raise AssertionError("the file is longer than the segment")
+
+    harness.log.append = broken
+    assert harness.produce(batch()).error is ErrorCode.kafka_storage_error
+    assert harness.partition.is_offline
+
+
+def corrupt(harness) -> None:
+    harness.told(leader=2, epoch=1)
+    take_over(harness.partition, stamped(0, 1, 5), leader_epoch=1)
+    harness.log.corruption = Corruption(5, 0, 81, "the CRC of the batch at 5 is wrong")
+    LocalDisk().write_atomically(f"{harness.log.directory}/{CORRUPTION}", b"")
+
+
+@pytest.mark.parametrize("leader", [2, -1])
+def test_a_corrupt_log_is_not_cut_while_its_replica_is_in_the_isr(harness, leader) -> None:
+    corrupt(harness)
+    assert harness.told(leader=leader, epoch=2, isr=(1, 2)) is ErrorCode.kafka_storage_error
+    assert harness.log.log_end_offset == 5
+    assert harness.log.corruption is not None
+
+
+def test_a_corrupt_log_is_cut_once_its_replica_is_out_of_the_isr(harness) -> None:
+    corrupt(harness)
+    harness.told(leader=2, epoch=2, isr=(1, 2))
+    assert harness.told(leader=2, epoch=3, isr=(2,)) is ErrorCode.none
+    assert harness.log.corruption is None

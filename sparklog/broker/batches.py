@@ -1,0 +1,54 @@
+"""Batches on their way into a log: stamped by a leader, or checked by a follower to continue its own."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sparklog.core.transaction.producer_state import ProducerBatch
+from sparklog.records.envelope import BatchHeader, stamp
+
+Batches = Sequence[tuple[int, BatchHeader]]
+"""Headers, each with the position of its batch in a buffer."""
+
+
+def producer_batch(header: BatchHeader) -> ProducerBatch:
+    """What the idempotence check needs to know of a batch."""
+    return ProducerBatch(
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        first_sequence=header.base_sequence,
+        last_sequence=header.last_sequence,
+        first_offset=header.base_offset,
+        last_offset=header.last_offset,
+        timestamp_ms=header.max_timestamp_ms,
+        is_transactional=header.is_transactional,
+    )
+
+
+def continuing(batches: Batches, end_offset: int, epochs: tuple[int, int]) -> Batches:
+    """The first of ``batches``, as far as they go on from ``end_offset``, with epochs in that range."""
+    lowest, highest = epochs
+    for index, (_, header) in enumerate(batches):
+        if header.base_offset < end_offset or not lowest <= header.leader_epoch <= highest:
+            return batches[:index]
+        end_offset, lowest = header.next_offset, header.leader_epoch
+    return batches
+
+
+def whole(records: bytes | memoryview, batches: Batches) -> bytes | memoryview:
+    """``records`` up to the end of the last of ``batches``."""
+    position, header = batches[-1]
+    end = position + header.size_bytes
+    return records if end == len(records) else memoryview(records)[:end]
+
+
+def stamp_all(
+    records: bytearray | memoryview, batches: Batches, base_offset: int, leader_epoch: int
+) -> list[tuple[int, BatchHeader]]:
+    """Write offsets and epoch into each batch in place; returns the headers as they now are."""
+    stamped: list[tuple[int, BatchHeader]] = []
+    for position, header in batches:
+        stamp(records, position, base_offset, leader_epoch)
+        header = replace(header, base_offset=base_offset, leader_epoch=leader_epoch)
+        stamped.append((position, header))
+        base_offset = header.next_offset
+    return stamped
