@@ -41,13 +41,9 @@ class DefaultSource(DataSource):  # type: ignore[misc]
 
     def streamReader(self, schema: Any) -> Any:  # noqa: N802 (Spark's name)
         """A micro-batch read."""
-        from pyspark_sparklog.read_options import ReadOptions
-        from pyspark_sparklog.rows import refuse_other_schema
-        from pyspark_sparklog.stream_reader import StreamReader
+        from pyspark_sparklog.stream_reader import stream_reader
 
-        options = ReadOptions.of_stream(self.options)
-        refuse_other_schema(schema, options.include_headers)
-        return StreamReader(options)
+        return stream_reader(self.options, schema)
 
     def writer(self, schema: Any, overwrite: bool) -> Any:
         """A batch write."""
@@ -67,7 +63,11 @@ class DefaultSource(DataSource):  # type: ignore[misc]
 def register(spark: Any) -> None:
     """Make ``format("sparklog")`` known to a session that did not find it by itself.
 
-    Needed where the package came by ``--py-files`` (add the file first), and in a new Python thread that is
-    going to write: there Spark knows of no session until ``register`` or another call has set one.
+    Needed where the package came by ``--py-files`` (add the file first). Needed too, and harmless, in every
+    new Python thread that is going to write: Spark looks a source up in the thread's active session, and a
+    new thread has none, which it reports as DATA_SOURCE_NOT_FOUND.
     """
     spark.dataSource.register(DefaultSource)
+    java_session = getattr(spark, "_jsparkSession", None)
+    if java_session is not None:  # a Spark Connect session has none, and needs none
+        spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(java_session)

@@ -139,6 +139,8 @@ class Options:
             return
         if name.startswith((CLIENT_PREFIX, "__")):
             return
+        if name == "path":
+            raise ConfigError(f"a sparklog {self._what} takes no path: topics are named by options")
         near = difflib.get_close_matches(name, [*self._known, BOOTSTRAP, BOOTSTRAP_SHORT], n=1, cutoff=0.6)
         if near:
             hint = f"did you mean {self._known.get(near[0], near[0])}?"

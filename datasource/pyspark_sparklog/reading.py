@@ -5,7 +5,9 @@ that there is, never at one that it has already passed. Offsets that never had a
 markers, compacted records) are no loss.
 """
 
+import time
 from collections.abc import Iterator
+from typing import Final
 
 import pyarrow as pa
 
@@ -17,11 +19,13 @@ from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.resolution import latest_offsets
 from pyspark_sparklog.rows import put_together, with_place
 from sparklog.client.admin import Admin
-from sparklog.client.cluster import ClusterClient
+from sparklog.client.cluster import NEW_TOPIC_WAIT_MS, ClusterClient
 from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
 from sparklog.client.reader import read_range
 from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicId
+
+LOOK_AGAIN_S: Final = 0.05
 
 
 def read_rows(
@@ -30,8 +34,27 @@ def read_rows(
     """The rows of a range as Spark wants them; ``topic_id`` is that of the topic the offsets belong to."""
     tp = wanted.topic_partition
     cluster = cluster_client(options.connection)
+    look_again(cluster, tp.topic, topic_id)
     rows = _what_is_left(cluster, options, wanted, topic_id)
     yield from put_together(with_place(batch, tp, options.include_headers) for batch in rows)
+
+
+def look_again(cluster: ClusterClient, topic: str, topic_id: TopicId | None) -> None:
+    """Make sure that this process does not go by what it knew of an earlier topic of the same name.
+
+    Offsets chosen for a known topic need no question while that is the topic that is known here. If the
+    brokers have not all heard of it yet, waits a little; the reader says what became of it then.
+    """
+    known = cluster.latest_metadata.topics.get(topic)
+    if topic_id is not None and known is not None and known.topic_id == topic_id:
+        return
+    deadline = cluster.deadline(NEW_TOPIC_WAIT_MS)
+    while True:
+        known = cluster.metadata([topic], max_age_ms=0).topics.get(topic)
+        is_the_one = topic_id is None or (known is not None and known.topic_id == topic_id)
+        if is_the_one or deadline.is_over:
+            return
+        time.sleep(LOOK_AGAIN_S)
 
 
 def _what_is_left(

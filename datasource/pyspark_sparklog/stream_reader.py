@@ -10,7 +10,7 @@ here, because the limit that Spark hands back is a mere number; only "read every
 is obeyed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -24,6 +24,8 @@ from pyspark_sparklog.offsets import NOTE_KEY, initial_of_json, offsets_of_json,
 from pyspark_sparklog.ranges import OffsetRange, split_ranges
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.reading import read_rows
+from pyspark_sparklog.rows import refuse_other_schema
+from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicId, TopicPartition
 
 
@@ -177,6 +179,42 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
                 self._losses.report(f"the end of {tp} was changed from {end} to {latest}")
                 nearer[tp] = latest
         return nearer
+
+
+class RefusingReader(DataSourceStreamReader):  # type: ignore[misc]
+    """Stands in for a reader whose options are wrong.
+
+    An error while a reader is made reaches the user below another one: PySpark 4.2 and 4.3 stop the reader
+    that there is not. So it is raised by the first question instead.
+    """
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        raise ConfigError(self._message)
+
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        raise ConfigError(self._message)
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802 (Spark's name)
+        raise ConfigError(self._message)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Any]:
+        raise ConfigError(self._message)
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        raise ConfigError(self._message)
+
+
+def stream_reader(given: Mapping[str, str], schema: Any) -> StreamReader | RefusingReader:
+    """The reader for these options."""
+    try:
+        options = ReadOptions.of_stream(given)
+        refuse_other_schema(schema, options.include_headers)
+    except ConfigError as error:
+        return RefusingReader(str(error))
+    return StreamReader(options)
 
 
 def _names(tps: list[TopicPartition]) -> str:

@@ -6,6 +6,7 @@ has nothing left to do. A task that Spark runs again writes its rows again, as w
 
 import logging
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,18 +20,21 @@ from pyspark.sql.datasource import (
 
 from pyspark_sparklog.batching import Batching
 from pyspark_sparklog.clients import cluster_client
+from pyspark_sparklog.discovery import UNKNOWN_TOPIC
 from pyspark_sparklog.placing import PartitionChoice, rows_by_topic
 from pyspark_sparklog.row_sizes import row_sizes
 from pyspark_sparklog.write_options import WriteOptions
 from pyspark_sparklog.write_schema import check_schema
 from sparklog.client.admin import TOPIC_RESOURCE, Admin
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.metadata import TopicMetadata
 from sparklog.client.partitioner import split_by_partition
 from sparklog.client.producer import BatchProducer
 from sparklog.model.errors import ConfigError, KafkaError
 from sparklog.model.ids import TopicPartition
 
 WRITTEN_COLUMNS: Final = ["key", "value", "headers"]
+ASK_AGAIN_S: Final = 0.05
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -84,18 +88,35 @@ class _Task:
     def _topic(self, name: str) -> _Topic:
         if name not in self._topics:
             partitions_count = len(existing_topic(self._cluster, name, self._options).partitions)
-            settings = Admin(self._cluster).describe_configs(TOPIC_RESOURCE, [name])[name]
-            batch_bytes_max = int(settings["max.message.bytes"][0])
+            bytes_max = _message_bytes_max(self._cluster, name, self._options)
             if self._options.request_bytes_max is not None:
-                batch_bytes_max = min(batch_bytes_max, self._options.request_bytes_max)
+                bytes_max = min(bytes_max, self._options.request_bytes_max)
             choice = PartitionChoice(name, partitions_count, random.randrange(partitions_count))
-            self._topics[name] = _Topic(batch_bytes_max, choice)
+            self._topics[name] = _Topic(bytes_max, choice)
         return self._topics[name]
 
 
-def existing_topic(cluster: ClusterClient, name: str, options: WriteOptions) -> Any:
-    """The topic, which the cluster may create on being asked for it; KafkaError that says what to do."""
+def _message_bytes_max(cluster: ClusterClient, name: str, options: WriteOptions) -> int:
+    """The largest batch that a topic takes; a broker may learn of a new topic a moment after others."""
+    deadline = cluster.deadline(options.topic_wait_ms)
+    while True:
+        try:
+            settings = Admin(cluster).describe_configs(TOPIC_RESOURCE, [name])[name]
+            return int(settings["max.message.bytes"][0])
+        except KafkaError as error:
+            if error.code not in UNKNOWN_TOPIC or deadline.is_over:
+                raise
+        time.sleep(ASK_AGAIN_S)
+
+
+def existing_topic(cluster: ClusterClient, name: str, options: WriteOptions) -> TopicMetadata:
+    """The topic as it is now, which the cluster may create on being asked for it.
+
+    KafkaError that says what to do if there is none. What an earlier task knew is not relied on: the topic
+    may have been deleted since, or have got more partitions.
+    """
     try:
+        cluster.metadata([name], max_age_ms=0)
         return cluster.topic(name, timeout_ms=options.topic_wait_ms)
     except KafkaError as error:
         raise KafkaError(

@@ -10,11 +10,14 @@ from pyspark_sparklog import reading as module
 from pyspark_sparklog.errors import DataLost
 from pyspark_sparklog.ranges import OffsetRange
 from pyspark_sparklog.read_options import ReadOptions
-from pyspark_sparklog.reading import read_rows
+from pyspark_sparklog.reading import look_again, read_rows
 
 from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
+from sparklog.client.metadata import ClusterMetadata, TopicMetadata
+from sparklog.client.retry import Deadline
 from sparklog.model.errors import ErrorCode, KafkaError
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import TopicId, TopicPartition
+from sparklog.network.clock import SystemClock
 from sparklog.records.columns import HEADERS_TYPE, row_batch
 
 T0 = TopicPartition("t", 0)
@@ -50,6 +53,7 @@ class Log:
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     made = Log()
     monkeypatch.setattr(module, "cluster_client", lambda _: None)
+    monkeypatch.setattr(module, "look_again", lambda *_: None)
     monkeypatch.setattr(module, "read_range", made.read_range)
     monkeypatch.setattr(module, "latest_offsets", lambda *_: {T0: made.end})
     return made
@@ -116,3 +120,46 @@ def test_other_errors_are_no_loss(log: Log) -> None:
     log.failures[5] = KafkaError(ErrorCode.topic_authorization_failed, "t")
     with pytest.raises(KafkaError, match="topic_authorization_failed"):
         offsets(fail_on_data_loss=False)
+
+
+class Brokers:
+    """A cluster whose brokers tell of ``ids`` one after the other; the last one stays."""
+
+    def __init__(self, known: int | None, *ids: int) -> None:
+        self.latest_metadata = self._picture(known)
+        self._ids = list(ids)
+        self.asked = 0
+
+    def _picture(self, number: int | None) -> ClusterMetadata:
+        topics = {} if number is None else {"t": TopicMetadata("t", TopicId(int=number), {})}
+        return ClusterMetadata(topics=topics)
+
+    def metadata(self, topics: list[str], *, max_age_ms: int) -> ClusterMetadata:
+        assert (topics, max_age_ms) == (["t"], 0)
+        self.asked += 1
+        return self._picture(self._ids.pop(0) if len(self._ids) > 1 else self._ids[0])
+
+    def deadline(self, timeout_ms: int) -> Deadline:
+        return Deadline(SystemClock(), 200)
+
+
+@pytest.mark.parametrize(
+    ("known", "ids", "wanted", "asked"),
+    [
+        (1, [1], TopicId(int=1), 0),
+        (None, [1], TopicId(int=1), 1),
+        (1, [1], None, 1),
+        (1, [2], TopicId(int=2), 1),
+        (1, [1, 1, 2], TopicId(int=2), 3),
+    ],
+)
+def test_a_process_does_not_go_by_an_earlier_topic_of_the_same_name(
+    known: int | None, ids: list[int], wanted: TopicId | None, asked: int
+) -> None:
+    brokers = Brokers(known, *ids)
+    look_again(brokers, "t", wanted)  # type: ignore[arg-type]
+    assert brokers.asked == asked
+
+
+def test_looking_for_a_topic_that_is_no_more_ends() -> None:
+    look_again(Brokers(1, 1), "t", TopicId(int=2))  # type: ignore[arg-type]
