@@ -13,6 +13,7 @@ import logging
 import os
 import secrets
 import shutil
+import signal
 import socket
 import threading
 import time
@@ -34,7 +35,7 @@ from sparklog_runtime.identities import FixedIdentities, Identities, IdentitiesB
 from sparklog_runtime.layout import Layout, RootLock
 from sparklog_runtime.parts import Controller, Parts, RealParts
 from sparklog_runtime.ports import PortReservation
-from sparklog_runtime.processes import sweep_run
+from sparklog_runtime.processes import processes_of_run, send, sweep_run
 from sparklog_runtime.publisher import Publisher
 from sparklog_runtime.session import SparkHost, SparkJobLauncher
 from sparklog_runtime.settings_check import check_settings, is_local, settings_warnings
@@ -431,7 +432,14 @@ class LocalCluster:
 
     def _stop_brokers(self) -> None:
         assert self._supervisor is not None
+        self._wake_paused()
         self._supervisor.stop(BROKERS_STOP_TIMEOUT_S if self._failure is None else SWEEP_GRACE_S)
+
+    def _wake_paused(self) -> None:
+        """Continue what somebody has paused (SIGSTOP): a process that sleeps cannot stop tidily."""
+        zookeeper_pid = None if self._zookeeper is None else self._zookeeper.pid
+        for pid in [*processes_of_run(self.run), *([] if zookeeper_pid is None else [zookeeper_pid])]:
+            send(pid, signal.SIGCONT)
 
     def _attempt(self, what: str, stop: Callable[[], object]) -> None:
         """Go on with the next part whatever happens: a stop must reach the end."""

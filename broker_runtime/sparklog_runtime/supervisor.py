@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
+from sparklog.model.errors import SparklogError
 from sparklog_runtime.broker_plan import BrokerPlan
 from sparklog_runtime.control_channel import (
     ControlConnection,
@@ -84,6 +85,8 @@ class _Slot:
     """Counts this slot's jobs, so that a cancel meant for one never hits the next."""
     job_runs: bool = False
     said_bye: bool = False
+    buried_pid: int = -1
+    """The last process that was reported dead."""
     failure: str = ""
     fatal: bool = False
     threads: list[threading.Thread] = field(default_factory=list)
@@ -286,7 +289,8 @@ class Supervisor:
         pid = require_int(hello, "pid")
         self._take_over(slot, connection, broker_id, pid)
         connection.send({"type": "welcome", "broker_id": broker_id, "port": self._port_of(broker_id)})
-        if self._stopping:
+        if self._stopping or pid == slot.buried_pid:
+            # One that lives after having been reported dead has lost its registration: it starts anew.
             _try_send(connection, {"type": "stop"})
         log.info("broker %d is process %d", broker_id, pid)
         self._callbacks.on_change()
@@ -366,7 +370,10 @@ class Supervisor:
             process, job, said_bye = slot.process, slot.job, slot.said_bye
             if process is not None:
                 slot.process = replace(process, is_registered=False)
-        if process is not None and process.is_registered and not said_bye:
+            is_death = process is not None and process.is_registered and not said_bye
+            if process is not None and is_death:
+                slot.buried_pid = process.pid
+        if process is not None and is_death:
             log.warning("broker %d, process %d, has died", process.broker_id, process.pid)
             self._callbacks.on_death(process.broker_id, process.epoch)
         with self._changed:
@@ -386,4 +393,5 @@ def _try_send(connection: ControlConnection, message: Message) -> None:
 
 
 def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:500]
+    text = str(error) if isinstance(error, SparklogError) else f"{type(error).__name__}: {error}"
+    return text.splitlines()[0][:500]

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 PROGRAM = (
     "import argparse, sys; from sparklog_runtime.commands import start_command as command; "
@@ -32,13 +35,12 @@ def _wait_until(is_so: Callable[[], Any], timeout_s: float, what: str) -> Any:
 
 
 class Started:
-    """A running `sparklog start`."""
+    """A running cluster, by `sparklog start` or otherwise."""
 
-    def __init__(self, root: Path, *arguments: str) -> None:
+    def __init__(self, command: list[str], root: Path) -> None:
         self.root = root
-        self.began = time.monotonic()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, "--root", str(root), *arguments],
+            command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -74,6 +76,9 @@ class Started:
                     found.append(int(entry.name))
         return found
 
+    def wait_gone(self) -> None:
+        _wait_until(lambda: self.processes() == [], 30, "all processes have ended")
+
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Signal it; exit status, the rest of standard output, and standard error."""
         self.process.send_signal(number)
@@ -88,21 +93,70 @@ class Started:
                 os.kill(pid, signal.SIGKILL)
 
 
-StartCluster = Callable[..., Started]
-
-
 @pytest.fixture
-def start() -> Iterator[StartCluster]:
-    """Starts clusters, and ends whatever is left of them."""
+def launch() -> Iterator[Callable[[list[str], Path], Started]]:
+    """Runs programs that host a cluster, and ends whatever is left of them."""
     started: list[Started] = []
 
-    def run(root: Path, *arguments: str) -> Started:
-        started.append(Started(root, *arguments))
+    def run(command: list[str], root: Path) -> Started:
+        started.append(Started(command, root))
         return started[-1]
 
     yield run
     for cluster in started:
         cluster.end()
+
+
+@pytest.fixture
+def start(launch: Callable[[list[str], Path], Started]) -> Callable[..., Started]:
+    """`sparklog start --root ROOT ARGUMENTS...`"""
+
+    def run(root: Path, *arguments: str) -> Started:
+        return launch([sys.executable, "-c", PROGRAM, "--root", str(root), *arguments], root)
+
+    return run
+
+
+@pytest.fixture
+def free_port() -> int:
+    """The first of two ports that are free now."""
+    with socket.socket() as first, socket.socket() as second:
+        while True:
+            first.bind(("127.0.0.1", 0))
+            port = int(first.getsockname()[1])
+            with contextlib.suppress(OSError):
+                second.bind(("127.0.0.1", port + 1))
+                return port
+
+
+class Kafka:
+    """A Kafka client's view: librdkafka against the cluster."""
+
+    def create_topic(self, bootstrap: str, name: str, *, replicas: int, **configs: str) -> None:
+        settings = {key.replace("_", "."): value for key, value in configs.items()}
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        admin.create_topics([NewTopic(name, 1, replicas, config=settings)])[name].result(60)
+
+    def produce(self, bootstrap: str, values: list[bytes]) -> None:
+        """Values to partition 0 of topic t, all acknowledged by all replicas in sync."""
+        failures: list[object] = []
+        producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "message.timeout.ms": 60_000})
+        for value in values:
+            producer.produce("t", value, partition=0, on_delivery=lambda error, _: failures.append(error))
+        assert producer.flush(60) == 0
+        assert failures == [None] * len(values)
+
+    def consume(self, bootstrap: str, count: int) -> list[bytes | None]:
+        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "enable.auto.commit": False})
+        consumer.assign([TopicPartition("t", 0, 0)])
+        messages = consumer.consume(count, timeout=60)
+        consumer.close()
+        return [message.value() for message in messages]
+
+
+@pytest.fixture
+def kafka() -> Kafka:
+    return Kafka()
 
 
 @pytest.fixture

@@ -6,45 +6,16 @@ Each start takes seconds, so one test lives through much of a cluster's life.
 import os
 import signal
 import socket
-import subprocess
-import sys
+import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
-def _create(bootstrap: str, topic: NewTopic) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([topic])[topic.topic].result(60)
-
-
-def _produce(bootstrap: str, values: list[bytes]) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "message.timeout.ms": 60_000})
-    failures: list[object] = []
-    for value in values:
-        producer.produce(
-            "t", value, partition=0, on_delivery=lambda error, _: error and failures.append(error)
-        )
-    assert producer.flush(60) == 0
-    assert failures == []
-
-
-def _consume(bootstrap: str, count: int) -> list[bytes]:
-    from confluent_kafka import TopicPartition
-
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "enable.auto.commit": False})
-    consumer.assign([TopicPartition("t", 0, 0)])
-    messages = consumer.consume(count, timeout=60)
-    consumer.close()
-    return [message.value() for message in messages]
-
-
 def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_again(
-    start, tmp_path, wait_until
+    start, tmp_path, wait_until, kafka
 ):
     cluster = start(tmp_path, "--brokers", "3", "--port", "0", "-c", "log.roll.hours=1")
     ready = cluster.wait_ready()
@@ -65,14 +36,14 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
     assert second.process.returncode == 1
     assert f"is in use by process {cluster.process.pid}" in err
 
-    _create(bootstrap, NewTopic("t", 1, 3, config={"min.insync.replicas": "2"}))
-    _produce(bootstrap, [b"1", b"2"])
+    kafka.create_topic(bootstrap, "t", replicas=3, min_insync_replicas="2")
+    kafka.produce(bootstrap, [b"1", b"2"])
 
     for broker in content["brokers"]:
         os.kill(broker["pid"], signal.SIGKILL)
         wait_until(lambda broker=broker: cluster.broker_pid(broker["id"]) != broker["pid"], 20, "a new pid")
         wait_until(lambda broker=broker: _listens(broker["port"]), 20, "the broker listens again")
-    _produce(bootstrap, [b"3"])
+    kafka.produce(bootstrap, [b"3"])
     assert cluster.cluster()["bootstrap_servers"] == bootstrap
 
     status, out, err = cluster.stop()
@@ -84,7 +55,7 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
     again = start(tmp_path, "--brokers", "3", "--port", "0")
     again.wait_ready()
     assert again.cluster()["cluster_id"] == content["cluster_id"]
-    assert _consume(again.cluster()["bootstrap_servers"], 3) == [b"1", b"2", b"3"]
+    assert kafka.consume(again.cluster()["bootstrap_servers"], 3) == [b"1", b"2", b"3"]
     assert again.stop(signal.SIGINT)[0] == 0
     assert again.processes() == []
 
@@ -139,6 +110,31 @@ def test_a_zookeeper_that_dies_is_started_again_and_brokers_go_on(start, tmp_pat
     assert cluster.processes() == standby.processes() == []
 
 
+def test_a_stop_wakes_a_paused_broker_instead_of_waiting_for_it(start, tmp_path):
+    cluster = start(tmp_path, "--brokers", "2", "--port", "0")
+    cluster.wait_ready()
+    os.kill(cluster.broker_pid(1), signal.SIGSTOP)
+    began = time.monotonic()
+    assert cluster.stop()[0] == 0
+    assert time.monotonic() - began < 15
+    assert cluster.processes() == []
+
+
+def test_the_death_of_sparks_jvm_ends_the_start_with_its_reason(start, tmp_path):
+    cluster = start(tmp_path, "--brokers", "1", "--port", "0")
+    cluster.wait_ready()
+    daemon = _parent(cluster.broker_pid(1))
+    os.kill(_parent(daemon), signal.SIGKILL)
+    _, err = cluster.process.communicate(timeout=60)
+    assert cluster.process.returncode == 1
+    assert "Spark's JVM ended with status -9" in err
+    assert cluster.processes() == []
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def test_a_port_in_use_is_refused_before_anything_starts(start, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -167,60 +163,3 @@ def test_wrong_usage_is_told_at_once_with_status_2(start, tmp_path, arguments, c
     _, err = cluster.process.communicate(timeout=60)
     assert complaint in err
     assert cluster.process.returncode == 2
-
-
-def test_the_brokers_run_on_a_cluster_master_too(start, tmp_path):
-    """A standalone master and worker from the installed package; one executor per broker."""
-    spark_class = _spark_class()
-    master_url, master = _run_until(
-        [spark_class, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0"],
-        tmp_path / "master.log",
-        "Starting Spark master at ",
-    )
-    worker_log = tmp_path / "worker.log"
-    _, worker = _run_until(
-        [
-            spark_class,
-            "org.apache.spark.deploy.worker.Worker",
-            "--host",
-            "127.0.0.1",
-            "-c",
-            "2",
-            "-m",
-            "3g",
-            "--work-dir",
-            str(tmp_path / "work"),
-            master_url,
-        ],
-        worker_log,
-        "Successfully registered with master",
-    )
-    try:
-        cluster = start(tmp_path / "root", "--brokers", "2", "--port", "0", "--master", master_url)
-        cluster.wait_ready()
-        bootstrap = cluster.cluster()["bootstrap_servers"]
-        _create(bootstrap, NewTopic("t", 1, 2))
-        _produce(bootstrap, [b"1"])
-        assert cluster.stop()[0] == 0
-    finally:
-        for process in (worker, master):
-            process.terminate()
-            process.wait(30)
-    assert cluster.processes() == []
-
-
-def _spark_class() -> str:
-    from sparklog_runtime.session import spark_home
-
-    return str(spark_home() / "bin" / "spark-class")
-
-
-def _run_until(command: list[str], log: Path, words: str) -> tuple[str, "subprocess.Popen[bytes]"]:
-    """Run until the log says so; returns what follows the words on their line."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, stdout=output, stderr=output, env={**os.environ, "PYSPARK_PYTHON": sys.executable}
-        )
-    while words not in (text := log.read_text()):
-        assert process.poll() is None, text
-    return text.split(words, 1)[1].split()[0], process
