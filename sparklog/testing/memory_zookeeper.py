@@ -233,7 +233,10 @@ class MemoryZooKeeper:
     def ensure_path(self, path: str) -> None:
         with self._changed:
             self._ready()
-            self._deliver(self._tree.ensure_path(self._session_id, path))
+            try:
+                self._deliver(self._tree.ensure_path(self._session_id, path))
+            except MultiFailed as failed:  # below an ephemeral node: nothing was created before that
+                raise ZooKeeperError(f"{path} cannot be ensured: {failed}") from None
 
     def _single(self, operation: Operation) -> Stat | None:
         try:

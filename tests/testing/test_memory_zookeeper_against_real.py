@@ -1,0 +1,247 @@
+"""The same random operations against a real ZooKeeper and the one in memory: nobody can tell them apart."""
+
+import itertools
+import random
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from kazoo.protocol.states import Callback
+
+from sparklog.model.zookeeper import (
+    Check,
+    Create,
+    Delete,
+    Node,
+    Operation,
+    OperationRefused,
+    SessionExpired,
+    SetData,
+    Stat,
+    ZooKeeper,
+    ZooKeeperError,
+)
+from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
+from sparklog.zookeeper.embedded import EmbeddedZooKeeper
+from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
+
+SESSION_TIMEOUT_MS = 6_000
+START_TIMEOUT_MS = 15_000
+WAIT_S = 10.0
+STEPS = 150
+CLIENTS = 2
+NAMES = ("a", "b")
+PATHS = ["/" + "/".join(names) for depth in (1, 2, 3) for names in itertools.product(NAMES, repeat=depth)]
+
+integration = pytest.mark.integration
+
+
+@dataclass
+class Side:
+    """One ZooKeeper with a few sessions, and what its watches said since the last step."""
+
+    connect: Callable[[], KazooZooKeeper | MemoryZooKeeper]
+    clients: list[KazooZooKeeper | MemoryZooKeeper] = field(default_factory=list)
+    calls: list[list[str]] = field(default_factory=lambda: [[] for _ in range(CLIENTS)])
+
+    def __post_init__(self) -> None:
+        self.clients = [self.connect() for _ in range(CLIENTS)]
+
+    def reconnect(self, number: int) -> None:
+        self.clients[number].close()
+        self.clients[number] = self.connect()
+
+    def heard(self) -> list[list[str]]:
+        """What the watches of every client said, once all of it has arrived."""
+        for client in self.clients:
+            client.exists("/")  # whatever was sent before its answer has arrived with it
+            called = threading.Event()
+            if isinstance(client, MemoryZooKeeper):
+                client._callbacks.put(called.set)
+            else:
+                client._handler.dispatch_callback(Callback("watch", called.set, ()))
+            assert called.wait(WAIT_S)
+        said = [list(calls) for calls in self.calls]
+        for calls in self.calls:
+            calls.clear()
+        return said
+
+    def close(self) -> None:
+        for client in self.clients:
+            client.close()
+
+
+Step = tuple[str, int, object]
+"""What to do, by which client, with what."""
+
+
+def random_operation(dice: random.Random) -> Operation:
+    path = dice.choice(PATHS)
+    version = dice.choice((-1, -1, -1, 0, 0, 1, 2))
+    kind = dice.randrange(8)
+    if kind < 4:
+        return Create(path, dice.randbytes(2), ephemeral=dice.random() < 0.2)
+    if kind < 6:
+        return SetData(path, dice.randbytes(2), version)
+    return Delete(path, version) if kind == 6 else Check(path, max(version, 0))
+
+
+def random_step(dice: random.Random) -> Step:
+    client, path = dice.randrange(CLIENTS), dice.choice(PATHS)
+    kind = dice.choices(
+        ("multi", "single", "ensure_path", "watch_data", "watch_children", "read", "reconnect"),
+        (8, 8, 1, 6, 6, 3, 0.3),
+    )[0]
+    if kind == "multi":
+        return kind, client, [random_operation(dice) for _ in range(dice.choice((1, 2, 2, 3, 3, 4, 6)))]
+    if kind == "single":
+        return kind, client, random_operation(dice)
+    return kind, client, path
+
+
+def take(side: Side, step: Step) -> object:
+    """Do it; what came of it, refusals included."""
+    kind, number, what = step
+    client = side.clients[number]
+    try:
+        if kind == "multi":
+            assert isinstance(what, list)
+            return client.multi(what)
+        if kind == "single":
+            return single(client, what)
+        assert isinstance(what, str)
+        if kind == "ensure_path":
+            return client.ensure_path(what)
+        if kind == "watch_data":
+            return client.watch_data(what, lambda: side.calls[number].append(f"data {what}"))
+        if kind == "watch_children":
+            table = "data" if client.exists(what) is None else "children"
+            return client.watch_children(what, lambda: side.calls[number].append(f"{table} {what}"))
+        if kind == "reconnect":
+            return side.reconnect(number)
+        return client.get(what), client.exists(what), client.children(what)
+    except OperationRefused as refused:
+        return type(refused), getattr(refused, "index", None), refused.operation, refused.reason
+    except ZooKeeperError as refused:
+        return type(refused)
+
+
+def single(client: ZooKeeper, operation: object) -> object:
+    match operation:
+        case Create(path, data, ephemeral):
+            return client.create(path, data, ephemeral=ephemeral)
+        case SetData(path, data, version):
+            return client.set(path, data, version)
+        case Delete(path, version):
+            return client.delete(path, version)
+        case Check():
+            return client.multi([operation])
+    raise AssertionError(operation)
+
+
+def relative(result: object, base: int, sessions: dict[int, int]) -> object:
+    """The result with transactions counted from ``base``, and clients in place of sessions."""
+    match result:
+        case Stat(version, czxid, mzxid, owner):
+            return Stat(version, czxid - base, mzxid - base, sessions[owner])
+        case Node(data, stat):
+            return data, relative(stat, base, sessions)
+        case list() | tuple():
+            return [relative(one, base, sessions) for one in result]
+    return result
+
+
+def owners(side: Side) -> dict[int, int]:
+    return {0: 0, **{client.session_id: number for number, client in enumerate(side.clients, 1)}}
+
+
+def base_zxid(side: Side) -> int:
+    side.clients[0].create("/base")
+    stat = side.clients[0].exists("/base")
+    assert stat is not None
+    side.clients[0].delete("/base")
+    return stat.czxid
+
+
+def everything(side: Side) -> object:
+    return [(path, side.clients[0].get(path), side.clients[0].children(path)) for path in PATHS]
+
+
+@pytest.fixture(scope="module")
+def real_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedZooKeeper]:
+    """A server to which nobody else talks: every transaction is ours."""
+    with EmbeddedZooKeeper(tmp_path_factory.mktemp("zookeeper")) as server:
+        yield server
+
+
+@integration
+@pytest.mark.parametrize("seed", range(8))
+def test_random_operations_have_the_same_outcome(real_server: EmbeddedZooKeeper, seed: int) -> None:
+    dice = random.Random(seed)
+    address = f"{real_server.connect_string}/seed-{seed}"
+    real = Side(lambda: KazooZooKeeper(address, SESSION_TIMEOUT_MS).start(START_TIMEOUT_MS))
+    memory_server = MemoryZooKeeperServer()
+    memory = Side(memory_server.client)
+    bases = base_zxid(real), base_zxid(memory)
+    story: list[Step] = []
+    for _ in range(STEPS):
+        step = random_step(dice)
+        story.append(step)
+        told = "\n".join(map(str, story[-12:]))
+        outcomes = [take(side, step) for side in (real, memory)]
+        assert same(real, memory, *outcomes, bases), told
+        heard = real.heard(), memory.heard()
+        if step[0] == "reconnect":  # in which order a session's nodes vanish, the server leaves to a hash set
+            heard = [sorted(said) for said in heard[0]], [sorted(said) for said in heard[1]]
+        assert heard[0] == heard[1], told
+        memory_server.tree.check_invariants()
+    assert same(real, memory, everything(real), everything(memory), bases)
+    real.close()
+    memory.close()
+
+
+def same(real: Side, memory: Side, theirs: object, ours: object, bases: tuple[int, int]) -> bool:
+    expected, got = relative(theirs, bases[0], owners(real)), relative(ours, bases[1], owners(memory))
+    assert got == expected
+    return True
+
+
+# ------------------------------------------------------------------------------------------------ sessions
+
+
+@pytest.mark.parametrize("kind", [pytest.param("real", marks=integration), "memory"])
+def test_an_expiry_is_told_in_the_same_order(
+    kind: str,
+    request: pytest.FixtureRequest,
+    expire_session: Callable[[KazooZooKeeper], None],
+) -> None:
+    client: KazooZooKeeper | MemoryZooKeeper
+    client = request.getfixturevalue("zookeeper") if kind == "real" else MemoryZooKeeperServer().client()
+    told: list[str] = []
+    over = threading.Event()
+    client.watch_data("/", lambda: told.append("watch"))
+    client.create("/brief", ephemeral=True)
+    first = client.session_id
+
+    def listen(event: str) -> None:
+        told.append(event)
+        if told[-2:] == ["expired", "connected"]:
+            over.set()
+
+    client.on_session(listen)
+    if isinstance(client, MemoryZooKeeper):
+        client.expire_session()
+    else:
+        expire_session(client)
+    assert over.wait(WAIT_S), told
+    assert told[:2] == ["suspended", "watch"]
+    assert told.count("watch") == 1
+    assert client.exists("/brief") is None
+    assert client.generation == 1
+    assert client.session_id not in (0, first)
+    with pytest.raises(SessionExpired):
+        client.multi([Create("/late")], generation=0)
+    client.close()
+    with pytest.raises(SessionExpired):
+        client.get("/")
