@@ -8,6 +8,7 @@ from sparklog.broker.producer_ids import ProducerIds
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId
+from sparklog.model.ports import Executor
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +22,5 @@ class BrokerContext:
     replicas: ReplicaManager
     controller: ControllerLink
     producer_ids: ProducerIds
+    waiting_room: Executor
+    """For work that waits for the controller. Handlers are few, and must go on serving while it is away."""

@@ -67,14 +67,27 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     UpdateMetadataRequest.API_KEY: update_metadata.handle,
 }
 
+WAITING: Final = frozenset(
+    {CreateTopicsRequest.API_KEY, DeleteTopicsRequest.API_KEY, InitProducerIdRequest.API_KEY}
+)
+"""Their handlers ask the controller and wait: while it is away, two of them would stop a broker for all."""
+
 
 class Dispatcher:
     """What the reactor calls with every request."""
 
     def __init__(self, broker: BrokerContext) -> None:
         self._broker = broker
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Serve nobody any more: each further request ends its connection."""
+        self._is_closed = True
 
     def __call__(self, exchange: Exchange) -> None:
+        if self._is_closed:
+            exchange.close()
+            return
         try:
             request = decode_request(exchange.frame)
         except UnsupportedVersion as error:
@@ -91,7 +104,11 @@ class Dispatcher:
         if handler is None:
             self._refuse(exchange, WireError(f"API key {request.header.api_key} is not served by brokers"))
             return
-        handler(Call(request.header, exchange.frame, exchange, self._broker), request.body)
+        call = Call(request.header, exchange, self._broker)
+        if request.header.api_key in WAITING:
+            self._broker.waiting_room.submit(lambda: call.carefully(lambda: handler(call, request.body)))
+        else:
+            handler(call, request.body)
 
     @staticmethod
     def _refuse(exchange: Exchange, error: WireError) -> None:

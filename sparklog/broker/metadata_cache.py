@@ -7,6 +7,7 @@ corrected by the error codes of the brokers that they turn to. Updates of an old
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from sparklog.broker.partition import Guard
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, LeaderEpoch, TopicId, TopicPartition
@@ -42,9 +43,10 @@ class Snapshot:
 
 
 class MetadataCache:
-    """Written by one thread at a time (UpdateMetadata comes over one connection), read by all."""
+    """Read by all without a lock. A controller and its successor may write at the same time."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
         self._snapshot = Snapshot()
 
     @property
@@ -53,6 +55,10 @@ class MetadataCache:
 
     def update(self, request: UpdateMetadataRequest) -> ErrorCode:
         """Take over what a controller says, unless a newer one has spoken."""
+        with self._guard:
+            return self._update(request)
+
+    def _update(self, request: UpdateMetadataRequest) -> ErrorCode:
         old = self._snapshot
         if request.controller_epoch < old.controller_epoch:
             return ErrorCode.stale_controller_epoch

@@ -104,6 +104,11 @@ class ReplicaManager:
 
     # What the controller says
 
+    @property
+    def knows_its_epoch(self) -> bool:
+        """Whether this broker was told under which epoch it is registered."""
+        return self.broker_epoch >= 0
+
     def accept_controller(self, controller_epoch: int, broker_epoch: int) -> ErrorCode:
         """Fence a controller that was replaced, and one that speaks to an earlier incarnation of us."""
         with self._guard:
@@ -179,6 +184,11 @@ class ReplicaManager:
 
     def checkpoint_recovery_points(self) -> None:
         self._log_dirs.checkpoint_recovery_points()
+
+    def stop_serving(self, why: str) -> None:
+        """Give up every role: whoever waits here is told at once to look elsewhere."""
+        for partition in self.partitions():
+            partition.stop(why)
 
     def close(self, clean_epoch: int | None) -> None:
         """Let go of the logs; with ``clean_epoch`` everything is on disk afterwards, and a marker says so."""

@@ -49,6 +49,9 @@ SHUTDOWN_RETRY_MS: Final = 200
 SHUTDOWN_TIMEOUT_MS: Final = 3_000
 """Longest wait for the controller: where a whole cluster stops there may be none any more."""
 
+CONTROLLER_CALLS_MAX: Final = 4
+"""Requests of clients that wait for the controller at the same time; others queue behind them."""
+
 
 class BrokerServer:
     """One broker process. ``start`` returns when it is registered; ``stop`` may be called at any time."""
@@ -59,6 +62,9 @@ class BrokerServer:
         self._clock = SystemClock()
         self._timer = ThreadTimer(name=f"broker-{options.broker_id}-timer")
         self._executor = ThreadExecutor(name=f"broker-{options.broker_id}-recovery", threads=2)
+        self._waiting_room = ThreadExecutor(
+            name=f"broker-{options.broker_id}-asks-controller", threads=CONTROLLER_CALLS_MAX
+        )
         self._client_id = f"broker-{options.broker_id}"
         self._stopped = threading.Event()
         self._stop_lock = threading.Lock()
@@ -66,7 +72,8 @@ class BrokerServer:
         self._broker_epoch = BrokerEpoch(-1)
         self._port = options.port
         self._registration = Registration(options)
-        self._metadata = MetadataCache()
+        self._metadata = MetadataCache(threading.Lock())
+        self._dispatcher: Dispatcher | None = None
         self._link: ControllerLink | None = None
         self._replicas: ReplicaManager | None = None
         self._clean = False
@@ -82,9 +89,13 @@ class BrokerServer:
         """Open, listen, register. Raises SparklogError or OSError that says what is in the way."""
         try:
             self._start()
+            with self._stop_lock:
+                if self._stopped.is_set():
+                    raise SparklogError(f"{self._client_id} was stopped while it started: {self.failure}")
         except BaseException:
-            self._unwind()
-            self._stopped.set()
+            with self._stop_lock:
+                self._unwind()
+                self._stopped.set()
             raise
 
     def stop(self, clean: bool = True) -> None:
@@ -112,7 +123,8 @@ class BrokerServer:
         log_dirs = registration.open_directories(self._executor, self._clock)
         self._undo.append(lambda: self._close_logs(log_dirs))
         context, fetchers, proposals, peers = self._compose(log_dirs)
-        reactor = self._reactor(context)
+        self._dispatcher = Dispatcher(context)
+        reactor = self._reactor(self._dispatcher)
         reactor.start()
         self._port = reactor.ports[0]
         self._undo.append(reactor.stop)
@@ -170,14 +182,15 @@ class BrokerServer:
             replicas=replicas,
             controller=link,
             producer_ids=ProducerIds(options.broker_id, link),
+            waiting_room=self._waiting_room,
         )
         return context, fetchers, proposals, peers
 
-    def _reactor(self, context: BrokerContext) -> Reactor:
+    def _reactor(self, dispatcher: Dispatcher) -> Reactor:
         config = self._config
         return Reactor(
             [Listener(self._options.host, self._options.port)],
-            Dispatcher(context),
+            dispatcher,
             processors=config.get_int("num.network.threads"),
             handlers=config.get_int("num.io.threads"),
             queue_max=config.get_int("queued.max.requests"),
@@ -191,12 +204,23 @@ class BrokerServer:
     # Stop
 
     def _fail(self, why: str) -> None:
-        """The world has gone on without us: stop serving at once, from a thread of its own."""
+        """The world has gone on without us: serve nobody from this moment on, and stop.
+
+        Stopping takes its time (threads are waited for, and they may wait for a peer), so it has a thread of
+        its own, and those who write or read here must not wait for it.
+        """
         if self._stopped.is_set() or self.failure is not None:
             return
         self.failure = why
         logger.error("broker %d stops: %s", self._options.broker_id, why)
-        threading.Thread(target=self.stop, args=(False,), name="broker-failure", daemon=True).start()
+        if self._dispatcher is not None:
+            self._dispatcher.close()
+        threading.Thread(target=self._stop_failed, args=(why,), name="broker-failure", daemon=True).start()
+
+    def _stop_failed(self, why: str) -> None:
+        if self._replicas is not None:
+            self._replicas.stop_serving(why)
+        self.stop(clean=False)
 
     def _shut_down_controlled(self) -> None:
         """Ask the controller to move our leaderships away, until none is left that another could take."""
@@ -237,6 +261,7 @@ class BrokerServer:
             self._guarded(self._undo.pop())
         self._timer.stop()
         self._executor.stop()
+        self._waiting_room.stop()
 
     @staticmethod
     def _guarded(step: Callable[[], None]) -> None:

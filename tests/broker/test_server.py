@@ -6,10 +6,11 @@ import uuid
 
 import pytest
 
+from sparklog.broker.registration import Registration
 from sparklog.broker.server import BrokerOptions, BrokerServer
 from sparklog.core.controller import znodes
 from sparklog.model.config import BrokerConfig
-from sparklog.model.errors import ErrorCode, LogDirectoryError
+from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
 from sparklog.model.ids import BrokerId
 from sparklog.network.connection import Connection
 from sparklog.records.envelope import split
@@ -17,6 +18,7 @@ from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from sparklog.wire.messages.find_coordinator import FindCoordinatorRequest
+from sparklog.wire.messages.init_producer_id import InitProducerIdRequest
 from sparklog.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
@@ -287,3 +289,90 @@ def test_a_broker_whose_session_expired_stops_by_itself(broker, expire_session) 
     expire_session(broker.server._registration.zookeeper)
     assert broker.server.wait_stopped(20)
     assert "expired" in broker.server.failure
+
+
+def test_a_word_of_the_controller_before_the_broker_knows_its_epoch_is_left_for_a_second_try(
+    options, monkeypatch
+) -> None:
+    """Any answer would be final, and nobody would say again who leads here."""
+    register, told = Registration.register, []
+
+    def register_slowly(self, endpoint):
+        epoch = register(self, endpoint)
+        connection = Connection.open(endpoint.host, endpoint.port, client_id="test", timeout_ms=TIMEOUT_MS)
+        request = LeaderAndIsrRequest(controller_id=-1, controller_epoch=1, broker_epoch=epoch)
+        try:
+            told.append(connection.call(request, timeout_ms=TIMEOUT_MS))
+        except ConnectionError as error:
+            told.append(error)
+        connection.close()
+        return epoch
+
+    monkeypatch.setattr(Registration, "register", register_slowly)
+    server = BrokerServer(options)
+    server.start()
+    assert [type(answer) for answer in told] == [ConnectionError]
+    harness = Harness(server)
+    assert harness.lead().error_code is ErrorCode.none
+    harness.connection.close()
+    server.stop(clean=False)
+
+
+def test_requests_that_wait_for_a_controller_keep_no_other_from_being_served(broker) -> None:
+    broker.lead()
+    askers = [Harness(broker.server).connection for _ in range(3)]
+    for asker in askers:
+        asker.send(InitProducerIdRequest(transaction_timeout_ms=1_000))
+    asker = Harness(broker.server).connection
+    topics = [MetadataRequestTopic(name="unknown")]
+    asker.send(MetadataRequest(topics=topics, allow_auto_topic_creation=True))
+    assert broker.produce(b"a").base_offset == 0
+    for connection in (*askers, asker):
+        connection.close()
+
+
+def test_a_fenced_broker_serves_nobody_although_its_stop_takes_long(broker) -> None:
+    broker.lead()
+    waiting = Harness(broker.server)
+    parked = waiting.connection.send(
+        FetchRequest(
+            max_wait_ms=TIMEOUT_MS,
+            topics=[
+                FetchTopic(
+                    topic="quakes",
+                    topic_id=TOPIC_ID,
+                    partitions=[FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=100)],
+                )
+            ],
+        )
+    )
+    replicas = broker.server._replicas
+    pause, may_stop = threading.Event(), threading.Event()
+    while not len(replicas.fetches):
+        pause.wait(0.005)
+    broker.server._undo.append(lambda: may_stop.wait(20))
+    broker.server._fail("its session expired")
+    with pytest.raises(ConnectionError):
+        broker.produce(b"a")
+    answer = parked.result(TIMEOUT_MS).responses[0].partitions[0]
+    assert answer.error_code is ErrorCode.not_leader_or_follower
+    assert not broker.server.wait_stopped(0)
+    may_stop.set()
+    assert broker.server.wait_stopped(20)
+    waiting.connection.close()
+
+
+def test_a_broker_that_is_stopped_while_it_starts_leaves_nothing_running(options, monkeypatch) -> None:
+    register = Registration.register
+    server = BrokerServer(options)
+
+    def register_and_fail(self, endpoint):
+        epoch = register(self, endpoint)
+        server._fail("its session expired")
+        assert server.wait_stopped(20)
+        return epoch
+
+    monkeypatch.setattr(Registration, "register", register_and_fail)
+    with pytest.raises(SparklogError, match="expired"):
+        server.start()
+    assert not [thread for thread in threading.enumerate() if thread.name == "housekeeping"]

@@ -4,12 +4,16 @@ Replies name partitions as they were asked for: by topic name up to version 12, 
 fetch is sessionless here: answering session id 0 is always legal (KIP-227).
 """
 
+import logging
+from collections.abc import Sequence
+
 from sparklog.broker.call import Call
 from sparklog.broker.edge import for_reader
 from sparklog.broker.fetch import FetchLimits, Results
 from sparklog.broker.partition import Partition, ReadRequest, ReadResult
-from sparklog.model.errors import ErrorCode
+from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.parts import Part
 from sparklog.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchEpochEndOffset,
@@ -19,6 +23,8 @@ from sparklog.wire.messages.fetch import (
     FetchResponse,
     FetchTopic,
 )
+
+logger = logging.getLogger(__name__)
 
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_OF_STORAGE_ERROR = 6
@@ -50,7 +56,9 @@ def handle(call: Call, request: FetchRequest) -> None:
     call.broker.replicas.fetches.fetch(
         wanted,
         limits,
-        lambda results: _answer(call, request, results, refused, is_follower=follower is not None),
+        lambda results: call.carefully(
+            lambda: _answer(call, request, results, refused, is_follower=follower is not None)
+        ),
     )
 
 
@@ -115,7 +123,13 @@ def _partition(
     error = result.error
     if error is ErrorCode.kafka_storage_error and call.version < FIRST_VERSION_OF_STORAGE_ERROR:
         error = ErrorCode.not_leader_or_follower
-    parts = result.parts if is_follower else for_reader(result.parts, request.payload_kinds)
+    parts: Sequence[Part] = result.parts
+    if not is_follower:
+        try:
+            parts = for_reader(parts, request.payload_kinds)
+        except (OSError, CorruptBatch) as problem:
+            logger.error("a batch cannot be given to a plain client: %s", problem)
+            parts, error = (), ErrorCode.corrupt_message
     diverging = None
     if result.diverging is not None:
         diverging = FetchEpochEndOffset(epoch=result.diverging.epoch, end_offset=result.diverging.end_offset)

@@ -1,6 +1,7 @@
 """LeaderAndIsr: the controller says which partitions this broker leads and which it follows."""
 
 from sparklog.broker.call import Call
+from sparklog.broker.handlers.from_controller import judge
 from sparklog.broker.metadata_cache import broker_ids
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
@@ -16,8 +17,9 @@ from sparklog.wire.messages.leader_and_isr import (
 
 
 def handle(call: Call, request: LeaderAndIsrRequest) -> None:
-    replicas = call.broker.replicas
-    error = replicas.accept_controller(request.controller_epoch, request.broker_epoch)
+    error = judge(call, request.controller_epoch, request.broker_epoch)
+    if error is None:
+        return
     if error is not ErrorCode.none:
         call.reply(LeaderAndIsrResponse(error_code=error))
         return

@@ -25,9 +25,30 @@ from sparklog.wire.messages.metadata import (
 logger = logging.getLogger(__name__)
 
 AUTO_CREATE_TIMEOUT_MS = 5_000
+FIRST_VERSION_THAT_ASKS_TO_CREATE = 4
 
 
 def handle(call: Call, request: MetadataRequest) -> None:
+    if _creates(call, request):
+        call.broker.waiting_room.submit(lambda: call.carefully(lambda: _answer(call, request)))
+    else:
+        _answer(call, request)
+
+
+def _creates(call: Call, request: MetadataRequest) -> bool:
+    """Whether topics must be created first, for which the controller is waited for."""
+    if not _may_create(call, request):
+        return False
+    known = call.broker.metadata.snapshot.topics
+    return any(asked.name is not None and asked.name not in known for asked in request.topics or [])
+
+
+def _may_create(call: Call, request: MetadataRequest) -> bool:
+    asks = request.allow_auto_topic_creation or call.version < FIRST_VERSION_THAT_ASKS_TO_CREATE
+    return asks and call.broker.config.get_bool("auto.create.topics.enable")
+
+
+def _answer(call: Call, request: MetadataRequest) -> None:
     snapshot = call.broker.metadata.snapshot
     wants_all = request.topics is None or (call.version == 0 and not request.topics)
     if wants_all:
@@ -62,8 +83,7 @@ def _asked(
         return _topic(call, snapshot, topic)
     if topic_name_problem(name) is not None:
         return _unknown(name, asked.topic_id, ErrorCode.invalid_topic_exception)
-    may_create = request.allow_auto_topic_creation or call.version < 4
-    if may_create and call.broker.config.get_bool("auto.create.topics.enable"):
+    if _may_create(call, request):
         return _unknown(name, NO_TOPIC_ID, _create(call, name))
     return _unknown(name, NO_TOPIC_ID, ErrorCode.unknown_topic_or_partition)
 

@@ -32,7 +32,9 @@ def handle(call: Call, request: ProduceRequest) -> None:
         _answer(call, request, dict.fromkeys(_asked(request), refusal))
         return
     purgatory = call.broker.replicas.produces
-    wait, open_token = purgatory.begin(lambda results: _answer(call, request, results))
+    wait, open_token = purgatory.begin(
+        lambda results: call.carefully(lambda: _answer(call, request, results))
+    )
     allow_arrow = bool(set(request.payload_kinds) & set(SUPPORTED_PAYLOADS))
     for topic in request.topic_data:
         for data in topic.partition_data:

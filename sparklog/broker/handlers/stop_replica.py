@@ -1,6 +1,7 @@
 """StopReplica: the controller says which partitions to serve no more, and which of them to delete."""
 
 from sparklog.broker.call import Call
+from sparklog.broker.handlers.from_controller import judge
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.messages.stop_replica import (
@@ -12,7 +13,9 @@ from sparklog.wire.messages.stop_replica import (
 
 def handle(call: Call, request: StopReplicaRequest) -> None:
     replicas = call.broker.replicas
-    error = replicas.accept_controller(request.controller_epoch, request.broker_epoch)
+    error = judge(call, request.controller_epoch, request.broker_epoch)
+    if error is None:
+        return
     if error is not ErrorCode.none:
         call.reply(StopReplicaResponse(error_code=error))
         return
