@@ -27,7 +27,7 @@ BATCH_OVERHEAD_BYTES: Final = 2_048
 
 HELD_BYTES_MAX: Final = 64 * 1024 * 1024
 
-RECORDS_ROWS_MAX: Final = 8
+RECORDS_ROWS_MAX: Final = 16
 """Batches of so few rows are written as Kafka records: an arrow batch costs hundreds of bytes by itself."""
 
 Send = Callable[[TopicPartition, bytes], None]

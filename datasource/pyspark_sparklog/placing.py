@@ -11,10 +11,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pyspark_sparklog.row_sizes import Int64s
-from sparklog.client.partitioner import Int32s, positive_hashes
+from sparklog.client.partitioner import Int32s, positive_hashes, split_by_partition
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import topic_name_problem
 
@@ -86,11 +85,11 @@ def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[st
         )
     codes = topics.dictionary_encode()
     names = codes.dictionary.to_pylist()
-    for number, name in enumerate(names):
-        problem = topic_name_problem(name)
+    for number, part in split_by_partition(rows, codes.indices.to_numpy()).items():
+        problem = topic_name_problem(names[number])
         if problem:
             raise ConfigError(f"column 'topic': {problem}")
-        yield name, rows if len(names) == 1 else rows.filter(pc.equal(codes.indices, number))
+        yield names[number], part
 
 
 def _written_columns(batch: pa.RecordBatch) -> pa.RecordBatch:

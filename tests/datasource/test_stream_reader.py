@@ -8,9 +8,10 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark_sparklog.errors import DataLost
 from pyspark_sparklog.read_options import ReadOptions
-from pyspark_sparklog.stream_reader import StreamReader
+from pyspark_sparklog.rows import row_type
+from pyspark_sparklog.stream_reader import RefusingReader, StreamReader, stream_reader
 
-from sparklog.model.errors import SparklogError
+from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.time import MonotonicMs
 
@@ -248,3 +249,21 @@ def test_a_reader_can_be_pickled_to_tasks() -> None:
     options = ReadOptions.of_stream({"kafka.bootstrap.servers": "127.0.0.1:9092", "subscribe": "t"})
     copied = pickle.loads(pickle.dumps(StreamReader(options)))  # what Spark does; nothing from a network
     assert list(copied.read(None)) == []
+
+
+def test_wrong_options_are_told_by_the_first_question_not_while_the_reader_is_made() -> None:
+    refusing = stream_reader(
+        {"kafka.bootstrap.servers": "127.0.0.1:1", "endingOffsets": "latest"}, row_type(False)
+    )
+    assert isinstance(pickle.loads(pickle.dumps(refusing)), RefusingReader)
+    questions: list[Any] = [
+        refusing.getDefaultReadLimit,
+        refusing.initialOffset,
+        lambda: refusing.latestOffset({}, ALL),
+        lambda: refusing.partitions({}, {}),
+        lambda: refusing.read(None),
+    ]
+    for question in questions:
+        with pytest.raises(ConfigError, match="ending offset not valid in streaming queries"):
+            question()
+    refusing.stop()
