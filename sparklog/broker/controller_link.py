@@ -19,6 +19,9 @@ logger = logging.getLogger(__name__)
 LOOK_AGAIN_SECONDS = 1.0
 """How often to look for a controller when ZooKeeper could not say."""
 
+CONNECT_TIMEOUT_MS = 3_000
+"""A machine that is gone answers no connect, and a change of ``/controller`` cannot end that wait."""
+
 
 class ControllerLink:
     """One connection to the active controller, opened anew whenever that changes."""
@@ -81,7 +84,8 @@ class ControllerLink:
                 return self._connection
             host, port = self._address
             generation = self._generation
-        connection = Connection.open(host, port, client_id=self._client_id, timeout_ms=timeout_ms)
+        connect_ms = min(timeout_ms, CONNECT_TIMEOUT_MS)
+        connection = Connection.open(host, port, client_id=self._client_id, timeout_ms=connect_ms)
         with self._changed:
             current = self._adopt(connection, generation)
         if current is not connection:

@@ -45,6 +45,9 @@ class FetchWait:
     timer: Cancellable | None = None
     answered: bool = False
 
+    def is_over(self) -> bool:
+        return self.answered
+
 
 class FetchPurgatory:
     """Fetch requests, by the tokens that their partitions know."""
@@ -91,9 +94,15 @@ class FetchPurgatory:
     def _wait_in(self, wait: FetchWait, partition: Partition, request: ReadRequest) -> None:
         token = next(self._tokens)
         with wait.guard:
+            if wait.answered:
+                return
             wait.tokens[token] = partition
-        self._waits[token] = wait
+            self._waits[token] = wait
         partition.wait_for_more(token, request)
+        if wait.is_over():
+            # Its time ran out before the partition knew of the token, which nobody would forget then.
+            self._waits.pop(token, None)
+            partition.forget_fetch(token)
 
     def _answer(self, wait: FetchWait, results: Results | None = None) -> None:
         with wait.guard:

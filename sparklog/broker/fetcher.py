@@ -88,7 +88,9 @@ class Fetcher:
 
     def remove(self, partition: Partition) -> None:
         with self._guard:
-            self._followed.pop(partition.topic_partition, None)
+            followed = self._followed.get(partition.topic_partition)
+            if followed is not None and followed.partition is partition:
+                del self._followed[partition.topic_partition]
 
     def ask_leader_offsets(self, partition: Partition) -> None:
         with self._guard:
@@ -176,7 +178,15 @@ class Fetcher:
             for data in topic.partitions:
                 known = by_id.get((topic.topic_id, data.partition_index))
                 if known is not None:
-                    self._take_partition(known[0], known[1], data)
+                    self._take_carefully(known[0], known[1], data)
+
+    def _take_carefully(self, followed: Followed, position: FetchPosition, data: FetchPartitionData) -> None:
+        """One partition's trouble must not keep the others of this leader from being replicated."""
+        try:
+            self._take_partition(followed, position, data)
+        except Exception:
+            logger.exception("%s: its part of a fetch reply failed", followed.partition.topic_partition)
+            self.back_off(followed.partition)
 
     def _take_partition(self, followed: Followed, position: FetchPosition, data: FetchPartitionData) -> None:
         partition = followed.partition

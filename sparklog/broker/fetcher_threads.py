@@ -26,15 +26,17 @@ class FetcherThreads:
         self._peers = peers
         self._lock = threading.Lock()
         self._runners: dict[BrokerId, _Runner] = {}
-        self._followed: dict[TopicPartition, BrokerId] = {}
+        self._followed: dict[TopicPartition, tuple[Partition, BrokerId]] = {}
         self._stopped = False
 
     def start(self, partition: Partition, leader: BrokerId) -> None:
         with self._lock:
             if self._stopped:
                 return
-            self._remove(partition)
-            self._followed[partition.topic_partition] = leader
+            known = self._followed.get(partition.topic_partition)
+            if known is not None:
+                self._remove(known[0])
+            self._followed[partition.topic_partition] = (partition, leader)
             runner = self._runners.get(leader)
             if runner is None:
                 runner = self._runners[leader] = _Runner(self._new_fetcher(leader))
@@ -69,14 +71,16 @@ class FetcherThreads:
             runner.join()
 
     def _remove(self, partition: Partition) -> None:
-        leader = self._followed.pop(partition.topic_partition, None)
-        if leader is not None:
-            self._runners[leader].fetcher.remove(partition)
+        """End fetching for ``partition``, but not for another of the same name: a topic made anew."""
+        known = self._followed.get(partition.topic_partition)
+        if known is not None and known[0] is partition:
+            del self._followed[partition.topic_partition]
+            self._runners[known[1]].fetcher.remove(partition)
 
     def _runner_of(self, partition: Partition) -> "_Runner | None":
         with self._lock:
-            leader = self._followed.get(partition.topic_partition)
-            return None if leader is None else self._runners[leader]
+            known = self._followed.get(partition.topic_partition)
+            return None if known is None or known[0] is not partition else self._runners[known[1]]
 
 
 class _Runner:

@@ -50,5 +50,6 @@ class Housekeeping:
     def _do(chore: Callable[[], None]) -> None:
         try:
             chore()
-        except OSError:
+        except Exception:
+            # Also after a bug: without this thread no follower that fell behind ever leaves an ISR.
             logger.exception("a chore failed and is tried again at its next time")

@@ -28,6 +28,21 @@ from sparklog.wire.messages.alter_partition import (
 logger = logging.getLogger(__name__)
 
 RETRY_MS = 50
+SETTLED = frozenset(
+    {
+        ErrorCode.none,
+        ErrorCode.operation_not_attempted,
+        ErrorCode.ineligible_replica,
+        ErrorCode.fenced_leader_epoch,
+        ErrorCode.invalid_update_version,
+        ErrorCode.invalid_request,
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.unknown_topic_id,
+    }
+)
+"""Answers that the partition's machine knows what to do with. With any other, such as NOT_CONTROLLER from one
+that has not noticed its successor, the proposal is sent again, or its ISR would never change any more.
+"""
 REQUEST_TIMEOUT_MS = 30_000
 
 
@@ -81,27 +96,33 @@ class IsrProposalSender:
                 if self._closed:
                     return
                 batch, self._waiting = self._waiting, {}
-            again = self._send(batch)
+            generation = self._link.generation
+            again = self._try(batch)
             if again:
-                self._put_back(batch)
+                self._put_back(again)
+                self._link.wait_for_change(generation, RETRY_MS)
 
-    def _send(self, batch: dict[TopicPartition, _Waiting]) -> bool:
-        """Send and hand out the answers; True if the batch must be sent again."""
-        generation = self._link.generation
+    def _try(self, batch: dict[TopicPartition, _Waiting]) -> dict[TopicPartition, _Waiting]:
+        try:
+            return self._send(batch)
+        except Exception:
+            # Without this thread no ISR of this broker would ever change again.
+            logger.exception("ISR proposals failed and are sent again")
+            return batch
+
+    def _send(self, batch: dict[TopicPartition, _Waiting]) -> dict[TopicPartition, _Waiting]:
+        """Send and hand out the answers; what must be sent again."""
         try:
             response = self._link.call(self._request(batch), timeout_ms=REQUEST_TIMEOUT_MS)
         except (OSError, WireError) as error:
             logger.info("ISR proposals did not reach the controller and are sent again: %s", error)
-            self._link.wait_for_change(generation, RETRY_MS)
-            return True
+            return batch
         if response.error_code is not ErrorCode.none:
             logger.info(
                 "the controller refused ISR proposals with %s; they are sent again", response.error_code.name
             )
-            self._link.wait_for_change(generation, RETRY_MS)
-            return True
-        self._hand_out(batch, response)
-        return False
+            return batch
+        return self._hand_out(batch, response)
 
     def _put_back(self, batch: dict[TopicPartition, _Waiting]) -> None:
         with self._condition:
@@ -127,16 +148,20 @@ class IsrProposalSender:
             broker_id=self._broker_id, broker_epoch=self._broker_epoch(), topics=list(topics.values())
         )
 
-    def _hand_out(self, batch: dict[TopicPartition, _Waiting], response: AlterPartitionResponse) -> None:
-        waiting_by_id = {
-            (waiting.partition.topic_id, topic_partition.partition): waiting
-            for topic_partition, waiting in batch.items()
-        }
+    def _hand_out(
+        self, batch: dict[TopicPartition, _Waiting], response: AlterPartitionResponse
+    ) -> dict[TopicPartition, _Waiting]:
+        """Tell each partition its answer; those without one that settles it come back."""
+        unsettled = dict(batch)
+        names = {(waiting.partition.topic_id, tp.partition): tp for tp, waiting in batch.items()}
         for topic in response.topics:
             for answer in topic.partitions:
-                waiting = waiting_by_id.get((topic.topic_id, answer.partition_index))
-                if waiting is None:
+                name = names.get((topic.topic_id, answer.partition_index))
+                waiting = unsettled.get(name) if name is not None else None
+                if name is None or waiting is None:
                     continue
+                if answer.error_code in SETTLED:
+                    del unsettled[name]
                 reply = IsrReply(
                     answer.error_code,
                     tuple(map(BrokerId, answer.isr)),
@@ -152,3 +177,4 @@ class IsrProposalSender:
                 waiting.partition.on_isr_reply(
                     waiting.proposal.leader_epoch, waiting.proposal.proposal, reply
                 )
+        return unsettled

@@ -1,9 +1,23 @@
 """What a broker must be told before it starts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId
+from sparklog.model.zookeeper import ZooKeeper
+
+
+class ZooKeeperSession(ZooKeeper, Protocol):
+    """A client of ZooKeeper whose session begins with ``start``."""
+
+    def start(self, timeout_ms: int) -> object:
+        """Connect; ConnectionLost with the address if nobody answers in time."""
+
+
+NewZooKeeper = Callable[[str, int], ZooKeeperSession]
+"""Makes a client from a connect string and a session timeout in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,3 +31,5 @@ class BrokerOptions:
     zookeeper: str
     config: BrokerConfig
     rack: str | None = None
+    new_zookeeper: NewZooKeeper | None = None
+    """Who makes the client for ``zookeeper``: kazoo, unless the cluster's ZooKeeper is in this process."""

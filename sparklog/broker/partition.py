@@ -24,6 +24,7 @@ from sparklog.core.replication.actions import (
     LogEffect,
     OutwardEffect,
     RaiseLogStart,
+    ReportLogFailure,
     RestartAt,
     TruncateTo,
     WakeFetch,
@@ -415,6 +416,7 @@ class Partition:
             with self._step():
                 self.log.fail_flush()
                 self._take_offline(f"fsync failed: {error}")
+                self._report_failure(error)
             return
         with self._step():
             self.log.finish_flush(flush)
@@ -494,8 +496,13 @@ class Partition:
             # Also a bug's exception: whatever it left half done, nobody may build on it.
             logger.exception("%s: the log failed and goes offline", self.topic_partition)
             self._take_offline(f"{type(error).__name__}: {error}")
+            if isinstance(error, OSError):
+                self._report_failure(error)
             return False
         return True
+
+    def _report_failure(self, error: OSError) -> None:
+        self._step_effects.append(ReportLogFailure(f"the log of {self.topic_partition} failed: {error}"))
 
     def _take_offline(self, reason: str) -> None:
         self._offline = True

@@ -17,6 +17,7 @@ class PeerConnections:
         self._client_id = client_id
         self._lock = threading.Lock()
         self._connections: dict[BrokerId, tuple[Broker, Connection]] = {}
+        self._is_closed = False
 
     def call(self, broker: Broker, message: Any, *, timeout_ms: int) -> Any:
         connection = self._connection(broker, timeout_ms)
@@ -33,7 +34,9 @@ class PeerConnections:
             known[1].close()
 
     def close(self) -> None:
+        """End all calls, and refuse further ones."""
         with self._lock:
+            self._is_closed = True
             connections = list(self._connections)
         for broker_id in connections:
             self.forget(broker_id)
@@ -52,8 +55,11 @@ class PeerConnections:
             timeout_ms=min(timeout_ms, CONNECT_TIMEOUT_MS),
         )
         with self._lock:
-            self._connections[broker.id] = (broker, connection)
-        return connection
+            if not self._is_closed:
+                self._connections[broker.id] = (broker, connection)
+                return connection
+        connection.close()
+        raise ConnectionError(f"broker {broker.id} is not called any more: this broker stops")
 
     def _drop(self, broker_id: BrokerId, connection: Connection) -> None:
         with self._lock:

@@ -27,7 +27,8 @@ class Registration:
         self._options = options
         config = options.config
         self._connect_timeout_ms = config.get_int("zookeeper.connection.timeout.ms")
-        self._zookeeper = KazooZooKeeper(options.zookeeper, config.get_int("zookeeper.session.timeout.ms"))
+        new_zookeeper = options.new_zookeeper or KazooZooKeeper
+        self._zookeeper = new_zookeeper(options.zookeeper, config.get_int("zookeeper.session.timeout.ms"))
         self.cluster_id = ""
         self._boot_id = read_boot_id()
         self._host_id = read_host_id()

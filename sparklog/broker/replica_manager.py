@@ -5,7 +5,7 @@ everybody at once. The manager itself holds only a table; each partition guards 
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from sparklog.broker.fetch import FetchPurgatory
@@ -20,6 +20,7 @@ from sparklog.core.replication.actions import (
     OutwardEffect,
     ProposeIsr,
     PublishHighWatermark,
+    ReportLogFailure,
     StartFetching,
     StopFetching,
     WakeFetch,
@@ -60,6 +61,7 @@ class ReplicaManager:
         *,
         fetchers: Fetchers,
         proposals: IsrProposals,
+        on_log_failure: Callable[[str], None] = logger.error,
     ) -> None:
         self.broker_id = broker_id
         self.broker_epoch = BrokerEpoch(-1)
@@ -70,6 +72,7 @@ class ReplicaManager:
         self._ports = ports
         self._fetchers = fetchers
         self._proposals = proposals
+        self._on_log_failure = on_log_failure
         self._partitions: dict[TopicPartition, Partition] = {}
         self._names: dict[TopicId, str] = {}
         self._guard = ports.new_guard()
@@ -138,11 +141,16 @@ class ReplicaManager:
                 return ErrorCode.kafka_storage_error
             if isinstance(partition, ErrorCode):
                 return partition
-            return partition.on_leader_and_isr(
-                state,
-                broker_epoch=self.broker_epoch,
-                min_insync_replicas=topic_config.get_int("min.insync.replicas"),
-            )
+            try:
+                return partition.on_leader_and_isr(
+                    state,
+                    broker_epoch=self.broker_epoch,
+                    min_insync_replicas=topic_config.get_int("min.insync.replicas"),
+                )
+            except SparklogError:
+                # The other partitions of the request must still hear of their roles.
+                logger.exception("%s: the role in %s cannot be taken up", topic_partition, state)
+                return ErrorCode.invalid_request
 
     def stop_replica(self, topic_partition: TopicPartition, leader_epoch: int, *, delete: bool) -> ErrorCode:
         """Stop serving, and if told so delete. Epochs -1 and -2 come without fencing (KIP-570)."""
@@ -215,13 +223,16 @@ class ReplicaManager:
             case ProposeIsr():
                 self._proposals.propose(partition.topic_partition, effect)
             case StartFetching(leader):
-                self._fetchers.start(partition, leader)
+                if self._partitions.get(partition.topic_partition) is partition:  # not deleted since
+                    self._fetchers.start(partition, leader)
             case StopFetching():
                 self._fetchers.stop(partition)
             case AskLeaderOffsets(leader_epoch):
                 self._fetchers.ask_leader_offsets(partition, leader_epoch)
             case BackOff(error):
                 self._fetchers.back_off(partition, error)
+            case ReportLogFailure(reason):
+                self._on_log_failure(reason)
             case PublishHighWatermark():
                 pass  # read from the partition by whoever checkpoints or describes it
 

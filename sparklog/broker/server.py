@@ -6,7 +6,8 @@ controller tells this broker what it leads and follows.
 
 Stop, by protocol first: ask the controller to move our leaderships, stop fetching and serving, flush, write
 checkpoints, mark the directories clean, and leave ZooKeeper. A broker that ZooKeeper tells that its session
-expired has been replaced as far as everybody else is concerned: it stops at once, without any of that.
+expired has been replaced as far as everybody else is concerned: it stops at once, without any of that. So
+does one whose disk fails: nobody else would learn that the partitions it leads are served no more.
 """
 
 import logging
@@ -128,8 +129,8 @@ class BrokerServer:
         reactor.start()
         self._port = reactor.ports[0]
         self._undo.append(reactor.stop)
-        self._undo.append(peers.close)
         self._undo.append(fetchers.close)
+        self._undo.append(peers.close)
         assert self._link is not None
         self._link.start()
         proposals.start()
@@ -170,7 +171,13 @@ class BrokerServer:
             lambda tp: replicas.get(tp),  # noqa: PLW0108 (made below)
         )
         replicas = ReplicaManager(
-            options.broker_id, config, log_dirs, ports, fetchers=fetchers, proposals=proposals
+            options.broker_id,
+            config,
+            log_dirs,
+            ports,
+            fetchers=fetchers,
+            proposals=proposals,
+            on_log_failure=self._fail,
         )
         replicas.load()
         self._link, self._replicas = link, replicas

@@ -135,3 +135,28 @@ def test_a_caught_up_follower_outside_the_isr_is_proposed(members, batch) -> Non
     assert [p.members for p in members[1].proposals] == [((1, 10), (2, 20))] or not members[1].proposals
     members[2].fetcher.run_once()
     assert [p.members for p in members[1].proposals] == [((1, 10), (2, 20))]
+
+
+def test_a_partition_whose_part_of_a_reply_fails_backs_off_and_keeps_no_other_from_following(
+    members, batch
+) -> None:
+    start(members)
+    members[1].produce(batch())
+    follower = members[2].partition
+    take_over = follower.append_as_follower
+
+    def broken(*_args, **_named):
+        raise ValueError("a bug")
+
+    follower.append_as_follower = broken
+    assert members[2].fetcher.run_once() == 0
+    assert members[2].fetcher.run_once() > 0
+    follower.append_as_follower = take_over
+    members[2].clock.now_ms += 1_000
+    members[2].fetcher.run_once()
+    assert ends(members) == [1, 1]
+
+
+def test_a_role_that_cannot_be_taken_up_is_an_error_of_that_partition_alone(members) -> None:
+    assert members[1].become(2, 1, replicas=(2, 3)) is ErrorCode.invalid_request
+    assert members[1].become(1, 2) is ErrorCode.none

@@ -11,6 +11,7 @@ from sparklog.core.replication.actions import (
     CompleteProduce,
     ProposeIsr,
     PublishHighWatermark,
+    ReportLogFailure,
     StartFetching,
     StopFetching,
     WakeFetch,
@@ -238,7 +239,11 @@ def test_a_disk_that_fails_takes_the_partition_offline_before_anybody_hears_of_t
     harness.log.append = broken
     assert harness.produce(batch(), token=2).error is ErrorCode.kafka_storage_error
     assert harness.partition.is_offline
-    assert harness.taken() == [CompleteProduce(1, ErrorCode.not_leader_or_follower), StopFetching()]
+    assert harness.taken() == [
+        CompleteProduce(1, ErrorCode.not_leader_or_follower),
+        StopFetching(),
+        ReportLogFailure(f"the log of {TP} failed: [Errno 28] No space left on device"),
+    ]
     assert harness.consumer_fetches(0).error is ErrorCode.kafka_storage_error
     assert harness.told(leader=1, epoch=2) is ErrorCode.kafka_storage_error
 

@@ -110,3 +110,18 @@ def test_below_min_isr_nothing_is_appended(members, batch) -> None:
     answers = members[1].produce(batch())
     assert [result.error for result in answers[0].values()] == [ErrorCode.not_enough_replicas]
     assert members[1].partition.log_end_offset == 0
+
+
+def test_a_fetch_whose_time_runs_out_while_it_is_being_parked_leaves_no_token_behind(leader) -> None:
+    partition = leader.partition
+    park = partition.wait_for_more
+
+    def park_late(token, request):
+        leader.timer.fire()
+        park(token, request)
+
+    partition.wait_for_more = park_late
+    answers = fetch(leader)
+    assert sizes(answers) == [0]
+    assert len(leader.replicas.fetches) == 0
+    assert len(partition._replica.leader.fetches) == 0

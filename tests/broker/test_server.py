@@ -1,5 +1,7 @@
 """One broker as it runs: real ZooKeeper, real sockets, real logs; the test plays the controller."""
 
+import contextlib
+import gc
 import os
 import threading
 import uuid
@@ -13,6 +15,7 @@ from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
 from sparklog.model.ids import BrokerId
 from sparklog.network.connection import Connection
+from sparklog.network.exchange import Exchange
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -65,10 +68,10 @@ class Harness:
     def call(self, message, version=None):
         return self.connection.call(message, version=version, timeout_ms=TIMEOUT_MS)
 
-    def lead(self, leader_epoch=0, controller_epoch=1, leader=1, topic_id=TOPIC_ID, **fences):
+    def lead(self, leader_epoch=0, controller_epoch=1, leader=1, topic_id=TOPIC_ID, isr=(1,), **fences):
         state = LeaderAndIsrPartitionState(
             partition_index=0, controller_epoch=controller_epoch, leader=leader, leader_epoch=leader_epoch,
-            isr=[1], partition_epoch=0, replicas=[1],
+            isr=list(isr), partition_epoch=0, replicas=list(isr),
         )  # fmt: skip
         topic = LeaderAndIsrTopicState(topic_name="quakes", topic_id=topic_id, partition_states=[state])
         fences.setdefault("broker_epoch", self.server.endpoint.epoch)
@@ -376,3 +379,35 @@ def test_a_broker_that_is_stopped_while_it_starts_leaves_nothing_running(options
     with pytest.raises(SparklogError, match="expired"):
         server.start()
     assert not [thread for thread in threading.enumerate() if thread.name == "housekeeping"]
+
+
+def test_a_broker_whose_disk_fails_stops_so_that_others_lead(broker) -> None:
+    broker.lead()
+    (partition,) = broker.server._replicas.partitions()
+
+    def broken(*_args):
+        raise OSError(28, "No space left on device")
+
+    partition.log.append = broken
+    with contextlib.suppress(ConnectionError):  # the answer races with the stop
+        assert broker.produce(b"a").error_code is ErrorCode.kafka_storage_error
+    assert broker.server.wait_stopped(20)
+    assert "No space left" in broker.server.failure
+
+
+def test_a_produce_that_waits_for_followers_does_not_keep_its_bytes(broker) -> None:
+    broker.lead(isr=[1, 2])
+    records = build_records_batch([Record(value=b"a")], now_ms=1_000)
+    topic = ProduceTopic(name="quakes", partition_data=[ProducePartition(index=0, records=records)])
+    other = Harness(broker.server)
+    other.connection.send(ProduceRequest(acks=-1, timeout_ms=TIMEOUT_MS, topic_data=[topic]))
+    replicas = broker.server._replicas
+    pause = threading.Event()
+    while not len(replicas.produces) or any(map(holds_bytes, gc.get_objects())):
+        pause.wait(0.01)
+    assert len(replicas.produces) == 1, "answered before its bytes were let go"
+    other.connection.close()
+
+
+def holds_bytes(one: object) -> bool:
+    return isinstance(one, Exchange) and len(one.frame) > 0

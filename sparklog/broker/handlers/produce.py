@@ -52,7 +52,16 @@ def handle(call: Call, request: ProduceRequest) -> None:
             token = purgatory.expect(wait, partition)
             result = partition.append_as_leader(records, checked.batches, request.acks, token)
             purgatory.on_appended(wait, token, topic_partition, result)
+    _let_go(call, request)
     purgatory.finish(wait, open_token, request.timeout_ms)
+
+
+def _let_go(call: Call, request: ProduceRequest) -> None:
+    """Everything is in the log or refused: a request that waits for followers must not keep its bytes."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            data.records = None
+    call.exchange.frame = memoryview(b"")
 
 
 def _asked(request: ProduceRequest) -> list[TopicPartition]:

@@ -100,6 +100,13 @@ class BackOff:
     error: ErrorCode
 
 
+@dataclass(frozen=True, slots=True)
+class ReportLogFailure:
+    """The disk failed under this replica's log: it is served here no more until the broker starts again."""
+
+    reason: str
+
+
 LogEffect = AssignEpoch | TruncateTo | RestartAt | RaiseLogStart
 OutwardEffect = (
     PublishHighWatermark
@@ -110,6 +117,7 @@ OutwardEffect = (
     | StopFetching
     | AskLeaderOffsets
     | BackOff
+    | ReportLogFailure
 )
 Action = LogEffect | OutwardEffect
 
