@@ -69,5 +69,5 @@ def expire_session() -> Callable[[KazooZooKeeper], None]:
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
     """Three brokers that all tests of the session share. A test that kills one starts its own cluster."""
-    with InProcessCluster(tmp_path_factory.mktemp("cluster")) as running:
+    with InProcessCluster(tmp_path_factory.mktemp("cluster"), zookeeper="real") as running:
         yield running

@@ -1,48 +1,82 @@
-"""A whole cluster in one process: embedded ZooKeeper, a controller, brokers that listen on free ports.
+"""A whole cluster in the process of a test: ZooKeeper, a controller, brokers that listen on free ports.
 
-Everything is the shipped code; only that brokers share a process is not as in life. ``kill`` therefore stops
-a broker without any of its farewells (nothing flushed, no marker, connections cut), but its page cache and
-its process survive: for the rest there is real SIGKILL.
+Everything is the shipped code but for ZooKeeper, which is in memory unless ``zookeeper="real"`` is asked for;
+only that brokers share a process is not as in life. ``kill`` therefore stops a broker without any of its
+farewells (nothing flushed, no marker, connections cut), but its page cache and its process survive: for the
+rest there is real SIGKILL. Other processes, Spark's Python workers first of all, reach the brokers by TCP.
+
+    with InProcessCluster() as cluster:
+        cluster.create_topic("events", partitions=3)
+        cluster.produce("events", ["a", ("key", "b")])
+        assert [record.value for record in cluster.consume("events", at_least=2)] == [b"a", b"b"]
 """
 
 import os
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import Final, Literal, Self, get_args
 
+from sparklog.broker.options import ZooKeeperSession
 from sparklog.broker.server import BrokerOptions, BrokerServer
 from sparklog.client.admin import Admin, NewTopic, PartitionDescription
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.metadata import Leader
 from sparklog.controller.server import ControllerServer
 from sparklog.model.config import BrokerConfig
-from sparklog.model.errors import SparklogError
-from sparklog.model.ids import BrokerId
+from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.network.clock import SystemClock
+from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
+from sparklog.testing.records import Record, Sendable, read_records, send_records
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 
-SESSION_TIMEOUT_MS = 6_000
-WAIT_SECONDS = 30.0
-POLL_SECONDS = 0.01
+ZooKeeperKind = Literal["memory", "real"]
+
+HOST: Final = "127.0.0.1"
+SESSION_TIMEOUT_MS: Final = 6_000
+WAIT_SECONDS: Final = 30.0
+POLL_SECONDS: Final = 0.01
 
 
 class InProcessCluster:
-    """``brokers`` brokers with ids from 1 up, over data in ``root``; a context manager."""
+    """``brokers`` brokers with ids from 1 up; a context manager.
 
-    def __init__(self, root: Path, *, brokers: int = 3, settings: Mapping[str, str] | None = None) -> None:
-        self.root = root
+    Data is in ``root`` and stays there; without it, in a temporary directory that goes with the cluster.
+    ``settings`` are brokers' settings by their names, which are Kafka's. With ``zookeeper="real"`` a server
+    is started as a child process, which takes Java and a second.
+    """
+
+    def __init__(
+        self,
+        root: str | Path | None = None,
+        *,
+        brokers: int = 3,
+        zookeeper: ZooKeeperKind = "memory",
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        if brokers < 1:
+            raise ConfigError(f"brokers={brokers}: a cluster has at least 1")
+        if zookeeper not in get_args(ZooKeeperKind):
+            raise ConfigError(f"zookeeper={zookeeper!r}: must be 'memory' or 'real'")
         self.config = BrokerConfig.parse(
             {"zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS), **(settings or {})}
         )
         self.brokers: dict[int, BrokerServer] = {}
-        self._ids = range(1, brokers + 1)
-        self._zookeeper = EmbeddedZooKeeper(root / "zookeeper")
-        self._session: KazooZooKeeper | None = None
-        self._client: ClusterClient | None = None
         self.controller: ControllerServer | None = None
+        self._root = None if root is None else Path(root)
+        self._ids = range(1, brokers + 1)
+        self._zookeeper_kind = zookeeper
+        self._embedded: EmbeddedZooKeeper | None = None
+        self._memory = MemoryZooKeeperServer()
+        self._client: ClusterClient | None = None
+        self._closing = ExitStack()
 
-    def __enter__(self) -> "InProcessCluster":
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -51,52 +85,91 @@ class InProcessCluster:
     ) -> None:
         self.stop()
 
-    @property
-    def zookeeper(self) -> str:
-        return self._zookeeper.connect_string
+    # Where to find it
 
     @property
     def bootstrap_servers(self) -> str:
+        """``host:port`` of every broker, those that were killed included; the value of Spark's option."""
         endpoints = [broker.endpoint for broker in self.brokers.values()]
         return ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in endpoints)
 
     @property
+    def zookeeper(self) -> str:
+        """The connect string of the real ZooKeeper."""
+        if self._zookeeper_kind == "memory":
+            raise SparklogError(
+                "this cluster's ZooKeeper is in memory and has no address: give the cluster zookeeper='real'"
+            )
+        return "" if self._embedded is None else self._embedded.connect_string
+
+    @property
+    def root(self) -> Path:
+        """Where the data is."""
+        if self._root is None:
+            directory = tempfile.TemporaryDirectory(prefix="sparklog-testing-", ignore_cleanup_errors=True)
+            self._root = Path(self._closing.enter_context(directory))
+        return self._root
+
+    @property
     def client(self) -> ClusterClient:
+        """A client of the cluster, closed with it."""
         if self._client is None:
             self._client = ClusterClient(self.bootstrap_servers, client_id="sparklog-testing")
+            self._closing.callback(self._client.close)
         return self._client
 
     @property
     def admin(self) -> Admin:
         return Admin(self.client)
 
+    # Life
+
     def start(self) -> None:
-        self._zookeeper.start()
-        self._session = KazooZooKeeper(self.zookeeper, SESSION_TIMEOUT_MS).start(SESSION_TIMEOUT_MS)
-        self.controller = ControllerServer(
-            zookeeper=self._session,
-            host="127.0.0.1",
-            port=0,
-            cluster_config=self.config,
-            clock=SystemClock(),
-            pid=os.getpid(),
-            application="sparklog-testing",
-        )
-        self.controller.start()
-        for broker_id in self._ids:
-            self.revive(broker_id)
+        """Start everything; returns when every broker is known to the others."""
+        try:
+            self._start_controller(self._start_zookeeper())
+            self._closing.callback(self._stop_brokers)
+            for broker_id in self._ids:
+                self.revive(broker_id)
+            self._wait(self._all_are_known, lambda: f"only {self._known()} of {len(self._ids)} brokers")
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """Stop everything; what was started stops even if the start did not get through."""
-        if self._client is not None:
-            self._client.close()
-        for broker in self.brokers.values():
-            broker.stop()
-        if self.controller is not None:
-            self.controller.stop()
-        if self._session is not None:
-            self._session.close()
-        self._zookeeper.stop()
+        self._closing.close()
+        self._client = None
+
+    def kill(self, broker_id: int) -> None:
+        """End a broker without farewells, and tell the controller as a supervisor would."""
+        broker = self._broker(broker_id)
+        epoch = broker.endpoint.epoch
+        broker.stop(clean=False)
+        assert self.controller is not None
+        self.controller.report_broker_death(BrokerId(broker_id), epoch)
+
+    def shut_down(self, broker_id: int) -> None:
+        """Stop a broker in good order: it hands over what it leads, and leaves nothing to recover."""
+        self._broker(broker_id).stop()
+
+    def revive(self, broker_id: int) -> None:
+        """Start a broker on its data, at the port that it had."""
+        before = self.brokers.get(broker_id)
+        options = BrokerOptions(
+            broker_id=BrokerId(broker_id),
+            host=HOST,
+            port=before.endpoint.port if before is not None else 0,
+            log_dirs=(str(self.root / f"broker-{broker_id}" / "0"),),
+            zookeeper=self._connect_string,
+            config=self.config,
+            new_zookeeper=self._new_zookeeper,
+        )
+        broker = BrokerServer(options)
+        broker.start()
+        self.brokers[broker_id] = broker
+
+    # Topics and records
 
     def create_topic(
         self,
@@ -112,36 +185,109 @@ class InProcessCluster:
             [NewTopic(name=name, partitions=partitions, replication_factor=factor, configs=configs or {})]
         )
 
-    def kill(self, broker_id: int) -> None:
-        """End a broker without farewells, and tell the controller as a supervisor would."""
-        broker = self.brokers[broker_id]
-        epoch = broker.endpoint.epoch
-        broker.stop(clean=False)
-        assert self.controller is not None
-        self.controller.report_broker_death(BrokerId(broker_id), epoch)
+    def produce(self, topic: str, records: Iterable[Sendable], *, partition: int | None = None) -> None:
+        """Write records with acks=all; returns when all are acknowledged.
 
-    def revive(self, broker_id: int) -> None:
-        """Start a broker on its data, at the port that it had."""
-        before = self.brokers.get(broker_id)
-        options = BrokerOptions(
-            broker_id=BrokerId(broker_id),
-            host="127.0.0.1",
-            port=before.endpoint.port if before is not None else 0,
-            log_dirs=(str(self.root / f"broker-{broker_id}" / "0"),),
-            zookeeper=self.zookeeper,
-            config=self.config,
+        Each is a value or a pair of key and value; strings are written as UTF-8. Without ``partition`` the
+        key decides, as it does for Kafka's producers.
+        """
+        send_records(self.client, topic, records, partition)
+
+    def consume(self, topic: str, *, at_least: int = 0) -> list[Record]:
+        """Everything in the topic, by partition and offset, once there are ``at_least`` so many records."""
+        records: list[Record] = []
+
+        def are_enough() -> bool:
+            records[:] = read_records(self.client, topic)
+            return len(records) >= at_least
+
+        self._wait(
+            are_enough, lambda: f"{topic!r} has {len(records)} records, not {at_least}: {records[:10]}"
         )
-        broker = BrokerServer(options)
-        broker.start()
-        self.brokers[broker_id] = broker
+        return records
+
+    # State
 
     def partitions(self, topic: str) -> tuple[PartitionDescription, ...]:
         return self.admin.describe_topics([topic])[0].partitions
 
     def wait_for_isr(self, topic: str, size: int) -> None:
         """Wait until every partition of ``topic`` has a leader and ``size`` members in its ISR."""
+        self._wait(
+            lambda: all(part.leader >= 0 and len(part.isr) == size for part in self.partitions(topic)),
+            lambda: f"no ISR of {size}: {self.partitions(topic)}",
+        )
+
+    def wait_for_leader(self, topic: str, partition: int = 0, *, other_than: int | None = None) -> int:
+        """Wait until the partition has a leader, and not that one; its broker id."""
+        tp, leaders = TopicPartition(topic, partition), [-1]
+
+        def is_led() -> bool:
+            leader = self.client.metadata([topic], max_age_ms=0).leader(tp)
+            leaders.append(leader.broker_id if isinstance(leader, Leader) else -1)
+            return leaders[-1] not in (-1, other_than)
+
+        self._wait(
+            is_led, lambda: f"{tp} has leader {leaders[-1]}, and waits for one other than {other_than}"
+        )
+        return leaders[-1]
+
+    @staticmethod
+    def _wait(is_so: Callable[[], bool], story: Callable[[], str]) -> None:
         deadline = time.monotonic() + WAIT_SECONDS
-        while any(part.leader < 0 or len(part.isr) != size for part in self.partitions(topic)):
+        while not is_so():
             if time.monotonic() > deadline:
-                raise SparklogError(f"no ISR of {size} within {WAIT_SECONDS:.0f} s: {self.partitions(topic)}")
+                raise SparklogError(f"not within {WAIT_SECONDS:.0f} s: {story()}")
             time.sleep(POLL_SECONDS)
+
+    # Inside
+
+    @property
+    def _connect_string(self) -> str:
+        return "memory" if self._embedded is None else self._embedded.connect_string
+
+    def _new_zookeeper(self, connect_string: str, session_timeout_ms: int) -> ZooKeeperSession:
+        if self._embedded is not None:
+            return KazooZooKeeper(connect_string, session_timeout_ms)
+        return MemoryZooKeeper(self._memory, operation_timeout_ms=session_timeout_ms)
+
+    def _start_zookeeper(self) -> ZooKeeperSession:
+        """The controller's session."""
+        root = self.root
+        if self._zookeeper_kind == "real":
+            self._embedded = EmbeddedZooKeeper(root / "zookeeper")
+            self._embedded.start()
+            self._closing.callback(self._embedded.stop)
+        session = self._new_zookeeper(self._connect_string, SESSION_TIMEOUT_MS)
+        session.start(SESSION_TIMEOUT_MS)
+        self._closing.callback(session.close)
+        return session
+
+    def _start_controller(self, session: ZooKeeperSession) -> None:
+        self.controller = ControllerServer(
+            zookeeper=session,
+            host=HOST,
+            port=0,
+            cluster_config=self.config,
+            clock=SystemClock(),
+            pid=os.getpid(),
+            application="sparklog-testing",
+        )
+        self._closing.callback(self.controller.stop)
+        self.controller.start()
+
+    def _stop_brokers(self) -> None:
+        with ExitStack() as stopping:  # one that fails must not keep the others from stopping
+            for broker in self.brokers.values():
+                stopping.callback(broker.stop)
+
+    def _broker(self, broker_id: int) -> BrokerServer:
+        if broker_id not in self.brokers:
+            raise SparklogError(f"there is no broker {broker_id}: this cluster has {sorted(self.brokers)}")
+        return self.brokers[broker_id]
+
+    def _known(self) -> int:
+        return len(self.client.metadata([], max_age_ms=0).brokers)
+
+    def _all_are_known(self) -> bool:
+        return self._known() == len(self._ids)

@@ -41,31 +41,28 @@ class MemoryZooKeeperServer:
 
     def __init__(self, tree: ZooKeeperTree | None = None) -> None:
         self.tree = ZooKeeperTree() if tree is None else tree
-        self._changed = threading.Condition()
+        self.changed = threading.Condition()
         """Guards the tree, and the connection of every client."""
-        self._clients: dict[int, MemoryZooKeeper] = {}
+        self.clients: dict[int, MemoryZooKeeper] = {}
+        """Who has which session."""
 
     def client(self, *, operation_timeout_ms: int = OPERATION_TIMEOUT_MS) -> "MemoryZooKeeper":
         """A client with a session of its own, connected."""
-        return MemoryZooKeeper(self, self._changed, self._clients, operation_timeout_ms)
+        return MemoryZooKeeper(self, operation_timeout_ms=operation_timeout_ms).start()
 
 
 class MemoryZooKeeper:
-    """A session with a server in this process: the ``ZooKeeper`` port. Made by ``MemoryZooKeeperServer``.
+    """A session with a server in this process: the ``ZooKeeper`` port.
 
     Two lines of fate for tests: ``lose_connection`` and ``restore_connection``, and ``expire_session``.
     """
 
     def __init__(
-        self,
-        server: MemoryZooKeeperServer,
-        changed: threading.Condition,
-        clients: "dict[int, MemoryZooKeeper]",
-        operation_timeout_ms: int,
+        self, server: MemoryZooKeeperServer, *, operation_timeout_ms: int = OPERATION_TIMEOUT_MS
     ) -> None:
         self._tree = server.tree
-        self._changed = changed
-        self._clients = clients
+        self._changed = server.changed
+        self._clients = server.clients
         self._operation_timeout_s = operation_timeout_ms / 1000
         self._listeners: list[Callable[[SessionEvent], None]] = []
         self._callbacks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -74,9 +71,16 @@ class MemoryZooKeeper:
         self._is_connected = False
         self._is_closed = False
         self._dispatcher = threading.Thread(target=self._dispatch, name="memory-zookeeper", daemon=True)
+
+    def start(self, timeout_ms: int = 0) -> "MemoryZooKeeper":
+        """Begin the session. Nobody has to be waited for: ``timeout_ms`` is kazoo's."""
         with self._changed:
+            if self._is_closed:
+                raise SessionExpired("this ZooKeeper client was closed")
             self._open()
-        self._dispatcher.start()
+            self._dispatcher.start()
+            self._tell("connected")
+        return self
 
     def __enter__(self) -> "MemoryZooKeeper":
         return self
@@ -104,12 +108,13 @@ class MemoryZooKeeper:
             if self._is_closed:
                 return
             self._is_closed = True
-            if self._session_id:
+            is_started = self._session_id != 0
+            if self._tree.is_open(self._session_id):
                 self._deliver(self._tree.close_session(self._session_id))
-                del self._clients[self._session_id]
+            self._clients.pop(self._session_id, None)
             self._changed.notify_all()
         self._callbacks.put(None)
-        if threading.current_thread() is not self._dispatcher:
+        if is_started and threading.current_thread() is not self._dispatcher:
             self._dispatcher.join()
 
     def lose_connection(self) -> None:
@@ -124,7 +129,7 @@ class MemoryZooKeeper:
     def restore_connection(self) -> None:
         """ZooKeeper answers again: to the same session, or to a new one if that expired meanwhile."""
         with self._changed:
-            if self._is_connected or self._is_closed:
+            if self._is_connected or self._is_closed or not self._session_id:
                 return
             if not self._tree.is_open(self._session_id):
                 self._forget()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def own_cluster(tmp_path):
-    with InProcessCluster(tmp_path, settings={"min.insync.replicas": "2"}) as cluster:
+    with InProcessCluster(tmp_path, zookeeper="real", settings={"min.insync.replicas": "2"}) as cluster:
         yield cluster
 
 

@@ -180,7 +180,7 @@ def test_a_stream_survives_the_death_of_leaders(
     spark: Any, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
     """Source and sink over a cluster of their own, whose brokers die and come back one after the other."""
-    with InProcessCluster(tmp_path_factory.mktemp("failover")) as own:
+    with InProcessCluster(tmp_path_factory.mktemp("failover"), zookeeper="real") as own:
         own.create_topic("in", partitions=3)
         own.create_topic("out", partitions=3)
         servers = {"kafka.bootstrap.servers": own.bootstrap_servers}
