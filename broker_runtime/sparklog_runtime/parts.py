@@ -80,7 +80,6 @@ class RealParts:
 
     def preload(self) -> None:
         import sparklog.controller.server
-
         import sparklog.zookeeper.kazoo_adapter
 
         del sparklog
@@ -101,7 +100,6 @@ class _RealController:
 
     def __init__(self, connect_string: str, host: str, settings: Mapping[str, str], application: str) -> None:
         from sparklog.controller.server import ControllerServer
-
         from sparklog.model.config import BrokerConfig
         from sparklog.network.clock import SystemClock
         from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
