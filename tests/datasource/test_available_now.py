@@ -1,8 +1,8 @@
 """A run with Trigger.AvailableNow has a fixed end, and every plan is held against it."""
 
 import pytest
-from pyspark_sparklog.available_now import AvailableNow
 
+from pyspark_sparklog.available_now import AvailableNow
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 

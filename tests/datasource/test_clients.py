@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+
 from pyspark_sparklog import clients
 from pyspark_sparklog.clients import cluster_client
 from pyspark_sparklog.options import Connection

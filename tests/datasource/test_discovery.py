@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+
 from pyspark_sparklog.discovery import Discovery
 from pyspark_sparklog.subscription import Subscription
-
 from sparklog.client.cluster import NEW_TOPIC_WAIT_MS
 from sparklog.client.metadata import ClusterMetadata, TopicMetadata
 from sparklog.model.errors import ErrorCode, KafkaError

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from pyspark_sparklog import latest as module
 from pyspark_sparklog.errors import DataLost
 from pyspark_sparklog.latest import ASK_INTERVAL_MS, LatestOffsets
 from pyspark_sparklog.read_options import ReadOptions
-
 from sparklog.model.ids import TopicId, TopicPartition
 
 T0 = TopicPartition("t", 0)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from pyspark_sparklog.offsets import (
     initial_of_json,
     offsets_of_json,
@@ -11,7 +12,6 @@ from pyspark_sparklog.offsets import (
     parse_offsets,
     parse_timestamps,
 )
-
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import TopicPartition
 

@@ -1,8 +1,8 @@
 """Options have names without regard to case; what is misspelt or cannot be honoured is refused."""
 
 import pytest
-from pyspark_sparklog.options import Options
 
+from pyspark_sparklog.options import Options
 from sparklog.model.errors import ConfigError
 
 KNOWN = ("startingOffsets", "failOnDataLoss", "maxTriggerDelay", "minPartitions")

@@ -4,8 +4,9 @@ import pkgutil
 import subprocess
 import sys
 
-import pyspark_sparklog
 from pyspark.sql.datasource import DataSource
+
+import pyspark_sparklog
 
 
 def test_sparks_discovery_can_see_it() -> None:

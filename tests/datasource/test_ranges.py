@@ -4,8 +4,8 @@ import itertools
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark_sparklog.ranges import OffsetRange, split_ranges
 
+from pyspark_sparklog.ranges import OffsetRange, split_ranges
 from sparklog.model.ids import TopicPartition
 
 

@@ -1,9 +1,9 @@
 """What a read's options mean, which of them exclude each other, and what is refused."""
 
 import pytest
+
 from pyspark_sparklog.bounds import EARLIEST, LATEST, AtOffset, AtTime, Each, Everywhere
 from pyspark_sparklog.read_options import ReadOptions
-
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.metadata import TopicMetadata
 from sparklog.model.errors import ConfigError

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from pyspark_sparklog import reading as module
 from pyspark_sparklog.errors import DataLost
 from pyspark_sparklog.ranges import OffsetRange
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.reading import look_again, read_rows
-
 from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
 from sparklog.client.metadata import ClusterMetadata, TopicMetadata
 from sparklog.client.retry import Deadline

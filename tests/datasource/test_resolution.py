@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+
 from pyspark_sparklog.bounds import EARLIEST, LATEST, AtOffset, AtTime
 from pyspark_sparklog.resolution import resolve
-
 from sparklog.client.admin import OffsetAndTimestamp
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import SparklogError

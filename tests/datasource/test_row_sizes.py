@@ -1,8 +1,8 @@
 """Sizes of rows are estimated from whole columns, never too small."""
 
 import pyarrow as pa
-from pyspark_sparklog.row_sizes import HEADER_BYTES, ROW_BYTES, row_sizes
 
+from pyspark_sparklog.row_sizes import HEADER_BYTES, ROW_BYTES, row_sizes
 from sparklog.records.columns import HEADERS_TYPE
 
 

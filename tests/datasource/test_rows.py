@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
+
 from pyspark_sparklog import rows
 from pyspark_sparklog.rows import (
     ARROW_SCHEMA,
@@ -14,7 +15,6 @@ from pyspark_sparklog.rows import (
     row_type,
     with_place,
 )
-
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicPartition
 from sparklog.records.columns import HEADERS_TYPE, row_batch

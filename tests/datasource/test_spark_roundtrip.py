@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import pyspark_sparklog
 import pytest
 from confluent_kafka import Consumer, Producer
-from pyspark_sparklog.rows import row_type
 
+import pyspark_sparklog
+from pyspark_sparklog.rows import row_type
 from sparklog.client.partitioner import partition_for_key
 from sparklog.testing import InProcessCluster
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
 from pyspark_sparklog.errors import DataLost
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.rows import row_type
 from pyspark_sparklog.stream_reader import RefusingReader, StreamReader, stream_reader
-
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.time import MonotonicMs

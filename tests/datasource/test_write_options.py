@@ -1,8 +1,8 @@
 """What a write's options mean, and what is refused."""
 
 import pytest
-from pyspark_sparklog.write_options import WriteOptions
 
+from pyspark_sparklog.write_options import WriteOptions
 from sparklog.model.errors import ConfigError
 from sparklog.records.envelope import Compression
 

@@ -1,9 +1,9 @@
 """Which DataFrames can be written; errors name the column and the remedy."""
 
 import pytest
+
 from pyspark_sparklog.rows import row_type
 from pyspark_sparklog.write_schema import check_schema
-
 from sparklog.model.errors import ConfigError
 
 

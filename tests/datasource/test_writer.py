@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
+
 from pyspark_sparklog import writer as module
 from pyspark_sparklog.write_options import WriteOptions
 from pyspark_sparklog.writer import (
@@ -16,7 +17,6 @@ from pyspark_sparklog.writer import (
     stream_writer,
     write_task,
 )
-
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 
 TEXT = StructType([StructField("value", StringType())])

@@ -10,10 +10,9 @@ import sys
 import threading
 from types import SimpleNamespace
 
+from sparklog.model.errors import ConfigError, LogDirectoryError
 from sparklog_runtime.broker_plan import BrokerIdentity, BrokerPlan
 from sparklog_runtime.broker_task import run_broker_process
-
-from sparklog.model.errors import ConfigError, LogDirectoryError
 
 
 class FakeBroker:

@@ -4,6 +4,7 @@ import json
 import socket
 
 import pytest
+
 from sparklog_runtime.control_channel import (
     LINE_BYTES_MAX,
     ControlConnection,

@@ -5,6 +5,7 @@ import os
 import socket
 
 import pytest
+
 from sparklog_runtime.cluster_file import BrokerEntry, ClusterFile, ControllerEntry, write_cluster_file
 from sparklog_runtime.layout import Layout, RootInUse, RootLock
 from sparklog_runtime.ports import PortInUse, PortReservation

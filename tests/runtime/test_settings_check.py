@@ -1,9 +1,9 @@
 """Spark settings that would kill brokers are refused, each with what to change."""
 
 import pytest
-from sparklog_runtime.settings_check import check_settings, is_local, settings_problems, settings_warnings
 
 from sparklog.model.errors import ConfigError
+from sparklog_runtime.settings_check import check_settings, is_local, settings_problems, settings_warnings
 
 CLUSTER = "spark://host:7077"
 CORES = {"spark.executor.cores": "3"}

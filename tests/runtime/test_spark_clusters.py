@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
-from sparklog_runtime import submit
-from sparklog_runtime.session import spark_home
 
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
+from sparklog_runtime import submit
+from sparklog_runtime.session import spark_home
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from sparklog_runtime import submit
-from sparklog_runtime.properties import parse_properties, read_properties
-from sparklog_runtime.settings_check import settings_problems
 
 from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
+from sparklog_runtime import submit
+from sparklog_runtime.properties import parse_properties, read_properties
+from sparklog_runtime.settings_check import settings_problems
 
 CONF = Path(__file__).parents[2] / "conf"
 

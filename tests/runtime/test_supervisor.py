@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from sparklog_runtime.broker_plan import BrokerPlan
 from sparklog_runtime.control_channel import ControlConnection
 from sparklog_runtime.identities import FixedIdentities
