@@ -41,9 +41,10 @@ class FetcherThreads:
             if runner is None:
                 runner = self._runners[leader] = _Runner(self._new_fetcher(leader))
             runner.fetcher.add(partition)
-        runner.wake()
+        # In this order: the round that the lost connection ends would pause, and the waking ends that pause.
         if runner.is_polling:
             self._peers.forget(leader)
+        runner.wake()
 
     def stop(self, partition: Partition) -> None:
         with self._lock:

@@ -10,6 +10,8 @@ from sparklog.model.config import BrokerConfig
 
 logger = logging.getLogger(__name__)
 
+EXPIRE_PRODUCERS_INTERVAL_MS = 600_000
+
 
 class Housekeeping:
     """One thread that runs each chore at its interval; a chore that fails is logged and tried again."""
@@ -25,6 +27,7 @@ class Housekeeping:
                 config.get_int("log.flush.offset.checkpoint.interval.ms"),
                 replicas.checkpoint_recovery_points,
             ),
+            (EXPIRE_PRODUCERS_INTERVAL_MS, replicas.expire_producers),
             (config.get_int("log.retention.check.interval.ms"), replicas.delete_old_segments),
         ]
         self._stopping = threading.Event()

@@ -436,6 +436,11 @@ class Partition:
             self._guarded(delete)
             return deleted
 
+    def expire_producers(self, max_age_ms: int) -> None:
+        """Forget producers that wrote nothing for so long; every new producer adds one."""
+        with self._guard:
+            self.log.producers.expire(self._clock.wall_ms(), max_age_ms)
+
     def stop(self, reason: str) -> None:
         """Serve nothing more until a LeaderAndIsr with a newer epoch."""
         with self._step():

@@ -164,6 +164,8 @@ class ReplicaManager:
                 partition.stop("the controller stopped this replica")
                 return ErrorCode.none
             del self._partitions[topic_partition]
+            if all(other.topic_id != partition.topic_id for other in self.partitions()):
+                self._names.pop(partition.topic_id, None)
             try:
                 partition.delete(lambda: self._log_dirs.delete(topic_partition))
             except OSError:
@@ -184,6 +186,12 @@ class ReplicaManager:
             deleted = partition.delete_old_segments()
             if deleted:
                 logger.info("%s: retention removed %d segments", partition.topic_partition, deleted)
+
+    def expire_producers(self) -> None:
+        """Let every log forget producers that were silent for ``producer.id.expiration.ms``."""
+        max_age_ms = self.config.get_int("producer.id.expiration.ms")
+        for partition in self.partitions():
+            partition.expire_producers(max_age_ms)
 
     def checkpoint_high_watermarks(self) -> None:
         self._log_dirs.write_high_watermarks(

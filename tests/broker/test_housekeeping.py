@@ -21,7 +21,7 @@ class Replicas:
     def checkpoint_high_watermarks(self) -> None:
         pass
 
-    checkpoint_recovery_points = delete_old_segments = checkpoint_high_watermarks
+    checkpoint_recovery_points = delete_old_segments = expire_producers = checkpoint_high_watermarks
 
 
 def test_a_chore_that_fails_is_done_again_at_its_next_time() -> None:

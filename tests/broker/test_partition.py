@@ -406,3 +406,12 @@ def test_a_corrupt_log_is_cut_once_its_replica_is_out_of_the_isr(harness) -> Non
     harness.told(leader=2, epoch=2, isr=(1, 2))
     assert harness.told(leader=2, epoch=3, isr=(2,)) is ErrorCode.none
     assert harness.log.corruption is None
+
+
+def test_producers_that_fell_silent_are_forgotten(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(producer_id=9, sequence=0))
+    harness.partition.expire_producers(60_000)
+    assert list(harness.log.producers.producers) == [9]
+    harness.partition.expire_producers(0)
+    assert list(harness.log.producers.producers) == []

@@ -41,6 +41,11 @@ from sparklog.model.time import MonotonicMs
 
 ACKS_ALL = -1
 
+INELIGIBLE_PAUSE_MS = 500
+"""How long a follower that the controller would not count is not proposed again. It asks with every fetch,
+and some are refused for long: one that shuts down, one whose disk failed.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class IsrReply:
@@ -192,7 +197,7 @@ class Leader:
     ) -> list[Action]:
         """A follower asks from ``fetch_offset``: so it has everything below."""
         self.followers[follower].on_fetch(fetch_offset, self.marks.log_end_offset, broker_epoch, now_ms)
-        return [*self._advance_high_watermark(now_ms), *self._maybe_expand(follower)]
+        return [*self._advance_high_watermark(now_ms), *self._maybe_expand(follower, now_ms)]
 
     def on_tick(self, now_ms: MonotonicMs) -> list[Action]:
         """Look for ISR members that fell behind; call every half ``lag_max_ms``."""
@@ -216,6 +221,9 @@ class Leader:
             return []
         committed = committed_isr(self.isr)
         if reply.error in (ErrorCode.operation_not_attempted, ErrorCode.ineligible_replica):
+            if reply.error is ErrorCode.ineligible_replica and isinstance(self.isr, ExpandingIsr):
+                pause_until_ms = MonotonicMs(now_ms + INELIGIBLE_PAUSE_MS)
+                self.followers[self.isr.joining].proposed_again_ms = pause_until_ms
             self.isr = committed
             return []
         if reply.error is not ErrorCode.none:
@@ -240,9 +248,11 @@ class Leader:
             *map(WakeFetch, self.fetches.take_all()),
         ]
 
-    def _maybe_expand(self, follower: BrokerId) -> list[Action]:
+    def _maybe_expand(self, follower: BrokerId, now_ms: MonotonicMs) -> list[Action]:
         committed = committed_isr(self.isr)
         if pending_proposal(self.isr) is not None or follower in committed.members:
+            return []
+        if now_ms < self.followers[follower].proposed_again_ms:
             return []
         # Only from the epoch's start on has it all that earlier leaders may have committed (KAFKA-7128).
         if self.followers[follower].log_end_offset < max(self.marks.high_watermark, self.epoch_start_offset):

@@ -24,6 +24,7 @@ class FollowerProgress:
     last_caught_up_ms: MonotonicMs = NEVER
     last_fetch_ms: MonotonicMs = NEVER
     leader_end_at_last_fetch: int = UNKNOWN_OFFSET
+    proposed_again_ms: MonotonicMs = NEVER
 
     def on_fetch(
         self, fetch_offset: int, leader_log_end_offset: int, broker_epoch: BrokerEpoch, now_ms: MonotonicMs

@@ -8,6 +8,8 @@ once, and only if it was still waiting, so an answer and a time-out can race wit
 import heapq
 from dataclasses import dataclass, field
 
+FORGOTTEN_MAX = 64
+
 
 @dataclass(slots=True)
 class ProduceWaits:
@@ -25,6 +27,10 @@ class ProduceWaits:
 
     def forget(self, token: int) -> None:
         self._waiting.discard(token)
+        if len(self._heap) > 2 * len(self._waiting) + FORGOTTEN_MAX:
+            # A watermark that stands still must not make the heap grow with each write that is tried again.
+            self._heap = [entry for entry in self._heap if entry[1] in self._waiting]
+            heapq.heapify(self._heap)
 
     def take_satisfied(self, high_watermark: int) -> list[int]:
         """Tokens whose offset is covered, in order of offset; they wait no more."""

@@ -10,7 +10,7 @@ from sparklog.core.replication.actions import (
 )
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.isr import CommittedIsr, ExpandingIsr, ShrinkingIsr
-from sparklog.core.replication.leader import Diverging, IsrReply, Leader
+from sparklog.core.replication.leader import INELIGIBLE_PAUSE_MS, Diverging, IsrReply, Leader
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
@@ -190,12 +190,14 @@ def test_a_second_change_waits_for_the_first() -> None:
     assert leader.on_tick(at(LAG_MAX_MS + 1)) == []
 
 
-def test_an_ineligible_newcomer_is_dropped_and_may_ask_again() -> None:
+def test_an_ineligible_newcomer_is_dropped_and_may_ask_again_but_not_with_every_fetch() -> None:
+    """One that shuts down fetches on, and each proposal costs the controller a round."""
     leader = leader_with(isr=(1, 2))
     (first,) = proposals(fetch(leader, 3, 0))
     answered(leader, first.proposal, error=ErrorCode.ineligible_replica)
     assert leader.isr == CommittedIsr(frozenset({ONE, TWO}), 7)
-    (second,) = proposals(fetch(leader, 3, 0))
+    assert proposals(fetch(leader, 3, 0, at(INELIGIBLE_PAUSE_MS - 1))) == []
+    (second,) = proposals(fetch(leader, 3, 0, at(INELIGIBLE_PAUSE_MS)))
     assert second.proposal != first.proposal
 
 
