@@ -1,15 +1,17 @@
 """Clusters of real brokers in the process of a test, a ZooKeeper in memory, and the simulation.
 
 ``from sparklog.testing import InProcessCluster``; docs/testing.md shows a test with it. Nothing is imported
-before it is asked for, so that the simulation comes without sockets and brokers.
+before it is asked for: pytest loads this package with its plugin for every project, and the simulation comes
+without sockets and brokers.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparklog.testing.cluster import InProcessCluster
+    from sparklog.testing.records import Record
 
-__all__ = ["InProcessCluster"]
+__all__ = ["InProcessCluster", "Record"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,4 +19,8 @@ def __getattr__(name: str) -> Any:
         from sparklog.testing.cluster import InProcessCluster
 
         return InProcessCluster
+    if name == "Record":
+        from sparklog.testing.records import Record
+
+        return Record
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

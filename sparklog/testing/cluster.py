@@ -12,6 +12,7 @@ rest there is real SIGKILL. Other processes, Spark's Python workers first of all
 """
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -47,8 +48,10 @@ class InProcessCluster:
     """``brokers`` brokers with ids from 1 up; a context manager.
 
     Data is in ``root`` and stays there; without it, in a temporary directory that goes with the cluster.
-    ``settings`` are brokers' settings by their names, which are Kafka's. With ``zookeeper="real"`` a server
-    is started as a child process, which takes Java and a second.
+    A ZooKeeper in memory lives as long as this object: ``stop`` and ``start`` find the topics again, another
+    object over the same ``root`` does not, and its brokers refuse the data as another cluster's. With
+    ``zookeeper="real"`` a server is started as a child process, which takes Java and a second, and everything
+    is in ``root``. ``settings`` are brokers' settings by their names, which are Kafka's.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class InProcessCluster:
         self.brokers: dict[int, BrokerServer] = {}
         self.controller: ControllerServer | None = None
         self._root = None if root is None else Path(root)
+        self._temporary: Path | None = None
         self._ids = range(1, brokers + 1)
         self._zookeeper_kind = zookeeper
         self._embedded: EmbeddedZooKeeper | None = None
@@ -105,10 +109,12 @@ class InProcessCluster:
     @property
     def root(self) -> Path:
         """Where the data is."""
-        if self._root is None:
-            directory = tempfile.TemporaryDirectory(prefix="sparklog-testing-", ignore_cleanup_errors=True)
-            self._root = Path(self._closing.enter_context(directory))
-        return self._root
+        if self._root is not None:
+            return self._root
+        if self._temporary is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="sparklog-testing-"))
+            self._closing.callback(self._forget)
+        return self._temporary
 
     @property
     def client(self) -> ClusterClient:
@@ -138,8 +144,8 @@ class InProcessCluster:
 
     def stop(self) -> None:
         """Stop everything; what was started stops even if the start did not get through."""
-        self._closing.close()
         self._client = None
+        self._closing.close()
 
     def kill(self, broker_id: int) -> None:
         """End a broker without farewells, and tell the controller as a supervisor would."""
@@ -262,6 +268,14 @@ class InProcessCluster:
         session.start(SESSION_TIMEOUT_MS)
         self._closing.callback(session.close)
         return session
+
+    def _forget(self) -> None:
+        """Delete the temporary data, and what ZooKeeper knows about it."""
+        temporary, self._temporary = self._temporary, None
+        self._memory = MemoryZooKeeperServer()
+        self.brokers.clear()
+        if temporary is not None:
+            shutil.rmtree(temporary)
 
     def _start_controller(self, session: ZooKeeperSession) -> None:
         self.controller = ControllerServer(

@@ -1,0 +1,71 @@
+import pytest
+
+pytestmark = pytest.mark.integration
+
+SAME_CLUSTER = """
+def test_first(sparklog_cluster):
+    sparklog_cluster.create_topic("events")
+
+def test_second(sparklog_cluster):
+    assert "events" in sparklog_cluster.admin.list_topics()
+"""
+
+
+def test_each_test_has_a_cluster_of_its_own(run_pytest) -> None:
+    result = run_pytest(test_own__py=SAME_CLUSTER.replace('" in', '" not in'))
+    assert result.returncode == 0, result.stdout
+    assert "2 passed" in result.stdout
+
+
+def test_the_settings_choose_scope_size_and_brokers_settings(run_pytest) -> None:
+    settings = """[pytest]
+sparklog_cluster_scope = session
+sparklog_cluster_brokers = 2
+sparklog_cluster_settings =
+    min.insync.replicas=2
+    num.partitions = 5
+"""
+    test = """
+def test_third(sparklog_cluster):
+    assert len(sparklog_cluster.admin.describe_cluster().brokers) == 2
+    assert sparklog_cluster.config.get_int("num.partitions") == 5
+"""
+    result = run_pytest(pytest__ini=settings, test_shared__py=SAME_CLUSTER + test)
+    assert result.returncode == 0, result.stdout
+    assert "3 passed" in result.stdout
+
+
+def test_the_command_line_asks_for_a_real_zookeeper(run_pytest) -> None:
+    test = """
+def test_address(sparklog_cluster):
+    assert sparklog_cluster.zookeeper.startswith("127.0.0.1:")
+"""
+    result = run_pytest("--sparklog-zookeeper=real", test_real__py=test)
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("setting", "complaint"),
+    [
+        ("sparklog_cluster_scope = test", "sparklog_cluster_scope = test: must be one of session, package"),
+        ("sparklog_cluster_brokers = no", "sparklog_cluster_brokers = no: must be a number from 1 up"),
+        ("sparklog_cluster_zookeeper = x", "sparklog_cluster_zookeeper = x: must be 'memory' or 'real'"),
+        ("sparklog_cluster_settings = a", "sparklog_cluster_settings: 'a' must be name=value"),
+    ],
+)
+def test_a_setting_that_is_none_is_refused_with_the_remedy(run_pytest, setting, complaint) -> None:
+    result = run_pytest(pytest__ini=f"[pytest]\n{setting}\n", test_own__py=SAME_CLUSTER)
+    assert result.returncode != 0
+    assert complaint in result.stdout + result.stderr
+
+
+def test_nothing_is_imported_for_tests_that_need_no_cluster(run_pytest) -> None:
+    test = """
+import sys
+
+def test_modules():
+    loaded = {name for name in sys.modules if name.startswith("sparklog")}
+    assert loaded == {"sparklog", "sparklog.testing", "sparklog.testing.pytest_plugin"}
+"""
+    result = run_pytest(test_modules__py=test)
+    assert result.returncode == 0, result.stdout
