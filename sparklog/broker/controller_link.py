@@ -22,6 +22,9 @@ LOOK_AGAIN_SECONDS = 1.0
 CONNECT_TIMEOUT_MS = 3_000
 """A machine that is gone answers no connect, and a change of ``/controller`` cannot end that wait."""
 
+JOIN_SECONDS = 1.0
+"""The thread may hang in a question to a ZooKeeper that is away; the end of the session ends that."""
+
 
 class ControllerLink:
     """One connection to the active controller, opened anew whenever that changes."""
@@ -71,7 +74,7 @@ class ControllerLink:
         if connection is not None:
             connection.close()
         self._look.set()
-        self._thread.join()
+        self._thread.join(JOIN_SECONDS)
 
     def _connected(self, timeout_ms: int) -> Connection:
         with self._changed:

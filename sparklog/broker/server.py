@@ -29,6 +29,7 @@ from sparklog.broker.peers import PeerConnections
 from sparklog.broker.ports import Ports
 from sparklog.broker.producer_ids import ProducerIds
 from sparklog.broker.registration import Registration
+from sparklog.broker.registration_watch import RegistrationWatch
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import ErrorCode, SparklogError, WireError
@@ -117,7 +118,7 @@ class BrokerServer:
     # Start
 
     def _start(self) -> None:
-        registration = self._registration
+        options, registration = self._options, self._registration
         self._undo.append(registration.close)
         registration.connect()
         registration.on_expired(self._fail)
@@ -138,6 +139,9 @@ class BrokerServer:
         self._undo.append(self._link.close)
         self._broker_epoch = registration.register(self.endpoint)
         context.replicas.broker_epoch = self._broker_epoch
+        watch = RegistrationWatch(registration.zookeeper, options.broker_id, self._broker_epoch, self._fail)
+        watch.start()
+        self._undo.append(watch.close)
         housekeeping = Housekeeping(context.replicas, self._config)
         housekeeping.start()
         self._undo.append(housekeeping.close)

@@ -294,6 +294,15 @@ def test_a_broker_whose_session_expired_stops_by_itself(broker, expire_session) 
     assert "expired" in broker.server.failure
 
 
+def test_a_broker_whose_registration_was_taken_away_stops_although_its_session_lives(
+    broker, zookeeper
+) -> None:
+    """A supervisor that lost touch reported it dead; nobody would tell it anything any more."""
+    zookeeper.delete(znodes.broker_path(BrokerId(1)))
+    assert broker.server.wait_stopped(20)
+    assert "registration" in broker.server.failure
+
+
 def test_a_word_of_the_controller_before_the_broker_knows_its_epoch_is_left_for_a_second_try(
     options, monkeypatch
 ) -> None:
