@@ -3,13 +3,14 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test lint setup clean
+.PHONY: demo test lint bench setup clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo   run the main job: earthquakes and flights through three replicated brokers"
 	@echo "make test   pass the tests"
 	@echo "make lint   ruff, mypy --strict, import-linter"
+	@echo "make bench  the figures of benchmarks/RESULTS.md, beside Apache Kafka where it can be had"
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup
 	@./scripts/setup $(VENV)
@@ -29,6 +30,10 @@ lint: $(STAMP)
 test: $(STAMP) lint
 	@./scripts/setup --check-kcat
 	$(PYTHON) -m pytest
+
+bench: $(STAMP)
+	@./benchmarks/setup $(abspath $(PYTHON))
+	@$(PYTHON) benchmarks/run.py $(BENCH_OPTIONS)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,223 @@
+"""The two systems under measurement, each with three brokers on this machine, behind one interface."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final, Protocol
+
+from bench.machine import CACHE, answers, end, free_ports, launch, wait_until
+
+BROKERS: Final = 3
+START_TIMEOUT_S: Final = 120.0
+KAFKA_JARS: Final = CACHE / "kafka"
+KAFKA_HEAP: Final = ("-Xms256m", "-Xmx1g")
+
+
+class Cluster(Protocol):
+    name: str
+    bootstrap: str
+
+    def start(self) -> None:
+        """Launch everything; returns at once."""
+
+    def wait_ready(self) -> None: ...
+
+    def broker_pids(self) -> dict[int, int]: ...
+
+    def other_pids(self) -> dict[str, int]:
+        """What runs beside the brokers, by its role."""
+
+    def kill(self, broker_id: int) -> None:
+        """SIGKILL; brokers that nothing relaunches are started again after the kill was noticed."""
+
+    def revive(self, broker_id: int) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Sparklog:
+    """`sparklog start`, as users run it."""
+
+    name = "sparklog"
+
+    def __init__(self) -> None:
+        self._root = Path(tempfile.mkdtemp(prefix="bench-sparklog-"))
+        port = free_ports(BROKERS)
+        self.bootstrap = ",".join(f"127.0.0.1:{port + index}" for index in range(BROKERS))
+        self._port = port
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        command = [str(Path(sys.executable).with_name("sparklog")), "start", "--brokers", str(BROKERS)]
+        command += ["--root", str(self._root / "cluster"), "--port", str(self._port)]
+        self._process = launch([*command, "-c", "min.insync.replicas=2"], self._root / "start.log")
+
+    def wait_ready(self) -> None:
+        def is_ready() -> bool:
+            assert self._process is not None
+            output = (self._root / "start.log").read_text()
+            if self._process.poll() is not None:
+                raise RuntimeError(f"sparklog start ended: {output}")
+            return "sparklog is ready" in output
+
+        wait_until(is_ready, START_TIMEOUT_S, "sparklog is ready")
+
+    def _description(self) -> dict[str, object]:
+        return json.loads((self._root / "cluster/cluster.json").read_text())
+
+    def broker_pids(self) -> dict[int, int]:
+        return {int(broker["id"]): int(broker["pid"]) for broker in self._description()["brokers"]}
+
+    def other_pids(self) -> dict[str, int]:
+        description = self._description()
+        controller = int(description["controllers"][0]["pid"])
+        named = {"controller": controller, "ZooKeeper": int(description["zookeeper_pid"])}
+        for thread in Path(
+            f"/proc/{controller}/task"
+        ).iterdir():  # a child belongs to the thread that made it
+            for pid in map(int, (thread / "children").read_text().split()):
+                if pid not in named.values() and _is_java(pid):
+                    named["Spark's JVM"] = pid
+        return named
+
+    def start_story(self) -> list[tuple[str, float]]:
+        """Where the seconds of the start went, as the controller's log tells it."""
+        story = []
+        for line in (self._root / "cluster/logs/controller.log").read_text().splitlines():
+            said = line.partition(": start: ")[2]
+            what, _, seconds = said.rpartition(" after ")
+            if what and seconds.endswith(" s"):
+                story.append((what, float(seconds.removesuffix(" s"))))
+        return story
+
+    def kill(self, broker_id: int) -> None:
+        os.kill(self.broker_pids()[broker_id], signal.SIGKILL)
+
+    def revive(self, broker_id: int) -> None:
+        """The supervisor does."""
+
+    def stop(self) -> None:
+        if self._process is not None:
+            end(self._process)
+        shutil.rmtree(self._root, ignore_errors=True)
+
+
+def _is_java(pid: int) -> bool:
+    return b"java" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
+
+
+class Kafka:
+    """Apache Kafka with its ZooKeeper, from Maven artifacts, its settings as they come."""
+
+    name = "Apache Kafka"
+
+    def __init__(self) -> None:
+        self._root = Path(tempfile.mkdtemp(prefix="bench-kafka-"))
+        self._port = free_ports(BROKERS + 1)
+        self.bootstrap = ",".join(f"127.0.0.1:{self._port + 1 + index}" for index in range(BROKERS))
+        self._zookeeper: subprocess.Popen[str] | None = None
+        self._brokers: dict[int, subprocess.Popen[str]] = {}
+
+    @staticmethod
+    def is_there() -> bool:
+        return KAFKA_JARS.is_dir()
+
+    def start(self) -> None:
+        (self._root / "log4j.properties").write_text(
+            "log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"
+            "log4j.appender.out.layout=org.apache.log4j.PatternLayout\n"
+            "log4j.appender.out.layout.ConversionPattern=%d %p %m (%c)%n\n"
+        )
+        (self._root / "zookeeper.properties").write_text(
+            f"dataDir={self._root}/zookeeper\nclientPort={self._port}\nclientPortAddress=127.0.0.1\n"
+            "admin.enableServer=false\nmaxClientCnxns=0\n"
+        )
+        self._zookeeper = self._java(
+            ("-Xmx512m",),
+            "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+            str(self._root / "zookeeper.properties"),
+        )
+        wait_until(lambda: answers(self._port), START_TIMEOUT_S, "Kafka's ZooKeeper answers")
+        for broker_id in range(1, BROKERS + 1):
+            self._start_broker(broker_id)
+
+    def _java(self, heap: tuple[str, ...], main: str, *arguments: str) -> subprocess.Popen[str]:
+        log4j = f"-Dlog4j.configuration=file:{self._root}/log4j.properties"
+        # As Kafka's own start script sets it.
+        collector = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
+        command = ["java", *heap, *collector, log4j, "-cp", f"{KAFKA_JARS}/*", main, *arguments]
+        return launch(command, self._root / "output.log")
+
+    def _start_broker(self, broker_id: int) -> None:
+        properties = self._root / f"broker-{broker_id}.properties"
+        properties.write_text(
+            f"broker.id={broker_id}\nlisteners=PLAINTEXT://127.0.0.1:{self._port + broker_id}\n"
+            f"log.dirs={self._root}/broker-{broker_id}\nzookeeper.connect=127.0.0.1:{self._port}\n"
+            "min.insync.replicas=2\nauto.create.topics.enable=false\n"
+        )
+        self._brokers[broker_id] = self._java(KAFKA_HEAP, "kafka.Kafka", str(properties))
+
+    def wait_ready(self) -> None:
+        for offset in range(1, BROKERS + 1):
+            wait_until(
+                lambda port=self._port + offset: answers(port), START_TIMEOUT_S, "a broker of Kafka answers"
+            )
+
+    def broker_pids(self) -> dict[int, int]:
+        return {broker_id: process.pid for broker_id, process in self._brokers.items()}
+
+    def other_pids(self) -> dict[str, int]:
+        return {} if self._zookeeper is None else {"ZooKeeper": self._zookeeper.pid}
+
+    def kill(self, broker_id: int) -> None:
+        self._brokers[broker_id].kill()
+        self._brokers[broker_id].wait()
+
+    def revive(self, broker_id: int) -> None:
+        self._start_broker(broker_id)
+
+    def stop(self) -> None:
+        for process in self._brokers.values():
+            process.kill()
+            process.wait()
+        if self._zookeeper is not None:
+            end(self._zookeeper)
+        shutil.rmtree(self._root, ignore_errors=True)
+
+
+class Pair:
+    """Both clusters, started when first asked for and shared by the parts of one run."""
+
+    def __init__(self, *, kafka: bool) -> None:
+        self.with_kafka = kafka and Kafka.is_there()
+        self._running: dict[str, Cluster] = {}
+
+    @property
+    def ours(self) -> Sparklog:
+        return self._get(Sparklog)
+
+    @property
+    def kafka(self) -> Kafka | None:
+        return self._get(Kafka) if self.with_kafka else None
+
+    def all(self) -> list[Cluster]:
+        kafka = self.kafka
+        return [self.ours] if kafka is None else [self.ours, kafka]
+
+    def _get(self, kind: type) -> Cluster:
+        if kind.name not in self._running:
+            cluster = kind()
+            self._running[kind.name] = cluster  # first, so that a failed start is cleaned up too
+            cluster.start()
+            cluster.wait_ready()
+        return self._running[kind.name]
+
+    def stop(self) -> None:
+        for cluster in self._running.values():
+            cluster.stop()
+        self._running.clear()

@@ -1,0 +1,148 @@
+"""What a Kafka client does to either cluster: librdkafka for steady loads, Java's own tool for mass."""
+
+import os
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bench.clusters import KAFKA_JARS
+from bench.machine import TOKEN, VARIABLE, wait_until
+
+# A client that learns quickly, so that a gap is the cluster's and not the client's backoff.
+EAGER: Final = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 20}
+TOOL_TIMEOUT_S: Final = 240.0
+
+
+def quiet(bootstrap: str, **settings: object) -> dict[str, object]:
+    silence = {"log_level": 0, "error_cb": lambda error: None}
+    return {"bootstrap.servers": bootstrap, **silence, **EAGER, **settings}
+
+
+def create_topic(bootstrap: str, topic: str, partitions: int, timeout_s: float = 60.0) -> None:
+    """Create a topic of three replicas, trying again while the cluster is still coming up."""
+    admin = AdminClient(quiet(bootstrap))
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            admin.create_topics([NewTopic(topic, partitions, 3)], request_timeout=10)[topic].result(15)
+        except KafkaException as error:
+            if error.args[0].name() == "TOPIC_ALREADY_EXISTS":
+                return
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+def replicas(bootstrap: str, topic: str) -> dict[int, tuple[int, frozenset[int]]]:
+    """Leader and in-sync replicas of every partition."""
+    metadata = AdminClient(quiet(bootstrap)).list_topics(topic, timeout=10).topics[topic]
+    return {number: (part.leader, frozenset(part.isrs)) for number, part in metadata.partitions.items()}
+
+
+def wait_in_sync(bootstrap: str, topic: str, timeout_s: float = 90.0) -> None:
+    def is_whole() -> bool:
+        try:
+            return all(len(isr) == 3 and leader >= 0 for leader, isr in replicas(bootstrap, topic).values())
+        except KafkaException:
+            return False
+
+    wait_until(is_whole, timeout_s, f"all replicas of {topic} are in sync", step_s=0.2)
+
+
+def first_write(bootstrap: str, topic: str = "first") -> None:
+    """Returns when a record to a new topic of three replicas is acknowledged."""
+    create_topic(bootstrap, topic, 1)
+    failures: list[object] = []
+    producer = Producer(quiet(bootstrap, acks="all", **{"linger.ms": 0}))
+    producer.produce(topic, b"first", on_delivery=lambda error, _: failures.append(error))
+    if producer.flush(60) or failures != [None]:
+        raise RuntimeError(f"the first write was not acknowledged: {failures}")
+
+
+@dataclass(slots=True)
+class SteadyLoad:
+    """Records at an even pace to every partition, from a thread; ``acks`` holds when each came back."""
+
+    bootstrap: str
+    topic: str
+    partitions: int
+    per_second: float
+    """Rounds a second; each writes one record to every partition."""
+    settings: Mapping[str, object] = field(default_factory=dict)
+    value: bytes = b"v" * 100
+    acks: dict[int, list[float]] = field(default_factory=dict)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> "SteadyLoad":
+        self.acks = {number: [] for number in range(self.partitions)}
+        self._thread = threading.Thread(target=self._run, name="steady-load")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        producer = Producer(quiet(self.bootstrap, acks="all", **self.settings))
+        acks = self.acks
+
+        def acknowledged(error: object, message: object) -> None:
+            if error is None:
+                acks[message.partition()].append(time.monotonic())  # type: ignore[attr-defined]
+
+        due = time.monotonic()
+        while not self._stop.is_set():
+            for number in range(self.partitions):
+                try:
+                    producer.produce(self.topic, self.value, partition=number, on_delivery=acknowledged)
+                except BufferError:
+                    break  # the queue is full of what waits: more of it would tell nothing new
+            due = max(due + 1 / self.per_second, time.monotonic() - 1)
+            producer.poll(max(0.0, due - time.monotonic()))
+            while (left_s := due - time.monotonic()) > 0:
+                producer.poll(left_s)
+        producer.flush(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    records_per_s: float
+    mb_per_s: float
+    latency_ms: str
+
+
+def producer_performance(
+    bootstrap: str, topic: str, records: int, record_bytes: int, settings: Mapping[str, str] | None = None
+) -> Performance:
+    """Java's ProducerPerformance; ``mb_per_s`` in millions of bytes, where the tool counts MiB."""
+    properties = [
+        f"{name}={value}" for name, value in {"bootstrap.servers": bootstrap, **(settings or {})}.items()
+    ]
+    command = ["java", "-Xmx512m", "-cp", f"{KAFKA_JARS}/*", "org.apache.kafka.tools.ProducerPerformance"]
+    command += ["--topic", topic, "--num-records", str(records), "--record-size", str(record_bytes)]
+    command += ["--throughput", "-1", "--producer-props", *properties]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TOOL_TIMEOUT_S,
+        env={**os.environ, VARIABLE: TOKEN},
+    )
+    last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
+    found = re.match(r"(\d+) records sent, ([\d.]+) records/sec \(([\d.]+) MB/sec\), (.*)", last)
+    if done.returncode or found is None or int(found[1]) != records:
+        raise RuntimeError(f"ProducerPerformance: {done.stdout[-800:]} {done.stderr[-800:]}")
+    return Performance(float(found[2]), float(found[3]) * 1.048576, found[4].rstrip("."))

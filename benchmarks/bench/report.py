@@ -1,0 +1,160 @@
+"""The table of results: a row is one piece of work, with the ratio first and each side's own figure after."""
+
+import itertools
+import json
+import math
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from bench.machine import CACHE
+
+RESULTS: Final = Path(__file__).parent.parent / "RESULTS.md"
+STORE: Final = CACHE / "results.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line; figures of both sides in ``unit``. ``more_is_better`` decides which way the ratio is put."""
+
+    work: str
+    unit: str
+    ours: float
+    kafka: float | None = None
+    more_is_better: bool = True
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as good as Kafka we are."""
+        if self.kafka is None or not self.ours or not self.kafka:
+            return None
+        return self.ours / self.kafka if self.more_is_better else self.kafka / self.ours
+
+    def line(self) -> str:
+        ratio = "–" if self.ratio is None else f"**{figure(self.ratio)}**"
+        kafka = "–" if self.kafka is None else figure(self.kafka)
+        return f"| {self.work} | {ratio} | {figure(self.ours)} | {kafka} | {self.unit} | {self.note} |"
+
+
+@dataclass(slots=True)
+class PartResult:
+    """What one part of a run found."""
+
+    rows: list[Row]
+    notes: list[str] = field(default_factory=list)
+    stamp: str = ""
+
+
+HEAD: Final = """\
+| work | times as good as Kafka | sparklog | Apache Kafka | unit | remarks |
+|---|---:|---:|---:|---|---|"""
+
+
+def figure(value: float) -> str:
+    """Three digits that count."""
+    if value == 0:
+        return "0"
+    return f"{value:,.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+
+
+def percentile(values: Iterable[float], share: float) -> float:
+    """The value that ``share`` of all do not exceed."""
+    ordered = sorted(values)
+    if not ordered:
+        raise ValueError("no values, so no percentile of them")
+    return ordered[min(len(ordered) - 1, max(0, math.ceil(share * len(ordered)) - 1))]
+
+
+def longest_gap(acks: Sequence[float], since: float, until: float) -> float:
+    """Longest time without an acknowledgement between two moments; what reaches over one counts whole."""
+    before = max((at for at in acks if at <= since), default=since)
+    after = min((at for at in acks if at >= until), default=until)
+    times = [before, *sorted(at for at in acks if since < at < until), after]
+    return max(late - early for early, late in itertools.pairwise(times))
+
+
+def table(rows: Sequence[Row]) -> str:
+    return "\n".join([HEAD, *(row.line() for row in rows)])
+
+
+def stamp() -> str:
+    """When and on which state of the code; a modified working tree is said."""
+    root = RESULTS.parent.parent
+    commit = _output("git", "-C", str(root), "rev-parse", "--short", "HEAD")
+    shipped = ("sparklog", "datasource", "broker_runtime")
+    changed = _output("git", "-C", str(root), "status", "--porcelain", "--", *shipped)
+    load = os.getloadavg()[0]
+    when = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+    code = f"commit {commit}{' with changes' if changed else ''}"
+    return f"{when} UTC, {code}, load average {load:.1f} at its start"
+
+
+def keep(part: str, result: PartResult) -> None:
+    """Put a part's result beside those of the others."""
+    kept = json.loads(STORE.read_text()) if STORE.exists() else {}
+    kept[part] = asdict(result)
+    STORE.write_text(json.dumps(kept))
+
+
+def write(order: Sequence[str], versions: dict[str, str]) -> None:
+    """RESULTS.md from all results that were kept."""
+    kept = json.loads(STORE.read_text())
+    results = {
+        part: PartResult([Row(**row) for row in kept[part]["rows"]], kept[part]["notes"], kept[part]["stamp"])
+        for part in order
+        if part in kept
+    }
+    lines = [
+        "# Figures",
+        "",
+        "Written by `make bench` (`benchmarks/run.py`); how each is measured is told there. ",
+    ]
+    lines[-1] += "Absolute figures move by half from run to run; a ratio is of one run, turns taken."
+    lines += [
+        "",
+        f"- Machine: {machine()}",
+        f"- Versions: {', '.join(f'{k} {v}' for k, v in versions.items())}",
+    ]
+    lines += [
+        "- Three brokers each, all on this machine beside the load; topics of three replicas, acks=all, "
+        "min.insync.replicas=2; settings are the defaults where nothing is said.",
+        "",
+        table([row for result in results.values() for row in result.rows]),
+    ]
+    for part, result in results.items():
+        lines += ["", f"## {part}", "", f"Measured {result.stamp}."]
+        lines += ["", *(f"- {note}" for note in result.notes)] if result.notes else []
+    RESULTS.write_text("\n".join(lines) + "\n")
+
+
+def machine() -> str:
+    cpu = next(
+        (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        platform.processor() or platform.machine(),
+    )
+    kib = next((int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0)
+    system = f"{platform.system()} {platform.release()}"
+    return f"{os.cpu_count()} cores ({cpu}), {kib * 1024 / 1e9:.0f} GB, {system}"
+
+
+def versions() -> dict[str, str]:
+    java = subprocess.run(
+        ["java", "-version"], capture_output=True, text=True, check=False
+    ).stderr.splitlines()
+    found = {name: version(name) for name in ("sparklog", "pyspark", "pyarrow", "confluent-kafka")}
+    return {"Python": platform.python_version(), "Java": java[0].split('"')[1] if java else "none", **found}
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if Path(path).exists() else []
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()

@@ -1,0 +1,77 @@
+"""The figures of sparklog, side by side with Apache Kafka where the machine has it (`benchmarks/setup`).
+
+python benchmarks/run.py                 all parts, and benchmarks/RESULTS.md anew (a quarter of an hour)
+python benchmarks/run.py gaps memory     these parts, to the screen
+python benchmarks/run.py gaps --write    and into RESULTS.md, beside what the other parts found last
+python benchmarks/run.py rows --quick    small sizes: tries the benchmark, says nothing about speed
+python benchmarks/run.py --alone         without Kafka
+"""
+
+import argparse
+import signal
+import sys
+import time
+import traceback
+
+from bench import report
+from bench.clusters import Kafka, Pair
+from bench.machine import CACHE, sweep
+from bench.parts import FULL, PARTS, QUICK, say
+from bench.spark import has_connector
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--alone", action="store_true", help="our half only")
+    parser.add_argument("--write", action="store_true", help="put the results into benchmarks/RESULTS.md")
+    options = parser.parse_args()
+    unknown = [part for part in options.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"no part is called {', '.join(unknown)}: choose from {', '.join(PARTS)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    CACHE.mkdir(parents=True, exist_ok=True)
+    if not options.alone and not Kafka.is_there():
+        say("sparklog: Kafka's jars are not there (benchmarks/setup fetches them): our half only")
+    return _run(options.parts or list(PARTS), options)
+
+
+def _run(parts: list[str], options: argparse.Namespace) -> int:
+    scale = QUICK if options.quick else FULL
+    writes = options.write or (not options.parts and not options.quick and not options.alone)
+    pair = Pair(kafka=not options.alone)
+    failed = []
+    try:
+        for part in parts:
+            began = time.monotonic()
+            stamp = report.stamp()
+            try:
+                result = PARTS[part](pair, scale)
+            except Exception:  # noqa: BLE001 (it is shown, and the other parts are still worth having)
+                traceback.print_exc()
+                failed.append(part)
+                pair.stop()  # what failed may have left a cluster in any state
+                continue
+            result.stamp = stamp
+            say(f"\n{part} ({time.monotonic() - began:.0f} s; {stamp})\n{report.table(result.rows)}")
+            say("".join(f"- {note}\n" for note in result.notes))
+            if writes:
+                report.keep(part, result)
+    finally:
+        pair.stop()
+        sweep()
+    if writes:
+        versions = report.versions()
+        if pair.with_kafka:
+            versions["Apache Kafka"] = "3.9.1"
+        if has_connector():
+            versions["PySpark and Kafka connector of the Spark parts"] = "4.2.0"
+        report.write(list(PARTS), versions)
+    if failed:
+        say(f"sparklog: failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
