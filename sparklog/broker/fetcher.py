@@ -1,13 +1,16 @@
 """Following: one fetcher per leader, which pulls for all partitions that follow that leader.
 
-A fetcher's ``run_once`` is one round: ask the leader, hand each partition its part of the reply. It is plain
-code without a thread, so that a simulation can drive it; ``fetcher_threads`` gives each one a thread. Whether
-a reply still counts is for the partition to say: its epoch and its end may have changed in between.
+A fetcher's ``round`` asks the leader and hands each partition its part of the reply. It is a conversation: it
+yields each question and is sent the response, or thrown the OSError, so that whoever drives it decides how to
+wait. ``run_once`` waits at a peer, and ``fetcher_threads`` gives each fetcher a thread for that; a simulation
+lets other things happen in between. Whether a reply still counts is for the partition to say: its epoch and
+its end may have changed meanwhile.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import Any
 
 from sparklog.broker.partition import Guard, Partition
 from sparklog.broker.ports import Peers
@@ -54,8 +57,21 @@ class Followed:
     asks_offsets: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request that a round makes of its leader."""
+
+    broker: Broker
+    message: FetchRequest | ListOffsetsRequest
+    timeout_ms: int
+
+
+Conversation = Generator[Question, Any, int]
+"""A round: yields questions, is sent responses, returns the milliseconds to pause before the next round."""
+
+
 class Fetcher:
-    """Pulls from one leader for all partitions that follow it. ``run_once`` belongs to one thread."""
+    """Pulls from one leader for all partitions that follow it. One round at a time."""
 
     def __init__(
         self,
@@ -112,7 +128,24 @@ class Fetcher:
     # The round
 
     def run_once(self) -> int:
-        """Ask once and hand out the reply; returns how many milliseconds to pause before the next round."""
+        """One round, waiting for the leader; returns how many milliseconds to pause before the next."""
+        conversation = self.round()
+        try:
+            question = next(conversation)
+            while True:
+                try:
+                    response = self._peers.call(
+                        question.broker, question.message, timeout_ms=question.timeout_ms
+                    )
+                except (OSError, WireError) as error:
+                    question = conversation.throw(error)
+                else:
+                    question = conversation.send(response)
+        except StopIteration as end:
+            return int(end.value)
+
+    def round(self) -> Conversation:
+        """Ask once and hand out the reply."""
         asked = self._positions()
         if not asked:
             return self._pause_ms()
@@ -120,10 +153,10 @@ class Fetcher:
         if broker is None:
             return self._unreachable(asked, "its address is not known yet")
         try:
-            self._answer_offset_questions(broker, asked)
+            yield from self._answer_offset_questions(broker, asked)
             if not asked:
                 return 0
-            response = self._peers.call(broker, self._request(asked), timeout_ms=self._timeout_ms())
+            response = yield Question(broker, self._request(asked), self._timeout_ms())
         except (OSError, WireError) as error:
             return self._unreachable(asked, str(error))
         self._unreachable_backoff_ms = BACKOFF_MIN_MS
@@ -217,14 +250,14 @@ class Fetcher:
 
     def _answer_offset_questions(
         self, broker: Broker, asked: dict[TopicPartition, tuple[Followed, FetchPosition]]
-    ) -> None:
+    ) -> Generator[Question, Any, None]:
         """For partitions whose fetch offset was out of range: where does the leader's log start and end?"""
         for topic_partition, (followed, position) in list(asked.items()):
             if not followed.asks_offsets:
                 continue
             del asked[topic_partition]
-            start = self._leader_offset(broker, topic_partition, position, EARLIEST_TIMESTAMP)
-            end = self._leader_offset(broker, topic_partition, position, LATEST_TIMESTAMP)
+            start = yield from self._leader_offset(broker, topic_partition, position, EARLIEST_TIMESTAMP)
+            end = yield from self._leader_offset(broker, topic_partition, position, LATEST_TIMESTAMP)
             followed.asks_offsets = False
             if isinstance(start, ErrorCode) or isinstance(end, ErrorCode):
                 error = start if isinstance(start, ErrorCode) else end
@@ -235,7 +268,7 @@ class Fetcher:
 
     def _leader_offset(
         self, broker: Broker, topic_partition: TopicPartition, position: FetchPosition, timestamp: int
-    ) -> int | ErrorCode:
+    ) -> Generator[Question, Any, int | ErrorCode]:
         question = ListOffsetsPartition(
             partition_index=topic_partition.partition,
             current_leader_epoch=position.leader_epoch,
@@ -245,7 +278,7 @@ class Fetcher:
             replica_id=self._broker_id,
             topics=[ListOffsetsTopic(name=topic_partition.topic, partitions=[question])],
         )
-        response = self._peers.call(broker, request, timeout_ms=self._timeout_ms())
+        response = yield Question(broker, request, self._timeout_ms())
         answer = response.topics[0].partitions[0]
         if answer.error_code is not ErrorCode.none:
             return ErrorCode(answer.error_code)

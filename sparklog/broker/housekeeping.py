@@ -13,23 +13,25 @@ logger = logging.getLogger(__name__)
 EXPIRE_PRODUCERS_INTERVAL_MS = 600_000
 
 
+def chores_of(replicas: ReplicaManager, config: BrokerConfig) -> list[tuple[int, Callable[[], None]]]:
+    """What is to be done, and after how many milliseconds again."""
+    return [
+        (max(1, config.get_int("replica.lag.time.max.ms") // 2), replicas.on_tick),
+        (
+            config.get_int("replica.high.watermark.checkpoint.interval.ms"),
+            replicas.checkpoint_high_watermarks,
+        ),
+        (config.get_int("log.flush.offset.checkpoint.interval.ms"), replicas.checkpoint_recovery_points),
+        (EXPIRE_PRODUCERS_INTERVAL_MS, replicas.expire_producers),
+        (config.get_int("log.retention.check.interval.ms"), replicas.delete_old_segments),
+    ]
+
+
 class Housekeeping:
     """One thread that runs each chore at its interval; a chore that fails is logged and tried again."""
 
     def __init__(self, replicas: ReplicaManager, config: BrokerConfig) -> None:
-        self._chores: list[tuple[int, Callable[[], None]]] = [
-            (max(1, config.get_int("replica.lag.time.max.ms") // 2), replicas.on_tick),
-            (
-                config.get_int("replica.high.watermark.checkpoint.interval.ms"),
-                replicas.checkpoint_high_watermarks,
-            ),
-            (
-                config.get_int("log.flush.offset.checkpoint.interval.ms"),
-                replicas.checkpoint_recovery_points,
-            ),
-            (EXPIRE_PRODUCERS_INTERVAL_MS, replicas.expire_producers),
-            (config.get_int("log.retention.check.interval.ms"), replicas.delete_old_segments),
-        ]
+        self._chores = chores_of(replicas, config)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 

@@ -1,9 +1,10 @@
 """Proposals to change an ISR, on their way to the controller.
 
-One thread sends what has gathered, in one AlterPartition request, and hands each partition its answer. A
-request that fails on its way is sent again, to whoever is the controller then: the controller recognises a
-change that was already made. A request that the controller refuses as a whole because it does not know our
-epoch yet is sent again after a short pause.
+``ProposalQueue`` gathers them, makes the request and takes the response; ``IsrProposalSender`` gives it a
+thread that waits for the controller in between. What has gathered is sent in one AlterPartition request, and
+each partition is handed its answer. A request that fails on its way is sent again, to whoever is the
+controller then: the controller recognises a change that was already made. A request that the controller
+refuses as a whole because it does not know our epoch yet is sent again after a short pause.
 """
 
 import logging
@@ -52,8 +53,12 @@ class _Waiting:
     proposal: ProposeIsr
 
 
+Batch = dict[TopicPartition, _Waiting]
+"""Proposals that travel together."""
+
+
 class IsrProposalSender:
-    """Sends proposals of all partitions of this broker; a newer one of a partition replaces the older."""
+    """Sends proposals of all partitions of this broker, one request after the other."""
 
     def __init__(
         self,
@@ -62,12 +67,9 @@ class IsrProposalSender:
         link: ControllerLink,
         find_partition: Callable[[TopicPartition], Partition | None],
     ) -> None:
-        self._broker_id = broker_id
-        self._broker_epoch = broker_epoch
         self._link = link
-        self._find_partition = find_partition
         self._condition = threading.Condition()
-        self._waiting: dict[TopicPartition, _Waiting] = {}
+        self._queue = ProposalQueue(broker_id, broker_epoch, find_partition)
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="isr-proposals", daemon=True)
 
@@ -75,11 +77,8 @@ class IsrProposalSender:
         self._thread.start()
 
     def propose(self, topic_partition: TopicPartition, proposal: ProposeIsr) -> None:
-        partition = self._find_partition(topic_partition)
-        if partition is None:
-            return
         with self._condition:
-            self._waiting[topic_partition] = _Waiting(partition, proposal)
+            self._queue.put(topic_partition, proposal)
             self._condition.notify()
 
     def close(self) -> None:
@@ -92,17 +91,18 @@ class IsrProposalSender:
     def _run(self) -> None:
         while True:
             with self._condition:
-                self._condition.wait_for(lambda: self._closed or self._waiting)
+                self._condition.wait_for(lambda: self._closed or self._queue)
                 if self._closed:
                     return
-                batch, self._waiting = self._waiting, {}
+                batch = self._queue.take_all()
             generation = self._link.generation
             again = self._try(batch)
             if again:
-                self._put_back(again)
+                with self._condition:
+                    self._queue.put_back(again)
                 self._link.wait_for_change(generation, RETRY_MS)
 
-    def _try(self, batch: dict[TopicPartition, _Waiting]) -> dict[TopicPartition, _Waiting]:
+    def _try(self, batch: Batch) -> Batch:
         try:
             return self._send(batch)
         except Exception:
@@ -110,13 +110,51 @@ class IsrProposalSender:
             logger.exception("ISR proposals failed and are sent again")
             return batch
 
-    def _send(self, batch: dict[TopicPartition, _Waiting]) -> dict[TopicPartition, _Waiting]:
+    def _send(self, batch: Batch) -> Batch:
         """Send and hand out the answers; what must be sent again."""
         try:
-            response = self._link.call(self._request(batch), timeout_ms=REQUEST_TIMEOUT_MS)
+            response = self._link.call(self._queue.request(batch), timeout_ms=REQUEST_TIMEOUT_MS)
         except (OSError, WireError) as error:
             logger.info("ISR proposals did not reach the controller and are sent again: %s", error)
             return batch
+        return self._queue.on_response(batch, response)
+
+
+class ProposalQueue:
+    """The proposals of one broker's partitions; a newer one of a partition replaces the older. No thread, no
+    lock: whoever waits for the controller decides how.
+    """
+
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        broker_epoch: Callable[[], BrokerEpoch],
+        find_partition: Callable[[TopicPartition], Partition | None],
+    ) -> None:
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+        self._find_partition = find_partition
+        self._waiting: Batch = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, topic_partition: TopicPartition, proposal: ProposeIsr) -> None:
+        partition = self._find_partition(topic_partition)
+        if partition is not None:
+            self._waiting[topic_partition] = _Waiting(partition, proposal)
+
+    def take_all(self) -> Batch:
+        """What has gathered."""
+        batch, self._waiting = self._waiting, {}
+        return batch
+
+    def put_back(self, batch: Batch) -> None:
+        """Send these again, unless there are newer ones by now."""
+        self._waiting = {**batch, **self._waiting}
+
+    def on_response(self, batch: Batch, response: AlterPartitionResponse) -> Batch:
+        """Hand out the answers; what must be sent again."""
         if response.error_code is not ErrorCode.none:
             logger.info(
                 "the controller refused ISR proposals with %s; they are sent again", response.error_code.name
@@ -124,11 +162,7 @@ class IsrProposalSender:
             return batch
         return self._hand_out(batch, response)
 
-    def _put_back(self, batch: dict[TopicPartition, _Waiting]) -> None:
-        with self._condition:
-            self._waiting = {**batch, **self._waiting}
-
-    def _request(self, batch: dict[TopicPartition, _Waiting]) -> AlterPartitionRequest:
+    def request(self, batch: Batch) -> AlterPartitionRequest:
         topics: dict[TopicId, AlterPartitionTopic] = {}
         for topic_partition, waiting in batch.items():
             topic_id = waiting.partition.topic_id
@@ -148,9 +182,7 @@ class IsrProposalSender:
             broker_id=self._broker_id, broker_epoch=self._broker_epoch(), topics=list(topics.values())
         )
 
-    def _hand_out(
-        self, batch: dict[TopicPartition, _Waiting], response: AlterPartitionResponse
-    ) -> dict[TopicPartition, _Waiting]:
+    def _hand_out(self, batch: Batch, response: AlterPartitionResponse) -> Batch:
         """Tell each partition its answer; those without one that settles it come back."""
         unsettled = dict(batch)
         names = {(waiting.partition.topic_id, tp.partition): tp for tp, waiting in batch.items()}
