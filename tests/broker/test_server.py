@@ -376,6 +376,7 @@ def test_a_fenced_broker_serves_nobody_although_its_stop_takes_long(broker) -> N
 
 def test_a_broker_that_is_stopped_while_it_starts_leaves_nothing_running(options, monkeypatch) -> None:
     register = Registration.register
+    before = set(threading.enumerate())
     server = BrokerServer(options)
 
     def register_and_fail(self, endpoint):
@@ -387,7 +388,8 @@ def test_a_broker_that_is_stopped_while_it_starts_leaves_nothing_running(options
     monkeypatch.setattr(Registration, "register", register_and_fail)
     with pytest.raises(SparklogError, match="expired"):
         server.start()
-    assert not [thread for thread in threading.enumerate() if thread.name == "housekeeping"]
+    started = set(threading.enumerate()) - before
+    assert not {thread.name for thread in started} & {"housekeeping", "registration-watch"}
 
 
 def test_a_broker_whose_disk_fails_stops_so_that_others_lead(broker) -> None:
