@@ -1,0 +1,262 @@
+"""Three machines with brokers, two controller candidates, ZooKeeper and a network; what faults do to them."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.model.config import BrokerConfig
+from sparklog.model.ids import BrokerId
+from sparklog.testing.memory_zookeeper import ZooKeeperTree
+from sparklog.testing.simulation.broker import RELAUNCH_MS, Machine, SimulatedBroker, World
+from sparklog.testing.simulation.controller import SimulatedController
+from sparklog.testing.simulation.disk import Trouble
+from sparklog.testing.simulation.faults import Fault
+from sparklog.testing.simulation.network import Network, Weather
+from sparklog.testing.simulation.plan import BROKERS, CONTROLLERS, Plan
+from sparklog.testing.simulation.schedule import US_PER_MS, Process, ProcessDied, Schedule, dice
+from sparklog.testing.simulation.story import Story
+from sparklog.testing.simulation.witness import Witness
+from sparklog.testing.simulation.zookeeper import Ensemble
+
+REPORT_MS: Final = 2
+"""A supervisor sees a process end after this time."""
+
+
+@dataclass(slots=True)
+class Seat:
+    """A place where a program runs: which process is there now, and how many faults keep it down."""
+
+    host: str
+    down: int = 0
+    launches: int = 0
+
+
+class Cluster:
+    """The world of one run."""
+
+    def __init__(self, plan: Plan, *, is_told: bool = False) -> None:
+        self.plan = plan
+        self.schedule = Schedule()
+        self.story = Story(self.schedule, is_told)
+        network = Network(self.schedule, plan.seed, plan.delay_ms)
+        ensemble = Ensemble(self.schedule, plan.seed, plan.delay_ms, plan.session_timeout_ms, ZooKeeperTree())
+        config = BrokerConfig.parse(plan.settings)
+        self.world = World(self.schedule, network, ensemble, config, plan.seed)
+        self.machines = {host: Machine(BrokerId(number)) for number, host in enumerate(BROKERS, 1)}
+        self.seats = {host: Seat(host) for host in (*BROKERS, *CONTROLLERS)}
+        self.brokers: dict[str, SimulatedBroker] = {}
+        self.controllers: dict[str, SimulatedController] = {}
+        self.witness = Witness(
+            self.story, ensemble.tree, tuple(machine.broker_id for machine in self.machines.values())
+        )
+        ensemble.on_change = self.witness.look_at_zookeeper
+        self.schedule.on_step = self._look
+        self.struck: Counter[str] = Counter()
+        self._by_process: dict[Process, SimulatedBroker] = {}
+
+    def start(self) -> None:
+        self.world.ensemble.start()
+        for host in self.seats:
+            self.launch(host)
+
+    def _look(self, process: Process | None) -> None:
+        broker = self._by_process.get(process) if process is not None else None
+        if broker is not None and broker.replicas is not None and broker.process.is_alive:
+            self.witness.look_at(broker.machine.broker_id, broker.replicas)
+
+    # ---- processes -----------------------------------------------------------------------------------------
+
+    def launch(self, host: str) -> None:
+        """Start the program of a seat, unless it runs or a fault keeps it down."""
+        seat = self.seats[host]
+        if seat.down or self.is_up(host):
+            return
+        seat.launches += 1
+        self.story.tell(host, "is launched")
+        if host in self.machines:
+            broker = SimulatedBroker(self.world, self.machines[host], seat.launches, self._stopped)
+            self.brokers[host] = broker
+            self._by_process = {one.process: one for one in self.brokers.values()}
+            broker.launch()
+        else:
+            self.controllers[host] = SimulatedController(self.world, host, seat.launches)
+            self.controllers[host].launch()
+
+    def is_up(self, host: str) -> bool:
+        process = self.process(host)
+        return process is not None and process.is_alive
+
+    def process(self, host: str) -> Process | None:
+        holder = self.brokers.get(host) or self.controllers.get(host)
+        return None if holder is None else holder.process
+
+    def _stopped(self, broker: SimulatedBroker) -> None:
+        """A broker ended by itself: it could not start, or its session expired."""
+        host = broker.machine.host
+        self.story.tell(host, "has stopped by itself")
+        self.schedule.after(RELAUNCH_MS * US_PER_MS, None, lambda: self.launch(host))
+
+    def kill(self, host: str, *, is_reported: bool) -> None:
+        if not self.is_up(host):
+            return
+        if host in self.controllers:
+            self.controllers[host].die()
+            return
+        broker = self.brokers[host]
+        broker.die()
+        if is_reported and broker.epoch >= 0:
+            for controller in self.controllers.values():
+                self.schedule.after(
+                    REPORT_MS * US_PER_MS,
+                    None,
+                    lambda controller=controller: self._report(controller, broker),  # type: ignore[misc]
+                )
+
+    def _report(self, controller: SimulatedController, broker: SimulatedBroker) -> None:
+        if controller.process.is_alive and controller.candidate is not None:
+            controller.report_broker_death(broker.machine.broker_id, broker.epoch)
+
+    # ---- faults --------------------------------------------------------------------------------------------
+
+    def schedule_faults(self) -> None:
+        for fault in self.plan.faults:
+            self.schedule.at(fault.at_ms * US_PER_MS, None, lambda fault=fault: self.strike(fault))  # type: ignore[misc]
+
+    def strike(self, fault: Fault) -> None:
+        self.story.tell("FAULT", str(fault))
+        self.struck[fault.kind] += 1
+        match fault.kind:
+            case "kill broker" | "kill controller":
+                self._take_down(fault, is_reported=bool(fault.amount))
+            case "kill broker in a write":
+                self._kill_in_a_write(fault)
+            case "cut the power":
+                self._cut_power(fault)
+            case "pause broker" | "pause controller":
+                self._pause(fault)
+            case "cut link" | "cut one way" | "isolate broker" | "lose frames" | "delay frames":
+                self._spoil_weather(fault)
+            case "cut zookeeper" | "expire session" | "lose zookeeper answers" | "delay watches":
+                self._trouble_zookeeper(fault)
+            case "jump clock":
+                self._jump_clock(fault)
+
+    def mend(self) -> None:
+        """Nothing goes wrong any more, and every program runs."""
+        for machine in self.machines.values():
+            machine.disk.trouble = None
+        for host, seat in self.seats.items():
+            seat.down = 0
+            self.launch(host)
+
+    def _at_end(self, fault: Fault, action: Callable[[], None]) -> None:
+        def end() -> None:
+            self.story.tell("fault ends", f"{fault.kind} ({fault.target})")
+            action()
+
+        self.schedule.after(fault.duration_ms * US_PER_MS, None, end)
+
+    def _take_down(self, fault: Fault, *, is_reported: bool) -> None:
+        seat = self.seats[fault.target]
+        seat.down += 1
+        self.kill(fault.target, is_reported=is_reported)
+
+        def come_back() -> None:
+            seat.down -= 1
+            self.launch(fault.target)
+
+        self._at_end(fault, come_back)
+
+    def _kill_in_a_write(self, fault: Fault) -> None:
+        disk = self.machines[fault.target].disk
+
+        def strike() -> None:
+            self.story.tell(fault.target, "dies in the middle of a write")
+            self._take_down(fault, is_reported=True)
+            raise ProcessDied(fault.target)
+
+        keeps = dice(self.plan.seed, f"torn write {fault.number}").random()
+        disk.trouble = Trouble(int(fault.amount), strike, keeps)
+
+    def _cut_power(self, fault: Fault) -> None:
+        machine = self.machines[fault.target]
+        is_allowed = self._may_lose(machine.broker_id)
+        self._take_down(fault, is_reported=False)
+        if not is_allowed:
+            return
+        self.story.tell(fault.target, "loses power: what was not synced may be gone")
+        for truth in self.witness.truths.values():
+            state = truth.state
+            counted = state.isr_incarnations.get(machine.broker_id, -1) if state is not None else -1
+            truth.tainted[machine.broker_id] = max(counted, self._incarnation(machine.broker_id))
+        machine.boots += 1
+        machine.disk.cut_power(dice(self.plan.seed, f"power cut {fault.number}"))
+
+    def _incarnation(self, broker_id: BrokerId) -> int:
+        stat = self.world.ensemble.tree.exists(f"/brokers/incarnations/{broker_id}")
+        return -1 if stat is None else stat.version
+
+    def _may_lose(self, broker_id: BrokerId) -> bool:
+        """The fault atlas: what replication with min.insync.replicas=2 promises to survive."""
+        if self.plan.min_insync_replicas < 2 or not self.witness.truths:
+            return False
+        for truth in self.witness.truths.values():
+            isr = truth.state.isr if truth.state is not None else ()
+            if truth.tainted or len(isr) < 2 or broker_id not in isr:
+                return False
+        return True
+
+    def _pause(self, fault: Fault) -> None:
+        process = self.process(fault.target)
+        if process is not None:
+            process.pause()
+            self._at_end(fault, process.resume)
+
+    def _spoil_weather(self, fault: Fault) -> None:
+        network = self.world.network
+        if fault.kind == "isolate broker":
+            hosts = [host for host in self.seats if host != fault.target]
+            links = [pair for host in hosts for pair in ((host, fault.target), (fault.target, host))]
+        else:
+            links = [(fault.target, fault.other)]
+            if fault.kind != "cut one way":
+                links.append((fault.other, fault.target))
+        spoilt = [network.weather(origin, destination) for origin, destination in links]
+
+        def spoil(sign: int) -> None:
+            for weather in spoilt:
+                _spoil(weather, fault, sign)
+
+        spoil(1)
+        self._at_end(fault, lambda: spoil(-1))
+
+    def _trouble_zookeeper(self, fault: Fault) -> None:
+        ensemble, host = self.world.ensemble, fault.target
+        match fault.kind:
+            case "cut zookeeper":
+                ensemble.cut(host)
+                self._at_end(fault, lambda: ensemble.reconnect(host))
+            case "expire session":
+                ensemble.expire(host)
+            case "lose zookeeper answers":
+                ensemble.unknown[host] += fault.amount
+                self._at_end(fault, lambda: ensemble.believe(host, fault.amount))
+            case _:
+                ensemble.late_watches_ms += fault.amount
+                self._at_end(fault, lambda: ensemble.hurry_watches(fault.amount))
+
+    def _jump_clock(self, fault: Fault) -> None:
+        process = self.process(fault.target)
+        if process is not None:
+            process.skew_ms += int(fault.amount)
+
+
+def _spoil(weather: Weather, fault: Fault, sign: int) -> None:
+    match fault.kind:
+        case "lose frames":
+            weather.loss += sign * fault.amount
+        case "delay frames":
+            weather.extra_ms += sign * fault.amount
+        case _:
+            weather.is_cut += sign

@@ -1,0 +1,240 @@
+"""What must hold after every step, each rule a class: its name is what a broken run reports.
+
+The rules are those of Kafka's replication that apply here, white box: they look at logs, machines and
+ZooKeeper directly, so a mistake shows at the step that makes it, not when some client happens to see it.
+
+A rule gets facts: a replica changed (``on_replica``), the committed log grew (``on_commit``), ZooKeeper holds
+another state (``on_state``), a client was answered (``on_ack``, ``on_read``). Most rules need one or two.
+"""
+
+from sparklog.broker.partition import Partition
+from sparklog.core.replication.isr import effective_isr
+from sparklog.model.cluster import PartitionState
+from sparklog.model.ids import BrokerId
+from sparklog.testing.simulation.truth import Entry, PartitionTruth, ReplicaView
+
+
+class Violation(BaseException):
+    """An invariant does not hold; ends the run."""
+
+    def __init__(self, invariant: str, what: str) -> None:
+        super().__init__(f"{invariant}: {what}")
+        self.invariant = invariant
+        self.what = what
+
+
+class Invariant:
+    """One rule. ``broken`` ends the run."""
+
+    def on_replica(
+        self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
+    ) -> None:
+        """A replica's log, watermarks or role changed; ``added`` are its new entries."""
+
+    def on_commit(self, truth: PartitionTruth, leader: ReplicaView, added: list[Entry]) -> None:
+        """A leader's high watermark passed ``added``."""
+
+    def on_state(self, truth: PartitionTruth, before: PartitionState | None, state: PartitionState) -> None:
+        """ZooKeeper holds another state."""
+
+    def on_ack(self, truth: PartitionTruth, sent: Entry, base_offset: int) -> None:
+        """A producer was told that its batch is safe (acks=all)."""
+
+    def on_read(self, truth: PartitionTruth, entry: Entry) -> None:
+        """A consumer was given a batch."""
+
+    def broken(self, truth: PartitionTruth, what: str) -> Violation:
+        return Violation(type(self).__name__, f"{truth.topic_partition}: {what}")
+
+
+class MachinesAreSane(Invariant):
+    """log start <= high watermark <= log end, and whatever else the shipped machines assert of themselves."""
+
+    def on_replica(
+        self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
+    ) -> None:
+        marks = partition._replica.marks
+        if not marks.log_start_offset <= marks.high_watermark <= marks.log_end_offset:
+            raise self.broken(truth, f"broker {view.broker_id} has {marks}")
+        if marks.log_end_offset != view.end_offset and not partition.is_offline:
+            raise self.broken(
+                truth, f"broker {view.broker_id} ends at {view.end_offset}, its machine says {marks}"
+            )
+        try:
+            partition._replica.check_invariants()
+        except AssertionError as error:
+            raise self.broken(truth, f"broker {view.broker_id}: {error}") from error
+
+
+class HighWatermarkIsMonotonic(Invariant):
+    """Within one leader epoch a replica's high watermark does not fall."""
+
+    def on_replica(
+        self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
+    ) -> None:
+        now = partition.high_watermark
+        if partition.leader_epoch == view.leader_epoch and now < view.high_watermark:
+            raise self.broken(
+                truth, f"broker {view.broker_id} in epoch {view.leader_epoch}: {view.high_watermark} -> {now}"
+            )
+
+
+class OneLeaderPerEpoch(Invariant):
+    """A leader epoch has one leader: the one that ZooKeeper named."""
+
+    def on_state(self, truth: PartitionTruth, before: PartitionState | None, state: PartitionState) -> None:
+        known = truth.leaders.setdefault(state.leader_epoch, state.leader)
+        if known != state.leader:
+            raise self.broken(truth, f"epoch {state.leader_epoch} is led by {known} and by {state.leader}")
+
+    def on_replica(
+        self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
+    ) -> None:
+        if partition.is_leader and truth.leaders.get(partition.leader_epoch) != view.broker_id:
+            named = truth.leaders.get(partition.leader_epoch)
+            raise self.broken(
+                truth,
+                f"broker {view.broker_id} leads epoch {partition.leader_epoch}, ZooKeeper named {named}",
+            )
+
+
+class EpochsGrow(Invariant):
+    """Leader epochs in ZooKeeper never fall, a new leader has a new one, and along a log they never fall."""
+
+    def on_state(self, truth: PartitionTruth, before: PartitionState | None, state: PartitionState) -> None:
+        if before is None:
+            return
+        if state.leader_epoch < before.leader_epoch:
+            raise self.broken(
+                truth, f"leader epoch {before.leader_epoch} was followed by {state.leader_epoch}"
+            )
+        if state.leader != before.leader and state.leader_epoch == before.leader_epoch:
+            raise self.broken(
+                truth, f"leader {before.leader} became {state.leader} within epoch {state.leader_epoch}"
+            )
+
+    def on_replica(
+        self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
+    ) -> None:
+        first = len(view.entries) - len(added)
+        for index in range(max(1, first), len(view.entries)):
+            one, other = view.entries[index - 1], view.entries[index]
+            if other.leader_epoch < one.leader_epoch or other.base_offset != one.next_offset:
+                raise self.broken(truth, f"broker {view.broker_id} has {other} after {one}")
+
+
+class IsrContainsCommitted(Invariant):
+    """Every member of ZooKeeper's ISR holds all that is committed, so whoever is elected does: leader and
+    candidate completeness. Replicas that a power cut struck are excused until they are counted again."""
+
+    def on_commit(self, truth: PartitionTruth, leader: ReplicaView, added: list[Entry]) -> None:
+        self._check(truth, f"when broker {leader.broker_id} committed {added[-1]}")
+
+    def on_state(self, truth: PartitionTruth, before: PartitionState | None, state: PartitionState) -> None:
+        self._check(truth, f"when ZooKeeper came to hold leader {state.leader}, ISR {list(state.isr)}")
+
+    def on_replica(
+        self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
+    ) -> None:
+        state = truth.state
+        if state is not None and view.broker_id in state.isr:
+            self._check_member(truth, view.broker_id, "when its log changed")
+
+    def _check(self, truth: PartitionTruth, when: str) -> None:
+        for member in truth.state.isr if truth.state is not None else ():
+            self._check_member(truth, member, when)
+
+    def _check_member(self, truth: PartitionTruth, member: BrokerId, when: str) -> None:
+        view = truth.view(member)
+        if view.shared < len(truth.committed) and member not in truth.tainted:
+            missing = truth.committed[view.shared]
+            raise self.broken(truth, f"broker {member}, in the ISR, lacks the committed {missing} {when}")
+
+
+class CommittedIsNeverLost(Invariant):
+    """A replica that holds committed batches keeps them, in the ISR or not."""
+
+    def on_replica(
+        self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
+    ) -> None:
+        if view.shared < view.shared_before and view.broker_id not in truth.tainted:
+            raise self.broken(truth, f"broker {view.broker_id} lost {truth.committed[view.shared]}")
+
+
+class ReplicasAgreeBelowHighWatermark(Invariant):
+    """What a replica believes to be committed is committed."""
+
+    def on_replica(
+        self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
+    ) -> None:
+        if partition.high_watermark > view.shared_end:
+            raise self.broken(
+                truth,
+                f"broker {view.broker_id} has high watermark {partition.high_watermark}, "
+                f"but shares the committed log up to {view.shared_end} only",
+            )
+
+
+class ReplicationQuorumHoldsTheIsr(Invariant):
+    """The ISR by which a leader commits contains the one from which the controller would elect."""
+
+    def on_replica(
+        self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
+    ) -> None:
+        leader, state = partition._replica.leader, truth.state
+        if leader is None or state is None or state.leader_epoch != leader.leader_epoch:
+            return
+        outside = set(state.isr) - effective_isr(leader.isr)
+        if outside:
+            raise self.broken(
+                truth, f"leader {view.broker_id} commits without {sorted(outside)} of the ISR {state.isr}"
+            )
+
+
+class NoDuplicateSequence(Invariant):
+    """A producer's batches are committed once each and in the order in which they were sent."""
+
+    def on_commit(self, truth: PartitionTruth, leader: ReplicaView, added: list[Entry]) -> None:
+        for entry in added:
+            producer = (entry.producer_id, entry.producer_epoch)
+            last = truth.last_sequences.get(producer, -1)
+            if entry.sequence <= last:
+                raise self.broken(truth, f"{entry} was committed after sequence {last} of the same producer")
+            truth.last_sequences[producer] = entry.sequence
+
+
+class AcknowledgedIsCommitted(Invariant):
+    """A send with acks=all is acknowledged only when it is committed, at the offset that is named."""
+
+    def on_ack(self, truth: PartitionTruth, sent: Entry, base_offset: int) -> None:
+        found = truth.committed_at(base_offset)
+        if found is None or found[3:] != sent[3:]:
+            raise self.broken(
+                truth, f"producer {sent.producer_id}/{sent.sequence} was told offset {base_offset}: {found}"
+            )
+
+
+class NothingReadableAboveHighWatermark(Invariant):
+    """A consumer gets committed batches only, and the same ones as everybody else."""
+
+    def on_read(self, truth: PartitionTruth, entry: Entry) -> None:
+        found = truth.committed_at(entry.base_offset)
+        if found != entry:
+            raise self.broken(truth, f"a consumer was given {entry}; committed there is {found}")
+
+
+def all_invariants() -> list[Invariant]:
+    """Fresh instances of every rule."""
+    return [
+        MachinesAreSane(),
+        HighWatermarkIsMonotonic(),
+        OneLeaderPerEpoch(),
+        EpochsGrow(),
+        IsrContainsCommitted(),
+        CommittedIsNeverLost(),
+        ReplicasAgreeBelowHighWatermark(),
+        ReplicationQuorumHoldsTheIsr(),
+        NoDuplicateSequence(),
+        AcknowledgedIsCommitted(),
+        NothingReadableAboveHighWatermark(),
+    ]

@@ -1,0 +1,262 @@
+"""The network: real frames through the real codec, over connections that delay, lose and break.
+
+As over TCP, what one connection carries arrives in order, once, or not at all: a frame that is lost takes the
+connection with it. Reordering comes from there being several connections, and from requests that still arrive
+after their sender gave up on the connection that carried them. As at a real listener, one request of a
+connection is in progress at a time, and answers leave in order.
+
+A request is an event at its receiver, an answer one at its sender: both can be paused or dead by then.
+"""
+
+import itertools
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sparklog.model.parts import Part, read_parts
+from sparklog.model.time import MonotonicMs
+from sparklog.network.exchange import Exchange, RequestContext
+from sparklog.testing.simulation.schedule import US_PER_MS, Event, Process, Schedule, dice
+from sparklog.wire.codec import Message, decode_response, encode_request
+from sparklog.wire.versions import KNOWN_VERSIONS
+
+SIZE_PREFIX_BYTES: Final = 4
+
+Serve = Callable[[Exchange], None]
+OnResponse = Callable[[Any], None]
+OnFailure = Callable[[OSError], None]
+
+
+@dataclass(slots=True)
+class Weather:
+    """How one direction between two hosts does now. Faults change it and set it back."""
+
+    random: random.Random
+    delay_ms: tuple[float, float]
+    is_cut: int = 0
+    loss: float = 0.0
+    extra_ms: float = 0.0
+
+    def draw_delay_us(self) -> int:
+        low, high = self.delay_ms
+        return int((self.random.uniform(low, high) + self.random.random() * self.extra_ms) * US_PER_MS)
+
+    def loses(self) -> bool:
+        return self.is_cut > 0 or (self.loss > 0 and self.random.random() < self.loss)
+
+
+class Call:
+    """One request on its way; exactly one of ``on_response`` and ``on_failure`` is called, or neither if
+    the caller dies."""
+
+    __slots__ = ("connection", "deadline", "message_key", "on_failure", "on_response", "version")
+
+    def __init__(
+        self,
+        connection: "Connection",
+        message: Message,
+        version: int,
+        on_response: OnResponse,
+        on_failure: OnFailure,
+    ) -> None:
+        self.connection = connection
+        self.message_key = message.API_KEY
+        self.version = version
+        self.on_response = on_response
+        self.on_failure = on_failure
+        self.deadline: Event | None = None
+
+    def abandon(self) -> None:
+        """Close the connection, as ``Peers.forget`` does; whoever waits on it is told."""
+        self.connection.fail("the connection was closed on this side")
+
+
+@dataclass(slots=True)
+class Host:
+    """Somebody who listens: the process and what it does with a request."""
+
+    process: Process
+    serve: Serve
+
+
+class Connection:
+    """One caller's connection to an address, from the first call to the first trouble."""
+
+    def __init__(self, network: "Network", caller: Process, origin: str, address: str) -> None:
+        self.network = network
+        self.caller = caller
+        self.origin = origin
+        self.address = address
+        self.is_open = True
+        self.number = next(network.numbers)
+        self._waiting: deque[Call] = deque()
+        self._arrival_us = 0
+        self._answer_us = 0
+        self._inbox: deque[tuple[Host, bytes]] = deque()
+        self._is_serving = False
+
+    def send(self, call: Call, frame: bytes) -> None:
+        self._waiting.append(call)
+        weather = self.network.weather(self.origin, self.address)
+        if weather.loses():
+            self.is_open = False  # what follows on this connection cannot arrive either
+            return
+        schedule = self.network.schedule
+        self._arrival_us = max(schedule.now_us + weather.draw_delay_us(), self._arrival_us + 1)
+        schedule.at(self._arrival_us, None, lambda: self._arrive(frame))
+
+    def _arrive(self, frame: bytes) -> None:
+        host = self.network.hosts.get(self.address)
+        if host is None or not host.process.is_alive:
+            self._break_from_there("nobody listens there")
+            return
+        self._inbox.append((host, frame))
+        self._serve_next()
+
+    def _serve_next(self) -> None:
+        if self._is_serving or not self._inbox:
+            return
+        host, frame = self._inbox.popleft()
+        self._is_serving = True
+        context = RequestContext(
+            connection_id=self.number,
+            client_host=self.origin,
+            listener="SIMULATED",
+            received_ms=MonotonicMs(self.network.schedule.now_ms),
+        )
+        path = _Answers(self, host)
+        exchange = Exchange(memoryview(bytearray(frame)[SIZE_PREFIX_BYTES:]), context, path)
+        host.process.soon(lambda: host.serve(exchange))
+
+    def answer(self, host: Host, parts: list[Part]) -> None:
+        """What the server replied; nothing if it was acks=0."""
+        self._is_serving = False
+        if not host.process.is_alive:
+            return
+        self._serve_next()
+        if not parts:
+            return
+        weather = self.network.weather(self.address, self.origin)
+        if weather.loses():
+            self.is_open = False
+            return
+        frame = read_parts(parts)
+        schedule = self.network.schedule
+        self._answer_us = max(schedule.now_us + weather.draw_delay_us(), self._answer_us + 1)
+        schedule.at(self._answer_us, self.caller, lambda: self._receive(frame))
+
+    def _receive(self, frame: bytes) -> None:
+        if not self._waiting:
+            return  # given up meanwhile
+        call = self._waiting.popleft()
+        if call.deadline is not None:
+            call.deadline.cancel()
+        _, response = decode_response(call.message_key, call.version, memoryview(frame)[SIZE_PREFIX_BYTES:])
+        call.on_response(response)
+
+    def close_from_there(self) -> None:
+        """The server closed it, or died."""
+        self._inbox.clear()
+        self._break_from_there("closed by the other side")
+
+    def _break_from_there(self, why: str) -> None:
+        weather = self.network.weather(self.address, self.origin)
+        if weather.loses():
+            self.is_open = False
+            return
+        self.network.schedule.after(weather.draw_delay_us(), self.caller, lambda: self.fail(why))
+
+    def fail(self, why: str) -> None:
+        """End it on the caller's side; every call that waits is told, as events of the caller."""
+        self.is_open = False
+        self.network.drop(self)
+        waiting, self._waiting = self._waiting, deque()
+        for call in waiting:
+            if call.deadline is not None:
+                call.deadline.cancel()
+            self.caller.soon(lambda call=call: call.on_failure(ConnectionError(f"{self.address}: {why}")))  # type: ignore[misc]
+
+
+class _Answers:
+    """``exchange.ReplyPath``."""
+
+    def __init__(self, connection: Connection, host: Host) -> None:
+        self._connection = connection
+        self._host = host
+
+    def send_reply(self, parts: Any, throttle_ms: int) -> None:
+        self._connection.answer(self._host, list(parts))
+
+    def disconnect(self) -> None:
+        self._connection.close_from_there()
+
+    def identify(self, principal: str) -> None:
+        raise AssertionError("nobody authenticates in the simulation")
+
+
+@dataclass(slots=True)
+class Network:
+    """All hosts and all that is between them."""
+
+    schedule: Schedule
+    seed: int
+    delay_ms: tuple[float, float]
+    hosts: dict[str, Host] = field(default_factory=dict)
+    numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    _weather: dict[tuple[str, str], Weather] = field(default_factory=dict)
+    _connections: dict[tuple[Process, str], Connection] = field(default_factory=dict)
+    _correlation: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+
+    def listen(self, address: str, process: Process, serve: Serve) -> None:
+        self.hosts[address] = Host(process, serve)
+
+    def died(self, process: Process) -> None:
+        """The kernel closes what the process held: others learn it, if the network lets them."""
+        for address, host in list(self.hosts.items()):
+            if host.process is process:
+                del self.hosts[address]
+                for connection in list(self._connections.values()):
+                    if connection.address == address:
+                        connection.close_from_there()
+        for key in [key for key in self._connections if key[0] is process]:
+            del self._connections[key]
+
+    def weather(self, origin: str, destination: str) -> Weather:
+        known = self._weather.get((origin, destination))
+        if known is None:
+            link = dice(self.seed, f"link {origin} {destination}")
+            known = self._weather[origin, destination] = Weather(link, self.delay_ms)
+        return known
+
+    def call(
+        self,
+        caller: Process,
+        origin: str,
+        address: str,
+        message: Message,
+        *,
+        timeout_ms: int,
+        on_response: OnResponse,
+        on_failure: OnFailure,
+    ) -> Call | None:
+        """Send a request; None if the caller is dead and nothing leaves it any more."""
+        if not caller.is_alive:
+            return None
+        connection = self._connections.get((caller, address))
+        if connection is None or not connection.is_open:
+            connection = self._connections[caller, address] = Connection(self, caller, origin, address)
+        version = KNOWN_VERSIONS[message.API_KEY].max
+        frame = encode_request(message, version, next(self._correlation), origin)
+        call = Call(connection, message, version, on_response, on_failure)
+        call.deadline = self.schedule.after(
+            timeout_ms * US_PER_MS, caller, lambda: connection.fail(f"no answer within {timeout_ms} ms")
+        )
+        connection.send(call, frame)
+        return call
+
+    def drop(self, connection: Connection) -> None:
+        key = (connection.caller, connection.address)
+        if self._connections.get(key) is connection:
+            del self._connections[key]

@@ -1,0 +1,254 @@
+"""What threads do in a broker, done as events: fetching, proposing ISRs, following the controller, chores.
+
+Each task is a counterpart of a thread wrapper of ``sparklog.broker`` and drives the same shipped object; what
+it adds is only when the next step comes.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from sparklog.broker.controller_link import LOOK_AGAIN_SECONDS
+from sparklog.broker.fetcher import Conversation, Fetcher
+from sparklog.broker.housekeeping import chores_of
+from sparklog.broker.isr_proposals import REQUEST_TIMEOUT_MS, RETRY_MS, Batch, ProposalQueue
+from sparklog.broker.partition import Partition
+from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.core.controller.znodes import CONTROLLER, decode_controller
+from sparklog.core.replication.actions import ProposeIsr
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.zookeeper import ZooKeeper, ZooKeeperError
+from sparklog.testing.simulation.network import Call, Network
+from sparklog.testing.simulation.schedule import US_PER_MS, Event, Process
+
+TURN_US: Final = 50
+"""What a turn of a loop takes at least."""
+
+
+class FetcherTasks:
+    """``replica_manager.Fetchers``; the counterpart of ``FetcherThreads``."""
+
+    def __init__(
+        self, process: Process, host: str, network: Network, new_fetcher: Callable[[BrokerId], Fetcher]
+    ) -> None:
+        self._process = process
+        self._host = host
+        self._network = network
+        self._new_fetcher = new_fetcher
+        self._loops: dict[BrokerId, _FetchLoop] = {}
+        self._followed: dict[TopicPartition, BrokerId] = {}
+
+    def start(self, partition: Partition, leader: BrokerId) -> None:
+        self.stop(partition)
+        self._followed[partition.topic_partition] = leader
+        loop = self._loops.get(leader)
+        if loop is None:
+            loop = _FetchLoop(self._process, self._host, self._network, self._new_fetcher(leader))
+            self._loops[leader] = loop
+        loop.fetcher.add(partition)
+        loop.wake()
+
+    def stop(self, partition: Partition) -> None:
+        leader = self._followed.pop(partition.topic_partition, None)
+        if leader is not None:
+            self._loops[leader].fetcher.remove(partition)
+
+    def ask_leader_offsets(self, partition: Partition, leader_epoch: int) -> None:
+        if (loop := self._loop_of(partition)) is not None:
+            loop.fetcher.ask_leader_offsets(partition)
+
+    def back_off(self, partition: Partition, error: ErrorCode) -> None:
+        if (loop := self._loop_of(partition)) is not None:
+            loop.fetcher.back_off(partition)
+
+    def _loop_of(self, partition: Partition) -> "_FetchLoop | None":
+        leader = self._followed.get(partition.topic_partition)
+        return None if leader is None else self._loops[leader]
+
+
+class _FetchLoop:
+    """Round after round of one fetcher."""
+
+    def __init__(self, process: Process, host: str, network: Network, fetcher: Fetcher) -> None:
+        self.fetcher = fetcher
+        self._process = process
+        self._host = host
+        self._network = network
+        self._conversation: Conversation | None = None
+        self._call: Call | None = None
+        self._next_round: Event | None = None
+
+    def wake(self) -> None:
+        """Begin a round at once; one that waits for its leader is cut short."""
+        if self._call is not None:
+            self._call.abandon()
+        elif self._conversation is None:
+            self._begin_after(0)
+
+    def _begin_after(self, delay_us: int) -> None:
+        if self._next_round is not None:
+            self._next_round.cancel()
+        self._next_round = self._process.schedule.after(max(delay_us, TURN_US), self._process, self._begin)
+
+    def _begin(self) -> None:
+        self._next_round = None
+        self._conversation = self.fetcher.round()
+        self._go_on(next)
+
+    def _go_on(self, turn: Callable[[Conversation], Any]) -> None:
+        conversation = self._conversation
+        assert conversation is not None
+        try:
+            question = turn(conversation)
+        except StopIteration as end:
+            self._conversation = None
+            self._begin_after(end.value * US_PER_MS)
+            return
+        self._call = self._network.call(
+            self._process,
+            self._host,
+            question.broker.host,
+            question.message,
+            timeout_ms=question.timeout_ms,
+            on_response=self._answered,
+            on_failure=self._failed,
+        )
+
+    def _answered(self, response: Any) -> None:
+        self._call = None
+        self._go_on(lambda conversation: conversation.send(response))
+
+    def _failed(self, error: OSError) -> None:
+        self._call = None
+        self._go_on(lambda conversation: conversation.throw(error))
+
+
+class LinkTask:
+    """Follows ``/controller``; the counterpart of ``ControllerLink``."""
+
+    def __init__(self, process: Process, host: str, network: Network, zookeeper: ZooKeeper) -> None:
+        self.generation = 0
+        self._process = process
+        self._host = host
+        self._network = network
+        self._zookeeper = zookeeper
+        self._address: str | None = None
+        self._calls: list[Call] = []
+        self._on_change: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        self._process.soon(self._look)
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        self._on_change.append(callback)
+
+    def call(
+        self,
+        message: Any,
+        *,
+        timeout_ms: int,
+        on_response: Callable[[Any], None],
+        on_failure: Callable[[OSError], None],
+    ) -> None:
+        if self._address is None:
+            error = ConnectionError("no controller is elected")
+            self._process.soon(lambda: on_failure(error))
+            return
+        call = self._network.call(
+            self._process,
+            self._host,
+            self._address,
+            message,
+            timeout_ms=timeout_ms,
+            on_response=on_response,
+            on_failure=on_failure,
+        )
+        if call is not None:
+            self._calls = [other for other in self._calls if other.connection.is_open] + [call]
+
+    def _look(self) -> None:
+        try:
+            self._zookeeper.watch_data(CONTROLLER, lambda: self._process.soon(self._look))
+            node = self._zookeeper.get(CONTROLLER)
+        except ZooKeeperError:
+            delay_us = int(LOOK_AGAIN_SECONDS * 1_000 * US_PER_MS)
+            self._process.schedule.after(delay_us, self._process, self._look)
+            return
+        address = None if node is None else decode_controller(node.data).host
+        if address == self._address:
+            return
+        self._address = address
+        self.generation += 1
+        calls, self._calls = self._calls, []
+        for call in calls:
+            call.abandon()
+        for callback in self._on_change:
+            callback()
+
+
+class ProposalTask:
+    """``ports.IsrProposals``; the counterpart of ``IsrProposalSender``."""
+
+    def __init__(self, process: Process, link: LinkTask, queue: ProposalQueue) -> None:
+        self._process = process
+        self._link = link
+        self._queue = queue
+        self._is_busy = False
+        self._retry: Event | None = None
+        link.on_change(self._controller_changed)
+
+    def propose(self, topic_partition: TopicPartition, proposal: ProposeIsr) -> None:
+        self._queue.put(topic_partition, proposal)
+        if not self._is_busy:
+            self._is_busy = True
+            self._process.soon(self._send)
+
+    def _send(self) -> None:
+        self._retry = None
+        batch = self._queue.take_all()
+        self._is_busy = bool(batch)
+        if not batch:
+            return
+        self._link.call(
+            self._queue.request(batch),
+            timeout_ms=REQUEST_TIMEOUT_MS,
+            on_response=lambda response: self._answered(batch, response),
+            on_failure=lambda error: self._send_later(batch),
+        )
+
+    def _answered(self, batch: Batch, response: Any) -> None:
+        again = self._queue.on_response(batch, response)
+        if again:
+            self._send_later(again)
+        else:
+            self._send()
+
+    def _send_later(self, again: Batch) -> None:
+        self._queue.put_back(again)
+        self._retry = self._process.schedule.after(RETRY_MS * US_PER_MS, self._process, self._send)
+
+    def _controller_changed(self) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+            self._process.soon(self._send)
+
+
+class ChoreTasks:
+    """The counterpart of ``Housekeeping``."""
+
+    def __init__(self, process: Process, replicas: ReplicaManager, config: BrokerConfig) -> None:
+        self._process = process
+        self._chores = chores_of(replicas, config)
+
+    def start(self) -> None:
+        for index in range(len(self._chores)):
+            self._later(index)
+
+    def _later(self, index: int) -> None:
+        interval_us = self._chores[index][0] * US_PER_MS
+        self._process.schedule.after(interval_us, self._process, lambda: self._do(index))
+
+    def _do(self, index: int) -> None:
+        self._chores[index][1]()
+        self._later(index)
