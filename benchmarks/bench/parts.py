@@ -227,7 +227,6 @@ def latency(pair: Pair, scale: Scale) -> PartResult:
                     form=form_of(cluster),
                     servers=cluster.bootstrap,
                     topic="latency",
-                    warm_s=15,
                     seconds=scale.latency_s,
                 )
             measured[cluster.name] = answer["latencies_ms"]

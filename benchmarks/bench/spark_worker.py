@@ -14,6 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 KEY_BYTES = 10
 VALUE_BYTES = 100
+WARM_BATCHES = 5
+WARM_S = 5
+WARM_TIMEOUT_S = 60
 
 
 class Worker:
@@ -51,26 +54,35 @@ class Worker:
         rows = self._reader(form, servers, topic).count()
         return {"seconds": time.monotonic() - began, "rows": rows}
 
-    def latency(self, form: str, servers: str, topic: str, warm_s: float, seconds: float) -> dict[str, Any]:
-        """From a record's timestamp to the driver holding it in foreachBatch, in milliseconds."""
-        seen: list[tuple[float, float]] = []
-        began = time.time()
+    def latency(self, form: str, servers: str, topic: str, seconds: float) -> dict[str, Any]:
+        """From a record's timestamp to the driver holding it in foreachBatch, in milliseconds.
+
+        Counted from some seconds after the first batches on: those start workers, and catch up.
+        """
+        seen: list[list[float]] = []
 
         def take(batch: DataFrame, _: int) -> None:
             rows = batch.selectExpr("unix_micros(timestamp) as us").collect()
-            now = time.time()
-            seen.extend((now - began, now * 1000 - row.us / 1000) for row in rows)
+            now_ms = time.time() * 1000
+            seen.append([now_ms - row.us / 1000 for row in rows])
 
         stream = self._spark.readStream.format(form).option("kafka.bootstrap.servers", servers)
         stream = stream.option("subscribe", topic).option("startingOffsets", "latest").load()
         with tempfile.TemporaryDirectory(prefix="bench-checkpoint-") as checkpoint:
             query = stream.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint).start()
-            query.awaitTermination(warm_s + seconds)
+            began = time.monotonic()
+            while sum(map(bool, seen)) < WARM_BATCHES and time.monotonic() - began < WARM_TIMEOUT_S:
+                query.awaitTermination(0.2)
+            query.awaitTermination(WARM_S)
+            warm = len(seen)
+            query.awaitTermination(seconds)
             progress = [json.loads(step.json) for step in query.recentProgress]
             query.stop()
         steps = [step["durationMs"] for step in progress if step["numInputRows"]][-20:]
+        if not steps:
+            raise RuntimeError(f"no batch in {WARM_TIMEOUT_S + WARM_S + seconds:.0f} s: {progress[-1:]}")
         parts = {name: sorted(step.get(name, 0) for step in steps)[len(steps) // 2] for name in steps[-1]}
-        return {"latencies_ms": [ms for at, ms in seen if at > warm_s], "trigger_ms": parts}
+        return {"latencies_ms": [ms for batch in seen[warm:] for ms in batch], "trigger_ms": parts}
 
     def _reader(self, form: str, servers: str, topic: str) -> DataFrame:
         reader = self._spark.read.format(form).option("kafka.bootstrap.servers", servers)

@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from bench.report import Row, figure, longest_gap, percentile  # noqa: E402
+from bench.report import Row, figure, longest_gap, percentile
 
 
 def test_a_ratio_above_one_is_always_to_our_advantage() -> None:
