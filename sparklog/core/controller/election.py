@@ -33,10 +33,14 @@ UNCOUNTED = -1
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Who may take part in an election of one partition: the live brokers that can host it."""
+    """Who may take part in an election of one partition: the live brokers that can host it.
+
+    ``failed`` are live brokers whose log of this partition is broken: what it held may be gone.
+    """
 
     live: Mapping[BrokerId, StoredIncarnation]
     shutting_down: AbstractSet[BrokerId] = frozenset()
+    failed: AbstractSet[BrokerId] = frozenset()
 
     def is_proven(self, member: BrokerId, state: PartitionState) -> bool:
         """Alive, and its log still holds what it held when the state last counted it."""
@@ -45,7 +49,7 @@ class Candidates:
 
     def is_unproven(self, member: BrokerId, state: PartitionState) -> bool:
         """Alive, and known not to be proven. (A dead broker is neither.)"""
-        return member in self.live and not self.is_proven(member, state)
+        return member in self.failed or (member in self.live and not self.is_proven(member, state))
 
     def has_restarted(self, member: BrokerId, state: PartitionState) -> bool:
         stored = self.live.get(member)

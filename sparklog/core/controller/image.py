@@ -188,12 +188,9 @@ class ClusterImage:
 
     def candidates(self, partition: TopicPartition) -> Candidates:
         """The live brokers that can host this partition."""
-        live = {
-            broker: one.incarnation
-            for broker, one in self.brokers.items()
-            if partition not in self.offline.get(broker, ())
-        }
-        return Candidates(live, self.shutting_down)
+        failed = {broker for broker, partitions in self.offline.items() if partition in partitions}
+        live = {broker: one.incarnation for broker, one in self.brokers.items() if broker not in failed}
+        return Candidates(live, self.shutting_down, failed)
 
     def live_brokers(self) -> tuple[Broker, ...]:
         return tuple(self.brokers[broker].broker for broker in sorted(self.brokers))

@@ -272,6 +272,15 @@ def test_a_replica_whose_log_directory_is_broken_is_led_elsewhere_until_its_brok
     assert world.propose(1, 1, 2, 3).error == ErrorCode.none
 
 
+def test_a_replica_whose_log_is_broken_is_not_eligible_either(world):
+    """What it cuts to mend its log may be committed: it counts again when it has caught up, not before."""
+    world.create(min_insync_replicas="3")
+    done = world.start(2)
+    partition = TopicPartition("t", 0)
+    world.answer_pushes(sends(done, act.SendLeaderAndIsr, 2), {(2, partition): ErrorCode.kafka_storage_error})
+    assert (world.stored().isr, world.stored().eligible) == ((1, 3), ())
+
+
 def test_becoming_active_tells_every_broker_everything(world):
     world.create("t", replicas=((1, 2), (2, 3)))
     done = world.activate()
