@@ -144,8 +144,10 @@ class InProcessCluster:
 
     def stop(self) -> None:
         """Stop everything; what was started stops even if the start did not get through."""
-        self._client = None
-        self._closing.close()
+        try:
+            self._closing.close()
+        finally:
+            self._client = None
 
     def kill(self, broker_id: int) -> None:
         """End a broker without farewells, and tell the controller as a supervisor would."""

@@ -1,0 +1,36 @@
+"""The page about testing shows a job and its tests: they run, as they stand there, with a real Spark."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.integration
+
+PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
+NAMED_BLOCK = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
+ANY_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+def test_the_job_and_its_tests_run_as_they_stand_there(run_pytest) -> None:
+    files = dict(NAMED_BLOCK.findall(PAGE.read_text()))
+    assert set(files) == {"thermometers.py", "test_thermometers.py"}
+    result = run_pytest("-W", "default", **{name.replace(".", "__"): text for name, text in files.items()})
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "2 passed" in result.stdout
+
+
+def test_the_cluster_without_pytest_runs_as_it_stands_there(capsys) -> None:
+    (block,) = [text for text in ANY_BLOCK.findall(PAGE.read_text()) if "with InProcessCluster" in text]
+    exec(compile(block, str(PAGE), "exec"), {})
+    assert re.fullmatch(r"127\.0\.0\.1:\d+\n", capsys.readouterr().out)
+
+
+def test_every_helper_of_the_page_exists() -> None:
+    from sparklog.testing import InProcessCluster
+
+    table = PAGE.read_text().partition("| `bootstrap_servers`")[2].partition("\n\n")[0]
+    named = re.findall(r"^\| `(\w+)|, `(\w+)` \|", "| `bootstrap_servers`" + table, re.MULTILINE)
+    names = [first or second for first, second in named]
+    assert len(names) >= 11
+    assert [name for name in names if not hasattr(InProcessCluster, name)] == []
