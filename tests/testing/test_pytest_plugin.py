@@ -1,5 +1,7 @@
 import pytest
 
+from sparklog.testing.pytest_plugin import cluster_options
+
 pytestmark = pytest.mark.integration
 
 SAME_CLUSTER = """
@@ -44,19 +46,42 @@ def test_address(sparklog_cluster):
     assert result.returncode == 0, result.stdout
 
 
+class Config:
+    """pytest's configuration with one line in its file."""
+
+    def __init__(self, name: str, value: object) -> None:
+        self.values = {
+            "sparklog_cluster_brokers": "3",
+            "sparklog_cluster_zookeeper": "memory",
+            "sparklog_cluster_settings": [],
+            name: value,
+        }
+
+    def getini(self, name: str) -> object:
+        return self.values[name]
+
+    def getoption(self, name: str) -> None:
+        assert name == "--sparklog-zookeeper"
+
+
 @pytest.mark.parametrize(
-    ("setting", "complaint"),
+    ("name", "value", "complaint"),
     [
-        ("sparklog_cluster_scope = test", "sparklog_cluster_scope = test: must be one of session, package"),
-        ("sparklog_cluster_brokers = no", "sparklog_cluster_brokers = no: must be a number from 1 up"),
-        ("sparklog_cluster_zookeeper = x", "sparklog_cluster_zookeeper = x: must be 'memory' or 'real'"),
-        ("sparklog_cluster_settings = a", "sparklog_cluster_settings: 'a' must be name=value"),
+        ("sparklog_cluster_brokers", "no", "sparklog_cluster_brokers = no: must be a number from 1 up"),
+        ("sparklog_cluster_zookeeper", "x", "sparklog_cluster_zookeeper = x: must be 'memory' or 'real'"),
+        ("sparklog_cluster_settings", ["a"], "sparklog_cluster_settings: 'a' must be name=value"),
     ],
 )
-def test_a_setting_that_is_none_is_refused_with_the_remedy(run_pytest, setting, complaint) -> None:
-    result = run_pytest(pytest__ini=f"[pytest]\n{setting}\n", test_own__py=SAME_CLUSTER)
+def test_a_setting_that_is_none_is_refused_with_the_remedy(name, value, complaint) -> None:
+    with pytest.raises(pytest.UsageError, match=complaint):
+        cluster_options(Config(name, value))
+
+
+def test_a_scope_that_is_none_stops_pytest_with_the_remedy(run_pytest) -> None:
+    settings = "[pytest]\nsparklog_cluster_scope = test\n"
+    result = run_pytest(pytest__ini=settings, test_own__py=SAME_CLUSTER)
     assert result.returncode != 0
-    assert complaint in result.stdout + result.stderr
+    assert "sparklog_cluster_scope = test: must be one of session, package" in result.stdout + result.stderr
 
 
 def test_nothing_is_imported_for_tests_that_need_no_cluster(run_pytest) -> None:
