@@ -191,7 +191,9 @@ def _stop_replica(send: SendStopReplica, controller_epoch: ControllerEpoch) -> S
 
 
 def push_errors(send: Send, response: object) -> dict[TopicPartition, ErrorCode]:
-    """The partitions of a push that went wrong, by its answer; all of them if all of it was refused."""
+    """What became of a push's partitions, by its answer: those that went wrong (all of them if all of it was
+    refused), and of a LeaderAndIsr also those that did not, because that says that their logs work.
+    """
     match send, response:
         case SendLeaderAndIsr(), LeaderAndIsrResponse():
             names = {topic.id: topic.name for topic in send.topics}
@@ -200,7 +202,6 @@ def push_errors(send: Send, response: object) -> dict[TopicPartition, ErrorCode]
                 for topic in response.topics
                 if topic.topic_id in names
                 for one in topic.partition_errors
-                if one.error_code != ErrorCode.none
             }
         case SendStopReplica(), StopReplicaResponse():
             if response.error_code != ErrorCode.none:

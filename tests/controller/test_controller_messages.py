@@ -75,7 +75,8 @@ def test_the_errors_of_a_push_are_named_by_partition():
     fine = LeaderAndIsrPartitionError(partition_index=6)
     topics = [LeaderAndIsrTopicError(topic_id=TOPIC, partition_errors=[error, fine])]
     assert messages.push_errors(roles, LeaderAndIsrResponse(topics=topics)) == {
-        PARTITION: ErrorCode.kafka_storage_error
+        PARTITION: ErrorCode.kafka_storage_error,
+        TopicPartition("t", 6): ErrorCode.none,
     }
     stop = SendStopReplica(1, ONE.id, ONE.epoch, ((PARTITION, -2),), delete=True)
     failed = StopReplicaPartitionError(

@@ -142,16 +142,25 @@ class Workbench:
     def push_answered(
         self, push: PushId, broker: BrokerId, errors: Mapping[TopicPartition, ErrorCode]
     ) -> None:
-        """A broker answered a message: a wait may be over, a log directory may be broken."""
+        """A broker answered a message: a wait may be over, a log may be broken, or mended."""
         self.lot.on_answered(push)
         stop = self.stops.pop(push, None)
         if stop is not None:
             self._confirm_stops(stop, errors)
         elif broker in self.image.brokers:
-            broken = [one for one, error in errors.items() if error == ErrorCode.kafka_storage_error]
-            if broken:
-                self.image.offline.setdefault(broker, set()).update(broken)
-                self.look_at(broken)
+            self._note_logs(broker, errors)
+
+    def _note_logs(self, broker: BrokerId, errors: Mapping[TopicPartition, ErrorCode]) -> None:
+        """A replica whose log failed is offline until its broker takes up a role of it without an error: it
+        has cut a corrupt log then, outside the ISR, and may come back by catching up.
+        """
+        offline = self.image.offline.setdefault(broker, set())
+        broken = {one for one, error in errors.items() if error == ErrorCode.kafka_storage_error}
+        mended = {one for one in offline if errors.get(one) == ErrorCode.none}
+        changed = sorted((broken - offline) | mended)
+        offline |= broken
+        offline -= mended
+        self.look_at(changed)
 
     def _confirm_stops(self, stop: SendStopReplica, errors: Mapping[TopicPartition, ErrorCode]) -> None:
         for partition, _ in stop.partitions:
