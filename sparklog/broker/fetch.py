@@ -10,11 +10,12 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from sparklog.broker.partition import Guard, Partition, ReadRequest, ReadResult
+from sparklog.broker.answers import ReadRequest, ReadResult
+from sparklog.broker.partition import Partition
 from sparklog.broker.ports import Ports
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.model.ports import Cancellable
+from sparklog.model.ports import Cancellable, Guard
 from sparklog.model.time import MonotonicMs
 
 

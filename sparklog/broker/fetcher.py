@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
-from sparklog.broker.partition import Guard, Partition
+from sparklog.broker.partition import Partition
 from sparklog.broker.ports import Peers
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.leader import Diverging
@@ -21,6 +21,7 @@ from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import CorruptBatch, ErrorCode, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import read_parts
+from sparklog.model.ports import Guard
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.records.validate import check_replicated
 from sparklog.wire.messages.fetch import (

@@ -28,12 +28,13 @@ class LogDirs:
         self._home: dict[TopicPartition, LogDirectory] = {}
 
     def identities(self) -> list[DirectoryIdentity]:
-        """What each directory proves about the stop before; takes the clean markers away."""
+        """What each directory proves about the stop before. Call when the logs are loaded."""
         return [
             DirectoryIdentity(
                 uuid=str(directory.uuid),
                 clean_epoch=directory.take_clean_marker(),
                 empty=directory.is_empty,
+                corrupt=any(log.corruption is not None for log in directory.logs.values()),
             )
             for directory in self._directories
         ]

@@ -7,10 +7,10 @@ corrected by the error codes of the brokers that they turn to. Updates of an old
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sparklog.broker.partition import Guard
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, LeaderEpoch, TopicId, TopicPartition
+from sparklog.model.ports import Guard
 from sparklog.wire.messages.update_metadata import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,

@@ -13,10 +13,8 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Protocol
 
+from sparklog.broker.answers import AppendResult, ReadRequest, ReadResult
 from sparklog.broker.batches import Batches, continuing, producer_batch, stamp_all, whole
 from sparklog.core.replication.actions import (
     Action,
@@ -36,8 +34,9 @@ from sparklog.core.replication.replica import Replica
 from sparklog.core.transaction.producer_state import Duplicate, Refused
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
-from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.ids import BrokerEpoch, TopicId, TopicPartition
 from sparklog.model.parts import Part
+from sparklog.model.ports import Guard
 from sparklog.model.time import Clock
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
@@ -45,60 +44,7 @@ from sparklog.storage.log_config import LogConfig
 logger = logging.getLogger(__name__)
 
 
-class Guard(Protocol):
-    """A partition's lock; the simulator puts a tripwire in its place."""
-
-    def acquire(self, blocking: bool = ...) -> bool: ...
-
-    def release(self) -> None: ...
-
-    def __enter__(self) -> bool: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
-
-
 Outlet = Callable[["Partition", OutwardEffect], None]
-
-
-@dataclass(frozen=True, slots=True)
-class AppendResult:
-    """What became of a produced batch. ``base_offset`` is -1 unless it is in the log."""
-
-    error: ErrorCode
-    base_offset: int = -1
-    log_start_offset: int = -1
-    waits: bool = False
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadResult:
-    """What a fetcher gets of one partition."""
-
-    error: ErrorCode
-    parts: tuple[Part, ...] = ()
-    size_bytes: int = 0
-    high_watermark: int = -1
-    log_start_offset: int = -1
-    diverging: Diverging | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
-    """What a fetcher asks of one partition. ``follower`` is None for consumers."""
-
-    fetch_offset: int
-    max_bytes: int
-    current_leader_epoch: int = -1
-    last_fetched_epoch: int = -1
-    follower: BrokerId | None = None
-    follower_epoch: BrokerEpoch = BrokerEpoch(-1)
 
 
 class Partition:
@@ -149,6 +95,10 @@ class Partition:
     @property
     def log_start_offset(self) -> int:
         return self._replica.marks.log_start_offset
+
+    @property
+    def has_unsynced_sealed_segment(self) -> bool:
+        return self.log.recovery_point < self.log.active_segment_base
 
     def story(self) -> str:
         with self._guard:

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sparklog.broker.partition import Guard
 from sparklog.core.replication.actions import ProposeIsr
 from sparklog.model.cluster import Broker
 from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.model.ports import Executor, Timer
+from sparklog.model.ports import Executor, Guard, Timer
 from sparklog.model.time import Clock
 
 

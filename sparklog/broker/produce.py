@@ -9,11 +9,12 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sparklog.broker.partition import AppendResult, Guard, Partition
+from sparklog.broker.answers import AppendResult
+from sparklog.broker.partition import Partition
 from sparklog.broker.ports import Ports
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.model.ports import Cancellable
+from sparklog.model.ports import Cancellable, Guard
 
 Answer = Callable[[dict[TopicPartition, AppendResult]], None]
 

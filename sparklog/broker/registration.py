@@ -64,8 +64,8 @@ class Registration:
                 for path in options.log_dirs
             )
             log_dirs = LogDirs(opened, options.config)
-            self._identities = log_dirs.identities()
             log_dirs.load(executor)
+            self._identities = log_dirs.identities()
         except BaseException:
             for directory in opened:
                 directory.close()

@@ -199,6 +199,10 @@ class ReplicaManager:
         )
 
     def checkpoint_recovery_points(self) -> None:
+        """Write recovery points, after syncing logs that have sealed a segment since theirs was raised."""
+        for partition in self.partitions():
+            if partition.has_unsynced_sealed_segment:
+                partition.flush()
         self._log_dirs.checkpoint_recovery_points()
 
     def stop_serving(self, why: str) -> None:

@@ -326,13 +326,15 @@ class LogDirectory:
 
     def close(self, *, clean_epoch: int | None = None) -> None:
         """Unlock. With ``clean_epoch``: first close every log, checkpoint, and mark the stop as clean."""
-        if clean_epoch is not None:
-            for log in self.logs.values():
-                log.close()
-            self.checkpoint_recovery_points()
-            self.mark_clean(clean_epoch)
-        self.logs.clear()
-        self._lock_file.release()
+        try:
+            if clean_epoch is not None:
+                for log in self.logs.values():
+                    log.close()
+                self.checkpoint_recovery_points()
+                self.mark_clean(clean_epoch)
+        finally:
+            self.logs.clear()
+            self._lock_file.release()
 
 
 def _take_possession(

@@ -5,8 +5,8 @@ import uuid
 
 import pytest
 
+from sparklog.broker.answers import ReadRequest
 from sparklog.broker.fetcher import Fetcher
-from sparklog.broker.partition import ReadRequest
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.model.cluster import Broker, PartitionState

@@ -5,7 +5,8 @@ import uuid
 
 import pytest
 
-from sparklog.broker.partition import Partition, ReadRequest
+from sparklog.broker.answers import ReadRequest
+from sparklog.broker.partition import Partition
 from sparklog.core.replication.actions import (
     BackOff,
     CompleteProduce,

@@ -2,8 +2,8 @@
 
 import pytest
 
+from sparklog.broker.answers import ReadRequest
 from sparklog.broker.fetch import FetchLimits
-from sparklog.broker.partition import ReadRequest
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 

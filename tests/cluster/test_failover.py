@@ -154,3 +154,26 @@ def test_a_deleted_topic_can_be_created_again_and_is_empty(own_cluster) -> None:
     after = own_cluster.admin.describe_topics(["t"])[0]
     assert after.topic_id != before
     assert [part.high_watermark for part in after.partitions] == [0]
+
+
+def test_a_replica_whose_disk_rotted_is_not_elected_and_mends_its_log_from_the_others(
+    own_cluster, tmp_path
+) -> None:
+    own_cluster.create_topic("t")
+    tp = TopicPartition("t", 0)
+    writer = Writer(own_cluster, tp)
+    writer.start()
+    writer.wait_for(30)
+    acknowledged = writer.finish()
+    victim = own_cluster.partitions("t")[0].leader
+    own_cluster.kill(victim)
+    (log,) = (tmp_path / f"broker-{victim}" / "0" / "t-0").glob("*.log")
+    rotten = bytearray(log.read_bytes())
+    rotten[len(rotten) // 2] ^= 0xFF
+    log.write_bytes(rotten)
+    own_cluster.revive(victim)
+    own_cluster.wait_for_isr("t", 3)
+    for other in {1, 2, 3} - {victim}:
+        own_cluster.kill(other)
+    own_cluster.wait_for_isr("t", 1)
+    assert stored(own_cluster, tp) == acknowledged

@@ -7,10 +7,11 @@ fetch is sessionless here: answering session id 0 is always legal (KIP-227).
 import logging
 from collections.abc import Sequence
 
+from sparklog.broker.answers import ReadRequest, ReadResult
 from sparklog.broker.call import Call
 from sparklog.broker.edge import for_reader
 from sparklog.broker.fetch import FetchLimits, Results
-from sparklog.broker.partition import Partition, ReadRequest, ReadResult
+from sparklog.broker.partition import Partition
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.parts import Part

@@ -4,8 +4,8 @@ With acks=0 there is no response; if anything failed the connection is closed in
 Each batch is checked before any lock is taken; a refused batch uses up no offset.
 """
 
+from sparklog.broker.answers import AppendResult
 from sparklog.broker.call import Call
-from sparklog.broker.partition import AppendResult
 from sparklog.model.config import TopicConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition

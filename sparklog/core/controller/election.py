@@ -89,7 +89,7 @@ def settle(state: PartitionState, candidates: Candidates, rules: Rules) -> Elect
     leader = state.leader
     if leader not in staying or candidates.has_restarted(leader, state):
         leader = _in_assignment_order(state, staying)[0]
-    elif tuple(staying) == state.isr:
+    elif tuple(staying) == state.isr and candidates.failed.isdisjoint(state.eligible):
         return None
     return _elected(state, leader, staying, candidates, rules)
 

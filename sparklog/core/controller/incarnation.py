@@ -8,7 +8,8 @@ carries ``intact_since``: the oldest incarnation whose data this one certainly s
     A member counted as in sync at incarnation ``i`` is proven if and only if ``i >= intact_since``.
 
 Proven restarts (``intact_since`` is inherited):
-  every directory of the previous incarnation is back under its UUID, none of them suspect or emptied, and
+  every directory of the previous incarnation is back under its UUID, none of them suspect, emptied or with
+  a corrupt log, and
   either the same boot of the same host (the page cache survived), or every directory carries the clean-stop
   marker of exactly the previous broker epoch (a marker of an older epoch is from before later appends).
 Anything else starts afresh: ``intact_since`` is the new incarnation's own number, and the broker is in no ISR
@@ -33,12 +34,13 @@ class DirectoryIdentity:
     """One log directory as its broker finds it at start.
 
     ``clean_epoch`` is the broker epoch in its clean-stop marker, None without one; ``empty`` says that it
-    holds no partition.
+    holds no partition, ``corrupt`` that a log in it was found damaged where nothing explains it.
     """
 
     uuid: str
     clean_epoch: BrokerEpoch | None = None
     empty: bool = False
+    corrupt: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ def _is_proven(
 ) -> bool:
     known = _known(previous, directories)
     if previous.record.suspect or len(known) < len(previous.record.directories):
+        return False
+    if any(directory.corrupt for directory in known):
         return False
     if _stopped_cleanly(previous, directories):
         return True

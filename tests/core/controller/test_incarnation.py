@@ -77,6 +77,12 @@ def test_an_emptied_directory_proves_nothing_unless_it_was_left_so_cleanly():
     assert again(first(), clean("a", empty=True)).intact_since == 0
 
 
+def test_a_corrupt_log_proves_nothing_on_whatever_boot_and_however_clean_the_stop():
+    assert again(first(), DirectoryIdentity("a", corrupt=True)).intact_since == 5
+    corrupt = DirectoryIdentity("a", clean_epoch=EPOCH, corrupt=True)
+    assert again(first(), corrupt).intact_since == 5
+
+
 def test_a_suspect_directory_proves_nothing_at_the_next_restart_and_is_then_forgotten():
     marked = mark_suspect(first(), "a")
     assert (marked.suspect, marked.broker_epoch, marked.intact_since) == (("a",), EPOCH, 0)
