@@ -3,25 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sparklog.core.transaction.producer_state import ProducerBatch
 from sparklog.records.envelope import BatchHeader, stamp
 
 Batches = Sequence[tuple[int, BatchHeader]]
 """Headers, each with the position of its batch in a buffer."""
-
-
-def producer_batch(header: BatchHeader) -> ProducerBatch:
-    """What the idempotence check needs to know of a batch."""
-    return ProducerBatch(
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        first_sequence=header.base_sequence,
-        last_sequence=header.last_sequence,
-        first_offset=header.base_offset,
-        last_offset=header.last_offset,
-        timestamp_ms=header.max_timestamp_ms,
-        is_transactional=header.is_transactional,
-    )
 
 
 def continuing(batches: Batches, end_offset: int, epochs: tuple[int, int]) -> Batches:

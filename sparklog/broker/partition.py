@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from sparklog.broker.answers import AppendResult, ReadRequest, ReadResult
-from sparklog.broker.batches import Batches, continuing, producer_batch, stamp_all, whole
+from sparklog.broker.batches import Batches, continuing, stamp_all, whole
 from sparklog.core.replication.actions import (
     Action,
     AssignEpoch,
@@ -40,6 +40,7 @@ from sparklog.model.ports import Guard
 from sparklog.model.time import Clock
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
+from sparklog.storage.snapshots import producer_batch
 
 logger = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ known one.
 """
 
 import difflib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -220,8 +221,32 @@ def check_topic_settings(given: Mapping[str, str]) -> Checked:
     return _check(given, TOPIC_SETTINGS, KAFKA_TOPIC_PROPERTIES, "topic")
 
 
+class TypedSettings(ABC):
+    """Settings by name, as the types that they are declared to have."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def get(self, name: str) -> Value: ...
+
+    def get_int(self, name: str) -> int:
+        value = self.get(name)
+        assert isinstance(value, int), (name, value)
+        return value
+
+    def get_bool(self, name: str) -> bool:
+        value = self.get(name)
+        assert isinstance(value, bool), (name, value)
+        return value
+
+    def get_str(self, name: str) -> str:
+        value = self.get(name)
+        assert isinstance(value, str), (name, value)
+        return value
+
+
 @dataclass(frozen=True, slots=True)
-class BrokerConfig:
+class BrokerConfig(TypedSettings):
     """A broker's settings: what was given over what is the default."""
 
     given: Mapping[str, Value] = field(default_factory=dict)
@@ -233,28 +258,13 @@ class BrokerConfig:
     def get(self, name: str) -> Value:
         return self.given[name] if name in self.given else BROKER_SETTINGS[name].default
 
-    def get_int(self, name: str) -> int:
-        value = self.get(name)
-        assert isinstance(value, int), (name, value)
-        return value
-
-    def get_bool(self, name: str) -> bool:
-        value = self.get(name)
-        assert isinstance(value, bool), (name, value)
-        return value
-
-    def get_str(self, name: str) -> str:
-        value = self.get(name)
-        assert isinstance(value, str), (name, value)
-        return value
-
     def topic(self, overrides: Mapping[str, str]) -> "TopicConfig":
         """The settings of a topic with these overrides, on this broker. Overrides were checked before."""
         return TopicConfig(self, check_topic_settings(overrides).values)
 
 
 @dataclass(frozen=True, slots=True)
-class TopicConfig:
+class TopicConfig(TypedSettings):
     """A topic's settings: its own over the broker's over the default."""
 
     broker: BrokerConfig
@@ -264,18 +274,3 @@ class TopicConfig:
         if name in self.overrides:
             return self.overrides[name]
         return self.broker.get(TOPIC_SETTINGS[name].broker_name)
-
-    def get_int(self, name: str) -> int:
-        value = self.get(name)
-        assert isinstance(value, int), (name, value)
-        return value
-
-    def get_bool(self, name: str) -> bool:
-        value = self.get(name)
-        assert isinstance(value, bool), (name, value)
-        return value
-
-    def get_str(self, name: str) -> str:
-        value = self.get(name)
-        assert isinstance(value, str), (name, value)
-        return value
