@@ -247,7 +247,7 @@ class ControllerMachine:
                 finished = self.bench.lot.take_finished(self.image, now_ms)
                 return [*actions, *self.bench.flush(), *finished]
             if isinstance(outcome, Decision):
-                sends = [] if self.bench.is_creating else self.bench.flush()
+                sends = [] if self.bench.must_hold_pushes(outcome) else self.bench.flush()
                 return [*actions, *sends, self._write(outcome, now_ms)]
             actions += outcome
 

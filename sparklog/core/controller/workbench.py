@@ -363,10 +363,15 @@ class Workbench:
         self.stops.update({send.push: send for send in sends if isinstance(send, SendStopReplica)})
         return sends
 
-    @property
-    def is_creating(self) -> bool:
-        """A creation tells brokers about all its topics at once, and waits for those very messages."""
-        return any(isinstance(step, CreateTopic | FinishCreation) for step in self.steps)
+    def must_hold_pushes(self, decision: Decision) -> bool:
+        """Whether brokers must hear nothing before ``decision`` is written.
+
+        A creation tells brokers about all its topics at once, and waits for those very messages. And a broker
+        that is told everything must not be told what an election is about to change: it may have restarted
+        without what it had as leader, would lead its old epoch again, and make its followers cut their logs.
+        """
+        is_creating = any(isinstance(step, CreateTopic | FinishCreation) for step in self.steps)
+        return is_creating or (bool(self.pending.starting) and isinstance(decision.step, Elect))
 
 
 def _answer_or_write(command: CommandId, verdict: Decision | Result) -> list[Action] | Decision:
