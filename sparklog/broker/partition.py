@@ -133,14 +133,12 @@ class Partition:
 
         A member of the ISR must not, whoever leads: what it would cut may be committed and, should the
         others die before it caught up again, nowhere else. The error makes the controller take it out of
-        the ISR; told again without being a member, it cuts. The last member waits for an operator.
+        the ISR, and elect another if it should have led; told again without being a member, it cuts. The last
+        member waits for an operator.
         """
         corruption = self.log.corruption
         if corruption is None:
             return True
-        if state.leader == self._replica.broker_id:
-            self._take_offline(f"the log is corrupt and cannot lead: {corruption.reason}")
-            return False
         if self._replica.broker_id in state.isr:
             logger.error("%s: in the ISR with a corrupt log: %s", self.topic_partition, corruption.reason)
             return False

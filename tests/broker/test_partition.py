@@ -409,6 +409,15 @@ def test_a_corrupt_log_is_cut_once_its_replica_is_out_of_the_isr(harness) -> Non
     assert harness.log.corruption is None
 
 
+def test_a_replica_that_cannot_lead_because_its_log_is_corrupt_follows_later(harness) -> None:
+    """Found by the simulation: it stayed offline until its broker restarted."""
+    corrupt(harness)
+    assert harness.told(leader=1, epoch=2, isr=(1, 2)) is ErrorCode.kafka_storage_error
+    assert not harness.partition.is_leader
+    assert harness.told(leader=2, epoch=3, isr=(2,)) is ErrorCode.none
+    assert harness.log.corruption is None
+
+
 def test_producers_that_fell_silent_are_forgotten(harness) -> None:
     harness.told(leader=1, epoch=1)
     harness.produce(batch(producer_id=9, sequence=0))
