@@ -1,12 +1,14 @@
 """The leader of one partition: who is in sync, what is committed, whom to answer.
 
-Kafka's rules (Partition.scala; KIP-101, 207, 279, 320, 841, 903), with two deliberate differences:
+Kafka's rules (Partition.scala; KIP-101, 207, 279, 320, 841, 903), with two deliberate differences from its
+ZooKeeper era:
 
 * A write with acks=all that a shrinking ISR leaves short of ``min.insync.replicas`` is answered at once with
   NOT_ENOUGH_REPLICAS_AFTER_APPEND, not at its time-out.
-* Beyond its epoch's start a leader advances the high watermark only while the *committed* ISR has
-  min(min.insync.replicas, replication factor) members (KAFKA-15583: otherwise acks=1 records become visible
-  and are then lost). Below that start it may, so that reads go on after a failover.
+* A leader advances the high watermark only while the *committed* ISR has min(min.insync.replicas, replication
+  factor) members (KAFKA-15583: otherwise records become visible and are then lost). Replicas that leave such
+  an ISR stay eligible as leaders because nothing is committed without them: also not below the epoch's start
+  (docs/decisions/0004).
 
 Facts come in through ``on_...`` methods, actions go out. The object lives for one leader epoch.
 """
@@ -277,9 +279,9 @@ class Leader:
         return self._proposals
 
     def _advance_high_watermark(self, now_ms: MonotonicMs) -> list[Action]:
-        offset = self._replicated_offset(now_ms)
         if self.is_under_min_isr:
-            offset = min(offset, self.epoch_start_offset)
+            return []
+        offset = self._replicated_offset(now_ms)
         if offset <= self.marks.high_watermark:
             return []
         self.marks.high_watermark = offset

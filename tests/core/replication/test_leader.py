@@ -259,12 +259,13 @@ def test_a_shrink_below_min_isr_answers_waiting_writes_at_once() -> None:
     assert leader.marks.high_watermark == 0
 
 
-def test_below_min_isr_the_high_watermark_still_reaches_the_epochs_start_but_not_beyond() -> None:
-    """[bug 34] KAFKA-15583"""
+def test_below_min_isr_the_high_watermark_stands_still_also_below_the_epochs_start() -> None:
+    """[bug 34] KAFKA-15583; docs/decisions/0004: an eligible replica outside may lack what lies there."""
     leader = leader_with(isr=(1,), log_end_offset=10, high_watermark=4)
-    assert leader.on_appended(NOW) == [PublishHighWatermark(10)]
+    assert leader.on_appended(NOW) == []
     assert append(leader, 5) == []
-    assert leader.marks.high_watermark == 10
+    assert leader.marks.high_watermark == 4
+    assert leader.latest_offset() is None
 
 
 def test_an_idle_follower_at_the_logs_end_stays_in_the_isr() -> None:
