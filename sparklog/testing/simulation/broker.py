@@ -76,7 +76,11 @@ class SimulatedBroker:
     """One process of a broker."""
 
     def __init__(
-        self, world: World, machine: Machine, number: int, on_stopped: Callable[["SimulatedBroker"], None]
+        self,
+        world: World,
+        machine: Machine,
+        number: int,
+        on_stopped: Callable[["SimulatedBroker", str], None],
     ) -> None:
         self.machine = machine
         self.process = Process(world.schedule, f"{machine.host}#{number}")
@@ -104,13 +108,13 @@ class SimulatedBroker:
     def _start(self) -> None:
         try:
             self._open()
-        except (SparklogError, OSError):
+        except (SparklogError, OSError) as error:
             # The launcher tries again, as the runtime does with a broker that cannot start.
-            self._stop()
+            self._stop(f"{type(error).__name__}: {error}")
 
-    def _stop(self) -> None:
+    def _stop(self, why: str) -> None:
         self.die()
-        self._on_stopped(self)
+        self._on_stopped(self, why)
 
     def _open(self) -> None:
         world, machine, process = self._world, self.machine, self.process
@@ -181,4 +185,4 @@ class SimulatedBroker:
 
     def _on_session(self, event: str) -> None:
         if event == "expired":
-            self._stop()
+            self._stop("its ZooKeeper session has expired")

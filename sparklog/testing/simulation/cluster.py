@@ -91,10 +91,10 @@ class Cluster:
         holder = self.brokers.get(host) or self.controllers.get(host)
         return None if holder is None else holder.process
 
-    def _stopped(self, broker: SimulatedBroker) -> None:
+    def _stopped(self, broker: SimulatedBroker, why: str) -> None:
         """A broker ended by itself: it could not start, or its session expired."""
         host = broker.machine.host
-        self.story.tell(host, "has stopped by itself")
+        self.story.tell(host, f"has stopped: {why}")
         self.schedule.after(RELAUNCH_MS * US_PER_MS, None, lambda: self.launch(host))
 
     def kill(self, host: str, *, is_reported: bool) -> None:
@@ -163,7 +163,7 @@ class Cluster:
         self.kill(fault.target, is_reported=is_reported)
 
         def come_back() -> None:
-            seat.down -= 1
+            seat.down = max(0, seat.down - 1)
             self.launch(fault.target)
 
         self._at_end(fault, come_back)

@@ -54,6 +54,7 @@ class Ensemble:
     wash: Wash = lambda operations: operations
     """What a mutant does to a write before it is applied."""
     _clients: "dict[int, SimulatedZooKeeper]" = field(default_factory=dict)
+    _at_host: "dict[str, SimulatedZooKeeper]" = field(default_factory=dict)
     _heard_ms: dict[int, int] = field(default_factory=dict)
     is_cut: Counter[str] = field(default_factory=Counter)
     unknown: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -63,7 +64,10 @@ class Ensemble:
         self.schedule.after(SESSION_CHECK_MS * US_PER_MS, None, self._check_sessions)
 
     def client(self, process: Process, host: str) -> "SimulatedZooKeeper":
-        return SimulatedZooKeeper(self, process, host, dice(self.seed, f"zookeeper {process.name}"))
+        """The client of a program at ``host``; it takes the place of the one of the program before."""
+        client = SimulatedZooKeeper(self, process, host, dice(self.seed, f"zookeeper {process.name}"))
+        self._at_host[host] = client
+        return client
 
     def open_session(self, client: "SimulatedZooKeeper") -> int:
         session_id = self.tree.open_session()
@@ -98,7 +102,8 @@ class Ensemble:
         self.late_watches_ms = max(0.0, self.late_watches_ms - late_ms)
 
     def _of(self, host: str) -> "list[SimulatedZooKeeper]":
-        return [client for client in list(self._clients.values()) if client.host == host]
+        client = self._at_host.get(host)
+        return [] if client is None else [client]
 
     def _check_sessions(self) -> None:
         now_ms = self.schedule.now_ms
@@ -110,11 +115,13 @@ class Ensemble:
         self.start()
 
     def _expire(self, session_id: int) -> None:
-        client = self._clients.pop(session_id, None)
+        client = self._clients.get(session_id)
         if client is None or not self.tree.is_open(session_id):
             return
         client.lose_connection()
-        self.deliver(self.tree.expire_session(session_id))
+        fired = self.tree.expire_session(session_id)
+        del self._clients[session_id]
+        self.deliver(fired)
         client.expired()
         if not client.process.is_alive:
             client.forget()

@@ -1,0 +1,89 @@
+"""What ``--resume`` keeps: which seeds of which commit are done, and how much time was simulated.
+
+A JSON document, written anew after every few seeds and at the end. A file of another commit, mutant or number
+of steps is refused: its seeds would stand for other runs.
+"""
+
+import json
+import os
+import subprocess
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from sparklog.model.errors import SparklogError
+
+
+@dataclass(slots=True)
+class Violated:
+    """One seed that failed, and how."""
+
+    seed: int
+    invariant: str
+    what: str
+
+
+@dataclass(slots=True)
+class Progress:
+    """A long run so far. ``next_seed`` is the first that is not done."""
+
+    commit: str
+    first_seed: int
+    last_seed: int
+    next_seed: int
+    mutant: str | None = None
+    steps_max: int | None = None
+    simulated_ms: int = 0
+    steps: int = 0
+    faults: int = 0
+    acknowledged: int = 0
+    violations: list[Violated] = field(default_factory=list)
+
+    @property
+    def seeds(self) -> int:
+        return self.next_seed - self.first_seed
+
+
+def current_commit() -> str:
+    """The commit that runs here, with a mark if the tree differs from it; ``unknown`` outside a checkout."""
+    here = Path(__file__).parent
+    try:
+        head = _git(here, "rev-parse", "HEAD")
+        changed = _git(here, "status", "--porcelain", "--", "../..")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("-changed" if changed else "")
+
+
+def _git(where: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=where, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def load(path: Path, fresh: Progress) -> Progress:
+    """Where the run in ``path`` stopped, ``fresh`` if there is none; SparklogError if it is another run."""
+    if not path.exists():
+        return fresh
+    try:
+        document = json.loads(path.read_text())
+        violations = [Violated(**one) for one in document.pop("violations")]
+        known = Progress(**document, violations=violations)
+    except (ValueError, TypeError, KeyError) as error:
+        raise SparklogError(
+            f"{path} is not a file of --resume ({error!r}): remove it to begin anew"
+        ) from None
+    for name in ("commit", "first_seed", "last_seed", "mutant", "steps_max"):
+        was, now = getattr(known, name), getattr(fresh, name)
+        if was != now:
+            what = name.replace("_", " ")
+            raise SparklogError(
+                f"{path} is of a run with {what} {was}, this one has {now}: "
+                "go on with the same, or remove the file to begin anew"
+            )
+    return known
+
+
+def save(path: Path, progress: Progress) -> None:
+    """Keep the state; whoever reads sees the old one or the new one."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(json.dumps(asdict(progress), indent=1) + "\n")
+    os.replace(temporary, path)
