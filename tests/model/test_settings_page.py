@@ -13,8 +13,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 HEAD = """# Settings
 
 Settings have Kafka's names. A property that Kafka 3.9 has and sparklog does not act on (yet) is accepted with
-one warning that says so; a name that neither has is refused with the nearest known one. This page is made from
-the code.
+one warning that says so; a name that neither has is refused with the nearest known one. This page is made
+from the code.
 """
 
 
