@@ -1,0 +1,40 @@
+"""The wheel: everything that a user needs, and nothing of the project's own tools."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> zipfile.ZipFile:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--wheel-dir", str(folder), str(ROOT)], check=True, timeout=120)
+    (path,) = folder.glob("sparklog-*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_it_has_the_three_packages_each_at_the_top(wheel) -> None:
+    tops = {name.split("/")[0] for name in wheel.namelist() if ".dist-info" not in name}
+    assert tops == {"sparklog", "pyspark_sparklog", "sparklog_runtime"}
+
+
+def test_it_carries_the_demos_data_and_its_sources(wheel) -> None:
+    for name in ("earthquakes.jsonl", "flights-200k.arrow", "README.md"):
+        carried = wheel.read(f"sparklog_runtime/data/{name}")
+        assert carried == (ROOT / "broker_runtime/sparklog_runtime/data" / name).read_bytes()
+
+
+def test_it_is_typed_and_names_its_commands(wheel) -> None:
+    assert {f"{package}/py.typed" for package in ("sparklog", "pyspark_sparklog", "sparklog_runtime")} <= set(
+        wheel.namelist()
+    )
+    (entry_points,) = [name for name in wheel.namelist() if name.endswith("entry_points.txt")]
+    text = wheel.read(entry_points).decode()
+    for line in ("sparklog = sparklog.cli.main:main", "start = ", "demo = "):
+        assert line in text
