@@ -218,8 +218,12 @@ def producer(pair: Pair, scale: Scale) -> PartResult:
 
 
 def latency(pair: Pair, scale: Scale) -> PartResult:
-    """A stream's micro-batches while a Kafka client writes 500 records a second; in spells, turns taken."""
-    measured: dict[str, list[float]] = {}
+    """A stream's micro-batches while a Kafka client writes 500 records a second; in spells, turns taken.
+
+    The spell with the lowest median counts: a JVM that is still warming up, or a busy neighbour, makes records
+    wait for seconds, whoever's they are.
+    """
+    spells: dict[str, list[tuple[float, float]]] = {}
     notes = []
     with Spark() as spark:
         for number in range(scale.latency_spells):
@@ -237,21 +241,23 @@ def latency(pair: Pair, scale: Scale) -> PartResult:
                         seconds=scale.latency_s,
                     )
                 spell = answer["latencies_ms"]
-                measured.setdefault(cluster.name, []).extend(spell)
+                p50, p99 = percentile(spell, 0.5), percentile(spell, 0.99)
+                spells.setdefault(cluster.name, []).append((p50 / 1000, p99 / 1000))
                 parts = ", ".join(f"{name} {ms}" for name, ms in answer["trigger_ms"].items())
-                told = f"p50 {percentile(spell, 0.5):,.0f} ms, p99 {percentile(spell, 0.99):,.0f} ms"
+                told = f"p50 {p50:,.0f} ms, p99 {p99:,.0f} ms"
                 notes.append(f"{cluster.name}, spell {number + 1}: {told}; median trigger in ms: {parts}.")
                 say(f"latency {notes[-1]}")
+    kafka = min(spells[Kafka.name]) if Kafka.name in spells else None
     made = [
         Row(
-            f"micro-batch latency at 500 records/s, p{round(share * 100)}",
+            f"micro-batch latency at 500 records/s, {name}",
             "s",
-            percentile(measured[Sparklog.name], share) / 1000,
-            percentile(measured[Kafka.name], share) / 1000 if Kafka.name in measured else None,
+            min(spells[Sparklog.name])[index],
+            kafka[index] if kafka else None,
             more_is_better=False,
-            note="record timestamp to the rows being on the driver in foreachBatch",
+            note=f"record timestamp to the driver in foreachBatch; best of {scale.latency_spells} spells",
         )
-        for share in (0.5, 0.99)
+        for index, name in enumerate(("p50", "p99"))
     ]
     return PartResult(made, notes)
 
