@@ -220,8 +220,8 @@ def producer(pair: Pair, scale: Scale) -> PartResult:
 def latency(pair: Pair, scale: Scale) -> PartResult:
     """A stream's micro-batches while a Kafka client writes 500 records a second; in spells, turns taken.
 
-    The spell with the lowest median counts: a JVM that is still warming up, or a busy neighbour, makes records
-    wait for seconds, whoever's they are.
+    The spell with the lowest median counts: a JVM that is still warming up, or a busy neighbour, makes
+    records wait for seconds, whoever's they are.
     """
     spells: dict[str, list[tuple[float, float]]] = {}
     notes = []
