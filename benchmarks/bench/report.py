@@ -115,7 +115,7 @@ def write(order: Sequence[str], versions: dict[str, str]) -> None:
         "# Figures",
         "",
         "Written by `make bench` (`benchmarks/run.py`); how each is measured is told there. Absolute figures "
-        "move by half from run to run; a ratio is of one run of its part, whose circumstances are told below.",
+        "move by half from run to run; a ratio is of one run of its part, whose circumstances are below.",
         "",
         f"- Machine: {machine()}",
         f"- Versions: {', '.join(f'{k} {v}' for k, v in versions.items())}",
