@@ -20,6 +20,7 @@ from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import Part, read_parts
 from sparklog.records.envelope import BatchHeader, Bytes, crc_matches, split
 from sparklog.records.payload import SUPPORTED_PAYLOADS, payload_of
+from sparklog.records.reading import read_columns
 from sparklog.wire.messages.fetch import (
     AbortedTransaction,
     FetchPartition,
@@ -69,7 +70,14 @@ class Fetched:
             expected = max(expected, header.next_offset)
 
     def rows(self, end_offset: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows from the fetch offset up to, not including, ``end_offset``, a batch at a time."""
+        """The rows from the fetch offset up to ``end_offset`` (exclusive); small batches come together."""
+        for together in read_columns(self.records, self._visible(end_offset)):
+            rows = _cut(together, self.fetch_offset, end_offset)
+            if rows.num_rows:
+                yield rows
+
+    def _visible(self, end_offset: int | None) -> Iterator[tuple[int, BatchHeader]]:
+        """The intact batches that hold rows for this reader; a damaged one raises CorruptBatch."""
         aborted = _AbortedProducers(self.aborted)
         for position, header in self.batches:
             if end_offset is not None and header.base_offset >= end_offset:
@@ -77,9 +85,7 @@ class Fetched:
             batch = memoryview(self.records)[position : position + header.size_bytes]
             self._check(batch, header)
             if not aborted.hides(batch, header) and header.last_offset >= self.fetch_offset:
-                rows = _cut(payload_of(header).to_columns(batch, header), self.fetch_offset, end_offset)
-                if rows.num_rows:
-                    yield rows
+                yield position, header
 
     def _check(self, batch: memoryview, header: BatchHeader) -> None:
         if not crc_matches(batch, 0, header):

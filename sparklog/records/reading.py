@@ -6,7 +6,7 @@ of 10 records come at 0.1 million rows/s, together at 1.7 million. All other bat
 Control batches hold no rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ from sparklog.records.payload import payload_of
 Batch = tuple[int, BatchHeader]
 
 
-def read_columns(buffer: Bytes, batches: Sequence[Batch]) -> Iterator[pa.RecordBatch]:
+def read_columns(buffer: Bytes, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
     """The rows of ``batches``, as ``split`` found them in ``buffer``, in order, in ROW_SCHEMA.
 
     One record batch here may stand for many batches of the log. CorruptBatch for one that cannot be read;
