@@ -145,6 +145,7 @@ class Producer(Client):
         acks: int,
         in_flight_max: int,
         interval_ms: float,
+        records_max: int,
     ) -> None:
         super().__init__(place, f"producer-{number}", topic_partition)
         self.acks = acks
@@ -157,6 +158,7 @@ class Producer(Client):
         self._sequence = 0
         self._in_flight_max = in_flight_max
         self._interval_ms = interval_ms
+        self._records_max = records_max
         self._in_flight = 0
         self._must_repeat = False
         self._gaps = 0
@@ -177,7 +179,7 @@ class Producer(Client):
         if self.is_stopping:
             return
         if len(self.waiting) < self._in_flight_max:
-            count = self._draw.randint(1, 3)
+            count = self._draw.randint(1, self._records_max)
             now_ms = self.process.wall_ms()
             batch = build_envelope(
                 payload_of(count),

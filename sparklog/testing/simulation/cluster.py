@@ -53,6 +53,8 @@ class Cluster:
         ensemble.on_change = self.witness.look_at_zookeeper
         self.schedule.on_step = self._look
         self.struck: Counter[str] = Counter()
+        self.is_calm = False
+        """Whether no further fault strikes."""
         self._by_process: dict[Process, SimulatedBroker] = {}
 
     def start(self) -> None:
@@ -124,6 +126,8 @@ class Cluster:
             self.schedule.at(fault.at_ms * US_PER_MS, None, lambda fault=fault: self.strike(fault))  # type: ignore[misc]
 
     def strike(self, fault: Fault) -> None:
+        if self.is_calm:
+            return
         self.story.tell("FAULT", str(fault))
         self.struck[fault.kind] += 1
         match fault.kind:
@@ -136,6 +140,8 @@ class Cluster:
             case "pause broker" | "pause controller":
                 self._pause(fault)
             case "cut link" | "cut one way" | "isolate broker" | "lose frames" | "delay frames":
+                self._spoil_weather(fault)
+            case "cut from controllers":
                 self._spoil_weather(fault)
             case "cut zookeeper" | "expire session" | "lose zookeeper answers" | "delay watches":
                 self._trouble_zookeeper(fault)
@@ -215,8 +221,9 @@ class Cluster:
 
     def _spoil_weather(self, fault: Fault) -> None:
         network = self.world.network
-        if fault.kind == "isolate broker":
-            hosts = [host for host in self.seats if host != fault.target]
+        if fault.kind in ("isolate broker", "cut from controllers"):
+            around = CONTROLLERS if fault.kind == "cut from controllers" else tuple(self.seats)
+            hosts = [host for host in around if host != fault.target]
             links = [pair for host in hosts for pair in ((host, fault.target), (fault.target, host))]
         else:
             links = [(fault.target, fault.other)]

@@ -22,6 +22,7 @@ Kind = Literal[
     "cut link",
     "cut one way",
     "isolate broker",
+    "cut from controllers",
     "lose frames",
     "delay frames",
     "cut zookeeper",
@@ -50,12 +51,16 @@ class Fault:
         return f"at {self.at_ms} ms for {self.duration_ms} ms: {self.kind} ({where}, {self.amount:g})"
 
 
+DRAMAS: Final = 0.15
+"""Share of the seeds whose faults follow a plot."""
+
 BROKER_KINDS: Final[tuple[Kind, ...]] = (
     "kill broker",
     "kill broker in a write",
     "cut the power",
     "pause broker",
     "isolate broker",
+    "cut from controllers",
 )
 CONTROLLER_KINDS: Final[tuple[Kind, ...]] = ("kill controller", "pause controller")
 LINK_KINDS: Final[tuple[Kind, ...]] = ("cut link", "cut one way", "lose frames", "delay frames")
@@ -77,7 +82,9 @@ ALL_KINDS: Final[tuple[Kind, ...]] = (
 def draw_faults(
     draw: random.Random, *, begin_ms: int, end_ms: int, brokers: tuple[str, ...], controllers: tuple[str, ...]
 ) -> list[Fault]:
-    """A swarm: some kinds only, at some rate, between ``begin_ms`` and ``end_ms``."""
+    """A swarm: some kinds only, at some rate, between ``begin_ms`` and ``end_ms``; or a drama."""
+    if draw.random() < DRAMAS:
+        return _draw_drama(draw, begin_ms, end_ms, brokers)
     kinds = [kind for kind in ALL_KINDS if draw.random() < 0.5] or list(ALL_KINDS)
     pause_ms = draw.choice((150.0, 300.0, 600.0, 1_200.0))
     faults: list[Fault] = []
@@ -85,6 +92,25 @@ def draw_faults(
     while at_ms < end_ms:
         faults.append(_draw_fault(draw, len(faults), int(at_ms), draw.choice(kinds), brokers, controllers))
         at_ms += draw.expovariate(1 / pause_ms)
+    return faults
+
+
+def _draw_drama(draw: random.Random, begin_ms: int, end_ms: int, brokers: tuple[str, ...]) -> list[Fault]:
+    """A follower that is ahead of the next leader hears nothing from the controller, while its leader dies,
+    comes back, and leads again: what leader epochs in fetches are for, and what a swarm hardly ever plays."""
+    faults: list[Fault] = []
+
+    def add(at_ms: float, kind: Kind, target: str, other: str, duration_ms: float, amount: float) -> None:
+        faults.append(Fault(len(faults), int(at_ms), kind, target, other, int(duration_ms), amount))
+
+    at_ms = float(begin_ms)
+    while at_ms < end_ms:
+        leader, successor, follower = draw.sample(brokers, 3)
+        add(at_ms, "delay frames", leader, successor, 700, 200.0)
+        add(at_ms + draw.uniform(0, 300), "cut from controllers", follower, "", 4_500, 0.0)
+        add(at_ms + draw.uniform(400, 600), "kill broker", leader, "", draw.uniform(50, 300), 1.0)
+        add(at_ms + draw.uniform(1_500, 3_000), "kill broker", successor, "", draw.uniform(100, 2_000), 1.0)
+        at_ms += 5_500
     return faults
 
 
@@ -103,7 +129,8 @@ def _draw_fault(
         target, other = draw.sample((*brokers, *controllers), 2)
     elif kind in ZOOKEEPER_KINDS:
         target = draw.choice((*brokers, *controllers))
-    duration_ms = int(min(draw.expovariate(1 / 900), 6_000)) + 20
+    mean_ms = 2_500 if kind == "cut from controllers" else 900
+    duration_ms = int(min(draw.expovariate(1 / mean_ms), 6_000)) + 20
     return Fault(number, at_ms, kind, target, other, duration_ms, _amount(draw, kind))
 
 

@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from sparklog.broker.partition import Partition
 from sparklog.core.replication.actions import Action, CompleteProduce, TruncateTo
 from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.leader import Leader
 from sparklog.core.replication.replica import Replica
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_EPOCH
 from sparklog.model.zookeeper import ANY_VERSION, Check, Operation, SetData
 from sparklog.testing.simulation.zookeeper import Ensemble
 
@@ -38,12 +40,14 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One bug. ``seeds_max`` is the budget within which it must be caught, from seed 1 on."""
+    """One bug. ``seeds_max`` is the budget within which it must be caught, from seed 1 on; ``caught_at`` is
+    the first seed that does."""
 
     name: str
     origin: str
     damage: str
     seeds_max: int
+    caught_at: int
     switch_on: Callable[[Switch], None]
 
 
@@ -110,7 +114,9 @@ def _isr_write_without_version_check(switch: Switch) -> None:
 
 
 def _no_epoch_fence_on_fetch(switch: Switch) -> None:
-    """A leader answers fetches of any leader epoch, and one that lost its leadership does not say so."""
+    """Fetches carry no leader epoch: leaders answer any of them, who does not lead says just that, and only
+    the first fetch of a role asks where the logs part."""
+    compared: dict[int, Follower] = {}  # keeps them, so that no number is used twice
 
     def check_epoch(original: Any) -> Any:
         def mutated(self: Leader, current_leader_epoch: int) -> ErrorCode:
@@ -118,7 +124,32 @@ def _no_epoch_fence_on_fetch(switch: Switch) -> None:
 
         return mutated
 
+    def on_appended(original: Any) -> Any:
+        def mutated(self: Follower, *marks: int) -> list[Action]:
+            compared[id(self)] = self
+            actions: list[Action] = original(self, *marks)
+            return actions
+
+        return mutated
+
+    def fetch_position(original: Any) -> Any:
+        def mutated(self: Follower) -> FetchPosition | None:
+            position: FetchPosition | None = original(self)
+            return replace(position, last_fetched_epoch=-1) if position and id(self) in compared else position
+
+        return mutated
+
+    def no_leader(original: Any) -> Any:
+        def mutated(self: Partition, current_leader_epoch: int) -> ErrorCode:
+            error: ErrorCode = original(self, NO_EPOCH)
+            return error
+
+        return mutated
+
     switch.method(Leader, "check_epoch", check_epoch)
+    switch.method(Partition, "_no_leader", no_leader)
+    switch.method(Follower, "on_appended", on_appended)
+    switch.method(Follower, "fetch_position", fetch_position)
 
 
 def _read_beyond_high_watermark(switch: Switch) -> None:
@@ -138,7 +169,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "truncate-to-high-watermark",
         "KIP-101, KAFKA-1211",
         "a follower cuts committed records that its high watermark did not cover yet, and then leads",
-        200,
+        20,
+        1,
         _truncate_to_high_watermark,
     ),
     Mutant(
@@ -146,6 +178,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "KAFKA-3410 and every acks=1 for all",
         "acknowledged records are lost with the leader",
         20,
+        1,
         _ack_on_append,
     ),
     Mutant(
@@ -153,13 +186,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "KAFKA-2729, KIP-497",
         "a deposed controller or leader overwrites a newer partition state",
         1_000,
+        127,
         _isr_write_without_version_check,
     ),
     Mutant(
         "no-epoch-fence-on-fetch",
         "KIP-320",
         "a follower takes records of a deposed leader, or is counted by one",
-        2_000,
+        1_000,
+        302,
         _no_epoch_fence_on_fetch,
     ),
     Mutant(
@@ -167,6 +202,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "the consumer side of KIP-101; KAFKA-15583 in part",
         "consumers see records that are lost later",
         20,
+        1,
         _read_beyond_high_watermark,
     ),
 )

@@ -20,6 +20,7 @@ class ProducerPlan:
     acks: int
     in_flight_max: int
     interval_ms: float
+    records_max: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,14 @@ def draw_plan(seed: int, *, steps_max: int | None = None, without_faults: bool =
         "default.replication.factor": "3",
         "zookeeper.session.timeout.ms": "2000",
     }
+    records_max = draw.choice((1, 3))
     producers = tuple(
         ProducerPlan(
             partition=draw.randrange(partitions),
             acks=draw.choice((-1, -1, 1)),
             in_flight_max=draw.choice((1, 3, 5)),
             interval_ms=draw.choice((60.0, 120.0, 250.0)),
+            records_max=records_max,
         )
         for _ in range(draw.choice((2, 3)))
     )

@@ -135,6 +135,7 @@ class _Run:
                 acks=planned.acks,
                 in_flight_max=planned.in_flight_max,
                 interval_ms=planned.interval_ms,
+                records_max=planned.records_max,
             )
             self.producers.append(producer)
             producer.start()
@@ -154,7 +155,9 @@ class _Run:
     def _heal(self) -> None:
         """The longest fault ends by itself soon; from then on nothing new goes wrong."""
         schedule = self.cluster.schedule
-        ends = [fault.at_ms + fault.duration_ms for fault in self.plan.faults]
+        self.cluster.is_calm = True
+        begun = [fault for fault in self.plan.faults if fault.at_ms <= schedule.now_ms]
+        ends = [fault.at_ms + fault.duration_ms for fault in begun]
         self._run_until(max([schedule.now_ms, *ends]) + 1)
         self.cluster.mend()
         self.cluster.story.tell("HEALED", "nothing goes wrong any more")

@@ -37,6 +37,9 @@ SESSION_CHECK_MS: Final = 100
 SILENCE_MS: Final = 300
 """How long an operation waits for a connection before it ends in ConnectionLost."""
 
+LATE_MS: Final = (60, 400, 1_500)
+"""How long a write may still be under way after its client was told that the connection is lost."""
+
 Wash = Callable[[Sequence[Operation]], Sequence[Operation]]
 
 
@@ -326,5 +329,6 @@ class SimulatedZooKeeper:
                 with contextlib.suppress(MultiFailed):  # nobody is there to be told
                     ensemble.apply(session_id, operations)
 
-        ensemble.schedule.after(int(self._draw.uniform(1, 60) * US_PER_MS), None, apply)
+        late_ms = self._draw.uniform(1, self._draw.choice(LATE_MS))
+        ensemble.schedule.after(int(late_ms * US_PER_MS), None, apply)
         self._lose("no answer came")
