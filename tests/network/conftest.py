@@ -115,7 +115,9 @@ def no_leaks(cleanups):
     yield
     cleanups.run()
     wait_until(lambda: set(threading.enumerate()) <= threads_before, "all threads to end")
-    assert len(os.listdir("/proc/self/fd")) <= len(fds_before)
+    # Brokers of a session's cluster in this process open and close files of their own as they please.
+    if not any(thread.name.startswith("broker-") for thread in threads_before):
+        assert len(os.listdir("/proc/self/fd")) <= len(fds_before)
 
 
 class Cleanups:
