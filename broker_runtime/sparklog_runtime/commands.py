@@ -111,9 +111,7 @@ def _add_demo_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep", action="store_true", help="leave the cluster running, and its data in place"
     )
-    parser.add_argument(
-        "--root", metavar="DIR", help="where to keep everything (default: a temporary directory)"
-    )
+    parser.add_argument("--root", metavar="DIR", help="where to keep everything (default: ./sparklog-demo)")
 
 
 def _run_demo(args: argparse.Namespace) -> int:
