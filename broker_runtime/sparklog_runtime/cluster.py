@@ -34,7 +34,7 @@ from sparklog_runtime.cluster_options import ClusterOptions, default_conf, is_on
 from sparklog_runtime.identities import FixedIdentities, Identities, IdentitiesByData
 from sparklog_runtime.layout import Layout, RootLock
 from sparklog_runtime.parts import Controller, Parts, RealParts
-from sparklog_runtime.ports import PortReservation
+from sparklog_runtime.ports import PortReservation, is_listening
 from sparklog_runtime.processes import processes_of_run, send, sweep_run
 from sparklog_runtime.publisher import Publisher
 from sparklog_runtime.session import SparkHost, SparkJobLauncher
@@ -301,7 +301,11 @@ class LocalCluster:
         deadline = time.monotonic() + ELECTION_TIMEOUT_S
 
         def is_elected(timeout_s: float) -> bool:
-            if controller.is_active or controller.elected() is not None:
+            if controller.is_active:
+                return True
+            elected = controller.elected()
+            # A controller that was killed holds its office until its session ends: it must answer, too.
+            if elected is not None and is_listening(elected.host, elected.port):
                 return True
             if time.monotonic() > deadline:
                 raise SparklogError(f"no controller was elected within {ELECTION_TIMEOUT_S:.0f} s")

@@ -25,6 +25,7 @@ from sparklog_runtime.demo_feed import QuakeFeed
 from sparklog_runtime.demo_live import LiveCount
 from sparklog_runtime.demo_screen import Screen
 from sparklog_runtime.foreground import run_in_foreground
+from sparklog_runtime.layout import Layout, RootLock
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +70,8 @@ def _take_root(folder: Path) -> None:
     if folder.exists():
         if any(folder.iterdir()) and not (folder / MARKER).exists():
             raise SparklogError(f"{folder} is not empty and no demo made it: choose another with --root")
-        shutil.rmtree(folder)
+        with RootLock(Layout.at(folder)):  # refused while a cluster runs there
+            shutil.rmtree(folder)
     folder.mkdir(parents=True)
     (folder / MARKER).touch()
 

@@ -66,6 +66,8 @@ class _Outcome:
 
     status: int = DONE
     error: BaseException | None = None
+    reason: str = ""
+    """The error in words, taken while Spark still runs: py4j asks its JVM for them."""
 
 
 def _run(cluster: LocalCluster, work: Callable[[], int], outcome: _Outcome, woken: threading.Event) -> None:
@@ -76,8 +78,13 @@ def _run(cluster: LocalCluster, work: Callable[[], int], outcome: _Outcome, woke
         log.info("ready after %.1f s", time.monotonic() - began)
         if not woken.is_set():
             outcome.status = work()
-    except BaseException as error:  # noqa: BLE001 (the main thread tells it)
+    except BaseException as error:
         outcome.error = error
+        outcome.reason = (
+            str(error) if isinstance(error, SparklogError) else f"{type(error).__name__}: {error}"
+        )
+        if not isinstance(error, SparklogError):
+            log.error("the work in the foreground failed", exc_info=error)
     woken.set()
 
 
@@ -102,9 +109,7 @@ def _status(cluster: LocalCluster, outcome: _Outcome, *, interrupted: bool) -> i
         return DONE
     error = outcome.error
     if error is not None and not isinstance(error, StartInterrupted):
-        if not isinstance(error, SparklogError):
-            log.error("the work in the foreground failed", exc_info=error)
-        say(str(error) if isinstance(error, SparklogError) else f"{type(error).__name__}: {error}")
+        say(outcome.reason)
         return FAILED
     if cluster.failure is not None:
         say(cluster.failure)

@@ -54,3 +54,12 @@ class PortReservation:
         for bound in self._sockets:
             bound.close()
         self._sockets.clear()
+
+
+def is_listening(host: str, port: int) -> bool:
+    """Whether somebody takes connections there now."""
+    try:
+        with socket.create_connection((host, port), timeout=1.0):
+            return True
+    except OSError:
+        return False
