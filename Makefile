@@ -3,17 +3,27 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test lint bench setup clean
+# The older release line of Spark that is supported; the newest one is in constraints.txt.
+OLDER_SPARK := 4.2.1
+OLDER_VENV  := .venv-spark-4.2
+OLDER_STAMP := $(OLDER_VENV)/.installed-$(OLDER_SPARK)
+OLDER_TESTS := tests/datasource tests/runtime/test_data_jobs.py
+
+.PHONY: demo test test-older-spark lint bench setup clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo   run the main job: earthquakes and flights through three replicated brokers"
-	@echo "make test   pass the tests"
+	@echo "make test   pass the tests: what touches Spark first with PySpark $(OLDER_SPARK), then all with the newest"
 	@echo "make lint   ruff, mypy --strict, import-linter"
 	@echo "make bench  the figures of benchmarks/RESULTS.md, beside Apache Kafka where it can be had"
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup
 	@./scripts/setup $(VENV)
+	@touch $@
+
+$(OLDER_STAMP): $(STAMP)
+	@./scripts/setup --spark $(VENV) $(OLDER_VENV) $(OLDER_SPARK)
 	@touch $@
 
 setup: $(STAMP)
@@ -27,7 +37,10 @@ lint: $(STAMP)
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-test: $(STAMP) lint
+test-older-spark: $(OLDER_STAMP)
+	$(OLDER_VENV)/bin/python -m pytest -m "every_spark or not integration" $(OLDER_TESTS)
+
+test: $(STAMP) lint test-older-spark
 	@./scripts/setup --check-kcat
 	$(PYTHON) -m pytest
 
@@ -36,4 +49,4 @@ bench: $(STAMP)
 	@$(PYTHON) benchmarks/run.py $(BENCH_OPTIONS)
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDER_VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

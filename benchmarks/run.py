@@ -1,7 +1,8 @@
 """The figures of sparklog, side by side with Apache Kafka where the machine has it (`benchmarks/setup`).
 
-python benchmarks/run.py                 all parts, and benchmarks/RESULTS.md anew (a quarter of an hour)
+python benchmarks/run.py                 all parts but the limits, and RESULTS.md anew (a quarter of an hour)
 python benchmarks/run.py gaps memory     these parts, to the screen
+python benchmarks/run.py limits --write  faults, many partitions, the disk alone: RESULTS.md's second half
 python benchmarks/run.py gaps --write    and into RESULTS.md, beside what the other parts found last
 python benchmarks/run.py rows --quick    small sizes: tries the benchmark, says nothing about speed
 python benchmarks/run.py --alone         without Kafka
@@ -16,20 +17,29 @@ import traceback
 from bench import report
 from bench.clusters import Kafka, Pair
 from bench.machine import CACHE, sweep
-from bench.parts import FULL, PARTS, QUICK, say
+from bench.parts import LIMITS, PARTS
+from bench.scale import FULL, QUICK, say
 from bench.spark import has_connector
+
+ALL = {**PARTS, **LIMITS}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help=f"of {', '.join(PARTS)} (default: all these), {', '.join(LIMITS)} (limits: all these)",
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--alone", action="store_true", help="our half only")
     parser.add_argument("--write", action="store_true", help="put the results into benchmarks/RESULTS.md")
     options = parser.parse_args()
-    unknown = [part for part in options.parts if part not in PARTS]
+    options.parts = [one for part in options.parts for one in (LIMITS if part == "limits" else [part])]
+    unknown = [part for part in options.parts if part not in ALL]
     if unknown:
-        parser.error(f"no part is called {', '.join(unknown)}: choose from {', '.join(PARTS)}")
+        parser.error(f"no part is called {', '.join(unknown)}: choose from {', '.join([*ALL, 'limits'])}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     CACHE.mkdir(parents=True, exist_ok=True)
     if not options.alone and not Kafka.is_there():
@@ -47,7 +57,7 @@ def _run(parts: list[str], options: argparse.Namespace) -> int:
             began = time.monotonic()
             stamp = report.stamp()
             try:
-                result = PARTS[part](pair, scale)
+                result = ALL[part](pair, scale)
             except Exception:  # noqa: BLE001 (it is shown, and the other parts are still worth having)
                 traceback.print_exc()
                 failed.append(part)
@@ -67,7 +77,7 @@ def _run(parts: list[str], options: argparse.Namespace) -> int:
             versions["Apache Kafka"] = "3.9.1"
         if has_connector():
             versions["PySpark and Kafka connector of the Spark parts"] = "4.2.0"
-        report.write(list(PARTS), versions)
+        report.write(list(PARTS), list(LIMITS), versions)
     if failed:
         say(f"sparklog: failed: {', '.join(failed)}")
     return 1 if failed else 0

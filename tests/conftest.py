@@ -1,10 +1,15 @@
-"""What tests of several parts share: one real ZooKeeper per session, and a fresh corner of it per test."""
+"""What tests of several parts share, one per session: a real ZooKeeper, a cluster, a Spark session."""
 
 import itertools
+import os
+import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from kazoo.client import KazooClient
 
 from sparklog.testing import InProcessCluster
@@ -16,7 +21,39 @@ START_TIMEOUT_MS = 15_000
 EXPIRE_WAIT_S = 3.0
 EXPIRE_ATTEMPTS_MAX = 5
 
+SPARK_SETTINGS = {
+    "spark.master": "local[2]",
+    # What the JVM's optimising compiler would gain is less than it takes in sessions this short.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.app.name": "sparklog-tests",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+
 _chroots = itertools.count()
+
+
+def pytest_configure() -> None:
+    """A shell that runs the tests in the background ignores SIGINT, and so would every process they start.
+
+    Property tests must not judge the speed of a machine that is shared.
+    """
+    settings.register_profile(
+        "shared machine",
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize="CI" in os.environ,
+        print_blob=True,
+    )
+    settings.load_profile("shared machine")
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -71,3 +108,22 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessClust
     """Three brokers that all tests of the session share. A test that kills one starts its own cluster."""
     with InProcessCluster(tmp_path_factory.mktemp("cluster"), zookeeper="real") as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A quiet local session whose Python workers are this interpreter."""
+    os.environ.update(
+        PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1"
+    )
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for name, value in SPARK_SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.config(
+        "spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse"))
+    ).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

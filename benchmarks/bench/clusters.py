@@ -7,8 +7,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol
+
+from kazoo.client import KazooClient
 
 from bench.machine import CACHE, answers, end, free_ports, launch, wait_until
 
@@ -35,6 +38,9 @@ class Cluster(Protocol):
     def kill(self, broker_id: int) -> None:
         """SIGKILL; brokers that nothing relaunches are started again after the kill was noticed."""
 
+    def ask_to_stop(self, broker_id: int) -> None:
+        """SIGTERM: the broker hands over what it leads, and ends."""
+
     def revive(self, broker_id: int) -> None: ...
 
     def stop(self) -> None: ...
@@ -45,7 +51,8 @@ class Sparklog:
 
     name = "sparklog"
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        self._settings = {"min.insync.replicas": "2", **(settings or {})}
         self._root = Path(tempfile.mkdtemp(prefix="bench-sparklog-"))
         port = free_ports(BROKERS)
         self.bootstrap = ",".join(f"127.0.0.1:{port + index}" for index in range(BROKERS))
@@ -55,7 +62,8 @@ class Sparklog:
     def start(self) -> None:
         command = [str(Path(sys.executable).with_name("sparklog")), "start", "--brokers", str(BROKERS)]
         command += ["--root", str(self._root / "cluster"), "--port", str(self._port)]
-        self._process = launch([*command, "-c", "min.insync.replicas=2"], self._root / "start.log")
+        given = [f"{name}={value}" for name, value in self._settings.items()]
+        self._process = launch([*command, "-c", *given], self._root / "start.log")
 
     def wait_ready(self) -> None:
         def is_ready() -> bool:
@@ -98,6 +106,9 @@ class Sparklog:
     def kill(self, broker_id: int) -> None:
         os.kill(self.broker_pids()[broker_id], signal.SIGKILL)
 
+    def ask_to_stop(self, broker_id: int) -> None:
+        os.kill(self.broker_pids()[broker_id], signal.SIGTERM)
+
     def revive(self, broker_id: int) -> None:
         """The supervisor does."""
 
@@ -116,10 +127,12 @@ class Kafka:
 
     name = "Apache Kafka"
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Mapping[str, str] | None = None, brokers: int = BROKERS) -> None:
+        self._settings = {"min.insync.replicas": "2", **(settings or {})}
+        self._count = brokers
         self._root = Path(tempfile.mkdtemp(prefix="bench-kafka-"))
-        self._port = free_ports(BROKERS + 1)
-        self.bootstrap = ",".join(f"127.0.0.1:{self._port + 1 + index}" for index in range(BROKERS))
+        self._port = free_ports(brokers + 1)
+        self.bootstrap = ",".join(f"127.0.0.1:{self._port + 1 + index}" for index in range(brokers))
         self._zookeeper: subprocess.Popen[str] | None = None
         self._brokers: dict[int, subprocess.Popen[str]] = {}
 
@@ -129,7 +142,8 @@ class Kafka:
 
     def start(self) -> None:
         (self._root / "log4j.properties").write_text(
-            "log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"
+            "log4j.rootLogger=WARN, out\nlog4j.logger.kafka.log.LogCleaner=INFO\n"
+            "log4j.appender.out=org.apache.log4j.ConsoleAppender\n"
             "log4j.appender.out.layout=org.apache.log4j.PatternLayout\n"
             "log4j.appender.out.layout.ConversionPattern=%d %p %m (%c)%n\n"
         )
@@ -143,7 +157,7 @@ class Kafka:
             str(self._root / "zookeeper.properties"),
         )
         wait_until(lambda: answers(self._port), START_TIMEOUT_S, "Kafka's ZooKeeper answers")
-        for broker_id in range(1, BROKERS + 1):
+        for broker_id in range(1, self._count + 1):
             self._start_broker(broker_id)
 
     def _java(self, heap: tuple[str, ...], main: str, *arguments: str) -> subprocess.Popen[str]:
@@ -158,15 +172,27 @@ class Kafka:
         properties.write_text(
             f"broker.id={broker_id}\nlisteners=PLAINTEXT://127.0.0.1:{self._port + broker_id}\n"
             f"log.dirs={self._root}/broker-{broker_id}\nzookeeper.connect=127.0.0.1:{self._port}\n"
-            "min.insync.replicas=2\nauto.create.topics.enable=false\n"
+            "auto.create.topics.enable=false\n"
+            + "".join(f"{name}={value}\n" for name, value in self._settings.items())
         )
         self._brokers[broker_id] = self._java(KAFKA_HEAP, "kafka.Kafka", str(properties))
 
     def wait_ready(self) -> None:
-        for offset in range(1, BROKERS + 1):
+        for offset in range(1, self._count + 1):
             wait_until(
                 lambda port=self._port + offset: answers(port), START_TIMEOUT_S, "a broker of Kafka answers"
             )
+
+    @property
+    def zookeeper(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    def output(self) -> str:
+        """What all of it said so far."""
+        return (self._root / "output.log").read_text()
+
+    def log_directory(self, broker_id: int) -> Path:
+        return self._root / f"broker-{broker_id}"
 
     def broker_pids(self) -> dict[int, int]:
         return {broker_id: process.pid for broker_id, process in self._brokers.items()}
@@ -178,8 +204,24 @@ class Kafka:
         self._brokers[broker_id].kill()
         self._brokers[broker_id].wait()
 
+    def ask_to_stop(self, broker_id: int) -> None:
+        self._brokers[broker_id].terminate()
+
     def revive(self, broker_id: int) -> None:
+        """It does not start while its last session stands."""
+        self._brokers[broker_id].wait()
+        self.wait_forgotten(broker_id)
         self._start_broker(broker_id)
+
+    def wait_forgotten(self, broker_id: int) -> None:
+        zookeeper = KazooClient(self.zookeeper)
+        zookeeper.start()
+        try:
+            path = f"/brokers/ids/{broker_id}"
+            wait_until(lambda: zookeeper.exists(path) is None, START_TIMEOUT_S, f"{path} is gone")
+        finally:
+            zookeeper.stop()
+            zookeeper.close()
 
     def stop(self) -> None:
         for process in self._brokers.values():

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
 from bench.clusters import Cluster, Kafka, Pair, Sparklog
+from bench.control import controller
+from bench.disk import compaction, recovery, storage
+from bench.faults import faults, writes_again
 from bench.kafka_clients import (
     SteadyLoad,
     create_topic,
@@ -16,7 +18,9 @@ from bench.kafka_clients import (
     wait_in_sync,
 )
 from bench.machine import memory_of, wait_until
+from bench.many import partitions
 from bench.report import PartResult, Row, longest_gap, percentile
+from bench.scale import FULL, Scale, say
 from bench.spark import Spark, form_of, has_connector
 
 PARTITIONS: Final = 4
@@ -24,31 +28,6 @@ VALUE_BYTES: Final = 100
 TUNED: Final = {"kafka.batch.size": "1048576", "kafka.linger.ms": "20"}
 TUNED_LZ4: Final = {**TUNED, "kafka.compression.type": "lz4"}
 LZ4: Final = {"kafka.compression.type": "lz4"}
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How much of everything; the quick one is for trying the benchmarks themselves."""
-
-    rows: int
-    rounds: int
-    produced_records: int
-    latency_s: float
-    latency_spells: int
-    kills: int
-    starts: int
-
-
-FULL: Final = Scale(
-    rows=1_000_000, rounds=3, produced_records=100_000, latency_s=12, latency_spells=3, kills=3, starts=2
-)
-QUICK: Final = Scale(
-    rows=100_000, rounds=1, produced_records=10_000, latency_s=8, latency_spells=1, kills=1, starts=1
-)
-
-
-def say(text: str) -> None:
-    print(text, flush=True)
 
 
 def start(pair: Pair, scale: Scale) -> PartResult:
@@ -298,7 +277,6 @@ def memory(pair: Pair, scale: Scale) -> PartResult:
 
 GAP_PARTITIONS: Final = 6
 GAP_SETTLE_S: Final = 4.0
-KILL_TAKES_HOLD_S: Final = 3.0
 
 
 def gaps(pair: Pair, scale: Scale) -> PartResult:
@@ -344,7 +322,7 @@ def _one_kill(cluster: Cluster, broker: int, load: SteadyLoad, worst: dict[str, 
     cluster.kill(broker)
     # Our supervisor relaunches a broker, Kafka has none: its broker stays away until all is written again.
     wait_until(
-        lambda: all(_writes_again(acks, killed) for acks in load.acks.values()),
+        lambda: all(writes_again(acks, killed) for acks in load.acks.values()),
         60,
         "all partitions are written",
     )
@@ -362,12 +340,6 @@ def _one_kill(cluster: Cluster, broker: int, load: SteadyLoad, worst: dict[str, 
     say(f"gaps {cluster.name}, broker {broker} killed: {told}")
 
 
-def _writes_again(acks: list[float], killed: float) -> bool:
-    """Ten acknowledgements within the last second. In the first seconds after a kill they say nothing."""
-    now = time.monotonic()
-    return now - killed > KILL_TAKES_HOLD_S and sum(1 for at in acks[-100:] if at > now - 1) >= 10
-
-
 PARTS: Final[dict[str, Callable[[Pair, Scale], PartResult]]] = {
     "start": start,
     "rows": rows,
@@ -376,3 +348,12 @@ PARTS: Final[dict[str, Callable[[Pair, Scale], PartResult]]] = {
     "memory": memory,
     "gaps": gaps,
 }
+LIMITS: Final[dict[str, Callable[[Pair, Scale], PartResult]]] = {
+    "faults": faults,
+    "controller": controller,
+    "partitions": partitions,
+    "recovery": recovery,
+    "storage": storage,
+    "compaction": compaction,
+}
+"""What faults and many partitions cost, and the disk alone: a section of its own in the results."""

@@ -103,12 +103,12 @@ def keep(part: str, result: PartResult) -> None:
     STORE.write_text(json.dumps(kept))
 
 
-def write(order: Sequence[str], versions: dict[str, str]) -> None:
-    """RESULTS.md from all results that were kept."""
+def write(order: Sequence[str], limits: Sequence[str], versions: dict[str, str]) -> None:
+    """RESULTS.md from all results that were kept; ``limits`` are parts with a section of their own."""
     kept = json.loads(STORE.read_text())
     results = {
         part: PartResult([Row(**row) for row in kept[part]["rows"]], kept[part]["notes"], kept[part]["stamp"])
-        for part in order
+        for part in (*order, *limits)
         if part in kept
     }
     lines = [
@@ -124,12 +124,26 @@ def write(order: Sequence[str], versions: dict[str, str]) -> None:
         "- Three brokers each, all on this machine beside the load; topics of three replicas, acks=all, "
         "min.insync.replicas=2; settings are the defaults where nothing is said.",
         "",
-        table([row for result in results.values() for row in result.rows]),
+        table([row for part, result in results.items() if part in order for row in result.rows]),
     ]
-    for part, result in results.items():
-        lines += ["", f"## {part}", "", f"Measured {result.stamp}."]
-        lines += ["", *(f"- {note}" for note in result.notes)] if result.notes else []
+    for part in filter(results.__contains__, order):
+        lines += ["", f"## {part}", "", *_circumstances(results[part])]
+    if any(part in results for part in limits):
+        lines += ["", "# Faults, many partitions, the disk alone", "", LIMITS_HEAD]
+    for part in filter(results.__contains__, limits):
+        lines += ["", f"## {part}", "", table(results[part].rows), "", *_circumstances(results[part])]
     RESULTS.write_text("\n".join(lines) + "\n")
+
+
+LIMITS_HEAD: Final = (
+    "By `make bench BENCH_OPTIONS='limits --write'`. Sessions of ZooKeeper are of 6 s where it matters; "
+    "CPU seconds say more than seconds where the machine was busy."
+)
+
+
+def _circumstances(result: PartResult) -> list[str]:
+    notes = ["", *(f"- {note}" for note in result.notes)] if result.notes else []
+    return [f"Measured {result.stamp}.", *notes]
 
 
 def machine() -> str:

@@ -71,8 +71,13 @@ class BrokerPlan:
         )
 
 
-def make_real_broker(plan: BrokerPlan, identity: BrokerIdentity) -> RunningBroker:
-    """The broker of the sparklog package; imported here, as it is heavy and the driver has no use for it."""
+def make_real_broker(
+    plan: BrokerPlan, identity: BrokerIdentity, on_recovery: Callable[[str], None]
+) -> RunningBroker:
+    """The broker of the sparklog package; imported here, as it is heavy and the driver has no use for it.
+
+    ``on_recovery`` is told, in words, how far the recovery of the logs is.
+    """
     from sparklog.broker.server import BrokerOptions, BrokerServer
     from sparklog.model.config import BrokerConfig
     from sparklog.model.ids import BrokerId
@@ -85,5 +90,6 @@ def make_real_broker(plan: BrokerPlan, identity: BrokerIdentity) -> RunningBroke
         zookeeper=plan.zookeeper,
         config=BrokerConfig.parse(plan.settings),
         rack=plan.rack,
+        on_recovery=on_recovery,
     )
     return BrokerServer(options)

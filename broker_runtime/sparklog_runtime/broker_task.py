@@ -43,6 +43,7 @@ _PARENT_POLL_S: Final = 0.5
 _RECONNECT_S: Final = 0.5
 _CONNECT_TIMEOUT_S: Final = 5.0
 _THREADS_GONE_S: Final = 1.0
+_PATIENCE_S: Final = 2.0
 
 
 class StopReason:
@@ -153,6 +154,7 @@ class _BrokerProcess:
         self._identity: BrokerIdentity | None = None
         self._registered: Message | None = None
         self._ended = threading.Event()
+        self._started_at = time.monotonic()
 
     def run(self) -> str:
         identity = self._join()
@@ -162,7 +164,11 @@ class _BrokerProcess:
         _log_to_file(self._plan.log_file_pattern.format(id=identity.broker_id))
         log.info("broker %d starts as process %d on port %d", identity.broker_id, os.getpid(), identity.port)
         threading.Thread(target=self._listen, name="control", daemon=True).start()
-        broker = (self._plan.make_broker or make_real_broker)(self._plan, identity)
+        make = self._plan.make_broker
+        if make is not None:
+            broker = make(self._plan, identity)
+        else:
+            broker = make_real_broker(self._plan, identity, self._tell_recovery)
         self._start(broker)
         self._reason.wait()
         log.info("broker %d stops: %s", identity.broker_id, self._reason.text)
@@ -242,6 +248,11 @@ class _BrokerProcess:
         self._tell(self._registered)
         threading.Thread(target=self._watch_broker, args=(broker,), name="broker-watch", daemon=True).start()
 
+    def _tell_recovery(self, text: str) -> None:
+        """A recovery that takes longer than people wait for without wondering."""
+        if time.monotonic() - self._started_at > _PATIENCE_S:
+            self._tell({"type": "recovering", "text": text[:500]})
+
     def _watch_broker(self, broker: RunningBroker) -> None:
         while not self._reason.is_given():
             if broker.wait_stopped(_PARENT_POLL_S):
@@ -254,7 +265,7 @@ class _BrokerProcess:
         broker.stop(clean=True)
         overdue.cancel()
         self._ended.set()
-        self._tell({"type": "bye", "clean": True})
+        self._tell({"type": "bye", "clean": True, "reason": self._reason.text})
         if self._connection is not None:
             self._connection.close()
 

@@ -17,11 +17,12 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final
 
+from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog_runtime.broker_plan import BrokerIdentity, BrokerPlan, RunningBroker
 from sparklog_runtime.cluster_file import (
@@ -34,9 +35,11 @@ from sparklog_runtime.cluster_options import ClusterOptions, default_conf, is_on
 from sparklog_runtime.identities import FixedIdentities, Identities, IdentitiesByData
 from sparklog_runtime.layout import Layout, RootLock
 from sparklog_runtime.parts import Controller, Parts, RealParts
-from sparklog_runtime.ports import PortReservation, is_listening
+from sparklog_runtime.patience import Background, Patience
+from sparklog_runtime.ports import PortReservation
 from sparklog_runtime.processes import processes_of_run, send, sweep_run
 from sparklog_runtime.publisher import Publisher
+from sparklog_runtime.readiness import await_election, await_metadata, await_remnants, await_zookeeper
 from sparklog_runtime.session import SparkHost, SparkJobLauncher
 from sparklog_runtime.settings_check import check_settings, is_local, settings_warnings
 from sparklog_runtime.supervisor import JobLauncher, Supervisor, SupervisorCallbacks
@@ -46,13 +49,6 @@ log = logging.getLogger(__name__)
 
 BROKERS_STOP_TIMEOUT_S: Final = 30.0
 SWEEP_GRACE_S: Final = 3.0
-WAIT_STEP_S: Final = 0.05
-PROGRESS_INTERVAL_S: Final = 2.0
-ELECTION_TIMEOUT_S: Final = 60.0
-
-
-class StartInterrupted(SparklogError):  # noqa: N818 (it states a fact)
-    """The start was given up because a stop was asked for."""
 
 
 class LocalCluster:
@@ -65,24 +61,37 @@ class LocalCluster:
         parts: Parts | None = None,
         make_broker: Callable[[BrokerPlan, BrokerIdentity], RunningBroker] | None = None,
         progress: Callable[[str], None] | None = None,
+        notice: Callable[[str], None] | None = None,
         context: Any = None,
     ) -> None:
-        """``context`` is a running SparkContext to use instead of starting Spark; it is left running."""
+        """``context`` is a running SparkContext to use instead of starting Spark; it is left running.
+
+        ``progress`` hears what a start waits for; ``notice`` (the same, if not given) hears while the cluster
+        runs that a broker or ZooKeeper died, or is back.
+        """
         options.check()
         self.options: Final = options
         self.layout: Final = Layout.at(options.root)
         self.run: Final = secrets.token_hex(8)
         self._parts: Parts = parts or RealParts()
         self._make_broker = make_broker
-        self._progress = progress or (lambda text: None)
-        self._given_context = context
         self._stopping = threading.Event()
+        self._progress = progress or (lambda text: None)
+        self._notice = notice or self._progress
+        self._patience = Patience(self._stopping, self._progress)
+        self._given_context = context
         self._starting = threading.Lock()
         self._stop_lock = threading.Lock()
+        self._joining = threading.Lock()
+        """Between a stop and a controller that comes up meanwhile."""
+        self._has_stopped = False
+        self._config = BrokerConfig.parse(options.settings)
         self._ended = threading.Event()
         self._failure: str | None = None
         self._publisher = Publisher(self.layout.cluster_file, self._describe)
         self._lock: RootLock | None = None
+        self._is_accepted = False
+        """Whether the start got beyond what may refuse it; before, nothing is written."""
         self._ports: PortReservation | None = None
         self._zookeeper: ZooKeeperKeeper | None = None
         self._spark: SparkHost | None = None
@@ -167,39 +176,43 @@ class LocalCluster:
         options = self.options
         self._began = time.monotonic()
         self._lock = RootLock(self.layout)
+        await_remnants(self.layout.root, self._patience)
+        conf = self._checked_spark_conf()
+        self._reserve_ports()
+        if options.zookeeper is not None:
+            timeout_s = self._config.get_int("zookeeper.connection.timeout.ms") / 1_000
+            await_zookeeper(options.zookeeper, timeout_s, self._patience)
+        self._is_accepted = True
         remove_cluster_file(self.layout.cluster_file)
         self.layout.create()
-        spark = self._launch_spark()
+        spark = self._launch_spark(conf)
         if options.zookeeper is None:
-            self._zookeeper = ZooKeeperKeeper(self._parts, self.layout.zookeeper, self._publisher.announce)
+            self._zookeeper = ZooKeeperKeeper(
+                self._parts, self.layout.zookeeper, self._publisher.announce, self._notice
+            )
             self._zookeeper.launch()
-        connecting = None if spark is None else _Background(spark.connect, "spark-connect")
+        connecting = None if spark is None else Background(spark.connect, "spark-connect")
         self._parts.preload()
         self._note("controller imported")
-        self._await_zookeeper()
+        self._await_embedded_zookeeper()
         self._note("ZooKeeper answers")
-        self._controller = self._parts.start_controller(
-            connect_string=self.zookeeper,
-            host=self._driver_host(),
-            settings=options.settings,
-            application=self._application(),
-        )
+        controller = self._join_the_race()
         self._note("controller candidate up")
         if options.brokers:
             self._launch_brokers(connecting)
-        self._await_election(self._controller)
-        self._cluster_id = self._controller.cluster_id
-        self._check_stop()
+            self._note("brokers registered")
+        session_s = self._config.get_int("zookeeper.session.timeout.ms") / 1_000
+        await_election(controller, self._driver_host(), self._application(), session_s, self._patience)
+        if self._supervisor is not None and self._make_broker is None:
+            await_metadata(controller, self._supervisor, options.ids(), self._patience)
+        self._cluster_id = controller.cluster_id
+        self._patience.check()
         self._publisher.start()
         self._note("ready")
 
     def _note(self, what: str) -> None:
         """Where the seconds of a start go, for the log."""
         log.info("start: %s after %.2f s", what, time.monotonic() - self._began)
-
-    def _check_stop(self) -> None:
-        if self._stopping.is_set():
-            raise StartInterrupted("the start was interrupted by a stop")
 
     def _runs_here(self) -> bool:
         return is_on_this_machine(self._master())
@@ -220,45 +233,62 @@ class LocalCluster:
             return "127.0.0.1"
         return str(self.context.getConf().get("spark.driver.host")) if self.context else own_address()
 
-    def _launch_spark(self) -> SparkHost | None:
-        """Reserve ports and start Spark's JVM, if there are brokers to run and Spark is not running yet."""
+    def _checked_spark_conf(self) -> dict[str, str]:
+        """Settings for a Spark of our own; ConfigError for those that brokers cannot live with."""
         options = self.options
-        if not options.brokers:
-            return None
-        here = self._runs_here()
-        wanted = [options.port + index if options.port else 0 for index in range(options.brokers)]
-        if here:
-            self._ports = PortReservation("127.0.0.1", wanted)
-        elif not options.port:
-            raise ConfigError("port 0 works on this machine only: name the first port with --port")
-        if self._given_context is not None:
-            return None
+        if not options.brokers or self._given_context is not None:
+            return {}
         conf = {**default_conf(options, self.layout), **options.spark_conf}
         check_settings(conf, self._master(), options.brokers)
+        return conf
+
+    def _reserve_ports(self) -> None:
+        options = self.options
+        if self._runs_here():
+            wanted = [options.port + index if options.port else 0 for index in range(options.brokers)]
+            self._ports = PortReservation("127.0.0.1", wanted)
+        elif options.brokers and not options.port:
+            raise ConfigError("port 0 works on this machine only: name the first port with --port")
+
+    def _launch_spark(self, conf: Mapping[str, str]) -> SparkHost | None:
+        """Start Spark's JVM, if there are brokers to run and Spark is not running yet."""
+        if not self.options.brokers or self._given_context is not None:
+            return None
         spark = SparkHost(self.layout, self._master(), conf, self.run)
         self._spark = spark
-        self._check_stop()
+        self._patience.check()
         spark.launch()
         spark.watch(self._on_jvm_exit)
         return spark
 
-    def _wait(self, is_ready: Callable[[float], bool], what: Callable[[], str]) -> None:
-        """Wait in small steps, so that a stop is heard, and tell now and then what is waited for."""
-        began = time.monotonic()
-        told = 0
-        while not is_ready(WAIT_STEP_S):
-            self._check_stop()
-            waited_s = time.monotonic() - began
-            if waited_s // PROGRESS_INTERVAL_S > told:
-                told += 1
-                self._progress(f"waiting for {what()} ({waited_s:.0f} s)")
-        self._check_stop()
-
-    def _await_zookeeper(self) -> None:
+    def _await_embedded_zookeeper(self) -> None:
         if self._zookeeper is not None:
-            self._wait(self._zookeeper.wait_started, lambda: "ZooKeeper")
+            self._patience.wait(self._zookeeper.wait_started, lambda: "ZooKeeper")
 
-    def _launch_brokers(self, connecting: "_Background | None") -> None:
+    def _join_the_race(self) -> Controller:
+        """Start the controller candidate, in the background: a ZooKeeper may keep it waiting."""
+
+        def join() -> None:
+            controller = self._parts.start_controller(
+                connect_string=self.zookeeper,
+                host=self._driver_host(),
+                settings=self.options.settings,
+                application=self._application(),
+                is_alone=self.options.zookeeper is None,
+            )
+            with self._joining:
+                self._controller = controller
+                is_late = self._has_stopped
+            if is_late:
+                controller.stop()
+
+        joining = Background(join, "controller-start")
+        self._patience.wait(joining.wait, lambda: f"a session with ZooKeeper at {self.zookeeper}")
+        joining.raise_failure("the controller did not start")
+        assert self._controller is not None
+        return self._controller
+
+    def _launch_brokers(self, connecting: "Background | None") -> None:
         if connecting is not None:
             self._await_spark(connecting)
         self._note("Spark context made")
@@ -272,19 +302,21 @@ class LocalCluster:
             identities=self._identities(),
             port_of=self._port_of,
             callbacks=SupervisorCallbacks(
-                on_death=self._controller.report_broker_death, on_change=self._publisher.announce
+                on_death=self._controller.report_broker_death,
+                on_change=self._publisher.announce,
+                on_notice=self._notice,
             ),
             thread=_inheritable_thread(),
         )
         control_port = supervisor.listen(self._driver_host())
         self._supervisor = supervisor
-        self._check_stop()
+        self._patience.check()
         supervisor.launch(self._plans(supervisor.token, control_port), self._job_launcher(context, conf))
         self._await_brokers(supervisor)
 
-    def _await_spark(self, connecting: "_Background") -> None:
-        self._wait(connecting.wait, lambda: "Spark")
-        connecting.raise_failure()
+    def _await_spark(self, connecting: "Background") -> None:
+        self._patience.wait(connecting.wait, lambda: "Spark")
+        connecting.raise_failure("Spark did not start")
 
     def _await_brokers(self, supervisor: Supervisor) -> None:
         def are_registered(timeout_s: float) -> bool:
@@ -295,23 +327,11 @@ class LocalCluster:
                 raise SparklogError(f"a broker cannot start: {failure} (see {self.layout.logs})")
             return False
 
-        self._wait(are_registered, lambda: f"broker {', '.join(supervisor.missing())}")
+        self._patience.wait(are_registered, lambda: _brokers_in_words(self._missing_brokers(supervisor)))
 
-    def _await_election(self, controller: Controller) -> None:
-        deadline = time.monotonic() + ELECTION_TIMEOUT_S
-
-        def is_elected(timeout_s: float) -> bool:
-            if controller.is_active:
-                return True
-            elected = controller.elected()
-            # A controller that was killed holds its office until its session ends: it must answer, too.
-            if elected is not None and is_listening(elected.host, elected.port):
-                return True
-            if time.monotonic() > deadline:
-                raise SparklogError(f"no controller was elected within {ELECTION_TIMEOUT_S:.0f} s")
-            return self._stopping.wait(timeout_s)
-
-        self._wait(is_elected, lambda: "a controller to be elected")
+    def _missing_brokers(self, supervisor: Supervisor) -> list[int]:
+        serving = {process.broker_id for process in supervisor.processes() if process.is_registered}
+        return [broker_id for broker_id in self.options.ids() if broker_id not in serving]
 
     def _identities(self) -> Identities:
         ids = self.options.ids()
@@ -419,19 +439,25 @@ class LocalCluster:
             self._attempt("brokers", self._stop_brokers)
         if self._spark is not None:
             self._attempt("Spark", self._spark.stop)
-        if self._controller is not None:
-            self._attempt("the controller", self._controller.stop)
+        with self._joining:
+            self._has_stopped = True
+            controller = self._controller
+        if controller is not None:
+            self._attempt("the controller", controller.stop)
         if self._zookeeper is not None:
             self._attempt("ZooKeeper", self._zookeeper.stop)
         if self._spark is not None:
             killed = sweep_run(self.run, SWEEP_GRACE_S)
             if killed:
                 log.warning("processes %s did not end by themselves and were killed", killed)
+        if self._is_accepted:
             shutil.rmtree(self.layout.scratch, ignore_errors=True)
         if self._ports is not None:
             self._ports.release()
-        if self._lock is not None:
+        if self._lock is not None and self._is_accepted:
             self._lock.release()
+        elif self._lock is not None:
+            self._lock.withdraw()
         self._supervisor = self._controller = self._zookeeper = self._spark = self._lock = None
 
     def _stop_brokers(self) -> None:
@@ -455,30 +481,8 @@ class LocalCluster:
         log.info("stopped %s in %.1f s", what, time.monotonic() - began)
 
 
-class _Background:
-    """A call on a thread of its own."""
-
-    def __init__(self, work: Callable[[], object], name: str) -> None:
-        self._done = threading.Event()
-        self._failure: BaseException | None = None
-
-        def run() -> None:
-            try:
-                work()
-            except BaseException as error:  # noqa: BLE001 (raised again by raise_failure)
-                self._failure = error
-            self._done.set()
-
-        threading.Thread(target=run, name=name, daemon=True).start()
-
-    def wait(self, timeout_s: float) -> bool:
-        return self._done.wait(timeout_s)
-
-    def raise_failure(self) -> None:
-        if isinstance(self._failure, SparklogError):
-            raise self._failure
-        if self._failure is not None:
-            raise SparklogError(f"Spark did not start: {self._failure}") from self._failure
+def _brokers_in_words(broker_ids: Sequence[int]) -> str:
+    return f"broker{'s' if len(broker_ids) > 1 else ''} {', '.join(map(str, broker_ids))}"
 
 
 def _inheritable_thread() -> Callable[..., threading.Thread]:

@@ -87,7 +87,10 @@ def default_conf(options: ClusterOptions, layout: Layout) -> dict[str, str]:
     if not is_on_this_machine(master):
         conf["spark.driver.host"] = own_address()
         del conf["spark.driver.bindAddress"]
-    if not is_local(master):
+    if is_local(master):
+        # All brokers are forked by one process: it imports what each would import by itself.
+        conf["spark.python.daemon.module"] = "sparklog_runtime.python_daemon"
+    else:
         # One core an executor and as many as there are brokers: one broker on each, and nothing else.
         conf["spark.executor.cores"] = "1"
         conf["spark.cores.max"] = str(options.brokers)

@@ -3,15 +3,16 @@
 import argparse
 import importlib
 import logging
-from pathlib import Path
 from typing import Final
 
-from sparklog.cli.command import WRONG_USAGE, Command
+from sparklog.cli.command import WRONG_USAGE, Command, UsageError
+from sparklog.cli.values import INT32_MAX, PORT_MAX, directory, natural, port, positive, setting
 from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
 from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions
 from sparklog_runtime.foreground import run_in_foreground, say, serve
+from sparklog_runtime.settings_check import master_problem, zookeeper_problem
 
 log = logging.getLogger(__name__)
 
@@ -27,28 +28,33 @@ class _Command(Command):
         parser.set_defaults(run=self.run)
 
 
-def _key_value(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form key=value")
-    return key.strip(), value
-
-
 def broker_ids(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(item) for item in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers such as 1,2,3") from None
+    """Different numbers from 0 on, such as 1,2,3."""
+    items = [item.strip() for item in text.split(",")]
+    if not all(item.isascii() and item.isdigit() for item in items):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers from 0 on, such as 1,2,3")
+    ids = tuple(int(item) for item in items)
+    if len(set(ids)) != len(ids):
+        raise argparse.ArgumentTypeError(f"{text!r} names a broker twice; every broker has an id of its own")
+    if max(ids) > INT32_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r}: {max(ids)} is beyond {INT32_MAX}, the largest broker id")
+    return ids
 
 
-def natural(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return value
+def zookeeper(text: str) -> str:
+    """``HOST:PORT,HOST:PORT/chroot``, as ZooKeeper's own clients take it."""
+    problem = zookeeper_problem(text)
+    if problem is not None:
+        raise argparse.ArgumentTypeError(problem)
+    return text
+
+
+def master(text: str) -> str:
+    """A master URL that Spark will understand."""
+    problem = master_problem(text)
+    if problem is not None:
+        raise argparse.ArgumentTypeError(problem)
+    return text
 
 
 def _add_start_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,25 +66,55 @@ def _add_start_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many brokers; 0 runs a standby controller alone",
     )
-    add("--root", type=Path, required=True, metavar="DIR", help="where everything is kept")
+    add("--root", type=directory, required=True, metavar="DIR", help="where everything is kept")
     add(
         "--port",
-        type=natural,
+        type=port,
         default=DEFAULT_PORT,
         help="the first broker's port, the others follow; 0 takes free ones (default: %(default)s)",
     )
-    add("--zookeeper", metavar="HOST:PORT[/chroot]", help="a ZooKeeper to use (default: one of its own)")
-    add("--master", metavar="URL", help="the Spark master (default: local[BROKERS+2])")
+    add(
+        "--zookeeper",
+        type=zookeeper,
+        metavar="HOST:PORT[/chroot]",
+        help="a ZooKeeper to use (default: one of its own)",
+    )
+    add("--master", type=master, metavar="URL", help="the Spark master (default: local[BROKERS+2])")
     add("--broker-ids", type=broker_ids, metavar="1,2,3", help="the brokers' ids (default: 1..N)")
     add(
         "--log-dirs-per-broker",
-        type=natural,
+        type=positive,
         default=1,
         metavar="N",
         help="log directories of each broker (default: %(default)s)",
     )
-    add("-c", "--config", dest="settings", type=_key_value, action="append", default=[], metavar="KEY=VALUE",
-        help="a broker setting, with Kafka's name; may be repeated")  # fmt: skip
+    add(
+        "-c",
+        "--config",
+        dest="settings",
+        type=setting,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help="broker settings, with Kafka's names; may be repeated",
+    )
+
+
+def _check_together(args: argparse.Namespace) -> None:
+    """What options say only together; UsageError with the options as they were typed."""
+    ids: tuple[int, ...] | None = args.broker_ids
+    if ids is not None and len(ids) != args.brokers:
+        raise UsageError(
+            f"--broker-ids {','.join(map(str, ids))} names {len(ids)}, but --brokers says {args.brokers}; "
+            "give as many ids as brokers"
+        )
+    last = args.port + args.brokers - 1
+    if args.port and last > PORT_MAX:
+        raise UsageError(
+            f"--port {args.port} with --brokers {args.brokers} needs ports up to {last}, but the last one "
+            f"is {PORT_MAX}; choose --port {PORT_MAX - args.brokers + 1} or lower"
+        )
 
 
 def _options(args: argparse.Namespace) -> ClusterOptions:
@@ -96,12 +132,13 @@ def _options(args: argparse.Namespace) -> ClusterOptions:
 
 def _run_start(args: argparse.Namespace) -> int:
     try:
+        _check_together(args)
         options = _options(args)
         options.check()
         for warning in check_broker_settings(options.settings).warnings:
             say(f"warning: {warning}")
         cluster = LocalCluster(options, progress=say)
-    except ConfigError as error:
+    except (ConfigError, UsageError) as error:
         say(str(error))
         return WRONG_USAGE
     return run_in_foreground(cluster, lambda: serve(cluster))
@@ -109,14 +146,19 @@ def _run_start(args: argparse.Namespace) -> int:
 
 def _add_demo_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--keep", action="store_true", help="leave the cluster running, and its data in place"
+        "--keep",
+        action="store_true",
+        help="leave the cluster running, and its data in place: no later demo empties the folder, and "
+        "`sparklog start --brokers 3 --root DIR` goes on with it",
     )
-    parser.add_argument("--root", metavar="DIR", help="where to keep everything (default: ./sparklog-demo)")
+    parser.add_argument(
+        "--root", type=directory, metavar="DIR", help="where to keep everything (default: ./sparklog-demo)"
+    )
 
 
 def _run_demo(args: argparse.Namespace) -> int:
     demo = importlib.import_module("sparklog_runtime.demo")  # heavy, and only this command wants it
-    return int(demo.run_demo(args.keep, args.root))
+    return int(demo.run_demo(args.keep, None if args.root is None else str(args.root)))
 
 
 start_command: Final = _Command(

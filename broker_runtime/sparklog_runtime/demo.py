@@ -7,10 +7,10 @@ everything is read back and compared with what went in.
 
 import logging
 import os
-import shutil
 import signal
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,10 +22,11 @@ from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import ClusterOptions
 from sparklog_runtime.demo_data import flights_frame, quake_list, quakes_frame
 from sparklog_runtime.demo_feed import QuakeFeed
+from sparklog_runtime.demo_folder import keep_from_demos, start_command, take_demo_folder
 from sparklog_runtime.demo_live import LiveCount
+from sparklog_runtime.demo_progress import Ticker, write_progress
 from sparklog_runtime.demo_screen import Screen
 from sparklog_runtime.foreground import run_in_foreground
-from sparklog_runtime.layout import Layout, RootLock
 
 log = logging.getLogger(__name__)
 
@@ -33,9 +34,6 @@ BROKERS: Final = 3
 PARTITIONS: Final = 3
 QUAKES: Final = "quakes"
 FLIGHTS: Final = "flights"
-MARKER: Final = ".sparklog-demo"
-"""In a root directory that an earlier demo made: such a one may be emptied, nothing else is ever deleted."""
-
 DEFAULT_ROOT: Final = "sparklog-demo"
 LIVE_BEFORE_KILL_S: Final = 6.0
 LIVE_AFTER_RETURN_S: Final = 3.0
@@ -44,11 +42,12 @@ POLL_S: Final = 0.02
 
 
 def run_demo(keep: bool, root: str | None) -> int:
-    """Run the demo in the foreground; the exit status: 1 if any comparison failed or anything went wrong."""
+    """Run the demo in the foreground; the exit status: 1 if any comparison failed or anything went wrong,
+    128 and the signal's number, as shells have it, if one ended it before it was through."""
     screen = Screen()
     folder = Path(root or DEFAULT_ROOT).absolute()
     try:
-        _take_root(folder)
+        take_demo_folder(folder)
     except SparklogError as error:
         screen.problem(str(error))
         return 1
@@ -58,22 +57,9 @@ def run_demo(keep: bool, root: str | None) -> int:
         port=0,
         settings={"min.insync.replicas": "2", "auto.create.topics.enable": "false"},
     )
-    cluster = LocalCluster(options, progress=screen.line)
+    cluster = LocalCluster(options, progress=screen.line, notice=log.warning)
     demo = Demo(cluster, screen, keep=keep)
-    screen.text("sparklog demo: earthquakes and flights through three replicated brokers inside Spark")
-    screen.step("An embedded ZooKeeper, a controller, and three brokers inside Spark executors")
-    return run_in_foreground(cluster, demo.run)
-
-
-def _take_root(folder: Path) -> None:
-    """Make the folder, or empty the one that an earlier demo left."""
-    if folder.exists():
-        if any(folder.iterdir()) and not (folder / MARKER).exists():
-            raise SparklogError(f"{folder} is not empty and no demo made it: choose another with --root")
-        with RootLock(Layout.at(folder)):  # refused while a cluster runs there
-            shutil.rmtree(folder)
-    folder.mkdir(parents=True)
-    (folder / MARKER).touch()
+    return run_in_foreground(cluster, demo.run, greet=demo.greet, interrupted=demo.interrupted)
 
 
 class Demo:
@@ -84,6 +70,18 @@ class Demo:
         self._screen = screen
         self._keep = keep
         self._pause = threading.Event()
+        self._status: int | None = None
+        """How it went, once it is through."""
+
+    def interrupted(self, number: int) -> int:
+        """The exit status after a signal: a cluster that was kept ends properly, a demo is cut short."""
+        return 128 + number if self._status is None else self._status
+
+    def greet(self) -> None:
+        self._screen.text(
+            "sparklog demo: earthquakes and flights through three replicated brokers inside Spark"
+        )
+        self._screen.step("An embedded ZooKeeper, a controller, and three brokers inside Spark executors")
 
     def run(self) -> int:
         """All the steps; 0 if every comparison held."""
@@ -100,10 +98,13 @@ class Demo:
             acknowledged = self._live_and_kill(spark, admin, bootstrap)
             is_right = self._compare(spark, bootstrap, acknowledged)
             self._show_partitions(admin)
+        self._status = 0 if is_right else 1
+        if self._keep:
+            keep_from_demos(cluster.layout.root)
         self._say_what_next(bootstrap, is_right)
         if self._keep:
-            self._cluster.wait_ended()
-        return 0 if is_right else 1
+            cluster.wait_ended()
+        return self._status
 
     # 2
 
@@ -117,16 +118,19 @@ class Demo:
                 for name in (QUAKES, FLIGHTS)
             ]
         )
-        for name, frame in ((QUAKES, quakes_frame(spark)), (FLIGHTS, flights_frame(spark))):
+        for name, make_frame in ((QUAKES, quakes_frame), (FLIGHTS, flights_frame)):
+            with Ticker(partial(str, f"Spark reads the {name} from their file"), screen.line):
+                frame = make_frame(spark)
             screen.line(f'df.write.format("sparklog").option("topic", "{name}").mode("append").save()')
             began = time.monotonic()
-            (
-                frame.write.format("sparklog")
-                .option("bootstrap.servers", bootstrap)
-                .option("topic", name)
-                .mode("append")
-                .save()
-            )
+            with write_progress(spark, admin, name, screen.line):
+                (
+                    frame.write.format("sparklog")
+                    .option("bootstrap.servers", bootstrap)
+                    .option("topic", name)
+                    .mode("append")
+                    .save()
+                )
             rows = sum(part.high_watermark for part in admin.describe_topics([name])[0].partitions)
             screen.line(f"{name}: {rows:,} rows committed in {time.monotonic() - began:.1f} s")
 
@@ -137,11 +141,13 @@ class Demo:
         screen = self._screen
         screen.step("A stream counts quakes by magnitude, live, while more are being written")
         checkpoint = str(self._cluster.layout.root / "live-checkpoint")
-        live = LiveCount(spark, bootstrap, QUAKES, checkpoint, self._show_counts)
+        with Ticker(lambda: "the stream starts", screen.line):
+            live = LiveCount(spark, bootstrap, QUAKES, checkpoint, self._show_counts)
         feed = QuakeFeed(bootstrap, QUAKES, PARTITIONS, quake_list())
         feed.start()
         try:
-            self._wait_for_counts(live)
+            with Ticker(lambda: "the stream has not counted any yet", screen.line):
+                self._wait_for_counts(live)
             self._pause.wait(LIVE_BEFORE_KILL_S)
             feed.forget_gaps()
             self._kill_a_leader(admin, feed)
@@ -236,7 +242,10 @@ class Demo:
             [(key, value.decode()) for key, value in acknowledged], ["key", "value"]
         )
         expected = {QUAKES: quakes_frame(spark).union(again), FLIGHTS: flights_frame(spark)}
-        rows = [self._compare_topic(spark, bootstrap, name, frame) for name, frame in expected.items()]
+        rows = []
+        for name, frame in expected.items():
+            with Ticker(partial(str, f"Spark compares the {name}, row by row"), self._screen.line):
+                rows.append(self._compare_topic(spark, bootstrap, name, frame))
         self._screen.table(["topic", "rows in", "rows read", "lost", "doubled or foreign", "equal"], rows)
         return all(row[-1] for row in rows)
 
@@ -284,8 +293,11 @@ class Demo:
             screen.text(f"   kcat -b {bootstrap} -L")
             screen.text(f"   kcat -b {bootstrap} -C -t {QUAKES} -o beginning -c 3")
             screen.text(f"   sparklog status --root {root}")
+            screen.text("No later demo empties this folder. After Ctrl-C, this goes on with its data:")
+            screen.text(f"   {start_command(root)}")
         else:
+            screen.text("The next demo empties this folder; this goes on with its data, and keeps it:")
+            screen.text(f"   {start_command(root)}")
             screen.text(
-                "Next: run it again with --keep to look around with kcat, or start a cluster of your own:"
+                "Or run the demo again with --keep, and look around with kcat while its cluster runs."
             )
-            screen.text("   sparklog start --brokers 3 --root my-cluster")

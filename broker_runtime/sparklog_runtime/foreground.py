@@ -18,7 +18,9 @@ from typing import Any, Final
 
 from sparklog.cli.command import DONE, FAILED
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.cluster import LocalCluster, StartInterrupted
+from sparklog_runtime.cluster import LocalCluster
+from sparklog_runtime.demo_folder import keep_from_demos
+from sparklog_runtime.patience import StartInterrupted
 from sparklog_runtime.processes import adopt_orphans, reap_adopted, sweep_run
 
 log = logging.getLogger(__name__)
@@ -28,36 +30,47 @@ STOP_DEADLINE_S: Final = 60.0
 
 def serve(cluster: LocalCluster) -> int:
     """Say that the cluster is ready, and wait for its end."""
+    keep_from_demos(cluster.layout.root)
     print(cluster.ready_line(), flush=True)
     cluster.wait_ended()
     return DONE
 
 
-def run_in_foreground(cluster: LocalCluster, work: Callable[[], int]) -> int:
+def run_in_foreground(
+    cluster: LocalCluster,
+    work: Callable[[], int],
+    *,
+    greet: Callable[[], None] = lambda: None,
+    interrupted: Callable[[int], int] = lambda number: DONE,
+) -> int:
     """Start, do ``work``, and stop when it returns or a signal comes; then leave no process behind.
 
-    The exit status is what ``work`` returned, or 1 if start or work failed.
+    The exit status is what ``work`` returned, 1 if start or work failed, and after a signal what
+    ``interrupted`` makes of its number: for a cluster that runs until then, that is its proper end. ``greet``
+    is called first, once signals are heard.
     """
     woken = threading.Event()
-    signals: list[str] = []
+    signals: list[int] = []
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
-        signals.append(signal.Signals(number).name)
+        signals.append(number)
         woken.set()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, on_signal)
+    greet()
     adopt_orphans()
     _log_to_file(cluster)
     outcome = _Outcome()
     starter = threading.Thread(target=_run, args=(cluster, work, outcome, woken), name="start", daemon=True)
     starter.start()
+    threading.Thread(target=_watch, args=(cluster, woken), name="watch-end", daemon=True).start()
     woken.wait()
     if signals:
-        log.info("stops on %s", signals[0])
+        log.info("stops on %s", signal.Signals(signals[0]).name)
         say("stopping")
     _stop_in_time(cluster)
-    return _status(cluster, outcome, interrupted=bool(signals))
+    return interrupted(signals[0]) if signals else _status(cluster, outcome)
 
 
 @dataclass(slots=True)
@@ -88,6 +101,12 @@ def _run(cluster: LocalCluster, work: Callable[[], int], outcome: _Outcome, woke
     woken.set()
 
 
+def _watch(cluster: LocalCluster, woken: threading.Event) -> None:
+    """End the work when the cluster can no longer run: it may wait for what will never come."""
+    cluster.wait_ended()
+    woken.set()
+
+
 def _stop_in_time(cluster: LocalCluster) -> None:
     """Stop; where that does not come to its end, kill what is left rather than leave it behind."""
 
@@ -104,15 +123,13 @@ def _stop_in_time(cluster: LocalCluster) -> None:
     timer.cancel()
 
 
-def _status(cluster: LocalCluster, outcome: _Outcome, *, interrupted: bool) -> int:
-    if interrupted:
-        return DONE
-    error = outcome.error
-    if error is not None and not isinstance(error, StartInterrupted):
-        say(outcome.reason)
-        return FAILED
+def _status(cluster: LocalCluster, outcome: _Outcome) -> int:
     if cluster.failure is not None:
+        # The work's own error, if there is one by now, is only what followed from it.
         say(cluster.failure)
+        return FAILED
+    if outcome.error is not None and not isinstance(outcome.error, StartInterrupted):
+        say(outcome.reason)
         return FAILED
     return outcome.status
 

@@ -7,9 +7,11 @@
     DIR/logs/             spark.log, spark-output.log, broker-N.log, controller.log, zookeeper.log
     DIR/spark/            Spark's scratch space; emptied at every start
 
-The lock is the kernel's: it goes away with the process that held it, however that ended.
+The lock is the kernel's: it goes away with the process that held it, however that ended. A start that is
+refused takes it back without a trace (``withdraw``): the file and the folders that it made for it go, too.
 """
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -66,28 +68,57 @@ class Layout:
         self.scratch.mkdir()
 
 
+def _is_at(fd: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
 class RootLock:
     """Exclusive use of a root directory, from construction to ``release``."""
 
     def __init__(self, layout: Layout) -> None:
-        try:
-            layout.root.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(layout.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise SparklogError(
-                f"root directory {layout.root} cannot be used: {error.strerror}; choose another with --root"
-            ) from error
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(self._fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
-            os.close(self._fd)
-            raise RootInUse(
-                f"root directory {layout.root} is in use by process {holder}; "
-                "stop that cluster first, or choose another directory with --root"
-            ) from None
+        self._path = layout.root / "lock"
+        self._made: list[Path] = [path for path in (layout.root, *layout.root.parents) if not path.exists()]
+        self._is_new = not self._path.exists()
+        self._fd = -1
+        while self._fd < 0:
+            self._fd = self._take(layout.root)
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, f"{os.getpid()}\n".encode("ascii"), 0)
+
+    def _take(self, root: Path) -> int:
+        """The locked file's descriptor; -1 if the file was withdrawn while we reached for it."""
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise SparklogError(
+                f"root directory {root} cannot be used: {error.strerror}; choose another with --root"
+            ) from error
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(fd)
+            raise RootInUse(
+                f"root directory {root} is in use by process {holder}; "
+                "stop that cluster first, or choose another directory with --root"
+            ) from None
+        if _is_at(fd, self._path):
+            return fd
+        os.close(fd)
+        return -1
+
+    def withdraw(self) -> None:
+        """Give the directory back as it was found."""
+        if self._fd >= 0 and self._is_new:
+            self._path.unlink(missing_ok=True)
+            for path in self._made:
+                with contextlib.suppress(OSError):  # somebody has put something into it meanwhile
+                    path.rmdir()
+        self.release()
 
     def release(self) -> None:
         """Give the directory back; doing it twice is harmless."""

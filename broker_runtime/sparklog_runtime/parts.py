@@ -4,6 +4,7 @@ The real ones are imported when they are made: the controller pulls in much that
 commands do not need, and its import overlaps with the start of Spark's JVM. Tests put small ones in.
 """
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from sparklog.model.errors import SparklogError
+from sparklog_runtime.processes import is_alive
+
+log = logging.getLogger(__name__)
 
 
 class ZooKeeperServer(Protocol):
@@ -18,6 +22,11 @@ class ZooKeeperServer(Protocol):
 
     @property
     def pid(self) -> int | None: ...
+    @property
+    def exit_status(self) -> int | None:
+        """How it ended, as ``subprocess`` has it; None while it runs."""
+        ...
+
     @property
     def connect_string(self) -> str: ...
     def start(self) -> object:
@@ -34,6 +43,11 @@ class Controller(Protocol):
     def port(self) -> int: ...
     @property
     def is_active(self) -> bool: ...
+    @property
+    def failure(self) -> str | None:
+        """Why it cannot take charge, if it tried and could not."""
+        ...
+
     @property
     def cluster_id(self) -> str: ...
     def elected(self) -> "ElectedController | None":
@@ -55,6 +69,7 @@ class ElectedController:
     pid: int
     host: str
     port: int
+    application: str
 
 
 class Parts(Protocol):
@@ -65,13 +80,23 @@ class Parts(Protocol):
         ...
 
     def start_controller(
-        self, *, connect_string: str, host: str, settings: Mapping[str, str], application: str
+        self,
+        *,
+        connect_string: str,
+        host: str,
+        settings: Mapping[str, str],
+        application: str,
+        is_alone: bool,
     ) -> Controller:
-        """A controller candidate that has joined the race."""
+        """A controller candidate that has joined the race.
+
+        ``is_alone``: no other process on this machine can be of this application now. What a dead one left
+        in office is put aside at once, instead of when its session expires.
+        """
         ...
 
     def preload(self) -> None:
-        """Import what ``start_controller`` needs; called while other processes start."""
+        """Import what a start needs later; called while other processes start."""
         ...
 
 
@@ -80,6 +105,8 @@ class RealParts:
 
     def preload(self) -> None:
         import sparklog.controller.server
+        import sparklog.network.connection
+        import sparklog.wire.messages.metadata
         import sparklog.zookeeper.kazoo_adapter
 
         del sparklog
@@ -87,18 +114,36 @@ class RealParts:
     def zookeeper_server(self, data_dir: Path, port: int) -> ZooKeeperServer:
         from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 
-        return EmbeddedZooKeeper(data_dir, port=port)
+        class Embedded(EmbeddedZooKeeper):
+            @property
+            def exit_status(self) -> int | None:
+                return None if self._process is None else self._process.returncode
+
+        return Embedded(data_dir, port=port)
 
     def start_controller(
-        self, *, connect_string: str, host: str, settings: Mapping[str, str], application: str
+        self,
+        *,
+        connect_string: str,
+        host: str,
+        settings: Mapping[str, str],
+        application: str,
+        is_alone: bool,
     ) -> Controller:
-        return _RealController(connect_string, host, settings, application)
+        return _RealController(connect_string, host, settings, application, is_alone)
 
 
 class _RealController:
     """A ``ControllerServer`` and the ZooKeeper session that it uses."""
 
-    def __init__(self, connect_string: str, host: str, settings: Mapping[str, str], application: str) -> None:
+    def __init__(
+        self,
+        connect_string: str,
+        host: str,
+        settings: Mapping[str, str],
+        application: str,
+        is_alone: bool,
+    ) -> None:
         from sparklog.controller.server import ControllerServer
         from sparklog.model.config import BrokerConfig
         from sparklog.network.clock import SystemClock
@@ -108,6 +153,8 @@ class _RealController:
         self._zookeeper = KazooZooKeeper(connect_string, config.get_int("zookeeper.session.timeout.ms"))
         self._zookeeper.start(config.get_int("zookeeper.connection.timeout.ms"))
         try:
+            if is_alone:
+                self._put_predecessor_aside(application)
             self._server = ControllerServer(
                 zookeeper=self._zookeeper,
                 host=host,
@@ -122,6 +169,26 @@ class _RealController:
             self._zookeeper.close()
             raise
 
+    def _put_predecessor_aside(self, application: str) -> None:
+        """Free the office of a killed controller of this application.
+
+        Safe by the epoch, as every election is: should another have been elected since we looked, nothing
+        happens; and whoever held the office can write nothing once the next has raised the epoch.
+        """
+        from sparklog.core.controller.znodes import CONTROLLER, CONTROLLER_EPOCH
+        from sparklog.model.zookeeper import Check, ConnectionLost, Delete, MultiFailed
+
+        epoch = self._zookeeper.exists(CONTROLLER_EPOCH)
+        elected = self.elected()
+        if epoch is None or elected is None or elected.application != application or is_alive(elected.pid):
+            return
+        try:
+            self._zookeeper.multi([Check(CONTROLLER_EPOCH, epoch.version), Delete(CONTROLLER)])
+        except (MultiFailed, ConnectionLost) as refused:
+            log.info("%s is left to its session's end: %s", CONTROLLER, refused)
+            return
+        log.info("the controller of the run before, process %d, is put aside", elected.pid)
+
     @property
     def port(self) -> int:
         return int(self._server.port)
@@ -129,6 +196,10 @@ class _RealController:
     @property
     def is_active(self) -> bool:
         return bool(self._server.is_active)
+
+    @property
+    def failure(self) -> str | None:
+        return self._server.failure
 
     @property
     def cluster_id(self) -> str:
@@ -146,7 +217,9 @@ class _RealController:
         if node is None:
             return None
         found = decode_controller(node.data)
-        return ElectedController(pid=found.pid, host=found.host, port=found.port)
+        return ElectedController(
+            pid=found.pid, host=found.host, port=found.port, application=found.application
+        )
 
     def registered_brokers(self) -> list[str]:
         from sparklog.core.controller.znodes import BROKER_IDS, broker_path, decode_broker

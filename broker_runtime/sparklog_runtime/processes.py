@@ -23,6 +23,9 @@ from typing import Final
 RUN_VARIABLE: Final = "SPARKLOG_RUN"
 """Environment variable that every process of one run inherits."""
 
+ROOT_VARIABLE: Final = "SPARKLOG_ROOT"
+"""Another, with the root directory: whoever holds its lock finds what a killed run left behind."""
+
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _POLL_S: Final = 0.02
@@ -74,7 +77,16 @@ def is_alive(pid: int) -> bool:
 
 def processes_of_run(run: str) -> list[int]:
     """Living processes, other than this one, that carry ``run`` in their environment."""
-    wanted = f"{RUN_VARIABLE}={run}".encode()
+    return _processes_with(RUN_VARIABLE, run)
+
+
+def processes_of_root(root: Path) -> list[int]:
+    """The same for every run on this root directory."""
+    return _processes_with(ROOT_VARIABLE, os.path.realpath(root))
+
+
+def _processes_with(variable: str, value: str) -> list[int]:
+    wanted = f"{variable}={value}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         pid = int(entry.name)

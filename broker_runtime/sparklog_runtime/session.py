@@ -24,7 +24,7 @@ from sparklog.model.errors import SparklogError
 from sparklog_runtime.broker_plan import BrokerPlan
 from sparklog_runtime.broker_task import run_broker_task
 from sparklog_runtime.layout import Layout
-from sparklog_runtime.processes import RUN_VARIABLE
+from sparklog_runtime.processes import ROOT_VARIABLE, RUN_VARIABLE
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +145,10 @@ class SparkHost:
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._info),
+            # macOS ends a process that forks after it used certain libraries; PySpark's daemon forks workers.
+            "OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES",
             RUN_VARIABLE: self._run,
+            ROOT_VARIABLE: os.path.realpath(self._layout.root),
         }
         with (self._layout.logs / "spark-output.log").open("ab") as output:
             return subprocess.Popen(

@@ -1,8 +1,9 @@
-"""Spark settings that would kill brokers, found before any broker starts.
+"""Settings with which no broker could live, found before any broker starts.
 
 A broker is a Spark task that never ends and hardly ever talks to Spark. Several features of Spark take such
 a task for a stuck one, start a second copy of it, or take its executor away; each would look like random
-broker deaths later. So a start refuses them, all in one message, with what to change.
+broker deaths later. So a start refuses them, all in one message, with what to change. The addresses of Spark
+and ZooKeeper are looked at too, as both would say what is wrong late and at length.
 """
 
 import os
@@ -17,8 +18,35 @@ BROKER_MEMORY_MIB_MIN: Final = 2_048
 
 _MEMORY: Final = re.compile(r"(\d+)([kmgtp]?)b?", re.IGNORECASE)
 _MIB_PER_UNIT: Final = {"k": 1 / 1024, "": 1.0, "m": 1.0, "g": 1024.0, "t": 1024.0**2, "p": 1024.0**3}
+_ADDRESS: Final = re.compile(r"(?:\[[0-9a-fA-F:.%]+\]|[^\s:/,\[\]]+):(\d{1,5})")
+_SPARK: Final = re.compile(r"spark://[^\s/]+:\d{1,5}(?:,[^\s/]+:\d{1,5})*|yarn|k8s://\S+")
 _LOCAL: Final = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
 _LOCAL_CLUSTER: Final = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]")
+
+
+def master_problem(master: str) -> str | None:
+    """Why Spark would not understand this master URL, with the forms that it does; None if it would."""
+    if any(form.fullmatch(master) for form in (_LOCAL, _LOCAL_CLUSTER, _SPARK)):
+        return None
+    return (
+        f"{master!r} is no master URL of Spark; give local[N], local-cluster[WORKERS,CORES,MIB], "
+        "spark://HOST:PORT, yarn or k8s://HOST:PORT"
+    )
+
+
+def zookeeper_problem(zookeeper: str) -> str | None:
+    """Why this is no ZooKeeper's address, with one that is; None if it is one."""
+    addresses, slash, chroot = zookeeper.partition("/")
+    for address in addresses.split(","):
+        where = repr(address) if address == zookeeper else f"{address!r} of {zookeeper!r}"
+        found = _ADDRESS.fullmatch(address)
+        if found is None:
+            return f"{where} is not HOST:PORT; give HOST:PORT[/chroot], as in 127.0.0.1:2181"
+        if not 0 < int(found[1]) < 65_536:
+            return f"{where} has no port from 1 to 65535; ZooKeeper's own is 2181"
+    if slash and (not chroot or "" in chroot.split("/")):
+        return f"'/{chroot}' of {zookeeper!r} is no chroot; give HOST:PORT/NAME, or HOST:PORT alone"
+    return None
 
 
 def is_local(master: str) -> bool:

@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from sparklog.cli.command import WRONG_USAGE
+from sparklog.cli.values import natural
 from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
 from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions
-from sparklog_runtime.commands import broker_ids, natural
+from sparklog_runtime.commands import broker_ids
 from sparklog_runtime.foreground import run_in_foreground, say, serve
 from sparklog_runtime.processes import die_with_parent
 from sparklog_runtime.properties import read_properties

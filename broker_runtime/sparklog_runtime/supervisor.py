@@ -32,6 +32,7 @@ from sparklog_runtime.control_channel import (
 )
 from sparklog_runtime.control_listener import ControlListener
 from sparklog_runtime.identities import Identities
+from sparklog_runtime.process_end import ProcessWatch, end_in_words
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +88,11 @@ class _Slot:
     said_bye: bool = False
     buried_pid: int = -1
     """The last process that was reported dead."""
+    farewell: str = ""
+    """Why the process stopped, if it said so before it ended."""
+    watch: ProcessWatch | None = None
+    died_at: float | None = None
+    """Since when its broker is away; None while it serves."""
     failure: str = ""
     fatal: bool = False
     threads: list[threading.Thread] = field(default_factory=list)
@@ -100,6 +106,8 @@ class SupervisorCallbacks:
     """A registered broker's process ended: broker id, broker epoch."""
     on_change: Callable[[], None]
     """``processes`` may answer differently now."""
+    on_notice: Callable[[str], None] = lambda text: None
+    """A line for the user: a broker is away, or back."""
 
 
 class Supervisor:
@@ -158,18 +166,13 @@ class Supervisor:
         """Wait until all brokers serve; ends early, with False, at a stop or when one cannot."""
         with self._changed:
             self._changed.wait_for(
-                lambda: self._stopping or not self._missing() or self._failure() is not None, timeout_s
+                lambda: self._stopping or self._is_complete() or self._failure() is not None, timeout_s
             )
-            return not self._missing()
+            return self._is_complete()
 
     def connections(self) -> list[ControlConnection]:
         """Open connections of broker processes."""
         return self._listener.connections()
-
-    def missing(self) -> list[str]:
-        """The brokers that do not serve yet: their ids, or slots where the id is not known."""
-        with self._changed:
-            return self._missing()
 
     def failed(self) -> str | None:
         """Why a broker cannot start, once trying again has no prospect."""
@@ -198,12 +201,8 @@ class Supervisor:
 
     # ------------------------------------------------------------------ slots
 
-    def _missing(self) -> list[str]:
-        return [
-            str(slot.process.broker_id if slot.process else f"in slot {slot.plan.slot}")
-            for slot in self._slots.values()
-            if slot.process is None or not slot.process.is_registered
-        ]
+    def _is_complete(self) -> bool:
+        return all(slot.process is not None and slot.process.is_registered for slot in self._slots.values())
 
     def _failure(self) -> str | None:
         for slot in self._slots.values():
@@ -313,6 +312,11 @@ class Supervisor:
         with self._changed:
             slot.connection = connection
             slot.said_bye = False
+            slot.farewell = ""
+            if slot.watch is not None:
+                slot.watch.close()
+            # A process of another host has a number that means another process here.
+            slot.watch = ProcessWatch(pid) if slot.plan.host is not None else None
             slot.process = BrokerProcess(
                 broker_id=broker_id,
                 pid=pid,
@@ -328,16 +332,24 @@ class Supervisor:
         match message["type"]:
             case "registered":
                 self._on_registered(slot, connection, message)
+            case "recovering":
+                text = require_str(message, "text")
+                if slot.process is not None:
+                    self._callbacks.on_notice(f"broker {slot.process.broker_id}: {text}")
             case "failed":
                 reason = require_str(message, "reason")
                 log.error("the broker in slot %d cannot run: %s", slot.plan.slot, reason)
+                if slot.process is not None:
+                    self._callbacks.on_notice(f"broker {slot.process.broker_id} cannot run: {reason}")
                 with self._changed:
                     slot.failure = reason
                     slot.fatal = message.get("fatal") is True
+                    slot.farewell = reason
                     self._changed.notify_all()
             case "bye":
                 with self._changed:
                     slot.said_bye = message.get("clean") is True
+                    slot.farewell = str(message.get("reason", ""))[:500]
             case unknown:
                 raise ControlError(f"a broker does not say {unknown!r}")
 
@@ -357,8 +369,15 @@ class Supervisor:
             slot.registered_at = time.monotonic()
             log.info("broker %d is registered in epoch %d", slot.process.broker_id, slot.process.epoch)
             slot.failure = ""
+            died_at, slot.died_at = slot.died_at, None
+            process = slot.process
             self._changed.notify_all()
         self._callbacks.on_change()
+        if died_at is not None and not self._stopping:
+            self._callbacks.on_notice(
+                f"broker {process.broker_id} is back as process {process.pid} "
+                f"after {time.monotonic() - died_at:.1f} s"
+            )
 
     def _on_connection_end(self, slot: _Slot, connection: ControlConnection) -> None:
         """The process of a slot has died, or has told us goodbye, or cannot be reached."""
@@ -373,9 +392,20 @@ class Supervisor:
             is_death = process is not None and process.is_registered and not said_bye
             if process is not None and is_death:
                 slot.buried_pid = process.pid
+            was_serving = process is not None and process.is_registered
+            if was_serving:
+                slot.died_at = time.monotonic()
+            farewell, watch, slot.watch = slot.farewell, slot.watch, None
         if process is not None and is_death:
             log.warning("broker %d, process %d, has died", process.broker_id, process.pid)
             self._callbacks.on_death(process.broker_id, process.epoch)
+        if process is not None and was_serving and not self._stopping:
+            how = f"stopped ({farewell})" if farewell else end_in_words(watch.status() if watch else None)
+            self._callbacks.on_notice(
+                f"broker {process.broker_id} (process {process.pid}) {how}; it is launched again"
+            )
+        if watch is not None:
+            watch.close()
         with self._changed:
             over = self._changed.wait_for(
                 lambda: slot.job != job or not slot.job_runs or slot.connection is not None, JOB_END_WAIT_S

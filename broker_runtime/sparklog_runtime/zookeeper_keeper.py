@@ -9,12 +9,14 @@ import logging
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from sparklog.model.errors import SparklogError
 from sparklog_runtime.parts import Parts, ZooKeeperServer
+from sparklog_runtime.process_end import end_in_words
 from sparklog_runtime.processes import is_alive
 
 log = logging.getLogger(__name__)
@@ -27,10 +29,20 @@ ANY_PORT: Final = 0
 class ZooKeeperKeeper:
     """``launch``, ``wait_started``, ``stop``; ``stop`` at any moment."""
 
-    def __init__(self, parts: Parts, data_dir: Path, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        data_dir: Path,
+        on_change: Callable[[], None],
+        notice: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """``on_change`` hears that the process is another; ``notice`` is told of deaths and returns."""
         self._parts = parts
         self._data_dir = data_dir
         self._on_change = on_change
+        self._notice = notice
+        self._buried: int | None = None
+        """The last process whose death was told."""
         self._leave = threading.Event()
         self._started = threading.Event()
         self._failure: BaseException | None = None
@@ -73,20 +85,30 @@ class ZooKeeperKeeper:
             return
         finally:
             self._started.set()
+        pid = server.pid
         while not self._leave.wait(LOOK_INTERVAL_S):
-            pid = server.pid
-            if pid is None or not is_alive(pid):
-                self._restart(server)
+            if server.pid is None or not is_alive(server.pid):
+                pid = self._restart(server, pid)
         server.stop()
 
-    def _restart(self, server: ZooKeeperServer) -> None:
-        log.error("ZooKeeper on %s has died; it is started again", server.connect_string)
+    def _restart(self, server: ZooKeeperServer, dead: int | None) -> int | None:
+        """Start it again; its new process, or the ``dead`` one if that failed."""
+        if dead != self._buried:
+            self._buried = dead
+            log.error("ZooKeeper on %s has died; it is started again", server.connect_string)
+            self._notice(
+                f"ZooKeeper (process {dead}) {end_in_words(server.exit_status)}; it is started again"
+            )
+        began = time.monotonic()
         try:
             server.start()
         except (SparklogError, OSError) as error:
             log.error("ZooKeeper did not start again: %s", error)
             self._leave.wait(RESTART_PAUSE_S)
+        else:
+            self._notice(f"ZooKeeper is back as process {server.pid} after {time.monotonic() - began:.1f} s")
         self._on_change()
+        return server.pid or dead
 
 
 def _previous_port(data_dir: Path) -> int:

@@ -29,6 +29,7 @@ def cluster_client(connection: Connection) -> ClusterClient:
                 request_timeout_ms=connection.request_timeout_ms,
                 retry_timeout_ms=connection.retry_timeout_ms,
                 auto_create_topics=connection.auto_create_topics,
+                client_rack=connection.client_rack,
             )
         return client
 

@@ -49,7 +49,9 @@ class Discovery:
         try:
             return cluster.topic(name, timeout_ms=0 if name in self._gone else NEW_TOPIC_WAIT_MS)
         except KafkaError as error:
-            if missing_is_error or error.code not in UNKNOWN_TOPIC:
+            if error.code not in UNKNOWN_TOPIC:
                 raise
+            if missing_is_error:
+                raise KafkaError(error.code, f"{error.message}; check the name, or create it") from None
             self._gone.add(name)
             return None

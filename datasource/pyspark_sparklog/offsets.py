@@ -24,6 +24,8 @@ NOTE_KEY: Final = "$sparklog"
 
 NOTE_VERSION: Final = 1
 
+OFFSET_MAX: Final = 2**63 - 1
+
 _OFFSETS_SAMPLE: Final = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
 _TIMESTAMPS_SAMPLE: Final = '{"topicA":{"0":1700000000000,"1":1700000000000}}'
 _ASSIGNMENT_SAMPLE: Final = '{"topicA":[0,1],"topicB":[2,4]}'
@@ -49,11 +51,14 @@ def initial_of_json(nested: Mapping[str, Any]) -> dict[TopicPartition, int] | No
 
 def parse_offsets(option: str, text: str) -> dict[TopicPartition, int]:
     """An option's offsets per partition: -2 earliest, -1 latest. The note of a copied offset is left out."""
+    if not text.lstrip().startswith("{"):
+        raise ConfigError(f"option {option}={text!r}: expected earliest, latest, or e.g. {_OFFSETS_SAMPLE}")
     offsets = _parse_numbers(option, text, _OFFSETS_SAMPLE, "-2 for earliest, -1 for latest, or an offset")
     for tp, offset in offsets.items():
-        if offset < -2:
+        if not -2 <= offset <= OFFSET_MAX:
             raise ConfigError(
-                f"option {option}: {tp} has offset {offset}; use -2 (earliest), -1 (latest) or more"
+                f"option {option}: {tp} has offset {offset}; use -2 (earliest), -1 (latest), or an offset "
+                f"up to {OFFSET_MAX}"
             )
     return offsets
 

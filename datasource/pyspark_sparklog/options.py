@@ -56,6 +56,7 @@ class Connection:
     request_timeout_ms: int
     retry_timeout_ms: int
     auto_create_topics: bool = False
+    client_rack: str = ""
 
 
 class Options:
@@ -120,6 +121,7 @@ class Options:
             request_timeout_ms=self.client_integer("request.timeout.ms", 30_000, minimum=1),
             retry_timeout_ms=self.client_integer(retry_option, 60_000, minimum=1),
             auto_create_topics=auto_create_topics,
+            client_rack=self.client("client.rack") or "",
         )
 
     def _bootstrap_servers(self) -> str:

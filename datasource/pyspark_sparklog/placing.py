@@ -16,6 +16,7 @@ from pyspark_sparklog.row_sizes import Int64s
 from sparklog.client.partitioner import Int32s, positive_hashes, split_by_partition
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import topic_name_problem
+from sparklog.records.bridge import nulls_of, values_of
 
 STICKY_BYTES: Final = 128 * 1024
 
@@ -38,11 +39,11 @@ class PartitionChoice:
         is_open: Bools = np.ones(rows.num_rows, np.bool_)
         if not pa.types.is_null(key.type) and key.null_count < len(key):
             partitions = (positive_hashes(key) % self._count).astype(np.int32)
-            is_open = _nulls(key)
+            is_open = nulls_of(key)
         column = rows.column("partition")
         if not pa.types.is_null(column.type) and column.null_count < len(column):
-            is_given = ~_nulls(column)
-            partitions[is_given] = self._checked(column.fill_null(0).to_numpy()[is_given])
+            is_given = ~nulls_of(column)
+            partitions[is_given] = self._checked(values_of(column)[is_given])
             is_open = is_open & ~is_given
         if is_open.any():
             partitions[is_open] = self._stick(sizes[is_open])
@@ -85,7 +86,7 @@ def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[st
         )
     codes = topics.dictionary_encode()
     names = codes.dictionary.to_pylist()
-    for number, part in split_by_partition(rows, codes.indices.to_numpy()).items():
+    for number, part in split_by_partition(rows, values_of(codes.indices)).items():
         problem = topic_name_problem(names[number])
         if problem:
             raise ConfigError(f"column 'topic': {problem}")
@@ -111,8 +112,3 @@ def _binary(batch: pa.RecordBatch, name: str) -> Any:
 def _column(batch: pa.RecordBatch, name: str) -> Any:
     index = batch.schema.get_field_index(name)
     return pa.nulls(batch.num_rows) if index < 0 else batch.column(index)
-
-
-def _nulls(column: Any) -> Bools:
-    is_null: Bools = column.is_null().to_numpy(zero_copy_only=False)
-    return is_null

@@ -5,7 +5,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from sparklog.records.bridge import value_lengths
 
 Int64s = npt.NDArray[np.int64]
 
@@ -22,7 +23,7 @@ def row_sizes(rows: pa.RecordBatch) -> Int64s:
     for name in ("key", "value"):
         column = rows.column(name)
         if not pa.types.is_null(column.type):
-            sizes += _lengths(column)
+            sizes += value_lengths(column)
     headers = rows.column("headers")
     if not pa.types.is_null(headers.type) and headers.null_count < len(headers):
         sizes += _header_sizes(headers)
@@ -30,15 +31,10 @@ def row_sizes(rows: pa.RecordBatch) -> Int64s:
 
 
 def _header_sizes(headers: Any) -> Int64s:
-    counts: Int64s = pc.list_value_length(headers).fill_null(0).to_numpy().astype(np.int64)
+    counts = value_lengths(headers)
     items = headers.flatten()
-    item_sizes = HEADER_BYTES + _lengths(items.field("key")) + _lengths(items.field("value"))
+    item_sizes = HEADER_BYTES + value_lengths(items.field("key")) + value_lengths(items.field("value"))
     ends = np.cumsum(counts)
     total = np.concatenate([np.zeros(1, np.int64), np.cumsum(item_sizes)])
     sizes: Int64s = total[ends] - total[ends - counts]
     return sizes
-
-
-def _lengths(column: Any) -> Int64s:
-    lengths: Int64s = pc.binary_length(column).fill_null(0).to_numpy().astype(np.int64)
-    return lengths

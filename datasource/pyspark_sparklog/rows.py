@@ -8,6 +8,7 @@ are built in its types exactly; the constant ones are repeated by Arrow, no row 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
@@ -22,6 +23,7 @@ from pyspark.sql.types import (
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicPartition
+from sparklog.records.bridge import numbers, repeated_text
 from sparklog.records.columns import HEADERS_TYPE, TIMESTAMP_TYPE
 
 _ARROW_FIELDS: Final = (
@@ -76,8 +78,8 @@ def with_place(rows: pa.RecordBatch, tp: TopicPartition, include_headers: bool) 
     columns = [
         rows.column("key"),
         rows.column("value"),
-        pa.repeat(pa.scalar(tp.topic, pa.string()), count),
-        pa.repeat(pa.scalar(tp.partition, pa.int32()), count),
+        repeated_text(tp.topic, count),
+        numbers(np.full(count, tp.partition, np.int32)),
         rows.column("offset"),
         rows.column("timestamp"),
         rows.column("timestamp_type"),

@@ -1,6 +1,9 @@
-"""What is asked of a partition, and what it answers."""
+"""What is asked of a partition, and what it answers.
 
-from dataclasses import dataclass
+Named tuples: some of each are made for every batch, and frozen dataclasses take several times as long.
+"""
+
+from typing import NamedTuple
 
 from sparklog.core.replication.leader import Diverging
 from sparklog.model.errors import ErrorCode
@@ -8,8 +11,7 @@ from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog.model.parts import Part
 
 
-@dataclass(frozen=True, slots=True)
-class AppendResult:
+class AppendResult(NamedTuple):
     """What became of a produced batch. ``base_offset`` is -1 unless it is in the log."""
 
     error: ErrorCode
@@ -17,10 +19,13 @@ class AppendResult:
     log_start_offset: int = -1
     waits: bool = False
     message: str = ""
+    record_errors: tuple[tuple[int, str], ...] = ()
+    """Index within the batch and reason, where single records are at fault."""
+    log_append_time_ms: int = -1
+    """The time that all its records got, where the topic goes by the leader's clock."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadResult:
+class ReadResult(NamedTuple):
     """What a fetcher gets of one partition."""
 
     error: ErrorCode
@@ -29,10 +34,11 @@ class ReadResult:
     high_watermark: int = -1
     log_start_offset: int = -1
     diverging: Diverging | None = None
+    preferred: int = -1
+    """The replica that a consumer should read from instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
+class ReadRequest(NamedTuple):
     """What a fetcher asks of one partition. ``follower`` is None for consumers."""
 
     fetch_offset: int
@@ -41,3 +47,15 @@ class ReadRequest:
     last_fetched_epoch: int = -1
     follower: BrokerId | None = None
     follower_epoch: BrokerEpoch = NO_BROKER_EPOCH
+    log_start_offset: int = -1
+    """Where the follower's own log begins."""
+    from_any_replica: bool = False
+    """Whether a follower may answer a consumer (KIP-392)."""
+
+
+class DeletionResult(NamedTuple):
+    """What became of a deletion of records. ``low_watermark``: no live replica has any below."""
+
+    error: ErrorCode
+    low_watermark: int = -1
+    waits: bool = False

@@ -1,7 +1,6 @@
 """Batches on their way into a log: stamped by a leader, or checked by a follower to continue its own."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sparklog.records.envelope import BatchHeader, stamp
 
@@ -33,7 +32,7 @@ def stamp_all(
     stamped: list[tuple[int, BatchHeader]] = []
     for position, header in batches:
         stamp(records, position, base_offset, leader_epoch)
-        header = replace(header, base_offset=base_offset, leader_epoch=leader_epoch)
+        header = header._replace(base_offset=base_offset, leader_epoch=leader_epoch)
         stamped.append((position, header))
         base_offset = header.next_offset
     return stamped

@@ -17,10 +17,14 @@ class BrokerContext:
 
     broker_id: BrokerId
     cluster_id: str
-    config: BrokerConfig
     metadata: MetadataCache
     replicas: ReplicaManager
     controller: ControllerLink
     producer_ids: ProducerIds
     waiting_room: Executor
     """For work that waits for the controller. Handlers are few, and must go on serving while it is away."""
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The broker's settings as they are now; some may be changed while it runs."""
+        return self.replicas.config

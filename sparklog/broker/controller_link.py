@@ -26,8 +26,15 @@ JOIN_SECONDS = 1.0
 """The thread may hang in a question to a ZooKeeper that is away; the end of the session ends that."""
 
 
+SHARED_LANE = ""
+
+
 class ControllerLink:
-    """One connection to the active controller, opened anew whenever that changes."""
+    """Connections to the active controller, opened anew whenever that changes: one per *lane*.
+
+    The other side serves one request of a connection at a time. A creation of topics may take its time there,
+    and what cannot wait behind it, such as changes of ISRs, goes on a lane of its own.
+    """
 
     def __init__(self, zookeeper: ZooKeeper, clock: Clock, *, client_id: str) -> None:
         self._zookeeper = zookeeper
@@ -36,7 +43,7 @@ class ControllerLink:
         self._changed = threading.Condition()
         self._address: tuple[str, int] | None = None
         self._generation = 0
-        self._connection: Connection | None = None
+        self._connections: dict[str, Connection] = {}
         self._closing = threading.Event()
         self._look = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="controller-watch", daemon=True)
@@ -45,13 +52,16 @@ class ControllerLink:
         self._look.set()
         self._thread.start()
 
-    def call(self, message: Any, *, timeout_ms: int) -> Any:
-        """Send ``message`` to the active controller; OSError if there is none, or it went away."""
-        connection = self._connected(timeout_ms)
+    def call(self, message: Any, *, timeout_ms: int, lane: str = SHARED_LANE) -> Any:
+        """Send ``message`` to the active controller; OSError if there is none, it went away or is silent.
+
+        A call that ran into its time-out ends its lane's connection: the next one begins with a fresh one.
+        """
+        connection = self._connected(timeout_ms, lane)
         try:
             return connection.call(message, timeout_ms=timeout_ms)
         except OSError:
-            self._drop(connection)
+            self._drop(connection, lane)
             raise
 
     def wait_for_change(self, generation: int, timeout_ms: int) -> int:
@@ -70,43 +80,48 @@ class ControllerLink:
         with self._changed:
             self._closing.set()
             self._changed.notify_all()
-            connection, self._connection = self._connection, None
-        if connection is not None:
+            connections, self._connections = self._connections, {}
+        for connection in connections.values():
             connection.close()
         self._look.set()
         self._thread.join(JOIN_SECONDS)
 
-    def _connected(self, timeout_ms: int) -> Connection:
+    def _connected(self, timeout_ms: int, lane: str) -> Connection:
         with self._changed:
             self._changed.wait_for(
                 lambda: self._closing.is_set() or self._address is not None, timeout_ms / 1_000
             )
             if self._closing.is_set() or self._address is None:
                 raise ConnectionError("no controller is elected: is an application with brokers running?")
-            if self._connection is not None:
-                return self._connection
+            known = self._connections.get(lane)
+            if known is not None and not known.has_peer_left():
+                return known
+            self._connections.pop(lane, None)
             host, port = self._address
             generation = self._generation
+        if known is not None:  # the controller closes connections that were idle for long
+            known.close()
         connect_ms = min(timeout_ms, CONNECT_TIMEOUT_MS)
         connection = Connection.open(host, port, client_id=self._client_id, timeout_ms=connect_ms)
         with self._changed:
-            current = self._adopt(connection, generation)
+            current = self._adopt(connection, generation, lane)
         if current is not connection:
             connection.close()
         if current is None:
             raise ConnectionError("the controller changed while it was being connected to")
         return current
 
-    def _adopt(self, connection: Connection, generation: int) -> Connection | None:
-        """Share ``connection`` with all callers, unless another is there or it leads to an old controller."""
-        if self._connection is None and generation == self._generation and not self._closing.is_set():
-            self._connection = connection
-        return self._connection
+    def _adopt(self, connection: Connection, generation: int, lane: str) -> Connection | None:
+        """Share ``connection`` with the lane, unless it has another, or this leads to an old controller."""
+        is_current = generation == self._generation and not self._closing.is_set()
+        if lane not in self._connections and is_current:
+            self._connections[lane] = connection
+        return self._connections.get(lane)
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: Connection, lane: str) -> None:
         with self._changed:
-            if self._connection is connection:
-                self._connection = None
+            if self._connections.get(lane) is connection:
+                del self._connections[lane]
         connection.close()
 
     def _watch(self) -> None:
@@ -134,7 +149,7 @@ class ControllerLink:
             logger.info("the controller is now at %s", address)
             self._address = address
             self._generation += 1
-            connection, self._connection = self._connection, None
+            connections, self._connections = self._connections, {}
             self._changed.notify_all()
-        if connection is not None:
+        for connection in connections.values():
             connection.close()

@@ -13,8 +13,10 @@ from sparklog.broker.context import BrokerContext
 from sparklog.broker.handlers import (
     admin,
     api_versions,
+    delete_records,
     describe_cluster,
     describe_configs,
+    describe_log_dirs,
     fetch,
     find_coordinator,
     init_producer_id,
@@ -29,16 +31,24 @@ from sparklog.broker.handlers import (
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.network.exchange import Exchange
 from sparklog.wire.codec import UnsupportedVersion, decode_request, encode_response
+from sparklog.wire.messages.alter_configs import AlterConfigsRequest
+from sparklog.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from sparklog.wire.messages.api_versions import ApiVersionsRequest
+from sparklog.wire.messages.create_partitions import CreatePartitionsRequest
 from sparklog.wire.messages.create_topics import CreateTopicsRequest
+from sparklog.wire.messages.delete_records import DeleteRecordsRequest
 from sparklog.wire.messages.delete_topics import DeleteTopicsRequest
 from sparklog.wire.messages.describe_cluster import DescribeClusterRequest
 from sparklog.wire.messages.describe_configs import DescribeConfigsRequest
+from sparklog.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from sparklog.wire.messages.elect_leaders import ElectLeadersRequest
 from sparklog.wire.messages.fetch import FetchRequest
 from sparklog.wire.messages.find_coordinator import FindCoordinatorRequest
+from sparklog.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from sparklog.wire.messages.init_producer_id import InitProducerIdRequest
 from sparklog.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from sparklog.wire.messages.list_offsets import ListOffsetsRequest
+from sparklog.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from sparklog.wire.messages.metadata import MetadataRequest
 from sparklog.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from sparklog.wire.messages.produce import ProduceRequest
@@ -51,14 +61,22 @@ Handler = Callable[[Call, Any], None]
 
 HANDLERS: Final[Mapping[int, Handler]] = {
     ApiVersionsRequest.API_KEY: api_versions.handle,
+    AlterConfigsRequest.API_KEY: admin.handle_alter_configs,
+    AlterPartitionReassignmentsRequest.API_KEY: admin.handle_alter_reassignments,
+    CreatePartitionsRequest.API_KEY: admin.handle_create_partitions,
     CreateTopicsRequest.API_KEY: admin.handle_create_topics,
+    DeleteRecordsRequest.API_KEY: delete_records.handle,
     DeleteTopicsRequest.API_KEY: admin.handle_delete_topics,
     DescribeClusterRequest.API_KEY: describe_cluster.handle,
     DescribeConfigsRequest.API_KEY: describe_configs.handle,
+    DescribeLogDirsRequest.API_KEY: describe_log_dirs.handle,
+    ElectLeadersRequest.API_KEY: admin.handle_elect_leaders,
     FetchRequest.API_KEY: fetch.handle,
     FindCoordinatorRequest.API_KEY: find_coordinator.handle,
+    IncrementalAlterConfigsRequest.API_KEY: admin.handle_incremental_alter_configs,
     InitProducerIdRequest.API_KEY: init_producer_id.handle,
     LeaderAndIsrRequest.API_KEY: leader_and_isr.handle,
+    ListPartitionReassignmentsRequest.API_KEY: admin.handle_list_reassignments,
     ListOffsetsRequest.API_KEY: list_offsets.handle,
     MetadataRequest.API_KEY: metadata.handle,
     OffsetForLeaderEpochRequest.API_KEY: offset_for_leader_epoch.handle,
@@ -68,7 +86,17 @@ HANDLERS: Final[Mapping[int, Handler]] = {
 }
 
 WAITING: Final = frozenset(
-    {CreateTopicsRequest.API_KEY, DeleteTopicsRequest.API_KEY, InitProducerIdRequest.API_KEY}
+    {
+        AlterConfigsRequest.API_KEY,
+        AlterPartitionReassignmentsRequest.API_KEY,
+        CreatePartitionsRequest.API_KEY,
+        CreateTopicsRequest.API_KEY,
+        DeleteTopicsRequest.API_KEY,
+        ElectLeadersRequest.API_KEY,
+        IncrementalAlterConfigsRequest.API_KEY,
+        InitProducerIdRequest.API_KEY,
+        ListPartitionReassignmentsRequest.API_KEY,
+    }
 )
 """Their handlers ask the controller and wait: while it is away, two of them would stop a broker for all."""
 

@@ -10,10 +10,12 @@ its end may have changed meanwhile.
 import logging
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from sparklog.broker.fetcher_session import FetcherSession
 from sparklog.broker.partition import Partition
 from sparklog.broker.ports import Peers
+from sparklog.broker.throttles import ReplicationThrottle
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.leader import Diverging
 from sparklog.model.cluster import Broker
@@ -29,7 +31,6 @@ from sparklog.wire.messages.fetch import (
     FetchPartitionData,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
 )
 from sparklog.wire.messages.list_offsets import (
     EARLIEST_TIMESTAMP,
@@ -47,6 +48,13 @@ BACKOFF_MIN_MS = 20
 Short, because the usual error is a leader that was not told yet that it leads.
 """
 
+SESSION_ERRORS: Final = (
+    ErrorCode.fetch_session_id_not_found,
+    ErrorCode.invalid_fetch_session_epoch,
+    ErrorCode.fetch_session_topic_id_error,
+)
+"""Nothing is wrong but the session, which the next round begins anew."""
+
 
 @dataclass(slots=True)
 class Followed:
@@ -56,6 +64,32 @@ class Followed:
     ready_at_ms: MonotonicMs = MonotonicMs(0)
     backoff_ms: int = BACKOFF_MIN_MS
     asks_offsets: bool = False
+    lags: bool = False
+    """Whether the leader had committed more, when it last said so, than we had then: we are not in sync."""
+    asked: FetchPartition | None = None
+    """What was asked for it last; the same object as long as that has not changed."""
+
+    def ask(self, position: FetchPosition, bytes_max: int) -> FetchPartition:
+        """What to ask the leader for it now."""
+        partition, asked = self.partition, self.asked
+        if (
+            asked is not None
+            and asked.fetch_offset == position.fetch_offset
+            and asked.current_leader_epoch == position.leader_epoch
+            and asked.last_fetched_epoch == position.last_fetched_epoch
+            and asked.log_start_offset == partition.log_start_offset
+            and asked.partition_max_bytes == bytes_max
+        ):
+            return asked
+        self.asked = asked = FetchPartition(
+            partition=partition.topic_partition.partition,
+            current_leader_epoch=position.leader_epoch,
+            fetch_offset=position.fetch_offset,
+            last_fetched_epoch=position.last_fetched_epoch,
+            log_start_offset=partition.log_start_offset,
+            partition_max_bytes=bytes_max,
+        )
+        return asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +100,8 @@ class Question:
     message: FetchRequest | ListOffsetsRequest
     timeout_ms: int
 
+
+Asked = dict[TopicPartition, tuple[Followed, FetchPosition]]
 
 Conversation = Generator[Question, Any, int]
 """A round: yields questions, is sent responses, returns the milliseconds to pause before the next round."""
@@ -85,8 +121,10 @@ class Fetcher:
         config: BrokerConfig,
         clock: Clock,
         guard: Guard,
+        throttle: ReplicationThrottle | None = None,
     ) -> None:
         self.leader = leader
+        self._throttle = throttle
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
         self._find_broker = find_broker
@@ -95,6 +133,7 @@ class Fetcher:
         self._clock = clock
         self._guard = guard
         self._followed: dict[TopicPartition, Followed] = {}
+        self._session = FetcherSession()
         self._unreachable_backoff_ms = BACKOFF_MIN_MS
 
     # From any thread
@@ -164,83 +203,88 @@ class Fetcher:
         self._take(asked, response)
         return 0
 
-    def _positions(self) -> dict[TopicPartition, tuple[Followed, FetchPosition]]:
+    def _positions(self) -> Asked:
         now_ms = self._clock.monotonic_ms()
         with self._guard:
             ready = [followed for followed in self._followed.values() if followed.ready_at_ms <= now_ms]
-        positions: dict[TopicPartition, tuple[Followed, FetchPosition]] = {}
+        positions: Asked = {}
         for followed in ready:
+            if followed.lags and self._is_held_back(followed):
+                continue
             position = followed.partition.fetch_position()
             if position is not None:
                 positions[followed.partition.topic_partition] = (followed, position)
         return positions
 
-    def _request(self, asked: dict[TopicPartition, tuple[Followed, FetchPosition]]) -> FetchRequest:
-        topics: dict[TopicId, FetchTopic] = {}
+    def _is_held_back(self, followed: Followed) -> bool:
+        return self._throttle is not None and self._throttle.holds_back(followed.partition.topic_partition)
+
+    def _request(self, asked: Asked) -> FetchRequest:
         bytes_max = self._config.get_int("replica.fetch.max.bytes")
+        wanted: dict[tuple[TopicId, int], FetchPartition] = {}
+        names: dict[TopicId, str] = {}
         for topic_partition, (followed, position) in asked.items():
             topic_id = followed.partition.topic_id
-            topic = topics.setdefault(topic_id, FetchTopic(topic=topic_partition.topic, topic_id=topic_id))
-            topic.partitions.append(
-                FetchPartition(
-                    partition=topic_partition.partition,
-                    current_leader_epoch=position.leader_epoch,
-                    fetch_offset=position.fetch_offset,
-                    last_fetched_epoch=position.last_fetched_epoch,
-                    log_start_offset=followed.partition.log_start_offset,
-                    partition_max_bytes=bytes_max,
-                )
-            )
-        return FetchRequest(
+            names[topic_id] = topic_partition.topic
+            wanted[topic_id, topic_partition.partition] = followed.ask(position, bytes_max)
+        request = FetchRequest(
             replica_id=self._broker_id,
             replica_epoch=self._broker_epoch(),
             max_wait_ms=self._config.get_int("replica.fetch.wait.max.ms"),
             min_bytes=self._config.get_int("replica.fetch.min.bytes"),
             max_bytes=self._config.get_int("replica.fetch.response.max.bytes"),
-            topics=list(topics.values()),
         )
+        self._session.put_into(request, wanted, names)
+        return request
 
-    def _take(
-        self, asked: dict[TopicPartition, tuple[Followed, FetchPosition]], response: FetchResponse
-    ) -> None:
+    def _take(self, asked: Asked, response: FetchResponse) -> None:
+        self._session.on_response(response)
+        if response.error_code in SESSION_ERRORS:
+            logger.info("leader %d: %s; asking for everything again", self.leader, response.error_code.name)
+            return
         if response.error_code is not ErrorCode.none:
             for followed, position in asked.values():
                 followed.partition.on_fetch_error(position.leader_epoch, response.error_code)
             return
-        by_id = {(entry.partition.topic_id, tp.partition): (entry, at) for tp, (entry, at) in asked.items()}
+        silent = {(entry.partition.topic_id, tp.partition): (entry, at) for tp, (entry, at) in asked.items()}
         for topic in response.responses:
             for data in topic.partitions:
-                known = by_id.get((topic.topic_id, data.partition_index))
-                if known is not None:
-                    self._take_carefully(known[0], known[1], data)
+                known = silent.pop((topic.topic_id, data.partition_index), None)
+                if known is not None and not self._take_carefully(known[0], known[1], data):
+                    # The leader thinks that we know now what it said.
+                    self._session.begin_again()
+        for followed, _ in silent.values():
+            followed.backoff_ms = BACKOFF_MIN_MS
 
-    def _take_carefully(self, followed: Followed, position: FetchPosition, data: FetchPartitionData) -> None:
+    def _take_carefully(self, followed: Followed, position: FetchPosition, data: FetchPartitionData) -> bool:
         """One partition's trouble must not keep the others of this leader from being replicated."""
         try:
-            self._take_partition(followed, position, data)
+            return self._take_partition(followed, position, data)
         except Exception:
             logger.exception("%s: its part of a fetch reply failed", followed.partition.topic_partition)
             self.back_off(followed.partition)
+            return False
 
-    def _take_partition(self, followed: Followed, position: FetchPosition, data: FetchPartitionData) -> None:
+    def _take_partition(self, followed: Followed, position: FetchPosition, data: FetchPartitionData) -> bool:
+        """Whether what the leader said is what we now know."""
         partition = followed.partition
         if data.error_code is not ErrorCode.none:
             partition.on_fetch_error(position.leader_epoch, data.error_code)
-            return
+            return True
         followed.backoff_ms = BACKOFF_MIN_MS
         if data.diverging_epoch is not None and data.diverging_epoch.epoch >= 0:
             diverging = Diverging(data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
             logger.info("%s: our log parts from the leader's, %s", partition.topic_partition, diverging)
             partition.on_diverging(position.leader_epoch, position.fetch_offset, diverging)
-            return
+            return True
         try:
             records = read_parts(data.records)
             batches = check_replicated(records) if records else []
         except CorruptBatch as error:
             logger.warning("%s: the leader sent a corrupt batch: %s", partition.topic_partition, error)
             partition.on_fetch_error(position.leader_epoch, ErrorCode.corrupt_message)
-            return
-        partition.append_as_follower(
+            return False
+        taken = partition.append_as_follower(
             records,
             batches,
             leader_epoch=position.leader_epoch,
@@ -248,10 +292,18 @@ class Fetcher:
             leader_high_watermark=data.high_watermark,
             leader_log_start_offset=data.log_start_offset,
         )
+        self._note_lag(followed, data.high_watermark, len(records))
+        return taken
 
-    def _answer_offset_questions(
-        self, broker: Broker, asked: dict[TopicPartition, tuple[Followed, FetchPosition]]
-    ) -> Generator[Question, Any, None]:
+    def _note_lag(self, followed: Followed, leader_high_watermark: int, size_bytes: int) -> None:
+        """Whether we are in sync now; what came while we were not counts against the throttle."""
+        partition, lagged = followed.partition, followed.lags
+        followed.lags = leader_high_watermark > partition.log_end_offset
+        throttle = self._throttle
+        if throttle is not None and (lagged or followed.lags) and throttle.names(partition.topic_partition):
+            throttle.spend(size_bytes)
+
+    def _answer_offset_questions(self, broker: Broker, asked: Asked) -> Generator[Question, Any, None]:
         """For partitions whose fetch offset was out of range: where does the leader's log start and end?"""
         for topic_partition, (followed, position) in list(asked.items()):
             if not followed.asks_offsets:
@@ -285,7 +337,7 @@ class Fetcher:
             return ErrorCode(answer.error_code)
         return int(answer.offset)
 
-    def _unreachable(self, asked: dict[TopicPartition, tuple[Followed, FetchPosition]], why: str) -> int:
+    def _unreachable(self, asked: Asked, why: str) -> int:
         logger.info("leader %d cannot be fetched from for %d partitions: %s", self.leader, len(asked), why)
         pause_ms = self._unreachable_backoff_ms
         self._unreachable_backoff_ms = min(2 * pause_ms, self._config.get_int("replica.fetch.backoff.ms"))

@@ -2,12 +2,18 @@
 
 A partition that begins to follow must be fetched for at once, also while its fetcher's thread hangs in a long
 poll at the leader: the connection is dropped to end that poll. (Kafka lets it run out: up to half a second
-in which the high watermark of a fresh leader stands still.)
+in which the high watermark of a fresh leader stands still.) Of many that begin together only the last one
+ends it: a new topic of 1,000 partitions would cost as many connections otherwise.
+
+With ``num.replica.fetchers`` above 1 a leader has so many fetchers, each with a thread and a connection of
+its own, and the partitions are spread over them.
 """
 
 import logging
 import threading
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from sparklog.broker.fetcher import Fetcher
 from sparklog.broker.partition import Partition
@@ -21,12 +27,16 @@ logger = logging.getLogger(__name__)
 class FetcherThreads:
     """All fetchers of one broker (``replica_manager.Fetchers``)."""
 
-    def __init__(self, new_fetcher: Callable[[BrokerId], Fetcher], peers: Peers) -> None:
+    def __init__(self, new_fetcher: Callable[[BrokerId, Peers], Fetcher], lanes: Sequence[Peers]) -> None:
+        """``lanes`` are connections of their own for each of the fetchers that a leader has."""
         self._new_fetcher = new_fetcher
-        self._peers = peers
+        self._lanes = lanes
         self._lock = threading.Lock()
-        self._runners: dict[BrokerId, _Runner] = {}
-        self._followed: dict[TopicPartition, tuple[Partition, BrokerId]] = {}
+        self._runners: dict[tuple[BrokerId, int], _Runner] = {}
+        self._followed: dict[TopicPartition, tuple[Partition, _Runner]] = {}
+        self._together = 0
+        self._late: set[_Runner] = set()
+        """Those that got partitions while many begin together."""
         self._stopped = False
 
     def start(self, partition: Partition, leader: BrokerId) -> None:
@@ -36,14 +46,40 @@ class FetcherThreads:
             known = self._followed.get(partition.topic_partition)
             if known is not None:
                 self._remove(known[0])
-            self._followed[partition.topic_partition] = (partition, leader)
-            runner = self._runners.get(leader)
-            if runner is None:
-                runner = self._runners[leader] = _Runner(self._new_fetcher(leader))
+            runner = self._runner(leader, lane_of(partition.topic_partition, len(self._lanes)))
+            self._followed[partition.topic_partition] = (partition, runner)
             runner.fetcher.add(partition)
+            if self._together:
+                self._late.add(runner)
+                return
+        self._hurry(runner)
+
+    def _runner(self, leader: BrokerId, lane: int) -> "_Runner":
+        runner = self._runners.get((leader, lane))
+        if runner is None:
+            peers = self._lanes[lane]
+            runner = _Runner(self._new_fetcher(leader, peers), peers, lane)
+            self._runners[leader, lane] = runner
+        return runner
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Polls that are underway end once for all partitions that begin to follow within."""
+        with self._lock:
+            self._together += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._together -= 1
+                late, self._late = self._late, set()
+            for runner in late:
+                self._hurry(runner)
+
+    def _hurry(self, runner: "_Runner") -> None:
         # In this order: the round that the lost connection ends would pause, and the waking ends that pause.
         if runner.is_polling:
-            self._peers.forget(leader)
+            runner.peers.forget(runner.fetcher.leader)
         runner.wake()
 
     def stop(self, partition: Partition) -> None:
@@ -67,7 +103,7 @@ class FetcherThreads:
         for runner in runners:
             runner.stopping = True
             runner.wake()
-            self._peers.forget(runner.fetcher.leader)
+            runner.peers.forget(runner.fetcher.leader)
         for runner in runners:
             runner.join()
 
@@ -76,23 +112,31 @@ class FetcherThreads:
         known = self._followed.get(partition.topic_partition)
         if known is not None and known[0] is partition:
             del self._followed[partition.topic_partition]
-            self._runners[known[1]].fetcher.remove(partition)
+            known[1].fetcher.remove(partition)
 
     def _runner_of(self, partition: Partition) -> "_Runner | None":
         with self._lock:
             known = self._followed.get(partition.topic_partition)
-            return None if known is None or known[0] is not partition else self._runners[known[1]]
+            return None if known is None or known[0] is not partition else known[1]
+
+
+def lane_of(topic_partition: TopicPartition, lanes: int) -> int:
+    """Which of a leader's fetchers pulls for a partition: those of one topic are spread evenly."""
+    return (zlib.crc32(topic_partition.topic.encode()) + topic_partition.partition) % lanes
 
 
 class _Runner:
     """One fetcher's thread: round after round, asleep while there is nothing to fetch."""
 
-    def __init__(self, fetcher: Fetcher) -> None:
+    def __init__(self, fetcher: Fetcher, peers: Peers, lane: int) -> None:
         self.fetcher = fetcher
+        self.peers = peers
         self.stopping = False
         self.is_polling = False
         self._woken = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"fetcher-from-{fetcher.leader}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name=f"fetcher-{lane}-from-{fetcher.leader}", daemon=True
+        )
         self._thread.start()
 
     def wake(self) -> None:

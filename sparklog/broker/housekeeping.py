@@ -11,6 +11,7 @@ from sparklog.model.config import BrokerConfig
 logger = logging.getLogger(__name__)
 
 EXPIRE_PRODUCERS_INTERVAL_MS = 600_000
+REMOVE_FILES_INTERVAL_MS = 30_000
 
 
 def chores_of(replicas: ReplicaManager, config: BrokerConfig) -> list[tuple[int, Callable[[], None]]]:
@@ -24,6 +25,8 @@ def chores_of(replicas: ReplicaManager, config: BrokerConfig) -> list[tuple[int,
         (config.get_int("log.flush.offset.checkpoint.interval.ms"), replicas.checkpoint_recovery_points),
         (EXPIRE_PRODUCERS_INTERVAL_MS, replicas.expire_producers),
         (config.get_int("log.retention.check.interval.ms"), replicas.delete_old_segments),
+        (config.get_int("log.flush.scheduler.interval.ms"), replicas.flush_by_time),
+        (REMOVE_FILES_INTERVAL_MS, replicas.remove_late_files),
     ]
 
 

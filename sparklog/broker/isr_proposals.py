@@ -2,8 +2,10 @@
 
 ``ProposalQueue`` gathers them, makes the request and takes the response; ``IsrProposalSender`` gives it a
 thread that waits for the controller in between. What has gathered is sent in one AlterPartition request, and
-each partition is handed its answer. A request that fails on its way is sent again, to whoever is the
-controller then: the controller recognises a change that was already made. A request that the controller
+each partition is handed its answer. A request that fails on its way, or is not answered within about a
+second, is sent again, to whoever is the controller then, and at once when there is another one: a partition
+whose ISR cannot shrink commits nothing. Sending twice is harmless, because a proposal is a compare-and-set by
+epochs: the controller answers a change that was already made with the state that holds. A request that it
 refuses as a whole because it does not know our epoch yet is sent again after a short pause.
 """
 
@@ -44,7 +46,14 @@ SETTLED = frozenset(
 """Answers that the partition's machine knows what to do with. With any other, such as NOT_CONTROLLER from one
 that has not noticed its successor, the proposal is sent again, or its ISR would never change any more.
 """
-REQUEST_TIMEOUT_MS = 30_000
+ANSWER_MS = 1_000
+"""A controller that is silent for so long is asked again, over a new connection: it may be paused, or the
+request or its answer was lost on the way."""
+
+ANSWER_MS_MAX = 4_000
+"""The wait doubles up to this with every silence, so that a controller that is only slow is not buried."""
+
+LANE = "isr-proposals"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,8 @@ class IsrProposalSender:
             if again:
                 with self._condition:
                     self._queue.put_back(again)
-                self._link.wait_for_change(generation, RETRY_MS)
+                if self._link.wait_for_change(generation, RETRY_MS) != generation:
+                    self._queue.on_new_controller()
 
     def _try(self, batch: Batch) -> Batch:
         try:
@@ -113,8 +123,11 @@ class IsrProposalSender:
     def _send(self, batch: Batch) -> Batch:
         """Send and hand out the answers; what must be sent again."""
         try:
-            response = self._link.call(self._queue.request(batch), timeout_ms=REQUEST_TIMEOUT_MS)
+            response = self._link.call(
+                self._queue.request(batch), timeout_ms=self._queue.answer_ms, lane=LANE
+            )
         except (OSError, WireError) as error:
+            self._queue.on_failure(error)
             logger.info("ISR proposals did not reach the controller and are sent again: %s", error)
             return batch
         return self._queue.on_response(batch, response)
@@ -135,6 +148,8 @@ class ProposalQueue:
         self._broker_epoch = broker_epoch
         self._find_partition = find_partition
         self._waiting: Batch = {}
+        self.answer_ms = ANSWER_MS
+        """How long to wait for the answer to the next request."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -153,8 +168,17 @@ class ProposalQueue:
         """Send these again, unless there are newer ones by now."""
         self._waiting = {**batch, **self._waiting}
 
+    def on_failure(self, error: Exception) -> None:
+        """A request brought no answer; its batch is to be sent again."""
+        if isinstance(error, TimeoutError):
+            self.answer_ms = min(2 * self.answer_ms, ANSWER_MS_MAX)
+
+    def on_new_controller(self) -> None:
+        self.answer_ms = ANSWER_MS
+
     def on_response(self, batch: Batch, response: AlterPartitionResponse) -> Batch:
         """Hand out the answers; what must be sent again."""
+        self.answer_ms = ANSWER_MS
         if response.error_code is not ErrorCode.none:
             logger.info(
                 "the controller refused ISR proposals with %s; they are sent again", response.error_code.name

@@ -2,48 +2,133 @@
 
 A new log goes to the directory with the fewest partitions. A partition is in one directory only; one that is
 found in two is refused, with both places named.
+
+A directory whose disk fails goes offline, and its partitions with it; the others serve on. It stays offline
+until the broker starts again, and while it is, no replica is made anew that may be in it (Kafka's rule).
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from sparklog.core.controller.incarnation import DirectoryIdentity
 from sparklog.model.config import BrokerConfig, TopicConfig
-from sparklog.model.errors import LogDirectoryError
+from sparklog.model.errors import LogDirectoryError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.ports import Executor
+from sparklog.storage.disk import SyncFailed
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_directory import LogDirectory
+from sparklog.storage.recovery_progress import Tell
 
 logger = logging.getLogger(__name__)
 
 
-class LogDirs:
-    """All directories of one broker, locked. Changed by one thread at a time."""
+class DirectoryFailed(OSError):  # noqa: N818 (says what is the case)
+    """The disk failed under a log directory. ``is_suspect``: what it holds may be gone."""
 
-    def __init__(self, directories: Sequence[LogDirectory], config: BrokerConfig) -> None:
+    def __init__(self, directory: LogDirectory, error: OSError) -> None:
+        super().__init__(f"log directory {directory.path} failed: {error}")
+        self.directory = directory
+        self.is_suspect = isinstance(error, SyncFailed)
+
+
+class DirectoryOffline(SparklogError):  # noqa: N818 (says what is the case)
+    """A replica may be in a directory that is offline: made anew elsewhere, it would lack what it had."""
+
+
+class LogDirs:
+    """All directories of one broker: those that serve, locked, and those whose disk failed. Changed by one
+    thread at a time.
+    """
+
+    def __init__(
+        self,
+        directories: Sequence[LogDirectory],
+        config: BrokerConfig,
+        unusable: Mapping[str, str] | None = None,
+    ) -> None:
+        """``unusable`` are the paths of directories that could not even be opened, and why."""
         self._directories = list(directories)
+        self._failed: list[LogDirectory] = []
+        self._offline = dict(unusable or {})
         self._config = config
         self._home: dict[TopicPartition, LogDirectory] = {}
+        self._guard = threading.Lock()
+
+    @property
+    def offline(self) -> Mapping[str, str]:
+        """The paths of directories that serve no more, and why."""
+        return self._offline
+
+    def suspects(self) -> frozenset[str]:
+        """Ids of directories whose fsync failed, as the others remember it."""
+        return frozenset().union(*(directory.suspects() for directory in self._directories))
+
+    def forget_suspects(self) -> None:
+        """The registration says by now what the directories that are here prove."""
+        present = {str(directory.uuid) for directory in self._directories}
+        for directory in self._directories:
+            if directory.suspects() & present:
+                directory.write_suspects(directory.suspects() - present)
+
+    def fail(self, directory: LogDirectory, why: str, *, is_suspect: bool) -> list[TopicPartition] | None:
+        """Take a directory out of service; the partitions that are lost with it, None if it was out already.
+
+        That its fsync failed is written, synced, into the other directories: it would look intact at the
+        next start. Raises OSError if that fails too.
+        """
+        with self._guard:
+            if directory not in self._directories:
+                return None
+            # Others look through these without a lock.
+            self._directories = [one for one in self._directories if one is not directory]
+            self._failed.append(directory)
+            self._offline[directory.path] = why
+        logger.error("log directory %s is offline from now on: %s", directory.path, why)
+        if is_suspect:
+            for other in self._directories:
+                other.write_suspects(other.suspects() | {str(directory.uuid)})
+        return [tp for tp, home in self._home.items() if home is directory]
+
+    @property
+    def is_any_online(self) -> bool:
+        return bool(self._directories)
+
+    def is_online(self, topic_partition: TopicPartition) -> bool:
+        return self._home.get(topic_partition) in self._directories
 
     def identities(self) -> list[DirectoryIdentity]:
         """What each directory proves about the stop before. Call when the logs are loaded."""
+        suspects = self.suspects()
         return [
             DirectoryIdentity(
                 uuid=str(directory.uuid),
                 clean_epoch=directory.take_clean_marker(),
                 empty=directory.is_empty,
-                corrupt=any(log.corruption is not None for log in directory.logs.values()),
+                corrupt=str(directory.uuid) in suspects
+                or any(log.corruption is not None for log in directory.logs.values()),
             )
             for directory in self._directories
         ]
 
-    def load(self, executor: Executor) -> None:
-        """Open every log on disk, recovering where the last stop was not clean."""
+    def load(self, executor: Executor, suspect: Set[str] = frozenset(), tell: Tell = logger.info) -> None:
+        """Open every log on disk, recovering where the last stop was not clean. ``suspect`` are the ids of
+        directories whose fsync failed then; ``tell`` hears how far that is."""
         default = LogConfig.of(self._config.topic({}))
-        for directory in self._directories:
-            for topic_partition in directory.load_logs(lambda _topic: default, executor=executor):
+        for directory in list(self._directories):
+            is_suspect = str(directory.uuid) in suspect
+            try:
+                logs = directory.load_logs(
+                    lambda _topic: default, executor=executor, is_suspect=is_suspect, tell=tell
+                )
+            except OSError as error:
+                self.fail(directory, f"it cannot be read: {error}", is_suspect=isinstance(error, SyncFailed))
+                if not self._directories:
+                    raise
+                continue
+            for topic_partition in logs:
                 other = self._home.setdefault(topic_partition, directory)
                 if other is not directory:
                     raise LogDirectoryError(
@@ -57,16 +142,54 @@ class LogDirs:
     def create(
         self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig, *, is_new: bool
     ) -> Log:
-        """A new, empty log in the directory that has the fewest."""
+        """A new, empty log in the directory that has the fewest.
+
+        DirectoryOffline for a replica that is not new while a directory is out: it may be in there, with
+        records that only it has.
+        """
+        if self._offline and not is_new:
+            raise DirectoryOffline(
+                f"{topic_partition} has no log in a directory that serves, and may have one in "
+                f"{', '.join(self._offline)}: bring that back, or take it out of log.dirs"
+            )
         homes = list(self._home.values())
         directory = min(self._directories, key=homes.count)
-        log = directory.create_log(topic_partition, topic_id, LogConfig.of(config))
+        try:
+            log = directory.create_log(topic_partition, topic_id, LogConfig.of(config))
+        except OSError as error:
+            raise DirectoryFailed(directory, error) from error
         self._home[topic_partition] = directory
         logger.info("%s: new log in %s%s", topic_partition, directory.path, "" if is_new else ", to catch up")
         return log
 
     def delete(self, topic_partition: TopicPartition) -> None:
         self._home.pop(topic_partition).delete_log(topic_partition)
+
+    def set_aside(self, topic_partition: TopicPartition) -> None:
+        """Rename a log so that it is no partition's any more."""
+        self._home.pop(topic_partition).set_aside_log(topic_partition)
+
+    def home_of(self, topic_partition: TopicPartition) -> LogDirectory | None:
+        """The directory that a log is in."""
+        return self._home.get(topic_partition)
+
+    def contents(self) -> dict[str, list[TopicPartition]]:
+        """The directories that serve, by path, and the partitions in each."""
+        return {
+            directory.path: [tp for tp, home in self._home.items() if home is directory]
+            for directory in self._directories
+        }
+
+    def cleaned_up_to(self, topic_partition: TopicPartition) -> int | None:
+        """Where the last round of compaction ended; None if the log was never compacted."""
+        directory = self._home.get(topic_partition)
+        return None if directory is None else directory.cleaned_up_to(topic_partition)
+
+    def write_cleaned(self, topic_partition: TopicPartition, offset: int, generation: int) -> None:
+        """Note where a round of compaction ended, unless the log of that generation is no more."""
+        directory = self._home.get(topic_partition)
+        if directory is not None:
+            directory.write_cleaned(topic_partition, offset, generation)
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
         """As they were last written, over all directories."""
@@ -76,15 +199,30 @@ class LogDirs:
         return merged
 
     def write_high_watermarks(self, watermarks: Mapping[TopicPartition, int]) -> None:
-        for directory in self._directories:
+        """Raises DirectoryFailed, as the next one does."""
+
+        def write(directory: LogDirectory) -> None:
             own = {tp: offset for tp, offset in watermarks.items() if self._home.get(tp) is directory}
             directory.write_high_watermarks(own)
 
+        self._in_each(write)
+
     def checkpoint_recovery_points(self) -> None:
-        for directory in self._directories:
-            directory.checkpoint_recovery_points()
+        self._in_each(LogDirectory.checkpoint_recovery_points)
+
+    def _in_each(self, work: Callable[[LogDirectory], None]) -> None:
+        failed: DirectoryFailed | None = None
+        for directory in list(self._directories):
+            try:
+                work(directory)
+            except OSError as error:
+                failed = DirectoryFailed(directory, error)
+        if failed is not None:
+            raise failed
 
     def close(self, clean_epoch: int | None = None) -> None:
         """Unlock; with ``clean_epoch`` close every log first and leave nothing to recover."""
+        for directory in self._failed:
+            directory.close()
         for directory in self._directories:
             directory.close(clean_epoch=clean_epoch)

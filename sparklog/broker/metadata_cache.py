@@ -17,6 +17,9 @@ from sparklog.wire.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 
+FULL = 1
+"""The type of an update that names every topic: one that was deleted under an earlier controller is not."""
+
 LEADER_DELETING = -2
 """The leader of a partition that is being deleted: the topic is gone from metadata."""
 
@@ -62,7 +65,7 @@ class MetadataCache:
         old = self._snapshot
         if request.controller_epoch < old.controller_epoch:
             return ErrorCode.stale_controller_epoch
-        topics = dict(old.topics)
+        topics = {} if request.type_ == FULL else dict(old.topics)
         for state in request.topic_states:
             self._update_topic(topics, state)
         self._snapshot = Snapshot(
@@ -128,6 +131,7 @@ def partition_state(state: UpdateMetadataPartitionState) -> PartitionState:
         isr=broker_ids(state.isr),
         replicas=broker_ids(state.replicas),
         partition_epoch=state.zk_version,
+        lost_in_epoch=LeaderEpoch(state.lost_in_epoch),
     )
 
 

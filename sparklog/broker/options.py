@@ -31,5 +31,7 @@ class BrokerOptions:
     zookeeper: str
     config: BrokerConfig
     rack: str | None = None
+    on_recovery: Callable[[str], None] | None = None
+    """Hears now and then how far the recovery of the logs is after an unclean stop; the log does anyway."""
     new_zookeeper: NewZooKeeper | None = None
     """Who makes the client for ``zookeeper``: kazoo, unless the cluster's ZooKeeper is in this process."""

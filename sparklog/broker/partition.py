@@ -10,106 +10,40 @@ Reads take the lock only to look up positions; bytes leave by ``sendfile`` witho
 """
 
 import logging
-from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
 
-from sparklog.broker.answers import AppendResult, ReadRequest, ReadResult
+from sparklog.broker.answers import AppendResult, DeletionResult, ReadRequest, ReadResult
 from sparklog.broker.batches import Batches, continuing, stamp_all, whole
-from sparklog.core.replication.actions import (
-    Action,
-    AssignEpoch,
-    LogEffect,
-    OutwardEffect,
-    RaiseLogStart,
-    ReportLogFailure,
-    RestartAt,
-    TruncateTo,
-    WakeFetch,
-    split_actions,
-)
-from sparklog.core.replication.follower import FetchPosition
-from sparklog.core.replication.leader import ACKS_ALL, Diverging, IsrReply, Leader
-from sparklog.core.replication.replica import Replica
+from sparklog.broker.partition_shell import PartitionShell
+from sparklog.core.replication.actions import RestartAt, TruncateTo, WakeFetch
+from sparklog.core.replication.follower import FetchPosition, Follower
+from sparklog.core.replication.isr import effective_isr
+from sparklog.core.replication.leader import ACKS_ALL, NOBODY_WAITS, Diverging, IsrReply, Leader
+from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.transaction.producer_state import Duplicate, Refused
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
-from sparklog.model.ids import BrokerEpoch, TopicId, TopicPartition
+from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId
 from sparklog.model.parts import Part
-from sparklog.model.ports import Guard
-from sparklog.model.time import Clock
+from sparklog.model.time import MonotonicMs
+from sparklog.records.envelope import BatchHeader
+from sparklog.storage.damage import find_damage
 from sparklog.storage.log import Log
-from sparklog.storage.log_config import LogConfig
 from sparklog.storage.snapshots import producer_batch
 
 logger = logging.getLogger(__name__)
 
+CHECK_BYTES: Final = 4_194_304
+"""How much of a log is checked when a follower refuses what it gets."""
 
-Outlet = Callable[["Partition", OutwardEffect], None]
 
-
-class Partition:
-    """The shell around one replica. All methods may be called from any thread."""
-
-    def __init__(
-        self, replica: Replica, log: Log, *, guard: Guard, delivery: Guard, outlet: Outlet, clock: Clock
-    ) -> None:
-        self.topic_partition: TopicPartition = replica.topic_partition
-        self.log = log
-        self._replica = replica
-        self._guard = guard
-        self._delivery = delivery
-        self._outlet = outlet
-        self._clock = clock
-        self._outbox: deque[OutwardEffect] = deque()
-        self._step_effects: list[OutwardEffect] = []
-        self._offline = False
-        with self._step():
-            self._log_changed()
-
-    # What others may look at without a step
-
-    @property
-    def topic_id(self) -> TopicId:
-        return self.log.topic_id
-
-    @property
-    def leader_epoch(self) -> int:
-        return self._replica.leader_epoch
-
-    @property
-    def is_leader(self) -> bool:
-        return self._replica.leader is not None
-
-    @property
-    def is_offline(self) -> bool:
-        return self._offline
-
-    @property
-    def high_watermark(self) -> int:
-        return self._replica.marks.high_watermark
-
-    @property
-    def log_end_offset(self) -> int:
-        return self._replica.marks.log_end_offset
-
-    @property
-    def log_start_offset(self) -> int:
-        return self._replica.marks.log_start_offset
-
-    @property
-    def has_unsynced_sealed_segment(self) -> bool:
-        return self.log.recovery_point < self.log.active_segment_base
-
-    def story(self) -> str:
-        with self._guard:
-            return self._replica.story()
+class Partition(PartitionShell):
+    """One replica of one partition: what leaders, followers and readers ask of it."""
 
     # Roles
 
-    def on_leader_and_isr(
-        self, state: PartitionState, *, broker_epoch: BrokerEpoch, min_insync_replicas: int
-    ) -> ErrorCode:
+    def on_leader_and_isr(self, state: PartitionState, *, broker_epoch: BrokerEpoch) -> ErrorCode:
         """Take up the role that the controller decided; STALE_CONTROLLER_EPOCH if it is not a newer one."""
         with self._step():
             if self._offline:
@@ -122,7 +56,6 @@ class Partition:
                 self._replica.on_leader_and_isr(
                     state,
                     broker_epoch=broker_epoch,
-                    min_insync_replicas=min_insync_replicas,
                     now_ms=self._clock.monotonic_ms(),
                 )
             )
@@ -134,27 +67,74 @@ class Partition:
         A member of the ISR must not, whoever leads: what it would cut may be committed and, should the
         others die before it caught up again, nowhere else. The error makes the controller take it out of
         the ISR, and elect another if it should have led; told again without being a member, it cuts. The last
-        member waits for an operator.
+        member never cuts: it leads, and serves what can be read. Nor does anybody cut while nobody leads.
+
+        Unless an election that could lose records preferred this log, as it was, to others: then what is left
+        is the truth, and it must take appends again. (A log that began an epoch since then was damaged later.
+        And where there is one replica only, nobody chose: that is for an operator.)
         """
         corruption = self.log.corruption
-        if corruption is None:
+        if corruption is None or not state.has_leader:
+            return True
+        is_given_up = corruption.ends_log and self.log.epochs.latest_epoch < state.lost_in_epoch
+        if state.leader == self._replica.broker_id and is_given_up and len(state.replicas) > 1:
+            logger.error("%s: %s; what is behind is given up", self.topic_partition, corruption.reason)
+            self._apply([TruncateTo(corruption.offset)])
+            return not self._offline
+        if state.isr == (self._replica.broker_id,):
+            logger.error(
+                "%s: %s; the only replica in sync serves the rest", self.topic_partition, corruption.reason
+            )
             return True
         if self._replica.broker_id in state.isr:
             logger.error("%s: in the ISR with a corrupt log: %s", self.topic_partition, corruption.reason)
             return False
         logger.warning("%s: %s; fetching again from there", self.topic_partition, corruption.reason)
-        self._apply([TruncateTo(self.log.log_end_offset)])
+        self._apply([TruncateTo(corruption.offset)])
         return not self._offline
+
+    def check_log(self, offset: int) -> None:
+        """Followers seem to refuse what they get from ``offset`` on. If it is damaged, it is served no more,
+        and another leads if one can.
+        """
+        with self._step():
+            leader = self._replica.leader
+            if leader is None or self._offline:
+                return
+            damage = find_damage(self.log, offset, CHECK_BYTES)
+            if damage is not None:
+                logger.error("%s: damaged on disk: %s", self.topic_partition, damage.reason)
+                self._guarded(lambda: self.log.note_damage(damage))
+            if self.log.corruption is not None and not self._offline:
+                self._apply(leader.on_damage())
+
+    def end_without_leader(self, leader_epoch: int) -> tuple[int, int]:
+        """Last epoch and end of the log, which stands still in this epoch without a leader; both -1 if the
+        replica has another role by now, or no log.
+        """
+        with self._guard:
+            follower = self._replica.follower
+            is_so = follower is not None and follower.leader == NO_LEADER and not self._offline
+            if not is_so or self._replica.leader_epoch != leader_epoch:
+                return -1, -1
+            return self.log.epochs.latest_epoch, self.log.log_end_offset
 
     def go_offline(self, reason: str) -> None:
         with self._step():
             self._take_offline(reason)
 
-    def on_tick(self) -> None:
-        """Look for followers that fell behind."""
+    def on_tick(
+        self,
+        now_ms: MonotonicMs | None = None,
+        waiting_since: Mapping[BrokerId, MonotonicMs] = NOBODY_WAITS,
+    ) -> None:
+        """Look for followers that fell behind by ``now_ms``, which is before we wait for the lock: who comes
+        meanwhile waits for it too. Fetches of some others wait here ``waiting_since``.
+        """
+        now_ms = self._clock.monotonic_ms() if now_ms is None else now_ms
         with self._step():
             if (leader := self._replica.leader) is not None:
-                self._apply(leader.on_tick(self._clock.monotonic_ms()))
+                self._apply(leader.on_tick(now_ms, waiting_since))
 
     def on_isr_reply(self, leader_epoch: int, proposal: int, reply: IsrReply) -> None:
         with self._step():
@@ -177,20 +157,29 @@ class Partition:
                 return AppendResult(ErrorCode.kafka_storage_error)
             if leader is None:
                 return AppendResult(ErrorCode.not_leader_or_follower)
+            if self.log.corruption is not None and self.log.corruption.ends_log:
+                reason = f"the log of this only replica is damaged: {self.log.corruption.reason}"
+                return AppendResult(ErrorCode.kafka_storage_error, message=reason)
             error = leader.refuse_append(acks)
             if error is not ErrorCode.none:
-                return AppendResult(error)
+                return AppendResult(error, message=leader.why_refused(error))
             repeated = self._check_producer(batches)
             if isinstance(repeated, Refused):
                 return AppendResult(repeated.code, message=repeated.message)
             if isinstance(repeated, Duplicate):
-                return self._wait(leader, acks, token, repeated.base_offset, repeated.last_offset + 1)
+                waits = self._wait(leader, acks, token, repeated.base_offset, repeated.last_offset + 1)
+                is_stamped = batches[0][1].is_log_append_time
+                return waits._replace(log_append_time_ms=repeated.timestamp_ms) if is_stamped else waits
             base_offset = self._replica.marks.log_end_offset
             stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
             if not self._append(records, stamped):
                 return AppendResult(ErrorCode.kafka_storage_error)
             self._apply(leader.on_appended(self._clock.monotonic_ms()))
-            return self._wait(leader, acks, token, base_offset, self._replica.marks.log_end_offset)
+            waits = self._wait(leader, acks, token, base_offset, self._replica.marks.log_end_offset)
+            last = batches[-1][1]
+            if last.is_log_append_time:
+                return waits._replace(log_append_time_ms=last.max_timestamp_ms)
+            return waits
 
     def append_as_follower(
         self,
@@ -206,23 +195,77 @@ class Partition:
 
         Bytes leave a leader by ``sendfile``, after its lock was released. If it lost its office meanwhile it
         may have truncated, and what we get is its log of a later epoch, cut anywhere (KAFKA-18723). So only
-        whole batches that continue our log within the epoch that we asked in are taken.
+        whole batches that continue our log within the epoch that we asked in are taken. They may leave a gap:
+        what was in it has been compacted away, and our log begins where it began all the same.
         """
         with self._step():
             follower = self._replica.follower
             if follower is None or not follower.expects(leader_epoch, fetch_offset) or self._offline:
                 return False
-            taken = continuing(batches, fetch_offset, (self.log.epochs.latest_epoch, leader_epoch))
+            end_offset = fetch_offset
+            if batches and self._begins_within(batches[0][1], fetch_offset):
+                end_offset = batches[0][1].base_offset
+            taken = continuing(batches, end_offset, (self.log.epochs.latest_epoch, leader_epoch))
             if batches and not taken:
                 logger.warning("%s: the leader sent what does not continue our log", self.topic_partition)
                 self._apply(follower.on_fetch_error(ErrorCode.corrupt_message, leader_epoch))
                 return False
-            if taken and taken[0][1].base_offset > fetch_offset == self.log_start_offset:
-                self._apply([RestartAt(taken[0][1].base_offset)])
-            if taken and not self._append(whole(records, taken), taken):
+            if taken and not self._take_over(whole(records, taken), taken, fetch_offset):
                 return False
             self._apply(follower.on_appended(leader_high_watermark, leader_log_start_offset))
             return True
+
+    def _begins_within(self, header: BatchHeader, fetch_offset: int) -> bool:
+        """Whether our log is empty and the leader's begins within this batch, where records were deleted."""
+        is_empty = self.log.log_start_offset == self.log.log_end_offset
+        return is_empty and header.base_offset < fetch_offset <= header.last_offset
+
+    def _take_over(self, records: bytes | memoryview, taken: Batches, fetch_offset: int) -> bool:
+        if taken[0][1].base_offset >= fetch_offset:
+            return self._append(records, taken)
+
+        self._replica.note_log_effect(RestartAt(taken[0][1].base_offset))
+
+        def begin_with_the_whole_batch() -> None:
+            self.log.truncate_fully_and_start_at(taken[0][1].base_offset)
+            self.log.append(records, taken)
+            self.log.raise_log_start(fetch_offset)
+            self._log_changed()
+
+        return self._guarded(begin_with_the_whole_batch)
+
+    def delete_records(self, offset: int, live: Collection[BrokerId], token: int) -> DeletionResult:
+        """Give up what is below ``offset`` (-1: the high watermark), and wait under ``token`` until no
+        replica on a ``live`` broker has it any more.
+        """
+        with self._step():
+            leader = self._replica.leader
+            if self._offline:
+                return DeletionResult(ErrorCode.kafka_storage_error)
+            if leader is None:
+                return DeletionResult(ErrorCode.not_leader_or_follower)
+            if not self.log.config.deletes:
+                return DeletionResult(ErrorCode.policy_violation)
+            raising = leader.on_delete_records(offset)
+            if isinstance(raising, ErrorCode):
+                return DeletionResult(raising)
+            wanted = self._replica.marks.high_watermark if offset == -1 else offset
+            self._apply(raising)
+            if self._replica.leader is not leader:
+                return DeletionResult(ErrorCode.kafka_storage_error)
+            self._apply(leader.on_deletion_waits(token, wanted, live))
+            return DeletionResult(ErrorCode.none, waits=True)
+
+    def on_live_brokers(self, live: Collection[BrokerId]) -> None:
+        """Deletions wait for the replicas of these brokers only."""
+        with self._step():
+            if (leader := self._replica.leader) is not None:
+                self._apply(leader.on_live_brokers(live))
+
+    def forget_deletion(self, token: int) -> None:
+        with self._guard:
+            if (leader := self._replica.leader) is not None:
+                leader.deletions.forget(token)
 
     def forget_produce(self, token: int) -> None:
         with self._guard:
@@ -243,12 +286,16 @@ class Partition:
                 return ReadResult(self._unreadable(error))
 
     def _read(self, request: ReadRequest, *, at_least_one_batch: bool, is_retry: bool) -> ReadResult:
-        leader = self._replica.leader
+        leader, follower = self._replica.leader, self._replica.follower
         if self._offline:
             return ReadResult(ErrorCode.kafka_storage_error)
+        if follower is not None and request.from_any_replica:
+            return self._read_as_follower(follower, request, at_least_one_batch)
         error = self._check_reader(leader, request)
         if error is not ErrorCode.none or leader is None:
             return ReadResult(error)
+        # Before positions are compared: a follower that has what is damaged here must not be made to cut it.
+        self.log.refuse_damaged(request.fetch_offset)
         position = leader.check_fetch_position(request.fetch_offset, request.last_fetched_epoch)
         if isinstance(position, Diverging):
             return self._result(leader, diverging=position)
@@ -270,14 +317,53 @@ class Partition:
                     request.follower_epoch,
                     request.fetch_offset,
                     self._clock.monotonic_ms(),
+                    request.log_start_offset,
                 )
             )
         return self._result(leader, parts=tuple(read.parts), size_bytes=read.size_bytes)
 
+    def _read_as_follower(
+        self, follower: Follower, request: ReadRequest, at_least_one_batch: bool
+    ) -> ReadResult:
+        self.log.refuse_damaged(request.fetch_offset)
+        marks = follower.marks
+        error = follower.check_epoch(request.current_leader_epoch)
+        if error is ErrorCode.none:
+            error = follower.check_read(request.fetch_offset)
+        if error is not ErrorCode.none:
+            return ReadResult(error, (), 0, marks.high_watermark, marks.log_start_offset)
+        read = self.log.read(
+            request.fetch_offset,
+            request.max_bytes,
+            marks.high_watermark,
+            at_least_one_batch=at_least_one_batch,
+        )
+        parts, size_bytes = (tuple(read.parts), read.size_bytes) if read is not None else ((), 0)
+        return ReadResult(error, parts, size_bytes, marks.high_watermark, marks.log_start_offset)
+
+    def closer_replica(
+        self, request: ReadRequest, rack: str, racks: Mapping[BrokerId, str | None]
+    ) -> ReadResult | None:
+        """The answer that sends a consumer in ``rack`` to a follower near it; None if it may read here."""
+        with self._guard:
+            leader = self._replica.leader
+            if leader is None or leader.check_epoch(request.current_leader_epoch) is not ErrorCode.none:
+                return None
+            closest = closest_replica(leader, request.fetch_offset, rack, racks)
+            return None if closest is None else self._result(leader, preferred=closest)
+
+    def is_in_sync(self, follower: BrokerId) -> bool:
+        """Whether we lead, and ``follower`` is in the ISR or about to be."""
+        leader = self._replica.leader
+        return leader is not None and follower in effective_isr(leader.isr)
+
     def wait_for_more(self, token: int, request: ReadRequest) -> None:
         """Wake ``token`` when there is something beyond the fetch offset, or another answer to give."""
         with self._step():
-            leader = self._replica.leader
+            leader, follower = self._replica.leader, self._replica.follower
+            if follower is not None and request.from_any_replica and not self._offline:
+                self._apply(follower.on_fetch_waits(token, request.fetch_offset))
+                return
             if leader is None:
                 self._apply([WakeFetch(token)])
                 return
@@ -286,8 +372,8 @@ class Partition:
 
     def forget_fetch(self, token: int) -> None:
         with self._guard:
-            if (leader := self._replica.leader) is not None:
-                leader.fetches.forget(token)
+            if (role := self._replica.role) is not None:
+                role.fetches.forget(token)
 
     def leader_offset(
         self, current_leader_epoch: int, choose: Callable[[Leader, Log], int | None]
@@ -326,6 +412,7 @@ class Partition:
     # Following
 
     def fetch_position(self) -> FetchPosition | None:
+        self.flush_if_owed()
         with self._guard:
             follower = self._replica.follower
             return None if follower is None or self._offline else follower.fetch_position()
@@ -346,141 +433,6 @@ class Partition:
             follower = self._replica.follower
             if follower is not None and follower.leader_epoch == leader_epoch:
                 self._apply(follower.on_leader_offsets(start, end))
-
-    # The disk
-
-    def flush(self) -> None:
-        """Bring the log to disk. The fsync itself runs outside the lock, so that nobody waits for it."""
-        with self._step():
-            if self._offline:
-                return
-            try:
-                flush = self.log.begin_flush()
-            except (OSError, SparklogError) as error:
-                self._take_offline(f"the log cannot be flushed: {error}")
-                return
-        try:
-            flush.run()
-        except OSError as error:
-            with self._step():
-                self.log.fail_flush()
-                self._take_offline(f"fsync failed: {error}")
-                self._report_failure(error)
-            return
-        with self._step():
-            self.log.finish_flush(flush)
-
-    def delete_old_segments(self) -> int:
-        """Let retention remove what is committed and too old; how many segments that were."""
-        with self._step():
-            deleted = 0
-            if self._replica.role is None or self._offline:
-                return 0
-
-            def delete() -> None:
-                nonlocal deleted
-                deleted = self.log.delete_old_segments(self._replica.marks.high_watermark)
-                self._log_changed()
-
-            self._guarded(delete)
-            return deleted
-
-    def expire_producers(self, max_age_ms: int) -> None:
-        """Forget producers that wrote nothing for so long; every new producer adds one."""
-        with self._guard:
-            self.log.producers.expire(self._clock.wall_ms(), max_age_ms)
-
-    def stop(self, reason: str) -> None:
-        """Serve nothing more until a LeaderAndIsr with a newer epoch."""
-        with self._step():
-            self._apply(self._replica.on_offline(reason))
-
-    def delete(self, remove: Callable[[], None]) -> None:
-        """Stop serving for good, and ``remove`` the log from disk."""
-        with self._step():
-            self._take_offline("the replica is being deleted")
-            remove()
-
-    def configure(self, config: LogConfig) -> None:
-        """Go on with the topic's settings as they are now."""
-        with self._guard:
-            self.log.config = config
-
-    # Steps
-
-    def _step(self) -> AbstractContextManager[None]:
-        return _Step(self)
-
-    def _apply(self, actions: Sequence[Action]) -> None:
-        log_effects, outward = split_actions(actions)
-        for effect in log_effects:
-            self._replica.note_log_effect(effect)
-            if not self._guarded(lambda effect=effect: self._carry_out(effect)):  # type: ignore[misc]
-                return
-        self._step_effects.extend(outward)
-
-    def _carry_out(self, effect: LogEffect) -> None:
-        match effect:
-            case AssignEpoch(epoch, start_offset):
-                self.log.assign_epoch(epoch, start_offset)
-            case TruncateTo(offset):
-                self.log.truncate_to(offset)
-            case RestartAt(offset):
-                self.log.truncate_fully_and_start_at(offset)
-            case RaiseLogStart(offset):
-                self.log.raise_log_start(offset)
-        self._log_changed()
-
-    def _append(self, records: bytes | bytearray | memoryview, batches: Batches) -> bool:
-        def append() -> None:
-            self.log.append(records, batches)
-            self._log_changed()
-
-        return self._guarded(append)
-
-    def _log_changed(self) -> None:
-        changed = self._replica.on_log_changed(self.log.log_start_offset, self.log.log_end_offset)
-        self._step_effects.extend(split_actions(changed)[1])
-
-    def _guarded(self, effect: Callable[[], object]) -> bool:
-        """Carry out an effect on the log; if the disk fails, the partition goes offline at once."""
-        try:
-            effect()
-        except Exception as error:
-            # Also a bug's exception: whatever it left half done, nobody may build on it.
-            logger.exception("%s: the log failed and goes offline", self.topic_partition)
-            self._take_offline(f"{type(error).__name__}: {error}")
-            if isinstance(error, OSError):
-                self._report_failure(error)
-            return False
-        return True
-
-    def _report_failure(self, error: OSError) -> None:
-        self._step_effects.append(ReportLogFailure(f"the log of {self.topic_partition} failed: {error}"))
-
-    def _take_offline(self, reason: str) -> None:
-        self._offline = True
-        self._step_effects[:] = split_actions(self._replica.on_offline(reason))[1]
-
-    def _deliver(self) -> None:
-        """Hand out what is in the outbox, in order; one thread at a time does it for all."""
-        while self._outbox:
-            if not self._delivery.acquire(blocking=False):
-                return
-            try:
-                while self._outbox:
-                    self._let_out(self._outbox.popleft())
-            finally:
-                self._delivery.release()
-
-    def _let_out(self, effect: OutwardEffect) -> None:
-        """One effect that cannot be carried out must keep neither the others, nor whoever happens to deliver
-        (a producer's handler, housekeeping, a timer), from going on.
-        """
-        try:
-            self._outlet(self, effect)
-        except Exception:
-            logger.exception("%s: %s could not be carried out", self.topic_partition, effect)
 
     # Details
 
@@ -505,6 +457,8 @@ class Partition:
         error = leader.check_epoch(request.current_leader_epoch)
         if error is ErrorCode.none and request.follower is not None:
             error = leader.check_follower(request.follower, request.follower_epoch)
+            if error is ErrorCode.unknown_leader_epoch and request.current_leader_epoch < 0:
+                return ErrorCode.not_leader_or_follower  # one that names no epoch can be told of none
         return error
 
     def _no_leader(self, current_leader_epoch: int) -> ErrorCode:
@@ -525,25 +479,9 @@ class Partition:
         parts: tuple[Part, ...] = (),
         size_bytes: int = 0,
         diverging: Diverging | None = None,
+        preferred: int = -1,
     ) -> ReadResult:
         marks = leader.marks
-        return ReadResult(error, parts, size_bytes, marks.high_watermark, marks.log_start_offset, diverging)
-
-
-class _Step:
-    """Hold the partition's lock; afterwards let its outbox out."""
-
-    __slots__ = ("_partition",)
-
-    def __init__(self, partition: Partition) -> None:
-        self._partition = partition
-
-    def __enter__(self) -> None:
-        self._partition._guard.acquire()
-
-    def __exit__(self, *unused: object) -> None:
-        partition = self._partition
-        partition._outbox.extend(partition._step_effects)
-        partition._step_effects.clear()
-        partition._guard.release()
-        partition._deliver()
+        return ReadResult(
+            error, parts, size_bytes, marks.high_watermark, marks.log_start_offset, diverging, preferred
+        )

@@ -7,15 +7,20 @@ from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.options import BrokerOptions
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import LogDirectoryError
-from sparklog.model.ids import BrokerEpoch
+from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.ports import Executor
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.storage.disk import LocalDisk
-from sparklog.storage.log_directory import LogDirectory
+from sparklog.storage.log_directory import DirectoryUnusable, LogDirectory
 from sparklog.zookeeper.boot import read_boot_id, read_host_id
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
-from sparklog.zookeeper.registration import read_or_create_cluster_id, register_broker
+from sparklog.zookeeper.registration import (
+    read_or_create_cluster_id,
+    read_suspect,
+    register_broker,
+    withdraw_suspect,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +37,7 @@ class Registration:
         self.cluster_id = ""
         self._boot_id = read_boot_id()
         self._host_id = read_host_id()
+        self._log_dirs: LogDirs | None = None
 
     @property
     def zookeeper(self) -> ZooKeeper:
@@ -54,18 +60,18 @@ class Registration:
     def open_directories(self, executor: Executor, clock: Clock) -> LogDirs:
         """Lock the log directories, take their clean markers, and open what is in them."""
         options = self._options
-        disk = LocalDisk()
         opened: list[LogDirectory] = []
+        unusable: dict[str, str] = {}
         try:
-            opened.extend(
-                LogDirectory.open(
-                    path, options.broker_id, self.cluster_id, disk, clock, boot_id=self._boot_id
-                )
-                for path in options.log_dirs
-            )
-            log_dirs = LogDirs(opened, options.config)
-            log_dirs.load(executor)
+            for path in options.log_dirs:
+                self._open_directory(path, clock, opened, unusable)
+            if not opened and unusable:
+                raise LogDirectoryError("; ".join(unusable.values()))
+            log_dirs = LogDirs(opened, options.config, unusable)
+            in_zookeeper = read_suspect(self._zookeeper, BrokerId(options.broker_id))
+            log_dirs.load(executor, in_zookeeper | log_dirs.suspects(), self._tell_recovery)
             self._identities = log_dirs.identities()
+            self._log_dirs = log_dirs
         except BaseException:
             for directory in opened:
                 directory.close()
@@ -74,11 +80,46 @@ class Registration:
             raise LogDirectoryError(f"broker {options.broker_id} was given no log directory: set log.dirs")
         return log_dirs
 
+    def _tell_recovery(self, text: str) -> None:
+        logger.info("%s", text)
+        if self._options.on_recovery is not None:
+            self._options.on_recovery(text)
+
+    def _open_directory(
+        self, path: str, clock: Clock, opened: list[LogDirectory], unusable: dict[str, str]
+    ) -> None:
+        """Open one directory. If its disk refuses, the others serve without it; if it is another's, none."""
+        options = self._options
+        try:
+            opened.append(
+                LogDirectory.open(
+                    path, options.broker_id, self.cluster_id, LocalDisk(), clock, boot_id=self._boot_id
+                )
+            )
+        except DirectoryUnusable as error:
+            logger.error("%s; going on without it", error)
+            unusable[path] = str(error)
+
     def register(self, broker: Broker) -> BrokerEpoch:
         """Become visible under a fresh broker epoch; refused while a foreign holder of this id lives."""
-        return register_broker(
-            self._zookeeper, broker, self._identities, boot_id=self._boot_id, host_id=self._host_id
+        assert self._log_dirs is not None, "open the directories first"
+        epoch = register_broker(
+            self._zookeeper,
+            broker,
+            self._identities,
+            boot_id=self._boot_id,
+            host_id=self._host_id,
+            offline_directories=len(self._log_dirs.offline),
         )
+        try:
+            self._log_dirs.forget_suspects()
+        except OSError as error:
+            logger.warning("the next start will prove nothing either, for an old note stays: %s", error)
+        return epoch
+
+    def withdraw_suspect(self, broker_epoch: BrokerEpoch, directory_uuid: str) -> None:
+        """End the registration, and record that this directory's fsync failed. May be repeated."""
+        withdraw_suspect(self._zookeeper, self._options.broker_id, broker_epoch, directory_uuid)
 
     def close(self) -> None:
         """End the session: the registration goes with it."""

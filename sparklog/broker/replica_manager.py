@@ -5,18 +5,27 @@ everybody at once. The manager itself holds only a table; each partition guards 
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Protocol
 
+from sparklog.broker.answers import DeletionResult
+from sparklog.broker.deletions import DeletionPurgatory
 from sparklog.broker.fetch import FetchPurgatory
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.flusher import Flusher
+from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.partition import Partition
 from sparklog.broker.ports import IsrProposals, Ports
 from sparklog.broker.produce import ProducePurgatory
+from sparklog.broker.throttles import ReplicationThrottle
 from sparklog.core.replication.actions import (
     AskLeaderOffsets,
     BackOff,
+    CheckLog,
+    CompleteDeletion,
     CompleteProduce,
+    FlushLog,
+    HandOver,
     OutwardEffect,
     ProposeIsr,
     PublishHighWatermark,
@@ -28,13 +37,30 @@ from sparklog.core.replication.actions import (
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.cluster import PartitionState
-from sparklog.model.config import BrokerConfig, TopicConfig
+from sparklog.model.config import BrokerConfig, DynamicConfigs, TopicConfig
 from sparklog.model.errors import ErrorCode, SparklogError
-from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.time import MonotonicMs
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
+from sparklog.storage.log_directory import LogDirectory
 
 logger = logging.getLogger(__name__)
+
+OnDiskFailure = Callable[[str, str | None], None]
+"""Told that the last disk failed: why, and the id of the log directory that is suspect since, if one is."""
+
+
+def _log_failure(why: str, _suspect: str | None) -> None:
+    logger.error("%s", why)
+
+
+OnReplicasLost = Callable[[list[tuple[TopicId, int]]], None]
+"""Told which replicas went offline with their directory, while others of this broker serve on."""
+
+
+def _log_lost(lost: list[tuple[TopicId, int]]) -> None:
+    logger.error("%d replicas are offline", len(lost))
 
 
 class Fetchers(Protocol):
@@ -43,6 +69,9 @@ class Fetchers(Protocol):
     def start(self, partition: Partition, leader: BrokerId) -> None: ...
 
     def stop(self, partition: Partition) -> None: ...
+
+    def together(self) -> AbstractContextManager[None]:
+        """Many ``start`` within: no poll that is underway is ended for each of them, but once after all."""
 
     def ask_leader_offsets(self, partition: Partition, leader_epoch: int) -> None: ...
 
@@ -61,22 +90,32 @@ class ReplicaManager:
         *,
         fetchers: Fetchers,
         proposals: IsrProposals,
-        on_log_failure: Callable[[str], None] = logger.error,
+        on_disk_failure: OnDiskFailure = _log_failure,
+        on_replicas_lost: OnReplicasLost = _log_lost,
     ) -> None:
         self.broker_id = broker_id
         self.broker_epoch = BrokerEpoch(-1)
-        self.config = config
+        self.config = self.static_config = config
+        self.dynamic_configs = DynamicConfigs()
         self.produces = ProducePurgatory(ports)
         self.fetches = FetchPurgatory(ports)
+        self.fetch_throttle = ReplicationThrottle(ports.clock, ports.new_guard())
+        self.deletions = DeletionPurgatory(ports)
+        self._flusher = Flusher(ports.executor, ports.new_guard)
+        self.clock = ports.clock
         self._log_dirs = log_dirs
         self._ports = ports
+        self.attentive_until: Callable[[], MonotonicMs] = ports.clock.monotonic_ms
+        """Up to when every request that came was taken in hand: now, but for handlers that hang."""
         self._fetchers = fetchers
         self._proposals = proposals
-        self._on_log_failure = on_log_failure
+        self._on_disk_failure = on_disk_failure
+        self._on_replicas_lost = on_replicas_lost
         self._partitions: dict[TopicPartition, Partition] = {}
         self._names: dict[TopicId, str] = {}
         self._guard = ports.new_guard()
         self.controller_epoch = -1
+        self._set_throttle_rates()
 
     def load(self) -> None:
         """Make a partition, without a role yet, of every log that is on disk."""
@@ -95,6 +134,13 @@ class ReplicaManager:
     def topic_name(self, topic_id: TopicId) -> str | None:
         """The name of a topic that we hold a replica of."""
         return self._names.get(topic_id)
+
+    def directories(self) -> dict[str, list[TopicPartition]]:
+        """The log directories that serve, and what is in each."""
+        return self._log_dirs.contents()
+
+    def offline_directories(self) -> list[str]:
+        return list(self._log_dirs.offline)
 
     def find(self, topic_partition: TopicPartition, topic_id: TopicId | None = None) -> Partition | ErrorCode:
         """The partition, or the error a client gets for asking here."""
@@ -122,6 +168,10 @@ class ReplicaManager:
             self.controller_epoch = controller_epoch
             return ErrorCode.none
 
+    def roles_together(self) -> AbstractContextManager[None]:
+        """Around many ``become``."""
+        return self._fetchers.together()
+
     def become(
         self,
         topic_partition: TopicPartition,
@@ -136,33 +186,43 @@ class ReplicaManager:
             try:
                 topic_config = self.config.topic(configs)
                 partition = self._get_or_create(topic_partition, topic_id, topic_config, is_new)
-            except (OSError, SparklogError):
+            except (OSError, SparklogError) as error:
                 logger.exception("%s: no log could be made", topic_partition)
+                if isinstance(error, DirectoryFailed):
+                    self._on_directory_failed(error)
                 return ErrorCode.kafka_storage_error
             if isinstance(partition, ErrorCode):
                 return partition
             try:
-                return partition.on_leader_and_isr(
-                    state,
-                    broker_epoch=self.broker_epoch,
-                    min_insync_replicas=topic_config.get_int("min.insync.replicas"),
-                )
+                return partition.on_leader_and_isr(state, broker_epoch=self.broker_epoch)
             except SparklogError:
                 # The other partitions of the request must still hear of their roles.
                 logger.exception("%s: the role in %s cannot be taken up", topic_partition, state)
                 return ErrorCode.invalid_request
 
-    def stop_replica(self, topic_partition: TopicPartition, leader_epoch: int, *, delete: bool) -> ErrorCode:
-        """Stop serving, and if told so delete. Epochs -1 and -2 come without fencing (KIP-570)."""
+    def stop_replica(
+        self,
+        topic_partition: TopicPartition,
+        leader_epoch: int,
+        *,
+        delete: bool,
+        topic_id: TopicId = NO_TOPIC_ID,
+    ) -> ErrorCode:
+        """Stop serving, and if told so delete. Epochs -1 and -2 come without fencing (KIP-570).
+
+        A late message about a topic that was deleted must not hit another that has its name now.
+        """
         with self._guard:
             partition = self._partitions.get(topic_partition)
-            if partition is None:
+            if partition is None or topic_id not in (NO_TOPIC_ID, partition.topic_id):
                 return ErrorCode.none
             if 0 <= leader_epoch < partition.leader_epoch:
                 return ErrorCode.fenced_leader_epoch
             if not delete:
                 partition.stop("the controller stopped this replica")
                 return ErrorCode.none
+            if partition.is_offline and not self._log_dirs.is_online(topic_partition):
+                return ErrorCode.kafka_storage_error
             del self._partitions[topic_partition]
             if all(other.topic_id != partition.topic_id for other in self.partitions()):
                 self._names.pop(partition.topic_id, None)
@@ -173,12 +233,47 @@ class ReplicaManager:
                 return ErrorCode.kafka_storage_error
             return ErrorCode.none
 
+    def configure(
+        self, dynamic_configs: DynamicConfigs, topics: Iterable[tuple[str, Mapping[str, str]]]
+    ) -> None:
+        """Go on with these settings: ``dynamic_configs`` over those that the broker was started with, and the
+        own settings of ``topics``. All topics must be named when the broker's have changed.
+        """
+        with self._guard:
+            if dynamic_configs != self.dynamic_configs:
+                self.dynamic_configs = dynamic_configs
+                self.config = self.static_config.with_dynamic(dynamic_configs.merged)
+                self._set_throttle_rates()
+            changed = {name: self.config.topic(configs) for name, configs in topics}
+            for name, config in changed.items():
+                self._throttle_topic(name, config)
+            logs = {name: LogConfig.of(config) for name, config in changed.items()}
+            for topic_partition, partition in self._partitions.items():
+                if topic_partition.topic in logs:
+                    partition.configure(logs[topic_partition.topic])
+
+    def _set_throttle_rates(self) -> None:
+        self.fetches.throttle.set_rate(self.config.get_int("leader.replication.throttled.rate"))
+        self.fetch_throttle.set_rate(self.config.get_int("follower.replication.throttled.rate"))
+
+    def _throttle_topic(self, topic: str, config: TopicConfig) -> None:
+        for side, throttle in (("leader", self.fetches.throttle), ("follower", self.fetch_throttle)):
+            named = config.get_list(f"{side}.replication.throttled.replicas")
+            throttle.set_topic(topic, named, self.broker_id)
+
+    def on_live_brokers(self, live: Collection[BrokerId]) -> None:
+        """The controller says which brokers live: nobody need wait for the others to delete records."""
+        if len(self.deletions):
+            for partition in self.partitions():
+                partition.on_live_brokers(live)
+
     # Housekeeping
 
     def on_tick(self) -> None:
         """Let every leader look for followers that fell behind; call each half of the longest lag."""
         for partition in self.partitions():
-            partition.on_tick()
+            now_ms = self.attentive_until()
+            partition.on_tick(now_ms, self.fetches.inside.arrivals(now_ms))
 
     def delete_old_segments(self) -> None:
         """Let retention remove old segments of every partition."""
@@ -187,6 +282,16 @@ class ReplicaManager:
             if deleted:
                 logger.info("%s: retention removed %d segments", partition.topic_partition, deleted)
 
+    def remove_late_files(self) -> None:
+        """Remove files of deleted segments that have waited for ``file.delete.delay.ms``."""
+        for partition in self.partitions():
+            partition.remove_late_files()
+
+    def flush_by_time(self) -> None:
+        """Bring to disk every log of which something has waited for ``flush.ms``."""
+        for partition in self.partitions():
+            partition.flush_by_time()
+
     def expire_producers(self) -> None:
         """Let every log forget producers that were silent for ``producer.id.expiration.ms``."""
         max_age_ms = self.config.get_int("producer.id.expiration.ms")
@@ -194,16 +299,51 @@ class ReplicaManager:
             partition.expire_producers(max_age_ms)
 
     def checkpoint_high_watermarks(self) -> None:
-        self._log_dirs.write_high_watermarks(
-            {partition.topic_partition: partition.high_watermark for partition in self.partitions()}
-        )
+        watermarks = {partition.topic_partition: partition.high_watermark for partition in self.partitions()}
+        self._checkpoint(lambda: self._log_dirs.write_high_watermarks(watermarks))
 
     def checkpoint_recovery_points(self) -> None:
         """Write recovery points, after syncing logs that have sealed a segment since theirs was raised."""
         for partition in self.partitions():
             if partition.has_unsynced_sealed_segment:
                 partition.flush()
-        self._log_dirs.checkpoint_recovery_points()
+        self._checkpoint(self._log_dirs.checkpoint_recovery_points)
+
+    def _checkpoint(self, write: Callable[[], None]) -> None:
+        """A disk that takes no checkpoint will not take the next records either: others should lead."""
+        try:
+            write()
+        except DirectoryFailed as failed:
+            logger.exception("a checkpoint could not be written")
+            self._on_directory_failed(failed)
+
+    def _on_log_failed(self, partition: Partition, why: str, *, is_suspect: bool) -> None:
+        directory = self._log_dirs.home_of(partition.topic_partition)
+        if directory is not None:
+            self._take_offline(directory, why, is_suspect=is_suspect)
+
+    def _on_directory_failed(self, failed: DirectoryFailed) -> None:
+        self._take_offline(failed.directory, str(failed), is_suspect=failed.is_suspect)
+
+    def _take_offline(self, directory: LogDirectory, why: str, *, is_suspect: bool) -> None:
+        """A disk failed: serve nothing from that directory any more, and tell whoever elects leaders.
+
+        With no directory left there is no broker left either.
+        """
+        try:
+            lost = self._log_dirs.fail(directory, why, is_suspect=is_suspect)
+        except OSError as error:
+            lost, why = [], f"{why}; and it could not be noted elsewhere that its fsync failed: {error}"
+        else:
+            if lost is None:
+                return
+            if self._log_dirs.is_any_online:
+                partitions = [self._partitions[one] for one in lost if one in self._partitions]
+                for partition in partitions:
+                    partition.go_offline(why)
+                self._on_replicas_lost([(one.topic_id, one.topic_partition.partition) for one in partitions])
+                return
+        self._on_disk_failure(why, str(directory.uuid) if is_suspect else None)
 
     def stop_serving(self, why: str) -> None:
         """Give up every role: whoever waits here is told at once to look elsewhere."""
@@ -216,7 +356,9 @@ class ReplicaManager:
             for partition in self.partitions():
                 partition.flush()
             self.checkpoint_high_watermarks()
-            if any(partition.is_offline for partition in self.partitions()):
+            if any(
+                one.is_offline and self._log_dirs.is_online(one.topic_partition) for one in self.partitions()
+            ):
                 logger.warning("a log failed, so this stop is not a clean one")
                 clean_epoch = None
         for partition in self.partitions():
@@ -230,6 +372,10 @@ class ReplicaManager:
         match effect:
             case CompleteProduce(token, error):
                 self.produces.complete(token, error)
+            case FlushLog():
+                self._flusher.request(partition)
+            case CompleteDeletion(token, error, low_watermark):
+                self.deletions.complete(token, DeletionResult(error, low_watermark))
             case WakeFetch(token):
                 self.fetches.wake(token)
             case ProposeIsr():
@@ -243,8 +389,12 @@ class ReplicaManager:
                 self._fetchers.ask_leader_offsets(partition, leader_epoch)
             case BackOff(error):
                 self._fetchers.back_off(partition, error)
-            case ReportLogFailure(reason):
-                self._on_log_failure(reason)
+            case ReportLogFailure(reason, is_suspect):
+                self._on_log_failed(partition, reason, is_suspect=is_suspect)
+            case CheckLog(offset):
+                partition.check_log(offset)
+            case HandOver():
+                self._on_replicas_lost([(partition.topic_id, partition.topic_partition.partition)])
             case PublishHighWatermark():
                 pass  # read from the partition by whoever checkpoints or describes it
 
@@ -255,21 +405,38 @@ class ReplicaManager:
     ) -> Partition | ErrorCode:
         partition = self._partitions.get(topic_partition)
         if partition is not None:
-            if partition.topic_id != topic_id:
+            if partition.topic_id == topic_id:
+                partition.configure(LogConfig.of(config))
+                return partition
+            if partition.leader_epoch >= 0:
                 return ErrorCode.inconsistent_topic_id
-            partition.configure(LogConfig.of(config))
-            return partition
+            self._set_aside(partition)
         log = self._log_dirs.create(topic_partition, topic_id, config, is_new=is_new)
         partition = self._partition(topic_partition, log, 0)
         self._partitions[topic_partition] = partition
         return partition
+
+    def _set_aside(self, partition: Partition) -> None:
+        """A log that was here at the start, of an earlier topic of this name: its replica was moved away, and
+        the topic deleted, while this broker was away. Nobody will ask for it; an operator may look at it.
+        """
+        topic_partition = partition.topic_partition
+        partition.delete(lambda: self._log_dirs.set_aside(topic_partition))
+        del self._partitions[topic_partition]
+        if all(other.topic_id != partition.topic_id for other in self.partitions()):
+            self._names.pop(partition.topic_id, None)
 
     def _partition(self, topic_partition: TopicPartition, log: Log, high_watermark: int) -> Partition:
         replica = Replica(
             broker_id=self.broker_id,
             topic_partition=topic_partition,
             epochs=log.epochs,
-            marks=Watermarks(log.log_start_offset, high_watermark, log.log_end_offset),
+            marks=Watermarks(
+                log.log_start_offset,
+                high_watermark,
+                log.log_end_offset,
+                log.recovery_point if self.config.get_str("log.flush.acks") == "fsync" else None,
+            ),
             lag_max_ms=self.config.get_int("replica.lag.time.max.ms"),
         )
         replica.marks.clamp()
@@ -281,4 +448,5 @@ class ReplicaManager:
             delivery=self._ports.new_guard(),
             outlet=self.deliver,
             clock=self._ports.clock,
+            flushing=self._ports.new_guard(),
         )

@@ -7,14 +7,18 @@ controller tells this broker what it leads and follows.
 Stop, by protocol first: ask the controller to move our leaderships, stop fetching and serving, flush, write
 checkpoints, mark the directories clean, and leave ZooKeeper. A broker that ZooKeeper tells that its session
 expired has been replaced as far as everybody else is concerned: it stops at once, without any of that. So
-does one whose disk fails: nobody else would learn that the partitions it leads are served no more.
+does one whose last log directory fails: nobody else would learn that the partitions it leads are served no
+more. Was it an fsync that failed, that directory is marked suspect in ZooKeeper before its lock is let go.
+While another directory serves, the broker goes on without the one that failed, and tells the controller.
 """
 
 import logging
+import secrets
 import threading
 from collections.abc import Callable
 from typing import Final
 
+from sparklog.broker.cleaner_threads import CleanerThreads
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.controller_link import ControllerLink
 from sparklog.broker.dispatch import Dispatcher
@@ -22,23 +26,30 @@ from sparklog.broker.fetcher import Fetcher
 from sparklog.broker.fetcher_threads import FetcherThreads
 from sparklog.broker.housekeeping import Housekeeping
 from sparklog.broker.isr_proposals import IsrProposalSender
+from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.options import BrokerOptions
 from sparklog.broker.peers import PeerConnections
-from sparklog.broker.ports import Ports
+from sparklog.broker.ports import Peers, Ports
 from sparklog.broker.producer_ids import ProducerIds
 from sparklog.broker.registration import Registration
 from sparklog.broker.registration_watch import RegistrationWatch
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import ErrorCode, SparklogError, WireError
-from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.executor import ThreadExecutor
 from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
+from sparklog.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsDirectory,
+    AssignReplicasToDirsPartition,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsTopic,
+)
 from sparklog.wire.messages.controlled_shutdown import ControlledShutdownRequest
 
 logger = logging.getLogger(__name__)
@@ -50,6 +61,12 @@ SHUTDOWN_RETRY_MS: Final = 200
 
 SHUTDOWN_TIMEOUT_MS: Final = 3_000
 """Longest wait for the controller: where a whole cluster stops there may be none any more."""
+
+WITHDRAW_RETRY_MS: Final = 500
+"""Pause between tries to mark a directory suspect while ZooKeeper is away."""
+
+LOST_LOGS_TIMEOUT_MS: Final = 5_000
+"""Longest wait for the controller's word that it knows which logs are lost, before it is told again."""
 
 CONTROLLER_CALLS_MAX: Final = 4
 """Requests of clients that wait for the controller at the same time; others queue behind them."""
@@ -63,7 +80,10 @@ class BrokerServer:
         self._config = options.config
         self._clock = SystemClock()
         self._timer = ThreadTimer(name=f"broker-{options.broker_id}-timer")
-        self._executor = ThreadExecutor(name=f"broker-{options.broker_id}-recovery", threads=2)
+        self._executor = ThreadExecutor(
+            name=f"broker-{options.broker_id}-recovery",
+            threads=self._config.get_int("num.recovery.threads.per.data.dir"),
+        )
         self._waiting_room = ThreadExecutor(
             name=f"broker-{options.broker_id}-asks-controller", threads=CONTROLLER_CALLS_MAX
         )
@@ -78,14 +98,18 @@ class BrokerServer:
         self._dispatcher: Dispatcher | None = None
         self._link: ControllerLink | None = None
         self._replicas: ReplicaManager | None = None
+        self._producer_ids: ProducerIds | None = None
         self._clean = False
         self.failure: str | None = None
+        self.cleaner: LogCleaner | None = None
+        """What compacts the logs, once the broker has started."""
 
     @property
     def endpoint(self) -> Broker:
         """Who and where this broker is, once it has started."""
         options = self._options
-        return Broker(options.broker_id, options.host, self._port, self._broker_epoch, options.rack)
+        rack = options.rack or self._config.get_str("broker.rack") or None
+        return Broker(options.broker_id, options.host, self._port, self._broker_epoch, rack)
 
     def start(self) -> None:
         """Open, listen, register. Raises SparklogError or OSError that says what is in the way."""
@@ -94,6 +118,8 @@ class BrokerServer:
             with self._stop_lock:
                 if self._stopped.is_set():
                     raise SparklogError(f"{self._client_id} was stopped while it started: {self.failure}")
+                assert self._producer_ids is not None
+                self._producer_ids.look_ahead(self._broker_epoch)
         except BaseException:
             with self._stop_lock:
                 self._unwind()
@@ -124,14 +150,15 @@ class BrokerServer:
         registration.on_expired(self._fail)
         log_dirs = registration.open_directories(self._executor, self._clock)
         self._undo.append(lambda: self._close_logs(log_dirs))
-        context, fetchers, proposals, peers = self._compose(log_dirs)
+        context, fetchers, proposals, lanes = self._compose(log_dirs)
         self._dispatcher = Dispatcher(context)
         reactor = self._reactor(self._dispatcher)
+        context.replicas.attentive_until = reactor.attentive_until
         reactor.start()
         self._port = reactor.ports[0]
         self._undo.append(reactor.stop)
         self._undo.append(fetchers.close)
-        self._undo.append(peers.close)
+        self._undo += [peers.close for peers in lanes]
         assert self._link is not None
         self._link.start()
         proposals.start()
@@ -145,17 +172,33 @@ class BrokerServer:
         housekeeping = Housekeeping(context.replicas, self._config)
         housekeeping.start()
         self._undo.append(housekeeping.close)
+        self._start_cleaner(context, log_dirs)
         logger.info("broker %s is up in epoch %d", self.endpoint, self._broker_epoch)
+
+    def _start_cleaner(self, context: BrokerContext, log_dirs: LogDirs) -> None:
+        self.cleaner = LogCleaner(
+            context.replicas.partitions,
+            log_dirs,
+            self._config,
+            self._clock,
+            guard=threading.Lock(),
+            new_seed=lambda: secrets.randbits(64),
+        )
+        threads = CleanerThreads(self.cleaner, self._config)
+        threads.start()
+        self._undo.append(threads.close)
 
     def _compose(
         self, log_dirs: LogDirs
-    ) -> tuple[BrokerContext, FetcherThreads, IsrProposalSender, PeerConnections]:
+    ) -> tuple[BrokerContext, FetcherThreads, IsrProposalSender, list[PeerConnections]]:
         options, config = self._options, self._config
         ports = Ports(clock=self._clock, timer=self._timer, executor=self._executor, new_guard=threading.Lock)
         link = ControllerLink(self._registration.zookeeper, self._clock, client_id=self._client_id)
-        peers = PeerConnections(client_id=self._client_id)
+        lanes = [
+            PeerConnections(client_id=self._client_id) for _ in range(config.get_int("num.replica.fetchers"))
+        ]
 
-        def new_fetcher(leader: BrokerId) -> Fetcher:
+        def new_fetcher(leader: BrokerId, peers: Peers) -> Fetcher:
             return Fetcher(
                 broker_id=options.broker_id,
                 broker_epoch=lambda: self._broker_epoch,
@@ -165,9 +208,10 @@ class BrokerServer:
                 config=config,
                 clock=self._clock,
                 guard=threading.Lock(),
+                throttle=replicas.fetch_throttle,
             )
 
-        fetchers = FetcherThreads(new_fetcher, peers)
+        fetchers = FetcherThreads(new_fetcher, lanes)
         proposals = IsrProposalSender(
             options.broker_id,
             lambda: self._broker_epoch,
@@ -181,21 +225,22 @@ class BrokerServer:
             ports,
             fetchers=fetchers,
             proposals=proposals,
-            on_log_failure=self._fail,
+            on_disk_failure=self._fail,
+            on_replicas_lost=self._report_lost,
         )
         replicas.load()
         self._link, self._replicas = link, replicas
+        self._producer_ids = ProducerIds(options.broker_id, link, self._waiting_room)
         context = BrokerContext(
             broker_id=options.broker_id,
             cluster_id=self._registration.cluster_id,
-            config=config,
             metadata=self._metadata,
             replicas=replicas,
             controller=link,
-            producer_ids=ProducerIds(options.broker_id, link),
+            producer_ids=self._producer_ids,
             waiting_room=self._waiting_room,
         )
-        return context, fetchers, proposals, peers
+        return context, fetchers, proposals, lanes
 
     def _reactor(self, dispatcher: Dispatcher) -> Reactor:
         config = self._config
@@ -214,8 +259,8 @@ class BrokerServer:
 
     # Stop
 
-    def _fail(self, why: str) -> None:
-        """The world has gone on without us: serve nobody from this moment on, and stop.
+    def _fail(self, why: str, suspect: str | None = None) -> None:
+        """The world has gone on without us, or the disk failed: serve nobody from this moment on, and stop.
 
         Stopping takes its time (threads are waited for, and they may wait for a peer), so it has a thread of
         its own, and those who write or read here must not wait for it.
@@ -226,12 +271,56 @@ class BrokerServer:
         logger.error("broker %d stops: %s", self._options.broker_id, why)
         if self._dispatcher is not None:
             self._dispatcher.close()
-        threading.Thread(target=self._stop_failed, args=(why,), name="broker-failure", daemon=True).start()
+        threading.Thread(
+            target=self._stop_failed, args=(why, suspect), name="broker-failure", daemon=True
+        ).start()
 
-    def _stop_failed(self, why: str) -> None:
+    def _report_lost(self, lost: list[tuple[TopicId, int]]) -> None:
+        """Replicas went offline with their directory. The controller must hear, however long that takes."""
+        threading.Thread(target=self._tell_controller, args=(lost,), name="lost-logs", daemon=True).start()
+
+    def _tell_controller(self, lost: list[tuple[TopicId, int]]) -> None:
+        topics = [
+            AssignReplicasToDirsTopic(
+                topic_id=topic, partitions=[AssignReplicasToDirsPartition(partition_index=number)]
+            )
+            for topic, number in lost
+        ]
+        while not self._stopped.is_set():
+            assert self._link is not None
+            generation = self._link.generation
+            request = AssignReplicasToDirsRequest(
+                broker_id=self._options.broker_id,
+                broker_epoch=self._broker_epoch,
+                directories=[AssignReplicasToDirsDirectory(topics=topics)],
+            )
+            try:
+                error = self._link.call(request, timeout_ms=LOST_LOGS_TIMEOUT_MS, lane="lost-logs").error_code
+            except (OSError, WireError, SparklogError) as problem:
+                logger.warning("the controller does not know yet which logs are lost: %s", problem)
+            else:
+                if error is ErrorCode.none:
+                    return
+                logger.warning("the controller does not know yet which logs are lost: %s", error.name)
+            self._link.wait_for_change(generation, WITHDRAW_RETRY_MS)
+
+    def _stop_failed(self, why: str, suspect: str | None) -> None:
         if self._replicas is not None:
             self._replicas.stop_serving(why)
+        if suspect is not None and self._broker_epoch >= 0:
+            self._withdraw(suspect)
         self.stop(clean=False)
+
+    def _withdraw(self, suspect: str) -> None:
+        """Mark the directory in ZooKeeper, however long that is away: a start without the mark would be
+        trusted with records that the disk does not have."""
+        while not self._stopped.is_set():
+            try:
+                self._registration.withdraw_suspect(self._broker_epoch, suspect)
+                return
+            except SparklogError as error:
+                logger.warning("log directory %s is not marked suspect yet: %s", suspect, error)
+            self._stopped.wait(WITHDRAW_RETRY_MS / 1_000)
 
     def _shut_down_controlled(self) -> None:
         """Ask the controller to move our leaderships away, until none is left that another could take."""

@@ -9,14 +9,25 @@ pay for importing Spark, and a plugin that cannot be imported breaks nobody but 
 """
 
 import argparse
-from collections.abc import Callable
+import difflib
+import re
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NoReturn
 
 from sparklog.model.errors import SparklogError
 
 COMMAND_GROUP: Final = "sparklog.commands"
 """The entry-point group in which installed packages name their commands."""
+
+CONFIG_FLAGS: Final = ("-c", "--config")
+
+_ABOUT_AN_ARGUMENT: Final = re.compile(r"argument (?P<names>\S+): (?P<problem>.*)", re.DOTALL)
+_INVALID_CHOICE: Final = re.compile(
+    r"invalid choice: '(?P<value>.*)' \(choose from (?P<choices>.*)\)", re.DOTALL
+)
+_UNRECOGNIZED: Final = "unrecognized arguments: "
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -46,9 +57,63 @@ class Command:
     """Whole command lines that ``--help`` shows at its end."""
 
 
-def build_parser(command: Command) -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """argparse in this program's manner: one line that names the option as it was typed, and the remedy.
+
+    ``-c`` and ``--config`` may have several settings behind them, as in ``--config a=1 b=2 NAME``.
+    """
+
+    _typed: Sequence[str] = ()
+
+    def parse_known_args(  # type: ignore[override]  # what argparse's overloads say, in one
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> Any:
+        self._typed = one_setting_each(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(self._typed, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(WRONG_USAGE, f"{self.prog}: {self._in_our_words(message)}; see {self.prog} --help\n")
+
+    def _in_our_words(self, message: str) -> str:
+        if message.startswith(_UNRECOGNIZED):
+            unknown = message.removeprefix(_UNRECOGNIZED).split()[0].partition("=")[0]
+            return message + did_you_mean(unknown, _long_options(self))
+        about = _ABOUT_AN_ARGUMENT.fullmatch(message)
+        if about is None:
+            return message
+        name, problem = self._as_typed(about["names"]), about["problem"]
+        choice = _INVALID_CHOICE.fullmatch(problem)
+        if choice is None:
+            return f"{name}: {problem}"
+        choices = choice["choices"].replace("'", "")
+        hint = did_you_mean(choice["value"], choices.split(", "))
+        return f"{name}: {choice['value']!r} is none of {choices}{hint}"
+
+    def _as_typed(self, names: str) -> str:
+        """The one of ``-c/--config`` that was typed."""
+        typed = {argument.partition("=")[0] for argument in self._typed}
+        return next((name for name in names.split("/") if name in typed), names)
+
+
+def _long_options(parser: argparse.ArgumentParser) -> list[str]:
+    """Of a parser and of those nested in it."""
+    found = [option for option in parser._option_string_actions if option.startswith("--")]
+    for action in parser._actions:
+        for nested in action.choices.values() if isinstance(action.choices, dict) else ():
+            found += _long_options(nested)
+    return found
+
+
+def did_you_mean(given: str, known: Sequence[str]) -> str:
+    """A hint at the nearest of what there is, to be put behind a complaint; empty if nothing is near."""
+    by_folded = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(given.casefold(), by_folded, n=1)
+    return f"; did you mean {by_folded[near[0]]}?" if near else ""
+
+
+def build_parser(command: Command) -> Parser:
     """The parser of ``sparklog <command> ...``."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"sparklog {command.name}",
         description=command.description or command.summary,
         epilog=examples_text(command.examples),
@@ -57,6 +122,23 @@ def build_parser(command: Command) -> argparse.ArgumentParser:
     )
     command.add_arguments(parser)
     return parser
+
+
+def one_setting_each(arguments: Sequence[str]) -> list[str]:
+    """``--config a=1 b=2`` as ``--config a=1 --config b=2``: argparse would take a NAME behind it as well."""
+    spread: list[str] = []
+    flag = ""  # whose values we are among
+    before = ""
+    for argument in arguments:
+        name = argument.partition("=")[0]
+        if name in CONFIG_FLAGS:
+            flag = name
+        elif before not in CONFIG_FLAGS:
+            flag = "" if argument.startswith("-") or "=" not in argument else flag
+            spread += [flag] if flag else []
+        spread.append(argument)
+        before = argument
+    return spread
 
 
 def examples_text(examples: tuple[str, ...]) -> str:

@@ -2,16 +2,25 @@
 
 import argparse
 import json
+import shlex
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from sparklog.cli.command import UsageError
+from sparklog.cli.processes import gone_processes, is_over
+from sparklog.cli.progress import patience
+from sparklog.cli.values import directory
+from sparklog.client.bootstrap import parse_bootstrap_servers
 from sparklog.client.cluster import ClusterClient
-from sparklog.model.errors import SparklogError
+from sparklog.model.errors import ConfigError, SparklogError
+
+REACH_TIMEOUT_MS: Final = 8_000
+"""How long to wait for any broker's first answer: a person who mistyped a port waits for all of it."""
 
 RETRY_TIMEOUT_MS: Final = 20_000
-"""How long a command goes on trying: long enough for a failover, short enough for a person."""
+"""How long it goes on trying once a broker has answered: enough for a failover, not too much for a person."""
 
+DEFAULT_PORT: Final = 9092
 CLUSTER_FILE: Final = "cluster.json"
 
 
@@ -20,13 +29,14 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap-server",
         default=argparse.SUPPRESS,
+        type=_bootstrap_servers,
         metavar="HOST:PORT,...",
         help="brokers of the cluster, any one that lives will do",
     )
     parser.add_argument(
         "--root",
         default=argparse.SUPPRESS,
-        type=Path,
+        type=directory,
         metavar="DIR",
         help="the DIR of a cluster that `sparklog start --root DIR` runs on this machine",
     )
@@ -51,24 +61,44 @@ def bootstrap_servers_of(arguments: argparse.Namespace) -> str:
         raise UsageError(
             f"{problem} give --bootstrap-server HOST:PORT, or --root DIR of a cluster started here"
         )
-    return servers if root is None else str(read_cluster_file(root)["bootstrap_servers"])  # type: ignore[return-value]
+    if root is None:
+        return servers or ""
+    content = read_cluster_file(root)
+    _refuse_what_is_gone(root, content)
+    return str(content["bootstrap_servers"])
 
 
-def connect(arguments: argparse.Namespace) -> ClusterClient:
-    """A client of the cluster that the options name; close it."""
-    return ClusterClient(
-        bootstrap_servers_of(arguments), client_id="sparklog-cli", retry_timeout_ms=RETRY_TIMEOUT_MS
+def cluster_words(arguments: argparse.Namespace) -> str:
+    """The option that names the cluster, as a remedy repeats it."""
+    root: Path | None = getattr(arguments, "root", None)
+    return (
+        f"--bootstrap-server {getattr(arguments, 'bootstrap_server', 'HOST:PORT')}"
+        if root is None
+        else f"--root {shlex.quote(str(root))}"
     )
 
 
-def read_cluster_file(root: Path) -> dict[str, object]:
+def connect(arguments: argparse.Namespace) -> ClusterClient:
+    """A client of the cluster that the options name, which has answered; close it."""
+    servers = bootstrap_servers_of(arguments)
+    cluster = ClusterClient(servers, client_id="sparklog-cli", retry_timeout_ms=RETRY_TIMEOUT_MS)
+    try:
+        with patience(f"waiting for an answer from {servers}"):
+            cluster.reach(REACH_TIMEOUT_MS)
+    except BaseException:
+        cluster.close()
+        raise
+    return cluster
+
+
+def read_cluster_file(root: Path) -> dict[str, Any]:
     """``DIR/cluster.json``, which is there exactly while the cluster runs."""
     path = root / CLUSTER_FILE
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SparklogError(
-            f"{path} is not there, so no cluster runs on --root {root}; start one with: "
+            f"{path} is not there, so no cluster runs there, or it is not ready yet; start one with: "
             f"sparklog start --brokers 3 --root {root}"
         ) from None
     except (OSError, ValueError) as error:
@@ -76,3 +106,36 @@ def read_cluster_file(root: Path) -> dict[str, object]:
     if not isinstance(content, dict) or not isinstance(content.get("bootstrap_servers"), str):
         raise SparklogError(f"{path} does not tell bootstrap_servers; is --root {root} a sparklog root?")
     return content
+
+
+def start_words(root: Path, content: dict[str, Any]) -> str:
+    """The command that starts the cluster of ``cluster.json`` again, with its ids and ports."""
+    entries = content.get("brokers")
+    brokers = entries if isinstance(entries, list) else []
+    ids = [broker.get("id") for broker in brokers]
+    words = f"sparklog start --brokers {len(brokers)}"
+    if ids != list(range(1, len(ids) + 1)):
+        words += f" --broker-ids {','.join(map(str, ids))}"
+    if brokers and brokers[0].get("port") != DEFAULT_PORT:
+        words += f" --port {brokers[0].get('port')}"
+    if content.get("zookeeper") and content.get("zookeeper_pid") is None:
+        words += f" --zookeeper {content['zookeeper']}"
+    return f"{words} --root {shlex.quote(str(root))}"
+
+
+def _refuse_what_is_gone(root: Path, content: dict[str, Any]) -> None:
+    """SparklogError if nobody runs the cluster any more: its brokers end too, and would not answer."""
+    gone = gone_processes(content)
+    if is_over(content, gone):
+        raise SparklogError(
+            f"process {gone[0].pid} is gone, which ran the cluster of {root / CLUSTER_FILE}; "
+            f"start it again with: {start_words(root, content)}"
+        )
+
+
+def _bootstrap_servers(text: str) -> str:
+    try:
+        parse_bootstrap_servers(text)
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error).partition(": ")[2]) from None
+    return text

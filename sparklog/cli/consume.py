@@ -1,6 +1,7 @@
 """``sparklog consume``: the values of a topic's records, a line each."""
 
 import argparse
+import select
 import sys
 from collections.abc import Iterable
 from typing import BinaryIO, Final
@@ -11,42 +12,43 @@ from sparklog.cli.command import DONE, Command, UsageError
 from sparklog.cli.connect import add_cluster_arguments, connect
 from sparklog.cli.lines import unescape
 from sparklog.cli.progress import patience, say
+from sparklog.cli.topic_names import check_partition, find_topic, topic_name
+from sparklog.cli.values import natural, offset, partition_number
 from sparklog.client import offsets
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.consumer import Consumer
 from sparklog.client.errors import OffsetOutOfRange
 from sparklog.client.isolation import IsolationLevel
-from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
+from sparklog.client.metadata import TopicMetadata
+from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 
 NULL: Final = b"null"
 """How a missing key or value is printed, as Kafka's console consumer does."""
 
-POLL_MS: Final = 1_000
+POLL_MS: Final = 250
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster_arguments(parser)
-    parser.add_argument("--topic", required=True, metavar="T")
+    parser.add_argument("--topic", required=True, type=topic_name, metavar="T")
     start = parser.add_mutually_exclusive_group()
     start.add_argument(
         "--from-beginning",
         action="store_true",
         help="begin with the first record; default: with the next new one",
     )
-    start.add_argument(
-        "--offset", type=_natural, metavar="N", help="begin with this offset of one --partition"
-    )
-    parser.add_argument("--partition", type=_natural, metavar="P", help="default: all partitions")
+    start.add_argument("--offset", type=offset, metavar="N", help="begin with this offset of one --partition")
+    parser.add_argument("--partition", type=partition_number, metavar="P", help="default: all partitions")
     parser.add_argument(
         "--max-messages",
-        type=_natural,
+        type=natural,
         metavar="N",
         help="end after so many records; default: go on until Ctrl-C",
     )
     parser.add_argument(
         "--timeout-ms",
-        type=_natural,
+        type=natural,
         metavar="MS",
         help="end when no record has come for so long; default: wait",
     )
@@ -67,9 +69,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"--offset {arguments.offset} needs a --partition: every partition has its own offsets"
         )
+    if sys.stdout is None:
+        raise UsageError("standard output is closed; there is nowhere to print records to")
     with connect(arguments) as cluster:
-        with patience(f"looking for topic {arguments.topic!r}"):
-            positions = starting_positions(cluster, arguments)
+        topic = find_topic(cluster, arguments)
+        with patience(f"looking for the offsets of topic {arguments.topic!r}"):
+            positions = starting_positions(cluster, topic, arguments)
         try:
             with Consumer(
                 cluster,
@@ -83,17 +88,14 @@ def run(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def starting_positions(cluster: ClusterClient, arguments: argparse.Namespace) -> dict[TopicPartition, int]:
+def starting_positions(
+    cluster: ClusterClient, topic: TopicMetadata, arguments: argparse.Namespace
+) -> dict[TopicPartition, int]:
     """Where to begin in each partition that is to be read."""
-    tps = cluster.topic(arguments.topic).topic_partitions()
+    tps = topic.topic_partitions()
     if arguments.partition is not None:
-        wanted = TopicPartition(arguments.topic, arguments.partition)
-        if wanted not in tps:
-            there_are = f"topic {arguments.topic!r} has partitions 0 to {len(tps) - 1}"
-            raise KafkaError(
-                ErrorCode.unknown_topic_or_partition, f"{there_are}, but none {arguments.partition}"
-            )
-        tps = [wanted]
+        check_partition(topic, arguments.partition)
+        tps = [TopicPartition(topic.name, arguments.partition)]
     if arguments.offset is not None:
         return dict.fromkeys(tps, arguments.offset)
     if arguments.from_beginning:
@@ -106,7 +108,7 @@ def _print_records(consumer: Consumer, arguments: argparse.Namespace) -> None:
     separator = unescape(arguments.key_separator) if arguments.print_key else None
     output = sys.stdout.buffer
     idle_ms = 0
-    while left is None or left > 0:
+    while (left is None or left > 0) and not is_reader_gone(sys.stdout.fileno()):
         wait_ms = POLL_MS if arguments.timeout_ms is None else min(POLL_MS, arguments.timeout_ms - idle_ms)
         polled = consumer.poll(wait_ms)
         for _, rows in polled:
@@ -116,6 +118,13 @@ def _print_records(consumer: Consumer, arguments: argparse.Namespace) -> None:
         idle_ms = 0 if polled else idle_ms + wait_ms
         if arguments.timeout_ms is not None and idle_ms >= arguments.timeout_ms:
             return
+
+
+def is_reader_gone(descriptor: int) -> bool:
+    """Whether this is a pipe that nobody reads any more; while a topic is quiet no write would tell."""
+    poll = select.poll()
+    poll.register(descriptor, 0)  # errors and hang-ups are told unasked
+    return any(happened & (select.POLLERR | select.POLLHUP) for _, happened in poll.poll(0))
 
 
 def _write(output: BinaryIO, rows: pa.RecordBatch, separator: bytes | None) -> None:
@@ -140,16 +149,12 @@ def _go_on_with_what_is_left(gone: OffsetOutOfRange) -> int:
     return gone.log_start_offset
 
 
-def _natural(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
-    return int(text)
-
-
 COMMAND = Command(
     name="consume",
     summary="print the values of a topic's records, a line each",
-    description="Prints the values of a topic's records, a line each, until Ctrl-C.",
+    description="Prints the values of a topic's records, a line each, as they are, until Ctrl-C.\n\n"
+    "Each record is printed as soon as it is here. Ctrl-C, --max-messages, --timeout-ms and a closed pipe\n"
+    "(as in `| head -1`) are its usual ends: quiet, with status 0. Records of one partition come in order.",
     add_arguments=add_arguments,
     run=run,
     examples=(

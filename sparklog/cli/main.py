@@ -14,7 +14,7 @@ from sparklog.cli.registry import command_names, load_command
 from sparklog.model.errors import ConfigError, KafkaError, SparklogError
 
 EXAMPLES: Final = (
-    "sparklog demo                                        see it work, in one minute",
+    "sparklog demo                                        see it work, in a minute or two",
     "sparklog start --brokers 3 --root /tmp/sparklog      a cluster on this machine, in the foreground",
     "sparklog topics create events --partitions 3 --replication-factor 3 --root /tmp/sparklog",
     "echo hello | sparklog produce --topic events --root /tmp/sparklog",
@@ -28,15 +28,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         status = _run(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         _silence_stdout()  # whoever read our output has had enough: nothing is wrong
         return DONE
     except (UsageError, ConfigError) as error:
         return _complain(error, WRONG_USAGE)
     except KafkaError as error:
-        return _complain(f"{error.message} ({error.code.name.upper()})" if error.message else error, FAILED)
+        return _complain(_words_of(error), FAILED)
     except SparklogError as error:
+        return _complain(error, FAILED)
+    except OSError as error:  # a full disk behind standard output, say
+        _silence_stdout()
         return _complain(error, FAILED)
     except KeyboardInterrupt:
         return _complain("interrupted", FAILED)
@@ -70,7 +74,8 @@ def _overview() -> str:
         "A Spark-native replicated log that speaks Kafka's protocol.",
     ]
     lines += ["", "commands:"]
-    lines += [f"  {name:<10} {_summary(name)}" for name in command_names()]
+    width = max(map(len, command_names()))
+    lines += [f"  {name:<{width}} {_summary(name)}" for name in command_names()]
     lines += [
         "",
         "  sparklog COMMAND --help    explains a command",
@@ -87,6 +92,12 @@ def _summary(name: str) -> str:
     return command.summary
 
 
+def _words_of(error: KafkaError) -> str:
+    """The message, with the code's name if that is not in it already."""
+    code = error.code.name.upper()
+    return error.message if code in error.message else f"{error.message} ({code})" if error.message else code
+
+
 def _complain(problem: object, status: int) -> int:
     print(f"sparklog: {problem}", file=sys.stderr)
     return status
@@ -94,6 +105,8 @@ def _complain(problem: object, status: int) -> int:
 
 def _silence_stdout() -> None:
     """Python flushes standard output once more at its end; give it somewhere to go."""
+    if sys.stdout is None:  # it was closed before we began
+        return
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

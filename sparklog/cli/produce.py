@@ -4,8 +4,9 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
@@ -13,19 +14,23 @@ from sparklog.cli.command import DONE, Command, UsageError
 from sparklog.cli.connect import add_cluster_arguments, connect
 from sparklog.cli.lines import read_lines, unescape
 from sparklog.cli.progress import Counter, patience
+from sparklog.cli.topic_names import check_partition, find_topic, topic_name
+from sparklog.cli.values import partition_number
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.errors import ProduceFailed
+from sparklog.client.producer import Delivered
 from sparklog.client.records_producer import LINGER_MS, Producer
 from sparklog.model.errors import SparklogError
 from sparklog.records.envelope import Compression
 
-FORGET_EVERY: Final = 1_000
+NOTE_EVERY: Final = 1_000
 
 ACKS: Final = {"all": -1, "-1": -1, "1": 1, "0": 0}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster_arguments(parser)
-    parser.add_argument("--topic", required=True, metavar="T")
+    parser.add_argument("--topic", required=True, type=topic_name, metavar="T")
     parser.add_argument(
         "--key-separator",
         metavar="SEP",
@@ -33,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--partition",
-        type=int,
+        type=partition_number,
         metavar="P",
         help="write to this partition; default: as Kafka's Java clients do",
     )
@@ -55,21 +60,44 @@ def run(arguments: argparse.Namespace) -> int:
     separator = None if arguments.key_separator is None else unescape(arguments.key_separator)
     if separator == b"":
         raise UsageError("--key-separator is empty; give what stands between key and value, such as :")
+    if sys.stdin is None:
+        raise UsageError(
+            "standard input is closed; give it the lines, as in: sparklog produce ... < lines.txt"
+        )
     with connect(arguments) as cluster:
-        with patience(f"looking for topic {arguments.topic!r}"):
-            cluster.topic(arguments.topic)
+        topic = find_topic(cluster, arguments)
+        if arguments.partition is not None:
+            check_partition(topic, arguments.partition)
         produce(cluster, arguments, separator)
     return DONE
+
+
+@dataclass(slots=True)
+class _Sent:
+    """How far a run of ``produce`` is."""
+
+    records: int = 0
+    acknowledged: int = 0
+
+    def note(self, delivered: Iterable[Delivered]) -> None:
+        self.acknowledged += sum(batch.record_count for batch in delivered)
 
 
 def produce(cluster: ClusterClient, arguments: argparse.Namespace, separator: bytes | None) -> None:
     """Send every line and wait until all are written. Ctrl-C ends the input; a second one does not wait."""
     codec = Compression[arguments.compression.upper()]
+    sent = _Sent()
     with Producer(cluster, acks=ACKS[arguments.acks], compression=codec) as producer:
-        with _interrupt_as_flag() as interrupted:
-            complaint = _send_lines(producer, arguments, separator, interrupted)
-        with patience("waiting for acknowledgements"):
-            producer.flush()
+        try:
+            with _interrupt_as_flag() as interrupted:
+                complaint = _send_lines(producer, arguments, separator, sent, interrupted)
+            with patience("waiting for acknowledgements"):
+                sent.note(producer.flush())
+        except ProduceFailed as failed:
+            sent.note(producer.delivered())
+            raise SparklogError(
+                f"{failed.message}; of {sent.records:,} records read {sent.acknowledged:,} were acknowledged"
+            ) from None
     if complaint is not None:
         raise SparklogError(complaint)
 
@@ -78,36 +106,37 @@ def _send_lines(
     producer: Producer,
     arguments: argparse.Namespace,
     separator: bytes | None,
+    sent: _Sent,
     interrupted: threading.Event,
 ) -> str | None:
     """What is wrong with the first line that cannot be sent, if there is one."""
     counter = None if sys.stdin.isatty() else Counter("records sent")
-    number = 0
     for line in read_lines(sys.stdin.fileno(), LINGER_MS):
         if interrupted.is_set():
             return None
         if line is None:
             producer.tick()
             continue
-        number += 1
         key, value = None, line
         if separator is not None:
             key, found, value = line.partition(separator)
             if not found:
-                return _no_separator(line, separator, number)
+                return _no_separator(line, separator, sent.records + 1)
+        sent.records += 1
         producer.send(arguments.topic, value, key=key, partition=arguments.partition)
         if counter is not None:
             counter.add(1)
-        if number % FORGET_EVERY == 0:
-            producer.delivered()  # nobody asks for the offsets
+        if sent.records % NOTE_EVERY == 0:
+            sent.note(producer.delivered())
     return None
 
 
 def _no_separator(line: bytes, separator: bytes, number: int) -> str:
-    return (
-        f"line {number} has no key separator {separator.decode()!r}: {line[:60]!r}; "
-        f"the {number - 1} lines before it were written, it and those behind it were not"
+    shown = line[:60].decode(errors="backslashreplace")
+    before = (
+        "nothing was written" if number == 1 else "the lines before it were written, it and the rest were not"
     )
+    return f"line {number} has no key separator {separator.decode()!r}: {shown!r}; {before}"
 
 
 @contextmanager
@@ -130,6 +159,9 @@ def _interrupt_as_flag() -> Iterator[threading.Event]:
 COMMAND = Command(
     name="produce",
     summary="write a record for each line of standard input",
+    description="Writes a record for each line of standard input, without its newline, to a topic.\n\n"
+    "Ends with status 0 when every record is acknowledged. Ctrl-C ends the input: what was read is still\n"
+    "written. A topic that does not exist is not created: sparklog topics create does that.",
     add_arguments=add_arguments,
     run=run,
     examples=(

@@ -14,6 +14,10 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "topics": "sparklog.cli.topics:COMMAND",
     "produce": "sparklog.cli.produce:COMMAND",
     "consume": "sparklog.cli.consume:COMMAND",
+    "configs": "sparklog.cli.configs:COMMAND",
+    "reassign": "sparklog.cli.reassign.command:COMMAND",
+    "elect-leaders": "sparklog.cli.elect_leaders:COMMAND",
+    "dump-log": "sparklog.cli.dump.command:COMMAND",
 }
 """Commands of this package, in the order in which help shows them."""
 

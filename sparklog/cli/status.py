@@ -3,7 +3,7 @@
 import argparse
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from sparklog.cli.connect import (
     read_cluster_file,
     wants_json,
 )
-from sparklog.cli.progress import patience
+from sparklog.cli.processes import gone_processes, is_over
+from sparklog.cli.progress import patience, say
 from sparklog.cli.table import render_table
 from sparklog.client.metadata import ClusterMetadata, PartitionMetadata
 
@@ -43,6 +44,10 @@ class Health:
     partitions: int = 0
     under_replicated: int = 0
     leaderless: int = 0
+    lossy: dict[str, int] = field(default_factory=dict)
+    """Partitions that were once led by a replica which may have lacked acknowledged records, each with the
+    leader epoch in which that was.
+    """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     root: Path | None = getattr(arguments, "root", None)
+    if root is not None:
+        _tell_who_is_gone(root)
     with connect(arguments) as cluster, patience(f"asking {cluster.bootstrap_servers}"):
         seen = cluster.metadata()
     local = read_cluster_file(root) if root is not None else {}
@@ -70,7 +77,28 @@ def run(arguments: argparse.Namespace) -> int:
         f"topics: {health.topics}, partitions: {health.partitions}, "
         f"under-replicated: {health.under_replicated}, without a leader: {health.leaderless}"
     )
+    if health.lossy:
+        print(render_losses(health.lossy))
     return DONE
+
+
+def render_losses(lossy: Mapping[str, int]) -> str:
+    """What people must know about elections that were made although records could be lost."""
+    named = ", ".join(f"{partition} (leader epoch {epoch})" for partition, epoch in lossy.items())
+    return f"acknowledged records may be lost: elections without a proven log of {named}"
+
+
+def _tell_who_is_gone(root: Path) -> None:
+    """At once, whoever answers; if nobody is left to start them again, ``connect`` says that."""
+    content = read_cluster_file(root)
+    gone = gone_processes(content)
+    if is_over(content, gone):
+        return
+    for process in gone:
+        say(
+            f"warning: process {process.pid} is gone, which served {process.role}; `sparklog start` replaces "
+            f"it within seconds, else {root / 'logs'} tells why"
+        )
 
 
 def _brokers(seen: ClusterMetadata, local: Mapping[str, Any]) -> list[BrokerStatus]:
@@ -96,6 +124,12 @@ def _health(seen: ClusterMetadata) -> Health:
         partitions=len(partitions),
         under_replicated=sum(len(p.isr) < len(p.replicas) for p in partitions),
         leaderless=sum(p.leader not in seen.brokers for p in partitions),
+        lossy={
+            f"{topic.name}-{number}": partition.lost_in_epoch
+            for topic in seen.topics.values()
+            for number, partition in sorted(topic.partitions.items())
+            if partition.lost_in_epoch >= 0
+        },
     )
 
 
@@ -138,6 +172,7 @@ def _as_json(
         "partition_count": health.partitions,
         "under_replicated_partition_count": health.under_replicated,
         "leaderless_partition_count": health.leaderless,
+        "lossy_partitions": health.lossy,
     }
 
 

@@ -46,7 +46,7 @@ BROKER_RESOURCE: Final = 4
 TOPIC_CONFIG_SOURCE: Final = 1
 """``config_source`` of a setting that was set for the topic itself."""
 
-UNKNOWN_TOPIC_WAIT_MS: Final = 2_000
+UNKNOWN_TOPIC_WAIT_MS: Final = 1_000
 """How long a description waits for a topic that may have been created a moment ago."""
 
 DESCRIBE_TIMEOUT_MS: Final = 5_000
@@ -75,6 +75,8 @@ class PartitionDescription:
     log_start_offset: int = -1
     high_watermark: int = -1
     log_end_offset: int = -1
+    lost_in_epoch: int = -1
+    """The last leader epoch that may have begun without records that were acknowledged; -1 if none did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +277,7 @@ def _description(topic: TopicMetadata, three: _ThreeOffsets, configs: Mapping[st
                 log_start_offset=start,
                 high_watermark=high_watermark,
                 log_end_offset=end,
+                lost_in_epoch=state.lost_in_epoch,
             )
         )
     return TopicDescription(

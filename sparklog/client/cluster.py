@@ -50,11 +50,14 @@ class ClusterClient:
         retry_timeout_ms: int = 60_000,
         metadata_max_age_ms: int = 300_000,
         auto_create_topics: bool = False,
+        client_rack: str = "",
         clock: Clock | None = None,
         connect: Connect | None = None,
     ) -> None:
         self.bootstrap_servers = bootstrap_servers
         self.client_id = client_id
+        self.client_rack = client_rack
+        """Where this client is: readers are then sent to a replica in that rack, if the brokers allow it."""
         self.request_timeout_ms = request_timeout_ms
         self.retry_timeout_ms = retry_timeout_ms
         self.clock: Clock = clock or SystemClock()
@@ -79,6 +82,14 @@ class ClusterClient:
         """End every connection; whoever is waiting, in whatever thread, gets an error."""
         self._closed.set()
         self._pool.close()
+
+    def reach(self, timeout_ms: int) -> None:
+        """Wait for any broker's first answer; ClusterUnavailable if there is none in time.
+
+        Each broker gets only a share of the time, so that a silent one does not use up that of the others.
+        """
+        share_ms = max(1, timeout_ms // (2 * len(self._bootstrap)))
+        self._fetch_metadata([], self.deadline(timeout_ms), share_ms)
 
     # Metadata.
 
@@ -324,21 +335,24 @@ class ClusterClient:
         self._pool.give_back(endpoint, connection)
         return response
 
-    def _call_any(self, message: Any, deadline: Deadline) -> Any:
+    def _call_any(self, message: Any, deadline: Deadline, share_ms: int | None = None) -> Any:
         backoff = Backoff(deadline, self._closed)
         while True:
             obstacles: list[str] = []
+            is_silent = False
             for endpoint in self._endpoints():
+                share = deadline if share_ms is None else self.deadline(min(share_ms, deadline.remaining_ms))
                 try:
-                    response = self._call(endpoint, message, deadline)
+                    response = self._call(endpoint, message, share)
                 except OSError as error:
                     self._refuse_if_closed()
-                    obstacles.append(f"{endpoint}: {error}")
+                    is_silent |= isinstance(error, TimeoutError)
+                    obstacles.append(str(error) if str(endpoint) in str(error) else f"{endpoint}: {error}")
                     continue
                 self._preferred = endpoint
                 return response
             self._preferred = None
-            backoff.pause(partial(self._unavailable, deadline, obstacles))
+            backoff.pause(partial(self._unavailable, deadline, obstacles, is_silent))
 
     def _endpoints(self) -> list[Endpoint]:
         """Brokers to try, the last one that answered first, those of ``bootstrap.servers`` last."""
@@ -362,12 +376,14 @@ class ClusterClient:
             and all(topic is not None and topic.error_code is ErrorCode.none for topic in known)
         )
 
-    def _fetch_metadata(self, topics: Sequence[str] | None, deadline: Deadline) -> ClusterMetadata:
+    def _fetch_metadata(
+        self, topics: Sequence[str] | None, deadline: Deadline, share_ms: int | None = None
+    ) -> ClusterMetadata:
         request = MetadataRequest(
             topics=None if topics is None else [MetadataRequestTopic(name=name) for name in topics],
             allow_auto_topic_creation=self._auto_create_topics,
         )
-        response = self._call_any(request, deadline)
+        response = self._call_any(request, deadline, share_ms)
         answer = metadata_of(response, self.clock.monotonic_ms())
         with self._lock:
             self._metadata = self._metadata.updated(answer, is_complete=topics is None)
@@ -398,10 +414,15 @@ class ClusterClient:
             return KafkaError(code, f"topic {name!r} at {self.bootstrap_servers}")
         return KafkaError(code, f"there is no topic {name!r} in the cluster at {self.bootstrap_servers}")
 
-    def _unavailable(self, deadline: Deadline, obstacles: Sequence[str]) -> ClusterUnavailable:
+    def _unavailable(
+        self, deadline: Deadline, obstacles: Sequence[str], is_silent: bool
+    ) -> ClusterUnavailable:
+        question = "is the cluster running, and is this its address?"
+        if is_silent:  # somebody took the request: what it wants may need more than a broker
+            question = "are the brokers overloaded, or do they wait for a controller, or for ZooKeeper?"
         return ClusterUnavailable(
             f"no broker of {self.bootstrap_servers} answered within {deadline.timeout_ms} ms "
-            f"({'; '.join(obstacles)}); is the cluster running, and is this its address?"
+            f"({'; '.join(obstacles)}); {question}"
         )
 
     def _refuse_if_closed(self) -> None:

@@ -18,6 +18,7 @@ from sparklog.client.metadata import Leader
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import Part, read_parts
+from sparklog.records.bridge import values_of
 from sparklog.records.envelope import BatchHeader, Bytes, crc_matches, split
 from sparklog.records.payload import SUPPORTED_PAYLOADS, payload_of
 from sparklog.records.reading import read_columns
@@ -44,6 +45,8 @@ class FetchTerms:
     max_bytes: int
     partition_max_bytes: int
     isolation_level: int
+    rack_id: str = ""
+    """Where the reader is; the leader may then name a replica that is closer than itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ def _is_abort(batch: memoryview, header: BatchHeader) -> bool:
 
 
 def _cut(rows: pa.RecordBatch, start_offset: int, end_offset: int | None) -> pa.RecordBatch:
-    offsets = rows.column("offset").to_numpy()
+    offsets = values_of(rows.column("offset"))
     first = int(np.searchsorted(offsets, start_offset))
     last = len(offsets) if end_offset is None else int(np.searchsorted(offsets, end_offset))
     return rows if last - first == rows.num_rows else rows.slice(first, max(0, last - first))
@@ -146,6 +149,7 @@ def fetch_request(
         max_bytes=terms.max_bytes,
         isolation_level=terms.isolation_level,
         topics=list(topics.values()),
+        rack_id=terms.rack_id,
         payload_kinds=SUPPORTED_PAYLOADS,
     )
 

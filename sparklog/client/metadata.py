@@ -24,6 +24,8 @@ class PartitionMetadata:
     isr: tuple[int, ...]
     offline_replicas: tuple[int, ...] = ()
     error_code: ErrorCode = ErrorCode.none
+    lost_in_epoch: int = -1
+    """The last leader epoch that may have begun without records that were acknowledged; -1 if none did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,4 +136,5 @@ def _partition(partition: MetadataResponsePartition) -> PartitionMetadata:
         isr=tuple(partition.isr_nodes),
         offline_replicas=tuple(partition.offline_replicas),
         error_code=partition.error_code,
+        lost_in_epoch=partition.lost_in_epoch,
     )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparklog.client.murmur2 import Int64s, murmur2_column, positive_murmur2
+from sparklog.records.bridge import nulls_of, numbers
 
 Int32s = npt.NDArray[np.int32]
 
@@ -43,7 +44,7 @@ class Partitioner:
         hashes = positive_hashes(keys)
         partitions = (hashes % self.partitions_count).astype(np.int32)
         if keys.null_count:
-            partitions[keys.is_null().to_numpy(zero_copy_only=False)] = self._sticky
+            partitions[_nulls(keys)] = self._sticky
         return partitions
 
     def next_batch(self) -> None:
@@ -77,12 +78,18 @@ def split_by_partition(
     starts = np.flatnonzero(np.diff(in_order, prepend=in_order[0] - 1))
     if len(starts) == 1:
         return {int(in_order[0]): batch}
-    gathered = batch.take(pa.array(order))
+    gathered = batch.take(numbers(order))
     ends = np.append(starts[1:], len(in_order))
     return {
         int(in_order[start]): gathered.slice(start, end - start)
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     }
+
+
+def _nulls(keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    if isinstance(keys, pa.ChunkedArray):
+        return np.concatenate([nulls_of(chunk) for chunk in keys.chunks])
+    return nulls_of(keys)
 
 
 def _has_offsets(kind: pa.DataType) -> bool:
@@ -106,7 +113,7 @@ def _spans(keys: pa.Array) -> tuple[npt.NDArray[np.uint8], Int64s, Int64s]:
     data = np.empty(0, np.uint8) if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
     lengths: Int64s = np.diff(own)
     if keys.null_count:  # a null may have bytes behind it; nobody wants them hashed
-        lengths[keys.is_null().to_numpy(zero_copy_only=False)] = 0
+        lengths[nulls_of(keys)] = 0
     return data, own[:-1], lengths
 
 

@@ -24,6 +24,14 @@ LOOK_AT_CLOCK_MS: Final = 200
 """How late a deadline may be noticed."""
 JOIN_TIMEOUT_S: Final = 5.0
 
+REMEDIES: Final = {
+    ErrorCode.not_enough_replicas: (
+        ", fewer replicas are in sync than the topic's min.insync.replicas: bring their brokers back"
+    ),
+    ErrorCode.leader_not_available: ", no replica that may lead is alive: bring their brokers back",
+}
+"""What mends the obstacles that last."""
+
 
 class ProduceRouter:
     """Owns the senders. ``start`` and ``close`` may be called more than once."""
@@ -119,7 +127,7 @@ class ProduceRouter:
         last = (
             ""
             if batch.obstacle is ErrorCode.none
-            else f"; the last obstacle was {batch.obstacle.name.upper()}"
+            else f"; the last obstacle was {batch.obstacle.name.upper()}{REMEDIES.get(batch.obstacle, '')}"
         )
         return f"not acknowledged within {self._timeout_ms} ms by {self._cluster.bootstrap_servers}{last}"
 

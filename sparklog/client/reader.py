@@ -1,15 +1,16 @@
 """Read exactly the records of a range of offsets, or say why that cannot be done.
 
-What the reader lives with: leaders that change, connections that end, batches that overlap the range, offsets
-that no record has (transaction markers, compaction). What it reports: records of the range that are gone
-(``OffsetOutOfRange``, with what is left), a topic that is not the same any more (``TopicRecreated``), and a
-range that does not become readable in time (``RangeNotReadable``).
+What the reader lives with: leaders that change, replicas near by that lag behind, connections that end,
+batches that overlap the range, offsets that no record has (transaction markers, compaction). What it reports:
+records of the range that are gone (``OffsetOutOfRange``, with what is left), a topic that is not the same any
+more (``TopicRecreated``), and a range that does not become readable in time (``RangeNotReadable``).
 
 While the caller works on what was fetched, the next fetch is already on its way.
 """
 
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ from sparklog.client.metadata import Leader
 from sparklog.client.offsets import log_ends
 from sparklog.client.retry import Backoff, Deadline
 from sparklog.model.errors import ErrorCode, KafkaError
-from sparklog.model.ids import NO_TOPIC_ID, TopicPartition
+from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicPartition
 from sparklog.wire.messages.fetch import FetchPartitionData
 
 OnGap = Callable[[int, int], None]
@@ -32,6 +33,8 @@ OnGap = Callable[[int, int], None]
 
 FETCH_BYTES: Final = 8 * 1024 * 1024
 MAX_WAIT_MS: Final = 500
+AT_LEADER_MS: Final = 10_000
+"""How long to read from the leader after a replica near by was of no use."""
 
 
 def read_range(
@@ -82,6 +85,9 @@ class _RangeReader:
         self._end_offset = end_offset
         self._isolation_level = isolation_level
         self._terms = FetchTerms(MAX_WAIT_MS, max_bytes, max_bytes, isolation_level)
+        self._rack_terms = replace(self._terms, rack_id=cluster.client_rack)
+        self._closest: BrokerId | None = None
+        self._at_leader_until: Deadline | None = None
         self._topic_id = topic_id
         self._seen = cluster.latest_metadata
         self._leader: Leader | None = None
@@ -101,10 +107,15 @@ class _RangeReader:
                 if self.position < self._end_offset:
                     self._ask_ahead()
                 return fetched
+            self._leave_closest()  # it lags behind, or there is nothing to have anywhere yet
             if deadline.is_over:
                 raise self._not_readable(answer, deadline)
 
     def close(self) -> None:
+        """Give the connection back."""
+        self._part()
+
+    def _part(self) -> None:
         """Give the connection back, unless a reply is still on its way."""
         if self._connection is not None and self._endpoint is not None and self._reply is None:
             self._cluster.give_back(self._endpoint, self._connection)
@@ -118,9 +129,14 @@ class _RangeReader:
             if code is ErrorCode.none:
                 answer = self._take_answer()
                 code = answer.error_code
+                if code is ErrorCode.none and answer.preferred_read_replica >= 0 and not answer.records:
+                    self._go_to(BrokerId(answer.preferred_read_replica))
+                    continue
                 if code is ErrorCode.none:
                     return answer
             self._hang_up()
+            if self._leave_closest():
+                continue
             if code is ErrorCode.offset_out_of_range:
                 start, end = log_ends(self._cluster, self._tp, self._isolation_level)
                 raise OffsetOutOfRange(self._tp, self.position, start, end)
@@ -129,6 +145,20 @@ class _RangeReader:
             obstacles = {self._tp: code}
             backoff.pause(lambda: self._cluster.gave_up(obstacles, deadline))  # noqa: B023 (called at once)
             self._seen = self._cluster.refresh([self._tp.topic], self._seen, deadline)
+
+    def _go_to(self, closest: BrokerId) -> None:
+        """The leader says who is closer to us."""
+        self._part()
+        self._closest = closest
+
+    def _leave_closest(self) -> bool:
+        """Ask the leader again for a while, whatever went wrong; False if it is who we ask."""
+        if self._closest is None:
+            return False
+        self._part()
+        self._closest = None
+        self._at_leader_until = self._cluster.deadline(AT_LEADER_MS)
+        return True
 
     def _ensure_asked(self, deadline: Deadline) -> ErrorCode:
         if self._reply is not None:
@@ -148,7 +178,10 @@ class _RangeReader:
             return leader
         self._check_identity(leader)
         self._leader = leader
-        self._endpoint = self._seen.endpoint(leader.broker_id)
+        at = leader.broker_id
+        if self._closest in self._seen.brokers and self._closest is not None:
+            at = self._closest
+        self._endpoint = self._seen.endpoint(at)
         try:
             self._connection = self._cluster.borrow(self._endpoint, deadline)
         except OSError:
@@ -158,7 +191,9 @@ class _RangeReader:
     def _ask(self) -> ErrorCode:
         assert self._connection is not None
         assert self._leader is not None
-        request = fetch_request({self._tp: self._leader}, {self._tp: self.position}, self._terms)
+        stays = self._at_leader_until is not None and not self._at_leader_until.is_over
+        terms = self._terms if stays else self._rack_terms
+        request = fetch_request({self._tp: self._leader}, {self._tp: self.position}, terms)
         try:
             self._reply = self._connection.send(request)
         except OSError:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from sparklog.client.cluster import ClusterClient
@@ -15,8 +16,10 @@ from sparklog.client.partitioner import Partitioner
 from sparklog.client.producer import ACKS_ALL, BatchProducer, Delivered
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
+from sparklog.records.bridge import binaries, numbers
 from sparklog.records.columns import HEADERS_TYPE
 from sparklog.records.envelope import Compression
+from sparklog.records.kafka_spans import headers_list
 from sparklog.records.payload import PayloadKind, payload
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -34,14 +37,14 @@ class _Gathering:
     keys: list[bytes | None] = field(default_factory=list)
     values: list[bytes | None] = field(default_factory=list)
     timestamps_ms: list[int] = field(default_factory=list)
-    headers: list[list[dict[str, object]] | None] = field(default_factory=list)
+    headers: list[Headers] = field(default_factory=list)
     size_bytes: int = 0
 
     def add(self, key: bytes | None, value: bytes | None, timestamp_ms: int, headers: Headers | None) -> None:
         self.keys.append(key)
         self.values.append(value)
         self.timestamps_ms.append(timestamp_ms)
-        self.headers.append([{"key": name, "value": text} for name, text in headers] if headers else None)
+        self.headers.append(headers or ())
         self.size_bytes += len(key or b"") + len(value or b"")
 
     @property
@@ -51,12 +54,20 @@ class _Gathering:
     def columns(self) -> pa.RecordBatch:
         return pa.record_batch(
             {
-                "key": pa.array(self.keys, pa.binary()),
-                "value": pa.array(self.values, pa.binary()),
-                "timestamp": pa.array(self.timestamps_ms, pa.int64()),
-                "headers": pa.array(self.headers, HEADERS_TYPE),
+                "key": binaries(self.keys),
+                "value": binaries(self.values),
+                "timestamp": numbers(np.array(self.timestamps_ms, np.int64)),
+                "headers": self._headers(),
             }
         )
+
+    def _headers(self) -> pa.Array:
+        pairs = [pair for headers in self.headers for pair in headers]
+        if not pairs:
+            return pa.nulls(len(self.headers), HEADERS_TYPE)
+        names = binaries([name.encode() for name, _ in pairs]).view(pa.string())
+        counts = np.array([len(headers) for headers in self.headers], np.int64)
+        return headers_list(names, binaries([text for _, text in pairs]), counts)
 
 
 class Producer:
@@ -110,6 +121,9 @@ class Producer:
                 f"topic {topic!r} has partitions 0 to {last}, but none {partition}",
             )
         gathering = self._gathering.get(tp)
+        if gathering is not None and gathering.size_bytes + len(key or b"") + len(value or b"") > BATCH_BYTES:
+            self._dispatch(tp)  # a huge record goes alone: it may be refused, and its neighbours with it
+            gathering = None
         if gathering is None:
             gathering = self._gathering[tp] = _Gathering(self._cluster.clock.monotonic_ms())
         stamp_ms = self._cluster.clock.wall_ms() if timestamp_ms is None else timestamp_ms

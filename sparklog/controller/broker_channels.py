@@ -9,14 +9,14 @@ dead, or it registers again, the channel is closed and what waits in it forgotte
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
-from sparklog.controller.messages import push_errors, push_request
-from sparklog.core.controller.actions import PushId, Send
+from sparklog.controller.messages import push_answer, push_request
+from sparklog.core.controller.actions import PushAnswer, Send
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import ErrorCode, SparklogError
-from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.network.connection import Connection
 
 logger: Final = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ CONNECT_TIMEOUT_MS: Final = 1_000
 BACKOFF_MS: Final = 50
 BACKOFF_MAX_MS: Final = 1_000
 
-OnAnswer = Callable[[PushId, BrokerId, Mapping[TopicPartition, ErrorCode]], None]
+OnAnswer = Callable[[PushAnswer], None]
 """Told of every answer, on the channel's thread."""
 
 
@@ -106,10 +106,10 @@ class BrokerChannel:
         if code != ErrorCode.none:
             # It has restarted, or obeys a newer controller: in both cases ZooKeeper tells us.
             logger.info("broker %d refused %s: %s", self.broker.id, type(send).__name__, code.name)
-        errors = push_errors(send, response)
-        if errors:
-            logger.debug("broker %d, %s: %s", self.broker.id, type(send).__name__, errors)
-        self._on_answer(send.push, self.broker.id, errors)
+        answer = push_answer(send, response)
+        if answer.errors:
+            logger.debug("broker %d, %s: %s", self.broker.id, type(send).__name__, answer.errors)
+        self._on_answer(answer)
 
     def _connected(self) -> Connection:
         connection = self._connection

@@ -1,7 +1,11 @@
 """Running for office: who is the controller, and what becomes of us when that changes.
 
     waiting for an office --/controller is free, multi succeeds--> active (a Term)
-    active --session expired, epoch moved, /controller not ours, own failure--> waiting again
+    active --session expired, epoch moved, /controller not ours--> waiting again
+    active --own failure: a bug, or a node in ZooKeeper that nobody can understand--> pausing --> waiting
+
+A failure would most likely come again at once, and each election costs every broker a round of messages. So
+the pauses grow, up to a minute, and the office stays free meanwhile for a standby that may do better.
 
 The election is one multi: create ``/controller`` (ephemeral) and raise ``/controller_epoch`` at the version
 that was read. If its answer is lost, reading tells: the node is ours if our session owns it.
@@ -10,12 +14,12 @@ Everything here runs on the event loop's thread.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from sparklog.controller.ports import AnswerCommand, Channels
 from sparklog.controller.term import Term, TermEnded
-from sparklog.core.controller.actions import PushId
+from sparklog.core.controller.actions import PushAnswer
 from sparklog.core.controller.commands import Command, refusal
 from sparklog.core.controller.znodes import (
     BROKER_IDS,
@@ -31,8 +35,8 @@ from sparklog.core.controller.znodes import (
     incarnation_path,
 )
 from sparklog.model.config import BrokerConfig
-from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
+from sparklog.model.errors import ErrorCode, SparklogError
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.ports import Timer
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import (
@@ -54,6 +58,10 @@ logger: Final = logging.getLogger(__name__)
 FIRST_EPOCH: Final = ControllerEpoch(1)
 RETRY_MS: Final = 500
 """Between tries while ZooKeeper does not answer, or after a failure of our own."""
+
+FAILURE_PAUSE_MS: Final = 1_000
+FAILURE_PAUSE_MAX_MS: Final = 60_000
+"""How long not to run after a failure of our own; doubles until a term outlasts the longest pause."""
 
 Submit = Callable[[Callable[[], None]], None]
 
@@ -84,6 +92,11 @@ class Candidate:
         self._watches_office = False
         self._watches_brokers = False
         self._is_closed = False
+        self._failures = 0
+        self._began_ms = 0
+        self._is_pausing = False
+        self.failure: str | None = None
+        """Why this candidate cannot serve; None as soon as it does again."""
 
     @property
     def term(self) -> Term | None:
@@ -91,7 +104,7 @@ class Candidate:
 
     @property
     def is_active(self) -> bool:
-        return self._term is not None
+        return self._term is not None and self.failure is None
 
     # ------------------------------------------------------------------------- events
 
@@ -107,10 +120,30 @@ class Candidate:
 
     def fail(self, error: Exception) -> None:
         """An event went wrong: a bug, or state in ZooKeeper that we do not understand. Start afresh."""
-        if self._term is not None:
+        if self._term is not None and not isinstance(error, SparklogError):
             logger.error("what led to the failure:\n%s", self._term.story())
-            self._leave(f"the controller failed: {error!r}")
-        self._later(self._run)
+        self._pause(str(error) if isinstance(error, SparklogError) else repr(error))
+
+    def _pause(self, reason: str) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._began_ms > FAILURE_PAUSE_MAX_MS:
+            self._failures = 0
+        pause_ms = min(FAILURE_PAUSE_MS << min(self._failures, 10), FAILURE_PAUSE_MAX_MS)
+        self._failures += 1
+        level = logging.INFO if reason == self.failure else logging.ERROR
+        logger.log(
+            level, "this controller cannot serve, and tries again in %g s: %s", pause_ms / 1_000, reason
+        )
+        self.failure = reason
+        if self._term is not None:
+            self._leave("it cannot serve")
+        if not self._is_pausing:
+            self._is_pausing = True
+            self._after(pause_ms, self._resume)
+
+    def _resume(self) -> None:
+        self._is_pausing = False
+        self._run()
 
     def command(self, request: Command, answer: AnswerCommand) -> None:
         if self._term is None:
@@ -119,17 +152,11 @@ class Candidate:
         term = self._term
         self._in_term(lambda: term.command(request, answer))
 
-    def push_answered(
-        self,
-        epoch: ControllerEpoch,
-        push: PushId,
-        broker: BrokerId,
-        errors: Mapping[TopicPartition, ErrorCode],
-    ) -> None:
+    def push_answered(self, epoch: ControllerEpoch, answer: PushAnswer) -> None:
         """A broker answered what the controller of ``epoch`` sent it; maybe that was an earlier term."""
         term = self._term
         if term is not None and term.epoch == epoch:
-            self._in_term(lambda: term.push_answered(push, broker, errors))
+            self._in_term(lambda: term.push_answered(answer))
 
     def broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> None:
         """The supervisor's report. Without the office: delete the node, so that the controller sees it."""
@@ -191,7 +218,8 @@ class Candidate:
         try:
             self._watch_office()
             if self._term is None:
-                self._take_office()
+                if not self._is_pausing:
+                    self._take_office()
             else:
                 self._in_term(self._term.check_office)
         except (ConnectionLost, SessionExpired) as error:
@@ -244,6 +272,7 @@ class Candidate:
             wake_at=self._wake_at,
         )
         self._term, self._office_version = term, version
+        self._began_ms = self._clock.monotonic_ms()
         self._in_term(lambda: self._begin(term))
 
     def _begin(self, term: Term) -> None:
@@ -252,6 +281,7 @@ class Candidate:
             term.begin()
         except (ConnectionLost, SessionExpired) as error:
             raise TermEnded(f"ZooKeeper went away while its state was read: {error}") from error
+        self.failure = None
 
     def _in_term(self, event: Callable[[], None]) -> None:
         """Run an event of the term; if it ends the term, run for office again."""
@@ -260,6 +290,10 @@ class Candidate:
         except TermEnded as ended:
             self._leave(str(ended))
             self._later(self._run)
+        except (ConnectionLost, SessionExpired):
+            raise
+        except SparklogError as error:
+            self._pause(str(error))
 
     def _leave(self, reason: str) -> None:
         """End the term and, while the office is still ours, leave it free for the next."""

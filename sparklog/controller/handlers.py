@@ -11,21 +11,36 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sparklog.controller import messages
+from sparklog.controller import admin_messages, messages
 from sparklog.controller.ports import AnswerCommand
 from sparklog.core.controller.commands import Command
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, WireError
-from sparklog.model.parts import read_parts
+from sparklog.model.ids import TopicId
+from sparklog.model.parts import Part, read_parts
 from sparklog.network.exchange import Exchange
-from sparklog.wire.codec import Message, Request, UnsupportedVersion, decode_request, encode_response
+from sparklog.wire.codec import (
+    Message,
+    Request,
+    RequestHeader,
+    UnsupportedVersion,
+    decode_request,
+    encode_response,
+)
 from sparklog.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from sparklog.wire.messages.alter_configs import AlterConfigsRequest
 from sparklog.wire.messages.alter_partition import AlterPartitionRequest
+from sparklog.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from sparklog.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from sparklog.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from sparklog.wire.messages.controlled_shutdown import ControlledShutdownRequest
+from sparklog.wire.messages.create_partitions import CreatePartitionsRequest
 from sparklog.wire.messages.create_topics import CreateTopicsRequest
 from sparklog.wire.messages.delete_topics import DeleteTopicsRequest
+from sparklog.wire.messages.elect_leaders import ElectLeadersRequest
 from sparklog.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from sparklog.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from sparklog.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from sparklog.wire.versions import API_VERSIONS_KEY, KNOWN_VERSIONS
 
 logger: Final = logging.getLogger(__name__)
@@ -45,10 +60,17 @@ class Api:
 
 
 class ControllerHandlers:
-    """``handle`` is the reactor's; ``submit`` gives a command to whoever may be controller."""
+    """``handle`` is the reactor's; ``submit`` gives a command to whoever may be controller; ``new_topic_id``
+    draws the ids of topics that are created."""
 
-    def __init__(self, config: BrokerConfig, submit: Submit) -> None:
+    def __init__(
+        self, config: BrokerConfig, submit: Submit, *, new_topic_id: Callable[[], TopicId] = uuid.uuid4
+    ) -> None:
         self._submit = submit
+
+        def create_topics(request: CreateTopicsRequest) -> Command:
+            return messages.create_topics(request, [new_topic_id() for _ in request.topics])
+
         self._apis: Mapping[int, Api] = {
             AlterPartitionRequest.API_KEY: Api(messages.alter_partition, messages.alter_partition_response),
             ControlledShutdownRequest.API_KEY: Api(
@@ -57,10 +79,29 @@ class ControllerHandlers:
             AllocateProducerIdsRequest.API_KEY: Api(
                 messages.allocate_producer_ids, messages.allocate_producer_ids_response
             ),
+            AssignReplicasToDirsRequest.API_KEY: Api(messages.lose_logs, messages.lose_logs_response),
             CreateTopicsRequest.API_KEY: Api(
-                _create_topics, lambda result: messages.create_topics_response(result, config)
+                create_topics, lambda result: messages.create_topics_response(result, config)
             ),
             DeleteTopicsRequest.API_KEY: Api(messages.delete_topics, messages.delete_topics_response),
+            CreatePartitionsRequest.API_KEY: Api(
+                admin_messages.create_partitions, admin_messages.create_partitions_response
+            ),
+            AlterConfigsRequest.API_KEY: Api(
+                admin_messages.alter_configs, admin_messages.alter_configs_response
+            ),
+            ElectLeadersRequest.API_KEY: Api(
+                admin_messages.elect_leaders, admin_messages.elect_leaders_response
+            ),
+            AlterPartitionReassignmentsRequest.API_KEY: Api(
+                admin_messages.alter_reassignments, admin_messages.alter_reassignments_response
+            ),
+            ListPartitionReassignmentsRequest.API_KEY: Api(
+                admin_messages.list_reassignments, admin_messages.list_reassignments_response
+            ),
+            IncrementalAlterConfigsRequest.API_KEY: Api(
+                admin_messages.incremental_alter_configs, admin_messages.incremental_alter_configs_response
+            ),
         }
 
     def handle(self, exchange: Exchange) -> None:
@@ -75,11 +116,8 @@ class ControllerHandlers:
         header = request.header
 
         def respond(response: Message) -> None:
-            try:
-                parts = encode_response(response, header.api_version, header.correlation_id)
-            except Exception:
-                # A bug of ours, met on the event loop's thread: it costs this connection, not the office.
-                logger.exception("a response to API key %d cannot be encoded", header.api_key)
+            parts = _encode(response, header)
+            if parts is None:
                 exchange.close()
             else:
                 exchange.reply(parts)
@@ -111,8 +149,11 @@ class ControllerHandlers:
             return
 
         def respond_inside(response: Message) -> None:
-            whole = encode_response(response, inner.header.api_version, inner.header.correlation_id)
-            respond(EnvelopeResponse(response_data=read_parts(whole)[SIZE_PREFIX_BYTES:]))
+            whole = _encode(response, inner.header)
+            if whole is None:
+                respond(EnvelopeResponse(error_code=ErrorCode.unknown_server_error))
+            else:
+                respond(EnvelopeResponse(response_data=read_parts(whole)[SIZE_PREFIX_BYTES:]))
 
         if not self._serve(inner, respond_inside):
             respond(EnvelopeResponse(error_code=ErrorCode.invalid_request))
@@ -134,9 +175,13 @@ class ControllerHandlers:
         return ApiVersionsResponse(error_code=error, api_keys=keys)
 
 
-def _create_topics(request: CreateTopicsRequest) -> Command:
-    return messages.create_topics(request, [_draw_topic_id() for _ in request.topics])
+def _encode(response: Message, header: RequestHeader) -> list[Part] | None:
+    """None if it cannot be: a bug of ours, or words about a name that are too long for this version.
 
-
-def _draw_topic_id() -> uuid.UUID:
-    return uuid.uuid4()
+    This runs on the event loop's thread, and must cost no more than this answer, least of all the office.
+    """
+    try:
+        return encode_response(response, header.api_version, header.correlation_id)
+    except Exception:
+        logger.exception("a response to API key %d cannot be encoded", header.api_key)
+        return None

@@ -3,11 +3,19 @@
 from collections.abc import Iterable, Mapping
 
 from sparklog.core.controller import commands
-from sparklog.core.controller.actions import Send, SendLeaderAndIsr, SendStopReplica, SendUpdateMetadata
+from sparklog.core.controller.actions import (
+    PushAnswer,
+    Send,
+    SendLeaderAndIsr,
+    SendStopReplica,
+    SendUpdateMetadata,
+)
+from sparklog.core.controller.log_ends import LogEnd
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import TOPIC_SETTINGS, BrokerConfig, render
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import (
+    NO_TOPIC_ID,
     BrokerEpoch,
     BrokerId,
     ControllerEpoch,
@@ -24,6 +32,11 @@ from sparklog.wire.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     AlterPartitionTopicResponse,
+)
+from sparklog.wire.messages.assign_replicas_to_dirs import (
+    LOST,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
 )
 from sparklog.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
@@ -91,6 +104,9 @@ def _update_metadata(send: SendUpdateMetadata, controller_epoch: ControllerEpoch
         controller_id=CONTROLLER_ID,
         controller_epoch=controller_epoch,
         broker_epoch=send.broker_epoch,
+        type_=FULL if send.is_full else INCREMENTAL,
+        dynamic_configs=dict(send.dynamic_configs),
+        default_configs=dict(send.default_configs),
         live_brokers=[_live_broker(broker) for broker in send.live_brokers],
         topic_states=[
             UpdateMetadataTopicState(
@@ -124,6 +140,7 @@ def _metadata_state(
         zk_version=state.partition_epoch,
         replicas=list(state.replicas),
         offline_replicas=[replica for replica in state.replicas if replica not in live],
+        lost_in_epoch=state.lost_in_epoch,
     )
 
 
@@ -168,6 +185,8 @@ def _role(
         adding_replicas=list(state.adding),
         removing_replicas=list(state.removing),
         is_new=is_new,
+        min_insync_replicas=state.min_insync_replicas,
+        lost_in_epoch=state.lost_in_epoch,
     )
 
 
@@ -184,10 +203,37 @@ def _stop_replica(send: SendStopReplica, controller_epoch: ControllerEpoch) -> S
         controller_epoch=controller_epoch,
         broker_epoch=send.broker_epoch,
         topic_states=[
-            StopReplicaTopicState(topic_name=name, partition_states=states)
+            StopReplicaTopicState(
+                topic_name=name, topic_id=send.topic_ids.get(name, NO_TOPIC_ID), partition_states=states
+            )
             for name, states in by_topic.items()
         ],
     )
+
+
+def push_answer(send: Send, response: object) -> PushAnswer:
+    ends = {}
+    if isinstance(send, SendLeaderAndIsr) and isinstance(response, LeaderAndIsrResponse):
+        ends = _log_ends(send, response)
+    return PushAnswer(send.push, send.broker, send.broker_epoch, push_errors(send, response), ends)
+
+
+def _log_ends(send: SendLeaderAndIsr, response: LeaderAndIsrResponse) -> dict[TopicPartition, LogEnd]:
+    names = {topic.id: topic.name for topic in send.topics}
+    epochs = {
+        (topic.id, number): state.leader_epoch
+        for topic in send.topics
+        for number, state in topic.partitions
+        if not state.has_leader
+    }
+    return {
+        TopicPartition(names[topic.topic_id], one.partition_index): LogEnd(
+            epochs[topic.topic_id, one.partition_index], one.last_epoch, one.log_end_offset
+        )
+        for topic in response.topics
+        for one in topic.partition_errors
+        if one.log_end_offset >= 0 and (topic.topic_id, one.partition_index) in epochs
+    }
 
 
 def push_errors(send: Send, response: object) -> dict[TopicPartition, ErrorCode]:
@@ -281,6 +327,21 @@ def allocate_producer_ids_response(result: commands.AllocateProducerIdsResult) -
     )
 
 
+def lose_logs(request: AssignReplicasToDirsRequest) -> commands.LoseLogs:
+    lost = [
+        (topic.topic_id, one.partition_index)
+        for directory in request.directories
+        if directory.id_ == LOST
+        for topic in directory.topics
+        for one in topic.partitions
+    ]
+    return commands.LoseLogs(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch), tuple(lost))
+
+
+def lose_logs_response(result: commands.LoseLogsResult) -> AssignReplicasToDirsResponse:
+    return AssignReplicasToDirsResponse(error_code=result.error)
+
+
 def create_topics(request: CreateTopicsRequest, topic_ids: Iterable[TopicId]) -> commands.CreateTopics:
     """``topic_ids`` are fresh ids, one for each topic."""
     topics = tuple(_new_topic(topic, id_) for topic, id_ in zip(request.topics, topic_ids, strict=True))
@@ -326,9 +387,10 @@ def _created(topic: commands.TopicResult, config: BrokerConfig) -> CreatableTopi
 def _settings(overrides: Mapping[str, str], config: BrokerConfig) -> list[CreatableTopicConfigs]:
     """All settings of a topic with these overrides, each with its source."""
     settings = []
+    inherited = config.topic({})
     for name, setting in TOPIC_SETTINGS.items():
         source = SOURCE_BROKER if setting.broker_name in config.given else SOURCE_DEFAULT
-        value = overrides.get(name, render(config.get(setting.broker_name)))
+        value = overrides.get(name, render(inherited.get(name)))
         settings.append(
             CreatableTopicConfigs(
                 name=name, value=value, config_source=SOURCE_TOPIC if name in overrides else source

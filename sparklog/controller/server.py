@@ -7,7 +7,6 @@ the listener's reactor, a timer, and while active one sender per live broker.
 
 import logging
 import threading
-from collections.abc import Mapping
 from typing import Final
 
 from sparklog.controller.broker_channels import BrokerChannels
@@ -15,12 +14,11 @@ from sparklog.controller.candidate import Candidate
 from sparklog.controller.event_loop import EventLoop
 from sparklog.controller.handlers import ControllerHandlers
 from sparklog.controller.ports import AnswerCommand
-from sparklog.core.controller.actions import PushId
+from sparklog.core.controller.actions import PushAnswer
 from sparklog.core.controller.commands import Command
 from sparklog.core.controller.znodes import CONTROLLER, ControllerNode, decode_controller
 from sparklog.model.config import BrokerConfig
-from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.network.acceptor import Listener
@@ -85,6 +83,11 @@ class ControllerServer:
         candidate = self._candidate
         return candidate is not None and candidate.is_active
 
+    @property
+    def failure(self) -> str | None:
+        """Why this candidate could not serve when it last tried; None if it could."""
+        return None if self._candidate is None else self._candidate.failure
+
     def start(self) -> None:
         read_or_create_cluster_id(self._zookeeper)
         self._reactor.start()
@@ -142,8 +145,8 @@ class ControllerServer:
         self._in_candidate().fail(error)
 
     def _open_channels(self, epoch: ControllerEpoch) -> BrokerChannels:
-        def on_answer(push: PushId, broker: BrokerId, errors: Mapping[TopicPartition, ErrorCode]) -> None:
-            self._loop.submit(lambda: self._in_candidate().push_answered(epoch, push, broker, errors))
+        def on_answer(answer: PushAnswer) -> None:
+            self._loop.submit(lambda: self._in_candidate().push_answered(epoch, answer))
 
         self._channels = BrokerChannels(
             epoch,

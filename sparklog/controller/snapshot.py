@@ -6,22 +6,27 @@ Only the controller itself writes the rest.
 """
 
 import logging
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 from sparklog.core.controller.image import LiveBroker, Snapshot, TopicSnapshot
 from sparklog.core.controller.znodes import (
+    BROKER_CONFIGS,
     BROKER_IDS,
     DELETE_TOPICS,
+    EVERY_BROKER,
     PRODUCER_ID_BLOCK,
     TOPICS,
     TopicNode,
+    broker_config_path,
     broker_path,
     decode_broker,
+    decode_configs,
     decode_incarnation,
     decode_producer_id_block,
     decode_state,
     decode_topic,
-    decode_topic_config,
     incarnation_path,
     state_path,
     topic_config_path,
@@ -77,32 +82,63 @@ def read_snapshot(
 ) -> Snapshot:
     """Everything, for the controller of this epoch."""
     block = zookeeper.get(PRODUCER_ID_BLOCK)
-    topics = (_read_topic(zookeeper, name) for name in zookeeper.children(TOPICS))
     return Snapshot(
         controller_epoch=controller_epoch,
         controller_epoch_version=controller_epoch_version,
         brokers=read_brokers(zookeeper),
-        topics=tuple(topic for topic in topics if topic is not None),
+        topics=_read_topics(zookeeper),
         deletions=frozenset(zookeeper.children(DELETE_TOPICS)),
         producer_block=None if block is None else decode_producer_id_block(block.data),
         producer_block_version=-1 if block is None else block.stat.version,
+        broker_configs=_read_broker_configs(zookeeper),
     )
 
 
-def _read_topic(zookeeper: ZooKeeper, name: str) -> TopicSnapshot | None:
-    node = zookeeper.get(topic_path(name))
-    if node is None:
-        return None
-    topic = decode_topic(name, node.data)
-    configs = zookeeper.get(topic_config_path(name))
-    states = tuple(_read_state(zookeeper, name, topic, number) for number in range(len(topic.assignments)))
-    return TopicSnapshot(
-        name, topic, {} if configs is None else decode_topic_config(name, configs.data), states
+def _read_broker_configs(zookeeper: ZooKeeper) -> dict[str, dict[str, str]]:
+    configs = {}
+    for name in zookeeper.children(BROKER_CONFIGS):
+        broker = "" if name == EVERY_BROKER else name
+        path = broker_config_path(broker)
+        node = zookeeper.get(path)
+        if node is not None:
+            configs[broker] = decode_configs(path, node.data)
+    return configs
+
+
+def _read_topics(zookeeper: ZooKeeper) -> tuple[TopicSnapshot, ...]:
+    """Thousands of nodes, so a kind at a time: a round trip for each would take seconds."""
+    names = zookeeper.children(TOPICS)
+    nodes = zookeeper.get_many([topic_path(name) for name in names])
+    topics = {
+        name: decode_topic(name, node.data)
+        for name, node in zip(names, nodes, strict=True)
+        if node is not None
+    }
+    config_paths = [topic_config_path(name) for name in topics]
+    configs = zip(config_paths, zookeeper.get_many(config_paths), strict=True)
+    states = _read_states(zookeeper, topics)
+    return tuple(
+        TopicSnapshot(
+            name,
+            topic,
+            {} if config is None else decode_configs(path, config.data),
+            tuple(islice(states, len(topic.assignments))),
+        )
+        for (name, topic), (path, config) in zip(topics.items(), configs, strict=True)
     )
 
 
-def _read_state(zookeeper: ZooKeeper, name: str, topic: TopicNode, number: int) -> PartitionState | None:
-    node = zookeeper.get(state_path(name, number))
-    if node is None:
-        return None
-    return decode_state(name, number, node.data).partition(topic.assignments[number], node.stat.version)
+def _read_states(zookeeper: ZooKeeper, topics: Mapping[str, TopicNode]) -> Iterator[PartitionState | None]:
+    """Of each topic's partitions in turn."""
+    assigned = [
+        (name, number, assignment)
+        for name, topic in topics.items()
+        for number, assignment in enumerate(topic.assignments)
+    ]
+    nodes = zookeeper.get_many([state_path(name, number) for name, number, _ in assigned])
+    for (name, number, assignment), node in zip(assigned, nodes, strict=True):
+        yield (
+            None
+            if node is None
+            else decode_state(name, number, node.data).partition(assignment, node.stat.version)
+        )

@@ -12,7 +12,7 @@ Whatever ends the term raises ``TermEnded``; its owner then calls ``close``.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from sparklog.controller.ports import AnswerCommand, Channels
@@ -22,7 +22,7 @@ from sparklog.core.controller.actions import (
     Answer,
     Connect,
     Disconnect,
-    PushId,
+    PushAnswer,
     ReadBrokers,
     Reload,
     Report,
@@ -38,7 +38,7 @@ from sparklog.core.controller.machine import ControllerMachine
 from sparklog.core.controller.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller_epoch
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, SparklogError
-from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ConnectionLost, MultiFailed, SessionExpired, ZooKeeper
 
@@ -107,10 +107,8 @@ class Term:
         self._waiting[command] = (request, answer)
         self._tell(lambda: self._machine.on_command(command, request, self._now()))
 
-    def push_answered(
-        self, push: PushId, broker: BrokerId, errors: Mapping[TopicPartition, ErrorCode]
-    ) -> None:
-        self._tell(lambda: self._machine.on_push_answered(push, broker, errors, self._now()))
+    def push_answered(self, answer: PushAnswer) -> None:
+        self._tell(lambda: self._machine.on_push_answered(answer, self._now()))
 
     def tick(self) -> None:
         self.retry()

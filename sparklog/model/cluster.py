@@ -44,6 +44,10 @@ class PartitionState:
     removing: tuple[BrokerId, ...] = ()
     eligible: tuple[BrokerId, ...] = ()
     isr_incarnations: Mapping[BrokerId, int] = field(default_factory=dict)
+    min_insync_replicas: int = 1
+    """What this leader epoch commits with: the topic's setting when it began."""
+    lost_in_epoch: LeaderEpoch = LeaderEpoch(-1)
+    """The last epoch that began with a leader who may have lacked acknowledged records; -1 if none did."""
 
     @property
     def has_leader(self) -> bool:

@@ -9,6 +9,8 @@ known one.
 """
 
 import difflib
+import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,8 +19,8 @@ from typing import Final, Literal
 from sparklog.model.errors import ConfigError
 from sparklog.model.kafka_properties import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
 
-Kind = Literal["int", "bool", "string", "list"]
-Value = int | bool | str | tuple[str, ...]
+Kind = Literal["int", "float", "bool", "string", "list"]
+Value = int | float | bool | str | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ class Setting:
     not_yet: tuple[str, ...] = ()
     """Choices that Kafka has and sparklog does not act on yet: accepted with a warning."""
     broker_name: str = ""
-    """For topic settings: the broker setting that supplies the default."""
+    """For topic settings: the broker setting that supplies the default, if one does."""
+    pattern: str = ""
+    """What each item of a list must look like."""
 
     def parse(self, text: str) -> Value:
         """The typed value of ``text``; raises ConfigError that names value and bounds."""
@@ -46,10 +50,16 @@ class Setting:
             return stripped.lower() == "true"
         if self.kind == "int":
             return self._parse_int(stripped)
+        if self.kind == "float":
+            return self._parse_float(stripped)
         items = [item.strip() for item in stripped.split(",")] if self.kind == "list" else [stripped]
+        if self.pattern:
+            items = [item for item in items if item]  # such a list may be empty
         for item in items:
             if self.choices and item not in self.choices:
                 raise ConfigError(f"{self.name}={text!r}: must be one of {', '.join(self.choices)}")
+            if self.pattern and not re.fullmatch(self.pattern, item):
+                raise ConfigError(f"{self.name}={text!r}: {item!r} is not of the form {self.pattern}")
         return tuple(items) if self.kind == "list" else stripped
 
     def is_not_yet(self, value: Value) -> bool:
@@ -62,11 +72,24 @@ class Setting:
             value = int(text)
         except ValueError:
             raise ConfigError(f"{self.name}={text!r}: must be a whole number") from None
+        self._check_bounds(value)
+        return value
+
+    def _parse_float(self, text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise ConfigError(f"{self.name}={text!r}: must be a number") from None
+        if not math.isfinite(value):
+            raise ConfigError(f"{self.name}={text!r}: must be a finite number")
+        self._check_bounds(value)
+        return value
+
+    def _check_bounds(self, value: float) -> None:
         if self.minimum is not None and value < self.minimum:
             raise ConfigError(f"{self.name}={value}: must be at least {self.minimum}")
         if self.maximum is not None and value > self.maximum:
             raise ConfigError(f"{self.name}={value}: must be at most {self.maximum}")
-        return value
 
 
 def render(value: Value) -> str:
@@ -103,8 +126,17 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "Create a topic when a client asks for metadata of one that does not exist and allows it."),
     Setting("min.insync.replicas", "int", 1,
             "Writes with acks=all are refused while fewer replicas are in sync.", 1, 1_000),
+    Setting("broker.rack", "string", "",
+            "Where this broker is, for replicas to be spread; by default the application that hosts it."),
+    Setting("replica.selector.class", "string", "",
+            "RackAwareReplicaSelector sends consumers that name their client.rack to a replica in that rack; "
+            "otherwise all read from leaders.",
+            choices=("", "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+                     "org.apache.kafka.common.replica.LeaderSelector")),
     Setting("replica.lag.time.max.ms", "int", 30_000,
             "A follower that has not caught up for this long leaves the ISR.", 10, _LONG_MAX),
+    Setting("num.replica.fetchers", "int", 1,
+            "Threads, each with a connection, that fetch from one leader.", 1, 64),
     Setting("replica.fetch.wait.max.ms", "int", 500,
             "Longest wait of a follower's fetch at the leader.", 1, 60_000),
     Setting("replica.fetch.min.bytes", "int", 1, "Bytes a follower's fetch waits for.", 1, _INT_MAX),
@@ -119,25 +151,80 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("replica.high.watermark.checkpoint.interval.ms", "int", 5_000,
             "How often high watermarks are written to disk.", 10, _LONG_MAX),
     Setting("fetch.max.bytes", "int", 57_671_680, "Most bytes of one fetch reply.", 1_024, _INT_MAX),
+    Setting("max.incremental.fetch.session.cache.slots", "int", 1_000,
+            "Fetch sessions that are kept; fetchers that find no room are served without.", 0, _INT_MAX),
     Setting("message.max.bytes", "int", 1_048_588, "Largest record batch that is accepted.", 0, _INT_MAX),
     Setting("log.segment.bytes", "int", 1_073_741_824, "Size at which a segment is rolled.", 14, _INT_MAX),
     Setting("log.roll.ms", "int", 604_800_000,
             "Age at which a segment is rolled, by its records' timestamps.", 1, _LONG_MAX),
+    Setting("log.roll.jitter.ms", "int", 0,
+            "A segment is rolled up to this much before its age, so that not all are at once.", 0, _LONG_MAX),
     Setting("log.index.interval.bytes", "int", 4_096,
             "Bytes of log between two entries of an index.", 0, _INT_MAX),
     Setting("log.index.size.max.bytes", "int", 10_485_760,
             "Size at which an index is full and its segment rolled.", 24, _INT_MAX),
     Setting("log.flush.offset.checkpoint.interval.ms", "int", 60_000,
             "How often recovery points are written to disk.", 10, _LONG_MAX),
+    Setting("log.flush.acks", "string", "written",
+            "When a replica counts as having a record: once its machine has it (written: a crash of the "
+            "process loses nothing, a power cut of all replicas may), or once its disk has it (fsync). "
+            "Sparklog's own; the same on all brokers.", choices=("written", "fsync")),
+    Setting("log.flush.interval.messages", "int", _LONG_MAX,
+            "Records after which a log is brought to disk.", 1, _LONG_MAX),
+    Setting("log.flush.interval.ms", "int", _LONG_MAX,
+            "Time after which what is in a log is brought to disk.", 0, _LONG_MAX),
+    Setting("log.flush.scheduler.interval.ms", "int", 3_000,
+            "How often to look for logs whose log.flush.interval.ms is over.", 1, _LONG_MAX),
+    Setting("num.recovery.threads.per.data.dir", "int", 2,
+            "Threads that check the logs of a directory after an unclean stop.", 1, 64),
     Setting("log.retention.ms", "int", 604_800_000,
             "Age at which segments are deleted; -1 keeps them.", -1, _LONG_MAX),
     Setting("log.retention.check.interval.ms", "int", 300_000,
             "How often to look for segments that retention gives up.", 1, _LONG_MAX),
     Setting("log.retention.bytes", "int", -1, "Size above which old segments are deleted.", -1, _LONG_MAX),
+    Setting("log.segment.delete.delay.ms", "int", 60_000,
+            "How long the files of a deleted segment stay, renamed, before they are removed.",
+            0, _LONG_MAX),
+    Setting("log.message.timestamp.type", "string", "CreateTime",
+            "Whose clock a record's timestamp is of: its producer's, or its leader's at the append.",
+            choices=("CreateTime", "LogAppendTime")),
+    Setting("log.message.timestamp.before.max.ms", "int", _LONG_MAX,
+            "Records whose timestamp is longer ago than this are refused.", 0, _LONG_MAX),
+    Setting("log.message.timestamp.after.max.ms", "int", _LONG_MAX,
+            "Records whose timestamp is further ahead than this are refused.", 0, _LONG_MAX),
     Setting("log.cleanup.policy", "list", ("delete",), "How old records leave the log.",
-            choices=("delete", "compact"), not_yet=("compact",)),
+            choices=("delete", "compact")),
+    Setting("log.cleaner.enable", "bool", True, "Compact the logs of topics with cleanup.policy=compact."),
+    Setting("log.cleaner.threads", "int", 1, "Threads that compact logs.", 1, 64),
+    Setting("log.cleaner.dedupe.buffer.size", "int", 134_217_728,
+            "Memory of all cleaner threads for the latest offset of each key, 24 bytes a slot.",
+            1_048_576, _LONG_MAX),
+    Setting("log.cleaner.io.buffer.size", "int", 4_194_304,
+            "Bytes of a log that a cleaner thread works on at a time.", 4_096, _INT_MAX),
+    Setting("log.cleaner.io.buffer.load.factor", "float", 0.9,
+            "How full the table of latest offsets may get before a cleaning ends early.", 0, 1),
+    Setting("log.cleaner.io.max.bytes.per.second", "float", 1.7976931348623157e308,
+            "Bytes that all cleaner threads together read and write in a second.", 1),
+    Setting("log.cleaner.backoff.ms", "int", 15_000,
+            "Pause of a cleaner thread when no log needs cleaning.", 1, _LONG_MAX),
+    Setting("log.cleaner.min.cleanable.ratio", "float", 0.5,
+            "A log is compacted once this share of its closed segments' bytes was never compacted.", 0, 1),
+    Setting("log.cleaner.min.compaction.lag.ms", "int", 0,
+            "Records younger than this are not compacted.", 0, _LONG_MAX),
+    Setting("log.cleaner.max.compaction.lag.ms", "int", _LONG_MAX,
+            "Records older than this are compacted whatever the share of them is.", 1, _LONG_MAX),
+    Setting("log.cleaner.delete.retention.ms", "int", 86_400_000,
+            "How long compaction keeps tombstones and transaction markers that it could remove.",
+            0, _LONG_MAX),
     Setting("unclean.leader.election.enable", "bool", False,
             "Elect a replica outside the ISR when no other is left; may lose acknowledged records."),
+    Setting("auto.leader.rebalance.enable", "bool", True,
+            "Let the controller give leaderships back to the replicas that are preferred for them."),
+    Setting("leader.imbalance.check.interval.seconds", "int", 300,
+            "How often the controller looks for leaders that are not the preferred ones.", 1, 1_000_000),
+    Setting("leader.imbalance.per.broker.percentage", "int", 10,
+            "Share of a broker's preferred leaderships that others may have before they are given back.",
+            0, 100),
     Setting("producer.id.expiration.ms", "int", 86_400_000,
             "Producers silent for this long are forgotten.", 1, _INT_MAX),
     Setting("controlled.shutdown.enable", "bool", True, "Move leaders away before a broker stops."),
@@ -146,9 +233,47 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("zookeeper.connection.timeout.ms", "int", 18_000,
             "Longest wait for ZooKeeper at start.", 1_000, _INT_MAX),
     Setting("controlled.shutdown.max.retries", "int", 3, "Tries of a controlled shutdown.", 0, 100),
+    Setting("leader.replication.throttled.rate", "int", _LONG_MAX,
+            "Bytes a second that the broker sends to replicas that are not in sync, of the partitions that "
+            "their topics name as throttled.", 0, _LONG_MAX),
+    Setting("follower.replication.throttled.rate", "int", _LONG_MAX,
+            "Bytes a second that the broker fetches for its replicas that are not in sync, of the "
+            "partitions that their topics name as throttled.", 0, _LONG_MAX),
     Setting("request.timeout.ms", "int", 30_000, "Longest wait for a controller's answer.", 100, _INT_MAX),
 )  # fmt: skip
 """What a broker acts on."""
+
+DYNAMIC_BROKER_SETTINGS: Final = frozenset(
+    {
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "log.cleaner.delete.retention.ms",
+        "log.cleaner.max.compaction.lag.ms",
+        "log.cleaner.min.cleanable.ratio",
+        "log.cleaner.min.compaction.lag.ms",
+        "log.cleanup.policy",
+        "log.index.interval.bytes",
+        "log.index.size.max.bytes",
+        "log.flush.interval.messages",
+        "log.flush.interval.ms",
+        "log.message.timestamp.after.max.ms",
+        "log.message.timestamp.before.max.ms",
+        "log.message.timestamp.type",
+        "log.retention.bytes",
+        "log.retention.ms",
+        "log.roll.jitter.ms",
+        "log.roll.ms",
+        "log.segment.bytes",
+        "log.segment.delete.delay.ms",
+        "message.max.bytes",
+        "min.insync.replicas",
+        "unclean.leader.election.enable",
+    }
+)
+"""What may be changed while brokers run: defaults of topics, and rates. The rest is read once, at start."""
+
+CLUSTER_WIDE_SETTINGS: Final = frozenset({"min.insync.replicas", "unclean.leader.election.enable"})
+"""Those of them that the controller acts on: they cannot differ from broker to broker."""
 
 TOPIC_SETTINGS: Final[Mapping[str, Setting]] = _table(
     *(
@@ -168,14 +293,36 @@ TOPIC_SETTINGS: Final[Mapping[str, Setting]] = _table(
             ("max.message.bytes", BROKER_SETTINGS["message.max.bytes"]),
             ("segment.bytes", BROKER_SETTINGS["log.segment.bytes"]),
             ("segment.ms", BROKER_SETTINGS["log.roll.ms"]),
+            ("segment.jitter.ms", BROKER_SETTINGS["log.roll.jitter.ms"]),
             ("segment.index.bytes", BROKER_SETTINGS["log.index.size.max.bytes"]),
             ("index.interval.bytes", BROKER_SETTINGS["log.index.interval.bytes"]),
             ("retention.ms", BROKER_SETTINGS["log.retention.ms"]),
             ("retention.bytes", BROKER_SETTINGS["log.retention.bytes"]),
+            ("file.delete.delay.ms", BROKER_SETTINGS["log.segment.delete.delay.ms"]),
+            ("flush.messages", BROKER_SETTINGS["log.flush.interval.messages"]),
+            ("flush.ms", BROKER_SETTINGS["log.flush.interval.ms"]),
+            ("message.timestamp.type", BROKER_SETTINGS["log.message.timestamp.type"]),
+            ("message.timestamp.before.max.ms", BROKER_SETTINGS["log.message.timestamp.before.max.ms"]),
+            ("message.timestamp.after.max.ms", BROKER_SETTINGS["log.message.timestamp.after.max.ms"]),
             ("cleanup.policy", BROKER_SETTINGS["log.cleanup.policy"]),
+            ("min.cleanable.dirty.ratio", BROKER_SETTINGS["log.cleaner.min.cleanable.ratio"]),
+            ("min.compaction.lag.ms", BROKER_SETTINGS["log.cleaner.min.compaction.lag.ms"]),
+            ("max.compaction.lag.ms", BROKER_SETTINGS["log.cleaner.max.compaction.lag.ms"]),
+            ("delete.retention.ms", BROKER_SETTINGS["log.cleaner.delete.retention.ms"]),
             ("unclean.leader.election.enable", BROKER_SETTINGS["unclean.leader.election.enable"]),
         )
-    )
+    ),
+    *(
+        Setting(
+            f"{side}.replication.throttled.replicas",
+            "list",
+            (),
+            f"Replicas whose {what} `{side}.replication.throttled.rate` limits while they are not in sync, "
+            "as partition:broker pairs; * for all.",
+            pattern=r"\d+:\d+|\*",
+        )
+        for side, what in (("leader", "sending"), ("follower", "fetching"))
+    ),
 )
 """What a topic may set for itself."""
 
@@ -234,15 +381,37 @@ class TypedSettings(ABC):
         assert isinstance(value, int), (name, value)
         return value
 
+    def get_float(self, name: str) -> float:
+        value = self.get(name)
+        assert isinstance(value, int | float), (name, value)
+        return float(value)
+
     def get_bool(self, name: str) -> bool:
         value = self.get(name)
         assert isinstance(value, bool), (name, value)
+        return value
+
+    def get_list(self, name: str) -> tuple[str, ...]:
+        value = self.get(name)
+        assert isinstance(value, tuple), (name, value)
         return value
 
     def get_str(self, name: str) -> str:
         value = self.get(name)
         assert isinstance(value, str), (name, value)
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicConfigs:
+    """What was set while a broker runs: for itself, over what was set for all of them."""
+
+    own: Mapping[str, str] = field(default_factory=dict)
+    everybodys: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def merged(self) -> dict[str, str]:
+        return {**self.everybodys, **self.own}
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +426,12 @@ class BrokerConfig(TypedSettings):
 
     def get(self, name: str) -> Value:
         return self.given[name] if name in self.given else BROKER_SETTINGS[name].default
+
+    def with_dynamic(self, configs: Mapping[str, str]) -> "BrokerConfig":
+        """These settings with ``configs``, which were checked before, over them."""
+        if not configs:
+            return self
+        return BrokerConfig({**self.given, **check_broker_settings(configs).values})
 
     def topic(self, overrides: Mapping[str, str]) -> "TopicConfig":
         """The settings of a topic with these overrides, on this broker. Overrides were checked before."""
@@ -273,4 +448,5 @@ class TopicConfig(TypedSettings):
     def get(self, name: str) -> Value:
         if name in self.overrides:
             return self.overrides[name]
-        return self.broker.get(TOPIC_SETTINGS[name].broker_name)
+        setting = TOPIC_SETTINGS[name]
+        return self.broker.get(setting.broker_name) if setting.broker_name else setting.default

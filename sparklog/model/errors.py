@@ -41,6 +41,6 @@ class KafkaError(SparklogError):
     """A request that was refused: an error code with the server's own words."""
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:
-        super().__init__(f"{code.name}: {message}" if message else code.name)
+        super().__init__(f"{code.name.upper()}: {message}" if message else code.name.upper())
         self.code = code
         self.message = message

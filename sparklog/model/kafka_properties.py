@@ -24,7 +24,7 @@ KAFKA_BROKER_PROPERTIES: Final = frozenset(
     advertised.listeners alter.config.policy.class.name alter.log.dirs.replication.quota.window.num
     alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name auto.create.topics.enable
     auto.include.jmx.reporter auto.leader.rebalance.enable background.threads broker.id
-    broker.id.generation.enable broker.rack client.quota.callback.class compression.gzip.level
+    broker.id.generation.enable client.quota.callback.class compression.gzip.level
     compression.lz4.level compression.type compression.zstd.level
     connection.failed.authentication.delay.ms connections.max.idle.ms connections.max.reauth.ms
     control.plane.listener.name controlled.shutdown.enable controlled.shutdown.max.retries
@@ -54,7 +54,7 @@ KAFKA_BROKER_PROPERTIES: Final = frozenset(
     max.request.partition.size.limit message.max.bytes metadata.log.dir metric.reporters
     metrics.num.samples metrics.recording.level metrics.sample.window.ms min.insync.replicas node.id
     num.io.threads num.network.threads num.partitions num.recovery.threads.per.data.dir
-    num.replica.alter.log.dirs.threads num.replica.fetchers offset.metadata.max.bytes
+    num.replica.alter.log.dirs.threads offset.metadata.max.bytes
     offsets.commit.required.acks offsets.commit.timeout.ms offsets.load.buffer.size
     offsets.retention.check.interval.ms offsets.retention.minutes offsets.topic.compression.codec
     offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes
@@ -65,7 +65,7 @@ KAFKA_BROKER_PROPERTIES: Final = frozenset(
     remote.log.manager.thread.pool.size remote.log.storage.system.enable replica.fetch.backoff.ms
     replica.fetch.max.bytes replica.fetch.min.bytes replica.fetch.response.max.bytes
     replica.fetch.wait.max.ms replica.high.watermark.checkpoint.interval.ms replica.lag.time.max.ms
-    replica.selector.class replica.socket.receive.buffer.bytes replica.socket.timeout.ms
+    replica.socket.receive.buffer.bytes replica.socket.timeout.ms
     replication.quota.window.num replication.quota.window.size.seconds request.timeout.ms
     reserved.broker.max.id sasl.enabled.mechanisms sasl.jaas.config sasl.mechanism.inter.broker.protocol
     sasl.server.max.receive.size security.inter.broker.protocol security.providers

@@ -138,6 +138,9 @@ class ZooKeeper(Protocol):
     def get(self, path: str) -> Node | None:
         """The node, or None if there is none."""
 
+    def get_many(self, paths: Sequence[str]) -> list[Node | None]:
+        """``get`` of each path, in few round trips; not one transaction."""
+
     def exists(self, path: str) -> Stat | None: ...
 
     def children(self, path: str) -> list[str]:

@@ -110,6 +110,13 @@ class Connection:
         """Whether nothing is known to be wrong; a peer that vanished shows only at the next call."""
         return self._failure is None
 
+    def has_peer_left(self) -> bool:
+        """Whether the peer has ended the connection while nothing was awaited, as peers do with idle ones."""
+        with self._changed:  # nobody can begin to await an answer meanwhile
+            if self._failure is not None:
+                return True
+            return not self._awaited and bool(self._poll(select.POLLIN, 0.0))
+
     def call(self, message: Message, *, version: int | None = None, timeout_ms: int) -> Any:
         """Send ``message`` and wait for its answer; without a version, the latest that both sides have."""
         return self.send(message, version).result(timeout_ms)

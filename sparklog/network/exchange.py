@@ -2,8 +2,7 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from sparklog.model.parts import Part
 from sparklog.model.time import MonotonicMs
@@ -12,15 +11,14 @@ ANONYMOUS: Final = "User:ANONYMOUS"
 """Who a connection speaks for until it has authenticated."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestContext:
+class RequestContext(NamedTuple):
     """Where a request came from, as its handler may know it."""
 
     connection_id: int
     client_host: str
-    principal: str = ANONYMOUS
     listener: str
     received_ms: MonotonicMs
+    principal: str = ANONYMOUS
 
 
 class ReplyPath(Protocol):

@@ -20,11 +20,11 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Final, Self
 
-from sparklog.model.time import Clock
+from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.acceptor import Acceptor, Listener, bind
 from sparklog.network.channel import Channel
 from sparklog.network.clock import SystemClock
-from sparklog.network.exchange import Exchange
+from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.network.processor import Processor
 from sparklog.network.request_queue import RequestQueue
 
@@ -70,10 +70,14 @@ class Reactor:
         self._clock: Clock = clock or SystemClock()
         self._name = name
         self._requests = RequestQueue(queue_max)
+        self._in_hand: list[RequestContext | None] = [None] * handlers
+        """What each handler works on."""
         self._acceptors: list[Acceptor] = []
         self._processors: list[Processor] = []
         self._handlers = [
-            threading.Thread(target=self._run_handler, name=f"{name}-handler-{number}", daemon=True)
+            threading.Thread(
+                target=self._run_handler, args=(number,), name=f"{name}-handler-{number}", daemon=True
+            )
             for number in range(handlers)
         ]
         self._connection_ids = count(1)
@@ -98,6 +102,14 @@ class Reactor:
     def requests_waiting(self) -> int:
         """How many requests are in the request queue."""
         return len(self._requests)
+
+    def attentive_until(self) -> MonotonicMs:
+        """Now, if a handler is free; else since when none is: who asked after that may not be heard yet."""
+        now_ms = self._clock.monotonic_ms()
+        in_hand = list(self._in_hand)
+        if not in_hand or None in in_hand:
+            return now_ms
+        return max(context.received_ms for context in in_hand if context is not None)
 
     def start(self) -> None:
         """Listen; on return every port is bound. If one cannot be: OSError, and nothing is left behind."""
@@ -230,8 +242,9 @@ class Reactor:
 
     # On a handler's thread
 
-    def _run_handler(self) -> None:
+    def _run_handler(self, number: int) -> None:
         while (exchange := self._requests.take()) is not None:
+            self._in_hand[number] = exchange.context
             try:
                 self._handle(exchange)
             except Exception:
@@ -240,4 +253,5 @@ class Reactor:
                     exchange.context.connection_id, exchange.context.client_host,
                 )  # fmt: skip
                 exchange.abandon()
+            self._in_hand[number] = None
             del exchange  # an idle handler must not keep the last request's memory

@@ -113,6 +113,10 @@ class ThreadTimer:
         """Wait for the next entry whose time has come; None once stopped."""
         with self._changed:
             while not self._stopped:
+                while self._heap and not self._heap[0][2].is_pending:
+                    # Here, where the thread is awake anyway: it must not wake for each that was cancelled.
+                    heapq.heappop(self._heap)
+                    self._forgotten = max(0, self._forgotten - 1)
                 if not self._heap:
                     self._changed.wait()
                 elif (wait_s := self._heap[0][0] - time.monotonic()) > 0:

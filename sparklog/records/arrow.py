@@ -26,6 +26,7 @@ from sparklog.records.arrow_header import (
     check_message,
     parse_arrow_header,
 )
+from sparklog.records.bridge import numbers, values_of
 from sparklog.records.codecs import DECOMPRESSED_BYTES_MAX
 from sparklog.records.columns import (
     CREATE_TIME,
@@ -164,7 +165,7 @@ def _timestamp_column(timestamps_ms: Int64s | None, base_timestamp_ms: int) -> A
     """None if the envelope's base timestamp says it all."""
     if timestamps_ms is None or np.all(timestamps_ms == base_timestamp_ms):
         return None
-    return pa.array(timestamps_ms).view(WIRE_TIMESTAMP)
+    return numbers(timestamps_ms).view(WIRE_TIMESTAMP)
 
 
 def _serialise(batch: pa.RecordBatch, compression: Compression) -> memoryview:
@@ -298,7 +299,7 @@ def _timestamps_ms(timestamp: Any | None, header: BatchHeader) -> Int64s:
         return np.full(header.record_count, header.base_timestamp_ms, np.int64)
     if timestamp.null_count:
         raise CorruptBatch(f"{timestamp.null_count} rows of an arrow batch have no timestamp")
-    values: Int64s = timestamp.view(pa.int64()).to_numpy()
+    values: Int64s = values_of(timestamp)
     return values
 
 

@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sparklog.records.bridge import nulls_of, numbers, values_of
+
 Int64s = npt.NDArray[np.int64]
 
 HEADER_TYPE: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
@@ -54,10 +56,10 @@ def row_batch(
     columns = [
         key,
         value,
-        pa.array(timestamps_us).view(TIMESTAMP_TYPE),
+        numbers(timestamps_us).view(TIMESTAMP_TYPE),
         headers,
-        pa.array(offsets),
-        pa.array(timestamp_types),
+        numbers(offsets),
+        numbers(timestamp_types),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ROW_SCHEMA)
 
@@ -127,9 +129,9 @@ def _timestamps_ms(batch: pa.RecordBatch, now_ms: int) -> Int64s | None:
     if not (pa.types.is_timestamp(kind) or pa.types.is_int64(kind)):
         raise ValueError(f"column 'timestamp' has type {kind}; it must be a timestamp, or int64 milliseconds")
     unit = kind.unit if pa.types.is_timestamp(kind) else "ms"
-    integers = column.cast(pa.int64())
-    missing = integers.is_null().to_numpy(zero_copy_only=False) if integers.null_count else None
-    values: Int64s = (integers.fill_null(0) if integers.null_count else integers).to_numpy()
+    integers = column.view(pa.int64())
+    missing = nulls_of(integers) if integers.null_count else None
+    values: Int64s = values_of(integers)
     if unit == "s":
         values = values * 1_000
     elif unit in _UNITS_PER_MS:

@@ -63,7 +63,12 @@ class IpcLayout:
     row_count: int
     nodes: tuple[Node, ...]
     buffers: tuple[Region, ...]
-    is_compressed: bool
+    codec: int | None = None
+    """0 LZ4 frame, 1 ZSTD; None: buffers are as they are."""
+
+    @property
+    def is_compressed(self) -> bool:
+        return self.codec is not None
 
     @property
     def size_bytes(self) -> int:
@@ -120,7 +125,7 @@ def _parse(message: memoryview) -> IpcLayout:
         row_count=batch.number(0, _I64),
         nodes=tuple(Node(*pair) for pair in batch.pairs(1)),
         buffers=_buffers(batch.pairs(2), body_length),
-        is_compressed=_is_compressed(batch.table(3)),
+        codec=_codec(batch.table(3)),
     )
 
 
@@ -131,13 +136,13 @@ def _buffers(pairs: list[tuple[int, int]], body_length: int) -> tuple[Region, ..
     return tuple(Region(*pair) for pair in pairs)
 
 
-def _is_compressed(compression: "_Table | None") -> bool:
+def _codec(compression: "_Table | None") -> int | None:
     if compression is None:
-        return False
+        return None
     codec, method = compression.number(0, _U8), compression.number(1, _U8)
     if codec > 1 or method != 0:
         raise CorruptBatch(f"an Arrow batch compressed by unknown codec {codec}, method {method}")
-    return True
+    return codec
 
 
 class _Table:

@@ -14,9 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.bridge import binaries
 from sparklog.records.codecs import decompress
 from sparklog.records.columns import CREATE_TIME, HEADERS_TYPE, LOG_APPEND_TIME, Int64s, normalise, row_batch
 from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, Bytes, Compression
+from sparklog.records.kafka_check import check_records
 from sparklog.records.kafka_encode import batch_of_rows
 from sparklog.records.kafka_spans import (
     Spans,
@@ -39,7 +41,7 @@ class KafkaRecords:
     def validate(self, batch: Bytes, header: BatchHeader) -> None:
         records = records_of(batch, header)
         if header.record_count < SMALL_RECORD_COUNT:
-            _check_offset_deltas(_walked_deltas(list(walk(records, header.record_count))), -1, header)
+            check_records(records, header.record_count, header.last_offset_delta)
             return
         for _ in _chunks(records, header):
             """Each chunk is checked as it is measured."""
@@ -131,8 +133,8 @@ def _walked_columns(records: Sequence[WalkedRecord], header: BatchHeader) -> pa.
         header,
         np.array([record.timestamp_delta_ms for record in records], np.int64),
         offset_deltas,
-        pa.array([record.key for record in records], pa.binary()),
-        pa.array([record.value for record in records], pa.binary()),
+        binaries([record.key for record in records]),
+        binaries([record.value for record in records]),
         _walked_headers(records),
     )
 
@@ -142,8 +144,8 @@ def _walked_headers(records: Sequence[WalkedRecord]) -> pa.Array:
     if not counts.any():
         return pa.nulls(len(records), HEADERS_TYPE)
     pairs = [pair for record in records for pair in record.headers]
-    keys = text_array(pa.array([key for key, _ in pairs], pa.binary()))
-    return headers_list(keys, pa.array([value for _, value in pairs], pa.binary()), counts)
+    keys = text_array(binaries([key for key, _ in pairs]))
+    return headers_list(keys, binaries([value for _, value in pairs]), counts)
 
 
 def _rows(

@@ -1,8 +1,11 @@
-"""Writing Kafka v2 records, by aiokafka's compiled builder (over 3 million records/s a core).
+"""Writing Kafka v2 records: a few in plain Python, many by aiokafka's compiled builder (3 million/s a core).
 
 Of what the builder makes only the records are kept; the envelope is written anew. The builder knows no leader
 epoch and no log-append time, and takes a first timestamp of -1 for "none yet", so it is handed differences to
 the first timestamp instead of timestamps.
+
+The builder is imported when it is first needed: it comes with the whole of aiokafka, asyncio and ssl too,
+and costs a process a tenth of a second of CPU. Brokers and tasks that write little never need it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import pyarrow.compute as pc
-from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
+from sparklog.records.bridge import value_lengths
 from sparklog.records.codecs import compress
 from sparklog.records.columns import Int64s, RowColumns
 from sparklog.records.envelope import (
@@ -25,6 +27,12 @@ from sparklog.records.envelope import (
 )
 
 Headers = list[tuple[str, bytes | None]]
+
+Row = tuple[int, int, bytes | None, bytes | None, Headers]
+"""Offset delta, timestamp delta, key, value, headers."""
+
+FEW_RECORDS: Final = 16
+"""As many as the builder does not repay its import for."""
 
 _BATCH_BYTES_MAX: Final = 2**31 - 1
 _NO_HEADERS: Final[Headers] = []
@@ -142,15 +150,60 @@ def encode(
     headers: Iterable[Headers],
 ) -> memoryview:
     """Records without an envelope; their timestamps are relative to the first."""
+    deltas_ms = (timestamps_ms - timestamps_ms[:1]).tolist()
+    rows = zip(offset_deltas.tolist(), deltas_ms, keys, values, headers, strict=True)
+    return _encode_few(rows) if len(offset_deltas) <= FEW_RECORDS else _encode_many(rows)
+
+
+def _encode_many(rows: Iterable[Row]) -> memoryview:
+    from aiokafka.record.default_records import DefaultRecordBatchBuilder
+
     builder = DefaultRecordBatchBuilder(MAGIC, 0, 0, -1, -1, -1, _BATCH_BYTES_MAX)
     append = builder.append
-    deltas_ms = (timestamps_ms - timestamps_ms[:1]).tolist()
-    for row in zip(offset_deltas.tolist(), deltas_ms, keys, values, headers, strict=True):
+    for row in rows:
         if append(*row) is None:
-            raise ValueError(
-                f"records beyond {_BATCH_BYTES_MAX} bytes do not fit one batch; write smaller ones"
-            )
+            raise _too_large()
     return memoryview(builder.build())[ENVELOPE_BYTES:]
+
+
+def _encode_few(rows: Iterable[Row]) -> memoryview:
+    """The same, record by record (``kafka_walk`` tells the layout)."""
+    payload = bytearray()
+    for offset_delta, delta_ms, key, value, headers in rows:
+        record = bytearray(1)  # attributes
+        _append_varint(record, delta_ms)
+        _append_varint(record, offset_delta)
+        _append_bytes(record, key)
+        _append_bytes(record, value)
+        _append_varint(record, len(headers))
+        for name, text in headers:
+            _append_bytes(record, name.encode())
+            _append_bytes(record, text)
+        _append_varint(payload, len(record))
+        payload += record
+        if len(payload) > _BATCH_BYTES_MAX - ENVELOPE_BYTES:
+            raise _too_large()
+    return memoryview(payload)
+
+
+def _append_varint(buffer: bytearray, number: int) -> None:
+    raw = number << 1 if number >= 0 else (-number << 1) - 1
+    while raw > 0x7F:
+        buffer.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    buffer.append(raw)
+
+
+def _append_bytes(buffer: bytearray, value: bytes | None) -> None:
+    if value is None:
+        buffer.append(1)  # a length of -1
+    else:
+        _append_varint(buffer, len(value))
+        buffer += value
+
+
+def _too_large() -> ValueError:
+    return ValueError(f"records beyond {_BATCH_BYTES_MAX} bytes do not fit one batch; write smaller ones")
 
 
 def header_lists(headers: Any | None, row_count: int) -> list[Headers]:
@@ -161,7 +214,7 @@ def header_lists(headers: Any | None, row_count: int) -> list[Headers]:
     pairs = list(zip(items.field("key").to_pylist(), items.field("value").to_pylist(), strict=True))
     lists: list[Headers] = []
     position = 0
-    for count in pc.list_value_length(headers).fill_null(0).to_pylist():
+    for count in value_lengths(headers).tolist():
         lists.append(pairs[position : position + count])
         position += count
     return lists

@@ -25,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparklog.model.errors import CorruptBatch
+from sparklog.records.bridge import booleans, numbers
 from sparklog.records.columns import HEADER_TYPE, HEADERS_TYPE, Int64s
 from sparklog.records.kafka_walk import (
     HEADER_BYTES_MIN,
@@ -217,7 +218,7 @@ def gather(payload: bytes, starts: Int64s, lengths: Int64s) -> pa.Array:
         pa.binary(), offsets.size - 1, [None, pa.py_buffer(offsets), pa.py_buffer(payload)]
     )
     wanted = np.arange(0, offsets.size, 2)
-    return interleaved.take(pa.array(wanted, mask=nulls if nulls.any() else None))
+    return interleaved.take(numbers(wanted, nulls if nulls.any() else None))
 
 
 def headers_array(payload: bytes, spans: HeaderSpans | None, row_count: int) -> pa.Array:
@@ -235,7 +236,7 @@ def headers_list(keys: pa.Array, values: pa.Array, counts: Int64s) -> pa.Array:
     np.cumsum(counts, out=offsets[1:])
     items = pa.StructArray.from_arrays([keys, values], fields=list(HEADER_TYPE))
     return pa.ListArray.from_arrays(
-        pa.array(offsets), items, type=HEADERS_TYPE, mask=pa.array(counts == 0) if not counts.all() else None
+        numbers(offsets), items, type=HEADERS_TYPE, mask=booleans(counts == 0) if not counts.all() else None
     )
 
 

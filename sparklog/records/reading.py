@@ -39,15 +39,15 @@ def read_columns(buffer: Bytes, batches: Iterable[Batch]) -> Iterator[pa.RecordB
     for position, header in batches:
         if header.is_control:
             continue
-        is_joint = _is_joint(header)
+        joins = is_joint(header)
         if joint and not (
-            is_joint
+            joins
             and joint_bytes + header.size_bytes <= CHUNK_BYTES
             and joint_records + header.record_count <= CHUNK_RECORDS
         ):
             yield _joint_columns(buffer, joint)
             joint, joint_bytes, joint_records = [], 0, 0
-        if is_joint:
+        if joins:
             joint.append((position, header))
             joint_bytes += header.size_bytes
             joint_records += header.record_count
@@ -58,7 +58,8 @@ def read_columns(buffer: Bytes, batches: Iterable[Batch]) -> Iterator[pa.RecordB
         yield _joint_columns(buffer, joint)
 
 
-def _is_joint(header: BatchHeader) -> bool:
+def is_joint(header: BatchHeader) -> bool:
+    """Whether a batch can be decoded together with its neighbours."""
     return (
         not header.is_arrow
         and header.compression is Compression.NONE
@@ -75,24 +76,25 @@ def _joint_columns(buffer: Bytes, batches: Sequence[Batch]) -> pa.RecordBatch:
     run = bytes(memoryview(buffer)[first[0] : last[0] + last[1].size_bytes])
     begins: list[int] = []
     for position, header in batches:
-        begins += _boundaries(run, position - first[0], header)
+        begins += record_boundaries(run, position - first[0], header)
     spans = spans_of(run, begins)
     headers = [header for _, header in batches]
     counts = np.array([header.record_count for header in headers])
-    _check_offset_deltas(spans.offset_deltas, headers, counts)
+    check_offset_deltas(spans.offset_deltas, headers, counts)
     return row_batch(
         key=gather(run, spans.key_starts, spans.key_lengths),
         value=gather(run, spans.value_starts, spans.value_lengths),
         timestamps_ms=_timestamps_ms(spans.timestamp_deltas_ms, headers, counts),
         headers=headers_array(run, spans.headers, len(begins)),
-        offsets=_per_row([header.base_offset for header in headers], counts) + spans.offset_deltas,
+        offsets=per_row([header.base_offset for header in headers], counts) + spans.offset_deltas,
         timestamp_types=np.where(
-            _per_row([header.is_log_append_time for header in headers], counts), LOG_APPEND_TIME, CREATE_TIME
+            per_row([header.is_log_append_time for header in headers], counts), LOG_APPEND_TIME, CREATE_TIME
         ).astype(np.int32),
     )
 
 
-def _boundaries(run: bytes, position: int, header: BatchHeader) -> list[int]:
+def record_boundaries(run: bytes, position: int, header: BatchHeader) -> list[int]:
+    """Where the records begin of the batch that is at ``position`` of a run."""
     end = position + header.size_bytes
     if header.record_count * RECORD_BYTES_MIN > header.size_bytes or end > len(run):
         raise CorruptBatch(f"{header.record_count} records cannot be in {header.size_bytes} bytes")
@@ -108,26 +110,27 @@ def _boundaries(run: bytes, position: int, header: BatchHeader) -> list[int]:
     return begins
 
 
-def _per_row(values: Sequence[int], counts: Int64s) -> Int64s:
+def per_row(values: Sequence[int], counts: Int64s) -> Int64s:
+    """A number per batch as a number per row."""
     return np.repeat(np.array(values, np.int64), counts)
 
 
 def _timestamps_ms(deltas_ms: Int64s, headers: Sequence[BatchHeader], counts: Int64s) -> Int64s:
-    created_ms = _per_row([header.base_timestamp_ms for header in headers], counts) + deltas_ms
+    created_ms = per_row([header.base_timestamp_ms for header in headers], counts) + deltas_ms
     if not any(header.is_log_append_time for header in headers):
         return created_ms
-    appended_ms = _per_row([header.max_timestamp_ms for header in headers], counts)
+    appended_ms = per_row([header.max_timestamp_ms for header in headers], counts)
     return np.where(
-        _per_row([header.is_log_append_time for header in headers], counts), appended_ms, created_ms
+        per_row([header.is_log_append_time for header in headers], counts), appended_ms, created_ms
     )
 
 
-def _check_offset_deltas(deltas: Int64s, headers: Sequence[BatchHeader], counts: Int64s) -> None:
+def check_offset_deltas(deltas: Int64s, headers: Sequence[BatchHeader], counts: Int64s) -> None:
     """As in every batch for itself: deltas grow, begin at 0 or later, and stay within the batch."""
     firsts = np.zeros(len(deltas), bool)
     firsts[np.cumsum(counts)[:-1]] = True
     firsts[0] = True
     grows = np.diff(deltas, prepend=-1) > 0
-    last_deltas = _per_row([header.last_offset_delta for header in headers], counts)
+    last_deltas = per_row([header.last_offset_delta for header in headers], counts)
     if np.any((deltas < 0) | (deltas > last_deltas) | ~(grows | firsts)):
         raise CorruptBatch(f"offset deltas in batches from offset {headers[0].base_offset} on do not grow")

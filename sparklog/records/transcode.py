@@ -10,10 +10,12 @@ import pyarrow as pa
 
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.arrow import payload_pieces, read_rows
+from sparklog.records.bridge import values_of
 from sparklog.records.columns import Int64s, RowColumns
 from sparklog.records.envelope import (
     ARROW_BIT,
     COMPRESSION_MASK,
+    DELETE_HORIZON_BIT,
     BatchHeader,
     Bytes,
     Compression,
@@ -39,7 +41,9 @@ def arrow_to_records(batch: Bytes) -> bytes:
         header_lists(rows.headers, count),
     )
     base_timestamp_ms = int(rows.timestamps_ms[0]) if count else header.base_timestamp_ms
-    return _rebuilt(header, (payload,), header.attributes & ~ARROW_BIT, base_timestamp_ms)
+    # A delete horizon is the base timestamp of what is stored, and nothing to whom this is sent.
+    attributes = header.attributes & ~(ARROW_BIT | DELETE_HORIZON_BIT)
+    return _rebuilt(header, (payload,), attributes, base_timestamp_ms)
 
 
 def records_to_arrow(batch: Bytes, *, compression: Compression = Compression.NONE) -> bytes:
@@ -48,7 +52,7 @@ def records_to_arrow(batch: Bytes, *, compression: Compression = Compression.NON
     if header.is_arrow or header.is_control:
         raise CorruptBatch(f"the batch at offset {header.base_offset} has no records to transcode")
     columns = payload_of(header).to_columns(batch, header)
-    offset_deltas: Int64s = columns.column("offset").to_numpy() - header.base_offset
+    offset_deltas: Int64s = values_of(columns.column("offset")) - header.base_offset
     is_dense = np.array_equal(offset_deltas, np.arange(len(offset_deltas)))
     pieces = payload_pieces(
         _row_columns(columns, header),
@@ -62,7 +66,7 @@ def records_to_arrow(batch: Bytes, *, compression: Compression = Compression.NON
 
 def _row_columns(columns: pa.RecordBatch, header: BatchHeader) -> RowColumns:
     key, headers = columns.column("key"), columns.column("headers")
-    timestamps_ms: Int64s = columns.column("timestamp").view(pa.int64()).to_numpy() // 1_000
+    timestamps_ms: Int64s = values_of(columns.column("timestamp")) // 1_000
     return RowColumns(
         row_count=columns.num_rows,
         key=None if key.null_count == len(key) else key,

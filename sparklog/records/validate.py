@@ -8,10 +8,12 @@ Followers check the CRC of every batch, and nothing else: the leader has looked 
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.records.envelope import (
     COMPRESSION_MASK,
+    DELETE_HORIZON_BIT,
     ENVELOPE_BYTES,
     KNOWN_BITS,
     MAGIC,
@@ -39,14 +41,27 @@ class Refused:
 
     error: ErrorCode
     message: str
+    record_errors: tuple[tuple[int, str], ...] = ()
+    """Index within the batch and reason of each record at fault, if single records are."""
+
+
+KEYLESS: Final = "a compacted topic takes no record without a key"
+_RECORD_ERRORS_MAX: Final = 1_000
+"""Records at fault that are told one by one; that there are more is said with their number."""
 
 
 def check_produced(
-    buffer: Bytes | None, *, max_batch_bytes: int, allow_arrow: bool, look_inside: bool = True
+    buffer: Bytes | None,
+    *,
+    max_batch_bytes: int,
+    allow_arrow: bool,
+    look_inside: bool = True,
+    requires_keys: bool = False,
 ) -> Accepted | Refused:
     """Judge what a client wants appended to one partition.
 
     ``allow_arrow``: the client said that it knows arrow payloads (the ``payload_kinds`` tag).
+    ``requires_keys``: the topic is compacted.
     ``look_inside``: decompress and check every record; only for callers that did so themselves is it False.
     """
     if buffer is None or len(buffer) <= MAGIC_POSITION:
@@ -62,10 +77,29 @@ def check_produced(
         refused = _check_envelope(buffer, header, max_batch_bytes, allow_arrow)
         if refused is None and look_inside:
             payload_of(header).validate(buffer, header)
+        if refused is None and requires_keys:
+            refused = _check_keys(buffer, header)
     except CorruptBatch as error:
         code = ErrorCode.corrupt_message if len(buffer) < ENVELOPE_BYTES else ErrorCode.invalid_record
         return Refused(code, str(error))
     return Accepted([(0, header)]) if refused is None else refused
+
+
+def _check_keys(buffer: Bytes, header: BatchHeader) -> Refused | None:
+    # Here, because they bring Arrow and numpy, which nobody else needs who checks batches.
+    from sparklog.records.bridge import nulls_of
+    from sparklog.records.filter import decode
+
+    keys = decode(buffer, (0, header)).keys
+    if not keys.null_count:
+        return None
+    keyless = nulls_of(keys).nonzero()[0]
+    return Refused(
+        ErrorCode.invalid_record,
+        f"{len(keyless)} of {header.record_count} records have no key, the first at index {keyless[0]}: "
+        "give every record a key, or change the topic's cleanup.policy",
+        tuple((index, KEYLESS) for index in keyless[:_RECORD_ERRORS_MAX].tolist()),
+    )
 
 
 def _check_envelope(
@@ -75,7 +109,8 @@ def _check_envelope(
     if size_bytes > max_batch_bytes:
         return Refused(
             ErrorCode.message_too_large,
-            f"a batch of {size_bytes} bytes is larger than max.message.bytes={max_batch_bytes}",
+            f"a batch of {size_bytes} bytes is larger than max.message.bytes={max_batch_bytes}: "
+            "raise that of the topic, or send less at once",
         )
     if size_bytes > len(buffer):
         return Refused(
@@ -94,6 +129,8 @@ def _check_envelope(
 def _check_fields(header: BatchHeader, allow_arrow: bool) -> Refused | None:
     if header.is_control:
         return Refused(ErrorCode.invalid_record, "clients may not write control batches")
+    if header.attributes & DELETE_HORIZON_BIT:
+        return Refused(ErrorCode.invalid_record, "only compaction sets a delete horizon (attribute bit 6)")
     if header.attributes & ~KNOWN_BITS:
         return Refused(ErrorCode.invalid_record, f"attributes {header.attributes:#06x} have unknown bits")
     if header.is_arrow and not allow_arrow:

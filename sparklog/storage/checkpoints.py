@@ -23,6 +23,7 @@ from sparklog.storage.disk import Disk
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 LOG_STARTS: Final = "log-start-offset-checkpoint"
+CLEANED: Final = "cleaner-offset-checkpoint"
 EPOCHS: Final = "leader-epoch-checkpoint"
 
 VERSION: Final = 0

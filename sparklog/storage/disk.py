@@ -7,14 +7,15 @@ relies on, and an implementation must give:
   cannot lose them, a power cut can. When it raises, the file's size is as if nothing had been written; bytes
   that could not be taken back lie beyond that size and are overwritten by the next append.
 - ``File.fsync`` makes the bytes survive a power cut; ``sync_directory`` does so for names (files that were
-  created, renamed, removed). A sync that failed must never be repeated in the hope that it works: Linux
-  reports an error once and then forgets the lost pages.
+  created, renamed, removed). A sync that failed raises ``SyncFailed`` and must never be repeated in the hope
+  that it works: Linux reports an error once and then forgets the lost pages.
 - ``write_atomically`` leaves either the old content or the new, never a mixture.
 - A ``File`` stays readable for whoever holds it, also after its name was removed: replies that are still
   being sent hold slices of it. Its descriptor is closed when the last holder lets go.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -26,6 +27,24 @@ from sparklog.model.parts import ReadableFile
 Buffer = bytes | bytearray | memoryview
 
 _LOCK_TEXT_BYTES_MAX = 64
+
+
+def _sync_descriptor(descriptor: int) -> None:
+    """Bring what was written to the medium. On macOS ``fsync`` alone leaves it in the drive's own cache."""
+    full_sync = getattr(fcntl, "F_FULLFSYNC", None)
+    if full_sync is not None:
+        try:
+            fcntl.fcntl(descriptor, full_sync)
+            return
+        except OSError as error:
+            # A file system that has no such thing, a network's for one; any other error is the disk's.
+            if error.errno not in (errno.ENOTSUP, errno.ENOTTY, errno.EINVAL):
+                raise
+    os.fsync(descriptor)
+
+
+class SyncFailed(OSError):  # noqa: N818 (says what is the case)
+    """An fsync failed: what was written before may be gone, although it can still be read now."""
 
 
 class File(ReadableFile, Protocol):
@@ -131,7 +150,7 @@ class LocalFile:
         self._end = size
 
     def fsync(self) -> None:
-        os.fsync(self._descriptor)
+        _fsync(self._descriptor, self._path)
 
 
 class LocalLock:
@@ -181,7 +200,7 @@ class LocalDisk:
             file.write(data)
             if sync:
                 file.flush()
-                os.fsync(file.fileno())
+                _fsync(file.fileno(), temporary)
         os.replace(temporary, path)
         if sync:
             self.sync_directory(os.path.dirname(path))
@@ -195,7 +214,7 @@ class LocalDisk:
     def _sync(self, path: str) -> None:
         descriptor = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            _fsync(descriptor, path)
         finally:
             os.close(descriptor)
 
@@ -225,3 +244,10 @@ class LocalDisk:
 
     def lock(self, path: str) -> Lock:
         return LocalLock(path)
+
+
+def _fsync(descriptor: int, path: str) -> None:
+    try:
+        _sync_descriptor(descriptor)
+    except OSError as error:
+        raise SyncFailed(error.errno, error.strerror, path) from error

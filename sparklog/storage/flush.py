@@ -1,5 +1,6 @@
 """The middle step of a flush: fsync, away from the log's lock."""
 
+import contextlib
 from dataclasses import dataclass
 
 from sparklog.storage.disk import Disk, File
@@ -21,6 +22,8 @@ class Flush:
         for file in self.files:
             file.fsync()
         for path in self.paths:
-            self.disk.sync_file(path)
+            # An index or a snapshot whose segment was removed or compacted meanwhile needs no sync.
+            with contextlib.suppress(FileNotFoundError):
+                self.disk.sync_file(path)
         for directory in self.directories:
             self.disk.sync_directory(directory)

@@ -25,19 +25,22 @@ from typing import Final
 
 from sparklog.core.replication.epoch_history import EpochEntry, EpochHistory
 from sparklog.core.transaction.producer_state import ProducerStates
-from sparklog.model.errors import LogDirectoryError, SparklogError
-from sparklog.model.ids import NO_TOPIC_ID, Offset, TopicId, TopicPartition
+from sparklog.model.errors import CorruptBatch, LogDirectoryError, SparklogError
+from sparklog.model.ids import Offset, TopicId, TopicPartition
 from sparklog.model.time import Clock
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage import checkpoints
+from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.disk import Buffer, Disk
 from sparklog.storage.flush import Flush
 from sparklog.storage.index import RELATIVE_MAX
+from sparklog.storage.late_removals import LateRemovals, remove_files
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_read import LogRead, Reading
-from sparklog.storage.partition_metadata import read_topic_id, write_topic_id
+from sparklog.storage.partition_metadata import settle_directory
 from sparklog.storage.record_times import first_record_from
 from sparklog.storage.recovery import CORRUPTION, Corruption, Proof, Recovered, recover, remove_segment_files
+from sparklog.storage.retention import Retention
 from sparklog.storage.segment import NO_TIMESTAMP, Segment
 from sparklog.storage.snapshots import Snapshots, producer_batch, replay
 
@@ -48,6 +51,7 @@ SNAPSHOT_BATCHES: Final = 4_096
 """Batches after which producer states are saved again, so that a truncation need not replay a segment."""
 
 DELETED_SUFFIX: Final = "-delete"
+STRAY_SUFFIX: Final = "-stray"
 _DIRECTORY_NAME_MAX: Final = 255
 
 
@@ -105,8 +109,13 @@ class Log:
         self._open_sealed: deque[Segment] = deque()
         self._epochs_saved: tuple[EpochEntry, ...] = recovered.epochs_on_disk
         self._names_changed = bool(recovered.scanned)
+        self._is_linked = False
+        """Whether the directory's own name was surely synced."""
         self._sync_failed = False
         self._batches_since_snapshot = 0
+        self._swap: Swap | None = None
+        self.late_removals = LateRemovals(disk)
+        """Files of segments that retention gave up and that are still there."""
 
     @classmethod
     def open(
@@ -123,20 +132,29 @@ class Log:
         same_boot: bool = True,
         high_watermark: int = 0,
         log_start_offset: int = 0,
+        on_bytes: Callable[[int], None] = _nothing_to_tell,
     ) -> "Log":
         """The log in ``directory``, which is made if it is not there, recovered as its last stop demands.
 
-        The keyword arguments are what the log directory's checkpoints, clean marker and boot id say.
+        The keyword arguments are what the log directory's checkpoints, clean marker and boot id say;
+        ``on_bytes`` hears of bytes that were checked.
         """
-        known_id = _settle_directory(disk, directory, topic_id)
+        known_id = settle_directory(disk, directory, topic_id)
         proof = Proof(
             clean=clean, same_boot=same_boot, recovery_point=recovery_point, high_watermark=high_watermark
         )
         recovered = recover(
-            disk, directory, config, proof, log_start_offset=log_start_offset, now_ms=clock.wall_ms()
+            disk,
+            directory,
+            config,
+            proof,
+            log_start_offset=log_start_offset,
+            now_ms=clock.wall_ms(),
+            on_bytes=on_bytes,
         )
         log = cls(directory, topic_partition, known_id, config, disk, clock, recovered)
         log.recovery_point = Offset(min(recovery_point, log.log_end_offset))
+        log._is_linked = recovery_point > 0
         log._settle_start(log_start_offset)
         return log
 
@@ -148,6 +166,10 @@ class Log:
 
     def __repr__(self) -> str:
         return f"Log({self.directory!r}, {self.log_start_offset}..{self.log_end_offset})"
+
+    @property
+    def disk(self) -> Disk:
+        return self._disk
 
     @property
     def size_bytes(self) -> int:
@@ -162,6 +184,11 @@ class Log:
         return self._segments[0].base_offset
 
     @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Oldest first; the last one is active."""
+        return tuple(self._segments)
+
+    @property
     def segment_bases(self) -> list[int]:
         return [segment.base_offset for segment in self._segments]
 
@@ -172,7 +199,7 @@ class Log:
 
         OSError means that nothing was appended, and that the partition had better go offline.
         """
-        if self.corruption is not None:
+        if self.corruption is not None and self.corruption.ends_log:
             raise LogCorrupt(f"{self} takes no appends: {self.corruption.reason}; truncate it there first")
         first, last = headers[0][1], headers[-1][1]
         if first.base_offset < self.log_end_offset:
@@ -249,6 +276,8 @@ class Log:
         """
         if not self.log_start_offset <= fetch_offset <= self.log_end_offset:
             return None
+        if self.corruption is not None and fetch_offset < self.corruption.offset:
+            max_offset = min(max_offset, self.corruption.offset)
         reading = Reading(fetch_offset, max_bytes, min(max_offset, self.log_end_offset), at_least_one_batch)
         for index in range(self._index_of(fetch_offset), len(self._segments)):
             segment = self._segments[index]
@@ -257,6 +286,18 @@ class Log:
             if not goes_on:
                 break
         return reading.result()
+
+    def refuse_damaged(self, offset: int) -> None:
+        """CorruptBatch for an offset whose batch is known to be damaged."""
+        if self.corruption is not None and self.corruption.covers(offset):
+            raise CorruptBatch(f"{self} is damaged there: {self.corruption.reason}")
+
+    def note_damage(self, found: Corruption) -> None:
+        """Remember it, over restarts too, until a truncation there takes it away."""
+        if self.corruption is None or found.offset < self.corruption.offset:
+            mark = checkpoints.render([[found.offset]])
+            self._disk.write_atomically(f"{self.directory}/{CORRUPTION}", mark)
+            self.corruption = found
 
     def header_at(self, offset: int) -> BatchHeader | None:
         """The envelope of the batch that holds ``offset``, or of the first after it; None at the end."""
@@ -358,6 +399,9 @@ class Log:
     def _lower_end(self, end_offset: int) -> None:
         """Before anything is cut: forget what vouches for more than what stays, on disk too."""
         self.generation += 1
+        if self._swap is not None:
+            self._swap.take_back()
+            self._swap = None
         self.log_end_offset = Offset(end_offset)
         self.recovery_point = Offset(min(self.recovery_point, end_offset))
         self.log_start_offset = Offset(min(self.log_start_offset, end_offset))
@@ -397,20 +441,24 @@ class Log:
     def delete_old_segments(self, high_watermark: int) -> int:
         """Remove segments that retention gives up, oldest first; how many.
 
-        Only whole segments below the high watermark go, and never the active one.
+        Only whole segments below the high watermark go; none while compaction is about to replace some.
         """
-        excess_bytes = self.size_bytes - self.config.retention_bytes
-        doomed = 0
-        for segment in self._segments[:-1]:
-            if segment.end_offset > high_watermark or not self._is_expired(segment, excess_bytes):
-                break
-            excess_bytes -= segment.size_bytes
-            doomed += 1
+        if self._swap is not None:
+            return 0
+        now_ms = self._clock.wall_ms()
+        doomed = Retention(
+            config=self.config,
+            log_start_offset=self.log_start_offset,
+            high_watermark=high_watermark,
+            now_ms=now_ms,
+        ).count_doomed(self._segments)
         if not doomed:
             return 0
+        if doomed == len(self._segments):
+            self.roll()
         self.raise_log_start(self._segments[doomed].base_offset)
         for segment in self._segments[:doomed]:
-            segment.remove()
+            segment.give_up(self.late_removals, now_ms + self.config.file_delete_delay_ms)
             self._unsynced.pop(segment.base_offset, None)
         del self._segments[:doomed]
         self._names_changed = True
@@ -418,16 +466,33 @@ class Log:
         self._snapshots.remove_before(self._segments[0].base_offset)
         return doomed
 
-    def _is_expired(self, segment: Segment, excess_bytes: int) -> bool:
-        if segment.end_offset <= self.log_start_offset:
-            return True
-        if not self.config.deletes:
+    # ---- compaction ----------------------------------------------------------------------------------------
+
+    def begin_swap(self, swap: Swap) -> bool:
+        """Announce that a cleaned segment will replace others; False if the log moved on. See ``swap``."""
+        if self._swap is not None or swap.generation != self.generation:
             return False
-        if self.config.retention_bytes >= 0 and excess_bytes >= segment.size_bytes:
-            return True
-        newest_ms = segment.greatest_timestamp()[0]
-        age_ms = self._clock.wall_ms() - (newest_ms if newest_ms >= 0 else segment.created_ms)
-        return 0 <= self.config.retention_ms < age_ms
+        if not set(swap.sources) <= set(self._segments[:-1]):
+            return False
+        swap.announce()
+        self._swap = swap
+        return True
+
+    def finish_swap(self, swap: Swap) -> bool:
+        """Put the cleaned segment in its place; False if a truncation has taken it back."""
+        if self._swap is not swap:
+            return False
+        self._swap = None
+        swap.carry_out()
+        index = self._segments.index(swap.sources[0])
+        self._segments[index : index + len(swap.sources)] = [swap.fresh]
+        for segment in swap.sources:
+            self._unsynced.pop(segment.base_offset, None)
+        self._unsynced[swap.fresh.base_offset] = swap.fresh
+        self._names_changed = True
+        self._forget_open()
+        self._snapshots.thin(self.segment_bases)
+        return True
 
     # ---- durability ----------------------------------------------------------------------------------------
 
@@ -447,9 +512,13 @@ class Log:
         files = tuple(segment.file for segment in segments)
         for segment in segments:
             self._keep_open(segment)
-        directories = (self.directory,) if self._names_changed else ()
-        self._names_changed = False
-        return Flush(self.log_end_offset, self.generation, files, tuple(paths), directories, self._disk)
+        directories = [self.directory] if self._names_changed or not self._is_linked else []
+        if not self._is_linked:
+            directories.append(self.directory.rpartition("/")[0] or ".")
+        self._names_changed, self._is_linked = False, True
+        return Flush(
+            self.log_end_offset, self.generation, files, tuple(paths), tuple(directories), self._disk
+        )
 
     def _save_epochs(self) -> list[str]:
         """Write the epoch history if it changed; what was written. Until then recovery would rebuild it."""
@@ -491,19 +560,28 @@ class Log:
             self._disk.sync_file(self._snapshots.path(self.log_end_offset))
         for path in active.index_paths():
             self._disk.sync_file(path)
+        remove_files(self._disk, self.late_removals.take_all())
         self.flush()
 
     def delete(self) -> None:
         """Remove the log. It is renamed first, so that a crash in between leaves no half of it behind."""
+        self._disk.remove_directory(self._rename(DELETED_SUFFIX))
+
+    def set_aside(self) -> str:
+        """Rename the log's directory, so that no start takes it for a partition's; the new path."""
+        return self._rename(STRAY_SUFFIX)
+
+    def _rename(self, suffix: str) -> str:
         parent, _, name = self.directory.rpartition("/")
         topic, _, number = name.rpartition("-")
-        ending = f"-{number}.{self.topic_id.hex}{DELETED_SUFFIX}"
-        doomed = f"{parent}/{topic[: _DIRECTORY_NAME_MAX - len(ending)]}{ending}"
-        if self._disk.exists(doomed):
-            self._disk.remove_directory(doomed)
-        self._disk.rename(self.directory, doomed)
+        ending = f"-{number}.{self.topic_id.hex}{suffix}"
+        self.generation += 1
+        path = f"{parent}/{topic[: _DIRECTORY_NAME_MAX - len(ending)]}{ending}"
+        if self._disk.exists(path):
+            self._disk.remove_directory(path)
+        self._disk.rename(self.directory, path)
         self._disk.sync_directory(parent)
-        self._disk.remove_directory(doomed)
+        return path
 
     def check_invariants(self) -> None:
         self.epochs.check_invariants()
@@ -518,21 +596,3 @@ class Log:
 
 def _base_of(segment: Segment) -> int:
     return segment.base_offset
-
-
-def _settle_directory(disk: Disk, directory: str, topic_id: TopicId | None) -> TopicId:
-    """Make the directory if need be; the topic's id, which must be the one it was made for."""
-    if not disk.exists(directory):
-        disk.make_directory(directory)
-        disk.sync_directory(directory.rpartition("/")[0] or ".")
-    known = read_topic_id(disk, directory)
-    if topic_id is None or topic_id == NO_TOPIC_ID:
-        return known or NO_TOPIC_ID
-    if known is None:
-        write_topic_id(disk, directory, topic_id)
-    elif known != topic_id:
-        raise LogDirectoryError(
-            f"{directory} belongs to topic id {known}, not {topic_id}: it is left over from a deleted topic "
-            "of that name; delete it first"
-        )
-    return topic_id

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from crc32c import crc32c
+
 from sparklog.model.config import TopicConfig
 
 
@@ -11,26 +13,59 @@ class LogConfig:
 
     segment_bytes: int = 1_073_741_824
     segment_ms: int = 604_800_000
+    segment_jitter_ms: int = 0
     index_interval_bytes: int = 4_096
     index_max_bytes: int = 10_485_760
     retention_ms: int = 604_800_000
     retention_bytes: int = -1
+    file_delete_delay_ms: int = 60_000
+    flush_messages: int = 2**63 - 1
+    flush_ms: int = 2**63 - 1
     cleanup_policy: tuple[str, ...] = ("delete",)
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = 2**63 - 1
+    delete_retention_ms: int = 86_400_000
 
     @classmethod
     def of(cls, topic: TopicConfig) -> "LogConfig":
         policy = topic.get("cleanup.policy")
         assert isinstance(policy, tuple), policy
+        max_lag_ms = topic.get_int("max.compaction.lag.ms")
         return cls(
             segment_bytes=topic.get_int("segment.bytes"),
-            segment_ms=topic.get_int("segment.ms"),
+            # What must be compacted in time must not stay in the active segment for longer.
+            segment_ms=min(topic.get_int("segment.ms"), max_lag_ms)
+            if "compact" in policy
+            else topic.get_int("segment.ms"),
+            segment_jitter_ms=topic.get_int("segment.jitter.ms"),
             index_interval_bytes=topic.get_int("index.interval.bytes"),
             index_max_bytes=topic.get_int("segment.index.bytes"),
             retention_ms=topic.get_int("retention.ms"),
             retention_bytes=topic.get_int("retention.bytes"),
+            file_delete_delay_ms=topic.get_int("file.delete.delay.ms"),
+            flush_messages=topic.get_int("flush.messages"),
+            flush_ms=topic.get_int("flush.ms"),
             cleanup_policy=policy,
+            min_cleanable_dirty_ratio=topic.get_float("min.cleanable.dirty.ratio"),
+            min_compaction_lag_ms=topic.get_int("min.compaction.lag.ms"),
+            max_compaction_lag_ms=max_lag_ms,
+            delete_retention_ms=topic.get_int("delete.retention.ms"),
         )
+
+    def roll_age_ms(self, segment: str) -> int:
+        """At which age to roll ``segment``, a path: each has its own, between ``segment_ms`` less the jitter
+        and ``segment_ms``, so that topics that were created at once are not rolled at once.
+        """
+        jitter_max_ms = min(self.segment_jitter_ms, self.segment_ms)
+        if jitter_max_ms <= 0:
+            return self.segment_ms
+        return self.segment_ms - crc32c(segment.encode()) % jitter_max_ms
 
     @property
     def deletes(self) -> bool:
         return "delete" in self.cleanup_policy
+
+    @property
+    def compacts(self) -> bool:
+        return "compact" in self.cleanup_policy

@@ -3,10 +3,12 @@
     .lock                               held by ``flock`` for as long as the process lives
     meta.properties                     whose directory this is
     .kafka_cleanshutdown                there only between a clean stop and the next start
+    suspect-directories                 siblings whose fsync failed
     boot-id                             the machine's boot during which the logs were last written
     recovery-point-offset-checkpoint    below these offsets everything was synced
     replication-offset-checkpoint       high watermarks
     log-start-offset-checkpoint         log starts that are not their first segment's base offset
+    cleaner-offset-checkpoint           below these offsets compacted logs were compacted
     <topic>-<partition>/                a log
     <topic>-<partition>.<id>-delete/    what is left of one that was being deleted
 
@@ -24,7 +26,7 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -37,10 +39,14 @@ from sparklog.storage import checkpoints, meta_properties
 from sparklog.storage.disk import Disk, Lock
 from sparklog.storage.log import DELETED_SUFFIX, Log
 from sparklog.storage.log_config import LogConfig
+from sparklog.storage.partition_metadata import is_unfinished
+from sparklog.storage.recovery import write_anew
+from sparklog.storage.recovery_progress import RecoveryProgress, Tell, bytes_to_check
 
 LOCK: Final = ".lock"
 CLEAN_MARKER: Final = ".kafka_cleanshutdown"
 BOOT_ID: Final = "boot-id"
+SUSPECTS: Final = "suspect-directories"
 HOST_BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
 
 _PARTITION_DIRECTORY: Final = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)")
@@ -50,9 +56,19 @@ logger = logging.getLogger(__name__)
 
 
 def host_boot_id() -> str:
-    """The id that the kernel gave this boot of the machine."""
-    with open(HOST_BOOT_ID, encoding="ascii") as file:
-        return file.read().strip()
+    """The id that the kernel gave this boot of the machine.
+
+    Where no file tells it (macOS), an id that no other call gives: what was not synced then counts as lost.
+    """
+    try:
+        with open(HOST_BOOT_ID, encoding="ascii") as file:
+            return file.read().strip()
+    except FileNotFoundError:
+        return str(uuid.uuid4())
+
+
+class DirectoryUnusable(LogDirectoryError):  # noqa: N818 (says what is the case)
+    """The file system refuses: a directory that is gone, read-only, or on a disk that fails."""
 
 
 @dataclass(slots=True)
@@ -64,6 +80,10 @@ class _Loading:
     recovery_points: dict[TopicPartition, Offset]
     high_watermarks: dict[TopicPartition, Offset]
     log_starts: dict[TopicPartition, Offset]
+
+
+def _nobody_waits(_count: int) -> None:
+    """For logs that are opened without a progress to tell."""
 
 
 class LogDirectory:
@@ -95,6 +115,7 @@ class LogDirectory:
         self._recovery_points = checkpoints.read_offsets(disk, self._file(checkpoints.RECOVERY_POINTS))
         self._high_watermarks = checkpoints.read_offsets(disk, self._file(checkpoints.HIGH_WATERMARKS))
         self._log_starts = checkpoints.read_offsets(disk, self._file(checkpoints.LOG_STARTS))
+        self._cleaned = checkpoints.read_offsets(disk, self._file(checkpoints.CLEANED))
 
     @classmethod
     def open(
@@ -118,7 +139,7 @@ class LogDirectory:
             disk.make_directory(path)
             lock = disk.lock(f"{path}/{LOCK}")
         except OSError as error:
-            raise LogDirectoryError(f"log directory {path} cannot be used: {error}") from error
+            raise DirectoryUnusable(f"log directory {path} cannot be used: {error}") from error
         try:
             properties = meta_properties.read(disk, path)
             created = properties is None
@@ -129,7 +150,7 @@ class LogDirectory:
             return cls(path, properties, lock, disk, clock, boot_id=boot_id, created=created)
         except OSError as error:
             lock.release()
-            raise LogDirectoryError(f"log directory {path} cannot be used: {error}") from error
+            raise DirectoryUnusable(f"log directory {path} cannot be used: {error}") from error
         except BaseException:
             lock.release()
             raise
@@ -152,6 +173,19 @@ class LogDirectory:
 
     def _file(self, name: str) -> str:
         return f"{self.path}/{name}"
+
+    def suspects(self) -> frozenset[str]:
+        """Ids of sibling directories whose fsync failed; see ``write_suspects``."""
+        path = self._file(SUSPECTS)
+        return (
+            frozenset(self._disk.read(path).decode("ascii").split())
+            if self._disk.exists(path)
+            else frozenset()
+        )
+
+    def write_suspects(self, ids: Iterable[str]) -> None:
+        """Remember that the fsync of these siblings failed: what they hold may not be what it was."""
+        self._disk.write_atomically(self._file(SUSPECTS), "".join(f"{one}\n" for one in sorted(ids)).encode())
 
     # ---- clean stops and boots -----------------------------------------------------------------------------
 
@@ -194,9 +228,19 @@ class LogDirectory:
     # ---- logs ----------------------------------------------------------------------------------------------
 
     def load_logs(
-        self, config_for_topic: Callable[[str], LogConfig], *, executor: Executor | None = None
+        self,
+        config_for_topic: Callable[[str], LogConfig],
+        *,
+        executor: Executor | None = None,
+        is_suspect: bool = False,
+        tell: Tell = logger.info,
     ) -> dict[TopicPartition, Log]:
-        """Open and recover every log, in parallel if there is an executor. Takes the clean marker first."""
+        """Open and recover every log, in parallel if there is an executor. Takes the clean marker first.
+
+        ``is_suspect``: an fsync failed when these logs were last open. What lies past their recovery points
+        can perhaps be read and is not on the disk, and syncing it would do nothing: so it is written anew.
+        ``tell`` hears now and then how far that is, unless the stop was clean.
+        """
         loading = _Loading(
             clean=self.take_clean_marker() is not None,
             same_boot=self.same_boot,
@@ -208,10 +252,20 @@ class LogDirectory:
         for name in filter(_DELETED_DIRECTORY.fullmatch, names):
             self._disk.remove_directory(self._file(name))
         found = {tp: name for name in names if (tp := self._partition_of(name))}
+        progress = self._progress(found, loading, tell)
 
         def load(topic_partition: TopicPartition) -> None:
+            if is_unfinished(self._disk, self._file(found[topic_partition])):
+                logger.info("%s was not made to its end: removed", self._file(found[topic_partition]))
+                self._disk.remove_directory(self._file(found[topic_partition]))
+                return
+            if is_suspect:
+                point = loading.recovery_points.get(topic_partition, 0)
+                write_anew(self._disk, self._file(found[topic_partition]), point)
             config = config_for_topic(topic_partition.topic)
-            self._adopt(self._open_log(topic_partition, None, config, loading))
+            self._adopt(self._open_log(topic_partition, None, config, loading, progress))
+            if progress is not None:
+                progress.on_log()
 
         _for_each(list(found), load, executor)
         self._disk.write_atomically(self._file(BOOT_ID), self._boot_id.encode("ascii"))
@@ -219,11 +273,23 @@ class LogDirectory:
 
     def create_log(self, topic_partition: TopicPartition, topic_id: TopicId, config: LogConfig) -> Log:
         """A new, empty log. LogDirectoryError if the partition has one here already."""
-        if topic_partition in self.logs or self._disk.exists(self._file(str(topic_partition))):
-            raise LogDirectoryError(f"{self._file(str(topic_partition))} exists already")
+        name = str(topic_partition)
+        if topic_partition in self.logs or self._disk.exists(self._file(name)):
+            raise LogDirectoryError(f"{self._file(name)} exists already{self._twin_of(name)}")
         self._forget(topic_partition)
         return self._adopt(
             self._open_log(topic_partition, topic_id, config, _Loading(False, True, {}, {}, {}))
+        )
+
+    def _twin_of(self, name: str) -> str:
+        """On a file system that takes ``a-0`` for ``A-0``, as macOS's own does: the other one, in words."""
+        names = self._disk.list(self.path)
+        twins = [other for other in names if other.lower() == name.lower()]
+        if name in names or not twins:
+            return ""
+        return (
+            f", under the name {twins[0]}: this file system does not tell upper case from lower "
+            "case, so choose another name for the topic"
         )
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
@@ -231,12 +297,19 @@ class LogDirectory:
         self.logs.pop(topic_partition).delete()
         self._forget(topic_partition)
 
+    def set_aside_log(self, topic_partition: TopicPartition) -> None:
+        """Keep the files of a log under a name that is no partition's, for an operator to look at."""
+        name = self.logs.pop(topic_partition).set_aside()
+        self._forget(topic_partition)
+        logger.warning("%s is of an earlier topic of that name: set aside as %s", topic_partition, name)
+
     def _open_log(
         self,
         topic_partition: TopicPartition,
         topic_id: TopicId | None,
         config: LogConfig,
         loading: _Loading,
+        progress: RecoveryProgress | None = None,
     ) -> Log:
         return Log.open(
             self._file(str(topic_partition)),
@@ -250,11 +323,26 @@ class LogDirectory:
             same_boot=loading.same_boot,
             high_watermark=loading.high_watermarks.get(topic_partition, 0),
             log_start_offset=loading.log_starts.get(topic_partition, 0),
+            on_bytes=_nobody_waits if progress is None else progress.on_bytes,
         )
+
+    def _progress(
+        self, found: Mapping[TopicPartition, str], loading: _Loading, tell: Tell
+    ) -> RecoveryProgress | None:
+        if loading.clean or not found:
+            return None
+        total_bytes = sum(
+            bytes_to_check(self._disk, self._file(name), loading.recovery_points.get(tp, 0))
+            for tp, name in found.items()
+        )
+        return RecoveryProgress(self.path, len(found), total_bytes, self._clock, tell)
 
     def _adopt(self, log: Log) -> Log:
         topic_partition = log.topic_partition
         log.before_cut = lambda end_offset: self._lower(topic_partition, end_offset)
+        if self._cleaned.get(topic_partition, 0) > log.log_end_offset:
+            # A power cut took what had been compacted: what comes in its place is dirty.
+            self._lower(topic_partition, log.log_end_offset)
         self.logs[topic_partition] = log
         return log
 
@@ -296,6 +384,21 @@ class LogDirectory:
             }
             self._write(checkpoints.HIGH_WATERMARKS, self._high_watermarks)
 
+    def cleaned_up_to(self, topic_partition: TopicPartition) -> Offset | None:
+        """Where the last round of compaction ended; None if the log was never compacted."""
+        with self._guard:
+            return self._cleaned.get(topic_partition)
+
+    def write_cleaned(self, topic_partition: TopicPartition, offset: int, generation: int) -> bool:
+        """Note that a log was compacted up to ``offset``; not if it is gone or was cut since."""
+        with self._guard:
+            log = self.logs.get(topic_partition)
+            if log is None or log.generation != generation:
+                return False
+            self._cleaned[topic_partition] = Offset(offset)
+            self._write(checkpoints.CLEANED, self._cleaned)
+            return True
+
     def _lower(self, topic_partition: TopicPartition, end_offset: int) -> None:
         """Before a log is cut: no checkpoint on disk may be above its new end."""
         with self._guard:
@@ -303,6 +406,7 @@ class LogDirectory:
                 (checkpoints.RECOVERY_POINTS, self._recovery_points),
                 (checkpoints.HIGH_WATERMARKS, self._high_watermarks),
                 (checkpoints.LOG_STARTS, self._log_starts),
+                (checkpoints.CLEANED, self._cleaned),
             ):
                 if offsets.get(topic_partition, 0) > end_offset:
                     offsets[topic_partition] = Offset(end_offset)
@@ -315,6 +419,7 @@ class LogDirectory:
                 (checkpoints.RECOVERY_POINTS, self._recovery_points),
                 (checkpoints.HIGH_WATERMARKS, self._high_watermarks),
                 (checkpoints.LOG_STARTS, self._log_starts),
+                (checkpoints.CLEANED, self._cleaned),
             ):
                 if offsets.pop(topic_partition, None) is not None:
                     self._write(name, offsets)

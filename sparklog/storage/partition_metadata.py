@@ -13,7 +13,7 @@ import uuid
 from typing import Final
 
 from sparklog.model.errors import LogDirectoryError
-from sparklog.model.ids import TopicId
+from sparklog.model.ids import NO_TOPIC_ID, TopicId
 from sparklog.storage.disk import Disk
 
 FILE: Final = "partition.metadata"
@@ -51,5 +51,40 @@ def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
 
 
 def write_topic_id(disk: Disk, directory: str, topic_id: TopicId) -> None:
+    """Its content is on disk before it has its name; the name itself is not synced here."""
     text = f"version: {VERSION}\ntopic_id: {uuid_text(topic_id)}\n"
-    disk.write_atomically(f"{directory}/{FILE}", text.encode("ascii"))
+    temporary = f"{directory}/{FILE}.tmp"
+    if disk.exists(temporary):
+        disk.remove(temporary)
+    file = disk.open(temporary, create=True)
+    file.append(text.encode("ascii"))
+    file.fsync()
+    disk.rename(temporary, f"{directory}/{FILE}")
+
+
+def is_unfinished(disk: Disk, directory: str) -> bool:
+    """Whether the directory has neither id nor segments: a log was being made when the process, or the power,
+    was gone. What is left of that says nothing."""
+    names = disk.list(directory)
+    return FILE not in names and not any(name.endswith(".log") for name in names)
+
+
+def settle_directory(disk: Disk, directory: str, topic_id: TopicId | None) -> TopicId:
+    """Make the directory if need be; the topic's id, which must be the one it was made for.
+
+    Its name is synced by the first flush: until then no record of it counts as being on disk, and a sync for
+    each of a thousand new partitions would take seconds.
+    """
+    if not disk.exists(directory):
+        disk.make_directory(directory)
+    known = read_topic_id(disk, directory)
+    if topic_id is None or topic_id == NO_TOPIC_ID:
+        return known or NO_TOPIC_ID
+    if known is None:
+        write_topic_id(disk, directory, topic_id)
+    elif known != topic_id:
+        raise LogDirectoryError(
+            f"{directory} belongs to topic id {known}, not {topic_id}: it is left over from a deleted topic "
+            "of that name; delete it first"
+        )
+    return topic_id

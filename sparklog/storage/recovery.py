@@ -20,7 +20,7 @@ In the middle of a log the indexes are believed lazily; see ``segment``.
 import logging
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,7 +28,9 @@ from sparklog.core.replication.epoch_history import EpochEntry, EpochHistory
 from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage import checkpoints
+from sparklog.storage.cleaner.swap import finish_interrupted
 from sparklog.storage.disk import Disk
+from sparklog.storage.intact_run import IntactRun
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.scan import Trouble, check, headers
 from sparklog.storage.segment import LOG, OFFSET_INDEX, TIME_INDEX, Segment
@@ -37,18 +39,31 @@ from sparklog.storage.snapshots import Snapshots, producer_batch, replay
 SEGMENT_FILE: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex)")
 LEFTOVER: Final = re.compile(r".*\.(tmp|deleted|cleaned|swap)")
 CORRUPTION: Final = "corruption"
+COPY_BYTES: Final = 1_048_576
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Corruption:
-    """The log is damaged from ``offset`` on, which is at ``position`` of the segment ``segment_base``."""
+    """The log is damaged from ``offset`` on, which is at ``position`` of the segment ``segment_base``.
+
+    Found at a start, it is where the log ends. Found in a running log, only what lies before ``next_offset``
+    cannot be read.
+    """
 
     offset: int
     segment_base: int
     position: int
     reason: str
+    next_offset: int | None = None
+
+    @property
+    def ends_log(self) -> bool:
+        return self.next_offset is None
+
+    def covers(self, offset: int) -> bool:
+        return offset >= self.offset and (self.next_offset is None or offset < self.next_offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +116,25 @@ def sweep(disk: Disk, directory: str) -> list[int]:
     return bases
 
 
+def _nobody_listens(_count: int) -> None:
+    """The default of ``on_bytes``."""
+
+
 def recover(
-    disk: Disk, directory: str, config: LogConfig, proof: Proof, *, log_start_offset: int, now_ms: int
+    disk: Disk,
+    directory: str,
+    config: LogConfig,
+    proof: Proof,
+    *,
+    log_start_offset: int,
+    now_ms: int,
+    on_bytes: Callable[[int], None] = _nobody_listens,
 ) -> Recovered:
-    """Everything that a log needs to know about its directory, which must exist."""
+    """Everything that a log needs to know about its directory, which must exist.
+
+    ``on_bytes`` hears of bytes that were checked.
+    """
+    finish_interrupted(disk, directory)
     bases = sweep(disk, directory)
     marked = _read_mark(disk, directory)
     if not bases:
@@ -116,7 +146,7 @@ def recover(
             for base, end in zip(bases, ends, strict=True)
         ]
     first = _first_to_check(segments, proof, marked)
-    work = _Recovery(disk, directory, config, proof, now_ms, segments, Snapshots(disk, directory))
+    work = _Recovery(disk, directory, config, proof, now_ms, segments, Snapshots(disk, directory), on_bytes)
     work.run(first)
     work.compare_with_checkpoints(marked)
     return work.result(first)
@@ -146,7 +176,9 @@ class _Recovery:
         now_ms: int,
         segments: list[Segment],
         snapshots: Snapshots,
+        on_bytes: Callable[[int], None],
     ) -> None:
+        self.on_bytes = on_bytes
         self.disk = disk
         self.directory = directory
         self.config = config
@@ -215,7 +247,16 @@ class _Recovery:
             if header.has_producer:
                 self.producers.apply(producer_batch(header), self.now_ms)
 
-        return check(segment.file, segment.base_offset, visit)
+        def visit_run(run: IntactRun) -> None:
+            segment.note_run(run)
+            for epoch, start_offset in run.epoch_starts():
+                if epoch >= 0:
+                    self.epochs.assign(epoch, start_offset)
+            for header in run.producers_batches():
+                self.producers.apply(producer_batch(header), self.now_ms)
+            self.on_bytes(run.end_position - run.positions[0])
+
+        return check(segment.file, segment.base_offset, visit, visit_run)
 
     def _judge(self, index: int, trouble: Trouble) -> None:
         segment = self.segments[index]
@@ -291,6 +332,25 @@ def _read_mark(disk: Disk, directory: str) -> int | None:
     except (ValueError, IndexError):
         logger.warning("%s is damaged; checking the whole log", path)
         return 0
+
+
+def write_anew(disk: Disk, directory: str, recovery_point: int) -> None:
+    """Copy the segments that hold what was never synced, so that the next sync really writes them.
+
+    After a failed fsync Linux keeps the pages and calls them clean: they can be read until memory is short,
+    and then they are gone. The copy replaces its segment only when it is on the disk.
+    """
+    finish_interrupted(disk, directory)
+    bases = sweep(disk, directory)
+    holding = max(0, bisect_right(bases, recovery_point) - 1)
+    for base in bases[holding:]:
+        path = f"{directory}/{base:020d}{LOG}"
+        original, copy = disk.open(path), disk.open(path + ".tmp", create=True)
+        for position in range(0, original.size(), COPY_BYTES):
+            copy.append(original.pread(COPY_BYTES, position))
+        copy.fsync()
+        disk.rename(path + ".tmp", path)
+    disk.sync_directory(directory)
 
 
 def remove_segment_files(disk: Disk, directory: str, base_offset: int) -> None:

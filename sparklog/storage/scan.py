@@ -25,6 +25,7 @@ from sparklog.records.envelope import (
     parse_header,
 )
 from sparklog.storage.disk import File
+from sparklog.storage.intact_run import IntactRun, intact_run
 
 OUTLINE: Final = struct.Struct(">qi4xb6xi")
 """Base offset, length, magic, last offset delta: the front of an envelope, with the rest left out."""
@@ -106,15 +107,27 @@ class Window:
         return self._buffer, inside
 
 
-def check(file: File, offset: int, visit: Callable[[int, BatchHeader], None]) -> Trouble | None:
+def check(
+    file: File,
+    offset: int,
+    visit: Callable[[int, BatchHeader], None],
+    visit_run: Callable[[IntactRun], None] | None = None,
+) -> Trouble | None:
     """Read all of ``file`` and call ``visit`` with each intact batch; what stopped the walk, if anything.
 
-    ``offset`` is the least that the first batch may have; offsets must grow from batch to batch.
+    ``offset`` is the least that the first batch may have; offsets must grow from batch to batch. With
+    ``visit_run`` whole runs of intact batches go there instead, many times as fast.
     """
     position, end = 0, file.size()
     window = Window(file, end)
     while position < end:
         room = end - position
+        if visit_run is not None:
+            run = intact_run(file.pread(min(CHECK_CHUNK_BYTES, room), position), position, offset)
+            if run is not None:
+                visit_run(run)
+                position, offset = run.end_position, run.next_offset
+                continue
         if room < ENVELOPE_BYTES:
             return Trouble(position, True, f"{room} bytes are less than an envelope")
         try:

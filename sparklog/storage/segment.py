@@ -29,6 +29,8 @@ from sparklog.storage.index import (
     TimeIndex,
     last_time_entry,
 )
+from sparklog.storage.intact_run import IntactRun
+from sparklog.storage.late_removals import LateRemovals
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.scan import Outline, headers, outlines
 
@@ -142,7 +144,7 @@ class Segment:
         if self.first_timestamp_ms is None and position == 0:
             self.first_timestamp_ms = header.max_timestamp_ms
         assert self.max_timestamp is not None
-        if header.max_timestamp_ms > self.max_timestamp[0]:
+        if header.record_count and header.max_timestamp_ms > self.max_timestamp[0]:
             self.max_timestamp = (header.max_timestamp_ms, header.last_offset)
         if self._unindexed_bytes > self._interval_bytes:
             offsets.add(header.last_offset, position)
@@ -151,6 +153,29 @@ class Segment:
         self._unindexed_bytes += header.size_bytes
         self.size_bytes = position + header.size_bytes
         self.end_offset = header.next_offset
+        self._indexes_saved = False
+
+    def note_run(self, run: IntactRun) -> None:
+        """``note_batch`` for many batches that were found one after the other."""
+        offsets, times = self.indexes()
+        stamps: list[int] = run.heads["max_timestamp_ms"].tolist()
+        if self.first_timestamp_ms is None and run.positions[0] == 0:
+            self.first_timestamp_ms = stamps[0]
+        assert self.max_timestamp is not None
+        greatest_ms, at = self.max_timestamp
+        unindexed, interval = self._unindexed_bytes, self._interval_bytes
+        counts = run.heads["record_count"].tolist()
+        batches = zip(run.positions, run.sizes, run.last_offsets(), stamps, counts, strict=True)
+        for position, size, last_offset, timestamp_ms, count in batches:
+            if timestamp_ms > greatest_ms and count:
+                greatest_ms, at = timestamp_ms, last_offset
+            if unindexed > interval:
+                offsets.add(last_offset, position)
+                times.add(greatest_ms, at)
+                unindexed = 0
+            unindexed += size
+        self.max_timestamp, self._unindexed_bytes = (greatest_ms, at), unindexed
+        self.size_bytes, self.end_offset = run.end_position, run.next_offset
         self._indexes_saved = False
 
     def forget_batches(self) -> None:
@@ -175,17 +200,27 @@ class Segment:
             or last_offset - self.base_offset > RELATIVE_MAX
             or len(offsets) >= config.index_max_bytes // OFFSET_ENTRY_BYTES
             or len(times) >= config.index_max_bytes // TIME_ENTRY_BYTES - 1
-            or self._age_ms(max_timestamp_ms, now_ms) > config.segment_ms
+            or self._age_ms(max_timestamp_ms, now_ms) > config.roll_age_ms(self.path(LOG))
         )
 
     def _age_ms(self, max_timestamp_ms: int, now_ms: int) -> int:
         """By the records' own time, or the clock's where they have none."""
+        first_ms = self.first_batch_timestamp()
+        return now_ms - self.created_ms if first_ms < 0 else max_timestamp_ms - first_ms
+
+    def first_batch_timestamp(self) -> int:
+        """Greatest timestamp of the first batch, which must be there; -1 if it has none."""
         if self.first_timestamp_ms is None:
             first = next(headers(self.file, 0, self.size_bytes))[1]
             self.first_timestamp_ms = first.max_timestamp_ms
-        if self.first_timestamp_ms < 0:
-            return now_ms - self.created_ms
-        return max_timestamp_ms - self.first_timestamp_ms
+        return self.first_timestamp_ms
+
+    def index_entries_max(self) -> int:
+        """How many entries the offset index has, as far as that is known without loading it."""
+        path = self.path(OFFSET_INDEX)
+        if self._indexes is not None or not self._disk.exists(path):
+            return len(self._indexes[0]) if self._indexes is not None else 0
+        return self._disk.size(path) // OFFSET_ENTRY_BYTES
 
     def seal(self) -> None:
         """No more batches will come, for now: note the greatest timestamp and write the indexes."""
@@ -217,7 +252,7 @@ class Segment:
         if not self.size_bytes:
             self.first_timestamp_ms = None
         for _, header in headers(self.file, start, self.size_bytes):
-            if header.max_timestamp_ms > self.max_timestamp[0]:
+            if header.record_count and header.max_timestamp_ms > self.max_timestamp[0]:
                 self.max_timestamp = (header.max_timestamp_ms, header.last_offset)
 
     # ---- reading -------------------------------------------------------------------------------------------
@@ -364,6 +399,12 @@ class Segment:
 
     def index_paths(self) -> tuple[str, str]:
         return self.path(OFFSET_INDEX), self.path(TIME_INDEX)
+
+    def give_up(self, late: LateRemovals, due_ms: int) -> None:
+        """Remove the segment; until ``due_ms`` its batches are there by another name."""
+        late.give_up(self.path(LOG), due_ms)
+        self._remove_index_files()
+        self._indexes_saved = True
 
     def remove(self) -> None:
         """Remove the files, the batches first: indexes without batches are swept away at the next start."""

@@ -51,7 +51,8 @@ class InProcessCluster:
     A ZooKeeper in memory lives as long as this object: ``stop`` and ``start`` find the topics again, another
     object over the same ``root`` does not, and its brokers refuse the data as another cluster's. With
     ``zookeeper="real"`` a server is started as a child process, which takes Java and a second, and everything
-    is in ``root``. ``settings`` are brokers' settings by their names, which are Kafka's.
+    is in ``root``. Each broker has ``log_dirs`` log directories, which stand for disks, and is in its rack of
+    ``racks``. ``settings`` are brokers' settings by their names, which are Kafka's.
     """
 
     def __init__(
@@ -61,6 +62,8 @@ class InProcessCluster:
         brokers: int = 3,
         zookeeper: ZooKeeperKind = "memory",
         settings: Mapping[str, str] | None = None,
+        log_dirs: int = 1,
+        racks: Mapping[int, str] | None = None,
     ) -> None:
         if brokers < 1:
             raise ConfigError(f"brokers={brokers}: a cluster has at least 1")
@@ -73,6 +76,8 @@ class InProcessCluster:
         self.controller: ControllerServer | None = None
         self._root = None if root is None else Path(root)
         self._temporary: Path | None = None
+        self._log_dirs = log_dirs
+        self._racks = racks or {}
         self._ids = range(1, brokers + 1)
         self._zookeeper_kind = zookeeper
         self._embedded: EmbeddedZooKeeper | None = None
@@ -168,9 +173,10 @@ class InProcessCluster:
             broker_id=BrokerId(broker_id),
             host=HOST,
             port=before.endpoint.port if before is not None else 0,
-            log_dirs=(str(self.root / f"broker-{broker_id}" / "0"),),
+            log_dirs=tuple(str(self.root / f"broker-{broker_id}" / str(n)) for n in range(self._log_dirs)),
             zookeeper=self._connect_string,
             config=self.config,
+            rack=self._racks.get(broker_id),
             new_zookeeper=self._new_zookeeper,
         )
         broker = BrokerServer(options)

@@ -188,6 +188,9 @@ class MemoryZooKeeper:
             self._ready()
             return self._tree.get(path)
 
+    def get_many(self, paths: Sequence[str]) -> list[Node | None]:
+        return [self.get(path) for path in paths]
+
     def exists(self, path: str) -> Stat | None:
         with self._changed:
             self._ready()

@@ -40,6 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("sparklog_cluster_settings", "brokers' settings, name=value", type="linelist", default=[])
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Settings that cannot work stop pytest at once, rather than the first test that asks for a cluster."""
+    cluster_scope("sparklog_cluster", config)
+    cluster_options(config)
+
+
 def cluster_scope(fixture_name: str, config: pytest.Config) -> Scope:
     """The scope that the settings give the fixture."""
     named = str(config.getini(f"{fixture_name}_scope"))

@@ -120,6 +120,10 @@ def encode_request(message: Message, version: int, correlation_id: int, client_i
 
 def parse_request_header(frame: Frame) -> tuple[RequestHeader, int]:
     """The header, and where the body begins; cheap, and does not ask whether the version is served."""
+    if len(frame) < REQUEST_HEADER.size:
+        raise WireError(
+            f"malformed request header of {REQUEST_HEADER.size} bytes or more: the frame has {len(frame)}"
+        )
     cursor = Cursor(memoryview(frame))
     try:
         return _read_header(cursor), cursor.position

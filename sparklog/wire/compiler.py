@@ -1,8 +1,7 @@
-"""Turns a schema and a message class into two closures: one that reads the message, one that writes it.
+"""Turns a schema and a message class into two functions: one that reads the message, one that writes it.
 
-Runs of fixed-width fields become a single ``struct`` call; everything else is one closure a field. What is
-special to a version (a field that is missing, moved into a tag, nullable) is settled here, once, so that
-nothing is decided while messages fly.
+What is special to a version (a field that is missing, moved into a tag, nullable) is settled here, once, so
+that nothing is decided while messages fly. How the functions come to be is told in ``generate``.
 """
 
 import dataclasses
@@ -13,9 +12,9 @@ from itertools import groupby
 from typing import Any, get_args, get_type_hints
 
 from sparklog.wire.extensions import EXTENSION_TYPES, EXTENSIONS, Direction
+from sparklog.wire.generate import entity_reader, entity_writer, fields_reader
 from sparklog.wire.primitives import (
     Cursor,
-    Output,
     Reader,
     Writer,
     append_compact_length,
@@ -40,18 +39,7 @@ from sparklog.wire.primitives import (
     write_uuid,
 )
 from sparklog.wire.schema import Schema, SchemaField
-from sparklog.wire.steps import (
-    NUMBER_LETTERS,
-    Step,
-    Tag,
-    entity_reader,
-    entity_writer,
-    read_one,
-    refuse_loss,
-    run_step,
-    tags_step,
-    write_one,
-)
+from sparklog.wire.steps import NUMBER_LETTERS, One, Step, Tag, Tags, run_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +69,12 @@ class _EntityCompiler:
 
     def compile(self) -> Entity:
         steps = list(self._steps(self.schema))
-        if self.schema.flexible:
-            steps.append(tags_step(list(self._tags())))
-        writes = [step.write_from for step in steps]
-        if self.direction == "request" and (missing := self._missing_fields()):
-            writes.insert(0, refuse_loss(self.message_class, missing))
+        tags = Tags(list(self._tags())) if self.schema.flexible else None
+        lost = self._missing_fields() if self.direction == "request" else {}
         return Entity(
-            entity_reader(self.message_class, [step.read_into for step in steps]),
-            entity_writer(writes),
-            sum(step.bytes_min for step in steps),
+            entity_reader(self.message_class, steps, tags),
+            entity_writer(self.message_class, steps, tags, lost),
+            sum(step.bytes_min for step in steps) + (tags is not None),
         )
 
     # Fields in order
@@ -98,13 +83,13 @@ class _EntityCompiler:
         ordered = [field for field in schema.fields if field.tag is None]
         for is_fixed, group in groupby(ordered, _is_fixed_width):
             if is_fixed:
-                yield run_step(list(group))
+                yield run_of(list(group))
             else:
                 yield from map(self._field_step, group)
 
     def _field_step(self, field: SchemaField) -> Step:
         read, write, bytes_min = self._field_codec(field)
-        return Step(read_one(field.name, read), write_one(field.name, write), bytes_min)
+        return One(field.name, read, write, bytes_min)
 
     def _field_codec(self, field: SchemaField) -> tuple[Reader, Writer, int]:
         if field.is_array:
@@ -179,30 +164,32 @@ class _EntityCompiler:
             yield self._tag(extension.tag, extension.field, read, write)
 
     def _tag(self, tag: int, name: str, read: Reader, write: Writer) -> Tag:
-        default = _default_of(self.message_class, name)
+        steps = [One(name, read, write, 0)]
         return Tag(
-            tag, read_one(name, read), write_one(name, write), lambda obj: getattr(obj, name) == default
+            tag,
+            fields_reader(steps),
+            entity_writer(self.message_class, steps, None, {}),
+            {name: _default_of(self.message_class, name)},
         )
 
     def _inlined_tag(self, field: SchemaField) -> Tag:
         """An entity of its own on the wire, whose fields are the outer entity's in our class."""
         assert field.tag is not None
         assert field.entity is not None
-        steps = [*self._steps(field.entity), tags_step([])]
-        defaults = {inner.name: _default_of(self.message_class, inner.name) for inner in field.entity.fields}
+        steps = list(self._steps(field.entity))
+        read_fields = fields_reader(steps)
+        no_tags = Tags(())
 
         def read_into(cursor: Cursor, values: dict[str, Any]) -> None:
-            for step in steps:
-                step.read_into(cursor, values)
+            read_fields(cursor, values)
+            no_tags.read_into(cursor, values)
 
-        def write_from(entity: Any, output: Output) -> None:
-            for step in steps:
-                step.write_from(entity, output)
-
-        def is_absent(entity: Any) -> bool:
-            return all(getattr(entity, name) == default for name, default in defaults.items())
-
-        return Tag(field.tag, read_into, write_from, is_absent)
+        return Tag(
+            field.tag,
+            read_into,
+            entity_writer(self.message_class, steps, no_tags, {}),
+            {inner.name: _default_of(self.message_class, inner.name) for inner in field.entity.fields},
+        )
 
     # Fields that this version lacks
 

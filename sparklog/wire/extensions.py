@@ -22,12 +22,14 @@ from sparklog.wire.primitives import (
     numbers_reader,
     numbers_writer,
     read_compact_length,
+    read_uuid,
     string_reader,
     string_writer,
+    write_uuid,
 )
 
 Direction = Literal["request", "response"]
-ExtensionType = Literal["int16 array", "int64", "string map"]
+ExtensionType = Literal["int16 array", "int64", "string map", "uuid"]
 
 EXTENSION_TAG_MIN: Final = 5_000
 
@@ -44,12 +46,25 @@ class Extension:
 _PAYLOAD_KINDS: Final = Extension(5_000, "payload_kinds", "int16 array")
 _CONFIGS: Final = Extension(5_001, "configs", "string map")
 _BROKER_EPOCH: Final = Extension(5_002, "epoch", "int64")
+_MIN_INSYNC_REPLICAS: Final = Extension(5_003, "min_insync_replicas", "int64")
+_DYNAMIC_CONFIGS: Final = Extension(5_004, "dynamic_configs", "string map")
+_DEFAULT_CONFIGS: Final = Extension(5_005, "default_configs", "string map")
+_LAST_EPOCH: Final = Extension(5_006, "last_epoch", "int64")
+_LOG_END_OFFSET: Final = Extension(5_007, "log_end_offset", "int64")
+_LOST_IN_EPOCH: Final = Extension(5_008, "lost_in_epoch", "int64")
+_TOPIC_ID: Final = Extension(5_009, "topic_id", "uuid")
 
 EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
     {
         (0, "request", "ProduceRequest"): (_PAYLOAD_KINDS,),
         (1, "request", "FetchRequest"): (_PAYLOAD_KINDS,),
+        (3, "response", "MetadataResponsePartition"): (_LOST_IN_EPOCH,),
         (4, "request", "LeaderAndIsrTopicState"): (_CONFIGS,),
+        (4, "request", "LeaderAndIsrPartitionState"): (_MIN_INSYNC_REPLICAS, _LOST_IN_EPOCH),
+        (4, "response", "LeaderAndIsrPartitionError"): (_LAST_EPOCH, _LOG_END_OFFSET),
+        (5, "request", "StopReplicaTopicState"): (_TOPIC_ID,),
+        (6, "request", "UpdateMetadataRequest"): (_DYNAMIC_CONFIGS, _DEFAULT_CONFIGS),
+        (6, "request", "UpdateMetadataPartitionState"): (_LOST_IN_EPOCH,),
         (6, "request", "UpdateMetadataTopicState"): (_CONFIGS,),
         (6, "request", "UpdateMetadataBroker"): (_BROKER_EPOCH,),
     }
@@ -93,5 +108,6 @@ EXTENSION_TYPES: Final[Mapping[ExtensionType, tuple[Reader, Writer]]] = MappingP
         "int16 array": (_read_int16_tuple, _write_int16s),
         "int64": (number_reader("q"), number_writer("q")),
         "string map": (_read_string_map, _write_string_map),
+        "uuid": (read_uuid, write_uuid),
     }
 )

@@ -46,9 +46,17 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
         18: VersionRange("ApiVersions", 0, 3, 3),
         19: VersionRange("CreateTopics", 0, 7, 5),
         20: VersionRange("DeleteTopics", 0, 6, 4),
+        21: VersionRange("DeleteRecords", 0, 2, 2),
         22: VersionRange("InitProducerId", 0, 4, 2),
         23: VersionRange("OffsetForLeaderEpoch", 0, 4, 4),
         32: VersionRange("DescribeConfigs", 0, 4, 4),
+        33: VersionRange("AlterConfigs", 0, 2, 2),
+        35: VersionRange("DescribeLogDirs", 0, 4, 2),
+        37: VersionRange("CreatePartitions", 0, 3, 2),
+        43: VersionRange("ElectLeaders", 0, 2, 2),
+        44: VersionRange("IncrementalAlterConfigs", 0, 1, 1),
+        45: VersionRange("AlterPartitionReassignments", 0, 0, 0),
+        46: VersionRange("ListPartitionReassignments", 0, 0, 0),
         60: VersionRange("DescribeCluster", 0, 0, 0),
     }
 )
@@ -62,6 +70,7 @@ INTERNAL_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
         56: VersionRange("AlterPartition", 3, 3, 0),
         58: VersionRange("Envelope", 0, 0, 0),
         67: VersionRange("AllocateProducerIds", 0, 0, 0),
+        73: VersionRange("AssignReplicasToDirs", 0, 0, 0),
     }
 )
 

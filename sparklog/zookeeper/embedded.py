@@ -45,6 +45,7 @@ LOG_BYTES_MAX: Final = 4 * 1024 * 1024
 _LOG_TAIL_BYTES: Final = 2_000
 _QUESTION_TIMEOUT_S: Final = 0.1
 _POLL_S: Final = 0.01
+_DYING_TIMEOUT_S: Final = 10.0
 _PORT_ATTEMPTS_MAX: Final = 5
 
 _REQUIRED_JARS: Final = (
@@ -219,17 +220,21 @@ class EmbeddedZooKeeper:
         """Take the directory. The server inherits the lock, and holds it until it is really gone."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
         lock = (self.data_dir / "lock").open("a+b")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            holder = lock.read(32).decode("ascii", "replace").strip() or "unknown"
-            lock.close()
-            raise ZooKeeperError(
-                f"{self.data_dir} is in use by another ZooKeeper (process {holder}): stop it, "
-                f"or choose another directory"
-            ) from None
-        return lock
+        deadline = time.monotonic() + _DYING_TIMEOUT_S
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return lock
+            except BlockingIOError:
+                lock.seek(0)
+                holder = lock.read(32).decode("ascii", "replace").strip() or "unknown"
+            if not _is_dying(holder) or time.monotonic() > deadline:
+                lock.close()
+                raise ZooKeeperError(
+                    f"{self.data_dir} is in use by another ZooKeeper (process {holder}): stop it, "
+                    f"or choose another directory"
+                )
+            time.sleep(_POLL_S)
 
     def _open_log(self) -> IO[bytes]:
         if self.log_file.exists() and self.log_file.stat().st_size > LOG_BYTES_MAX:
@@ -309,6 +314,16 @@ def _spawn(command: list[str], lock: IO[bytes], log: IO[bytes]) -> subprocess.Po
         pass_fds=(lock.fileno(),),
         start_new_session=True,  # Ctrl-C is for the brokers, which need ZooKeeper for a tidy stop
     )
+
+
+def _is_dying(holder: str) -> bool:
+    """Whether this process was killed: a JVM's last threads hold the lock for a moment longer."""
+    if sys.platform != "linux" or not holder.isdecimal():
+        return False
+    try:
+        return Path(f"/proc/{holder}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
+    except OSError:
+        return True
 
 
 def _write_pid(lock: IO[bytes], pid: int) -> None:

@@ -25,6 +25,7 @@ from sparklog.core.controller.incarnation import (
     DirectoryIdentity,
     Incarnation,
     StoredIncarnation,
+    mark_suspect,
     next_incarnation,
     same_machine,
     shares_directory,
@@ -100,8 +101,10 @@ def register_broker(
     host_id: str,
     *,
     timestamp_ms: int = 0,
+    offline_directories: int = 0,
 ) -> BrokerEpoch:
-    """Register ``broker`` (its epoch is ignored); its new epoch. The caller holds the directories' locks.
+    """Register ``broker`` (its epoch is ignored); its new epoch. The caller holds the directories' locks, but
+    for as many ``offline_directories`` as it could not open.
 
     Raises BrokerIdInUse while a foreign broker is alive under the id, SessionExpired if the session ends
     meanwhile (nothing of it remains then), ConnectionLost if ZooKeeper stays away.
@@ -120,7 +123,13 @@ def register_broker(
             return BrokerEpoch(registered.alive_stat.czxid)
         if not _may_replace(registered, directories, boot_id, host_id):
             raise _in_use(registered, broker)
-        record = next_incarnation(registered.previous, directories, host_id=host_id, boot_id=boot_id)
+        record = next_incarnation(
+            registered.previous,
+            directories,
+            host_id=host_id,
+            boot_id=boot_id,
+            offline_directories=offline_directories,
+        )
         previous = registered.previous
         attempt = _Attempt(record, 0 if previous is None else previous.number + 1)
         try:
@@ -132,6 +141,44 @@ def register_broker(
     raise SparklogError(
         f"broker {broker.id} could not be registered in {ATTEMPTS_MAX} attempts: others keep changing it"
     )
+
+
+def withdraw_suspect(
+    zookeeper: ZooKeeper, broker: BrokerId, broker_epoch: BrokerEpoch, directory_uuid: str
+) -> None:
+    """Leave because an fsync of this directory failed: its replicas are not trusted at the next start.
+
+    The mark and the end of the registration are one multi, so that nobody elects the broker in between. The
+    caller still holds the directory's lock, and repeats this after a ConnectionLost or SessionExpired until
+    it succeeds: what failed is written nowhere else. If another incarnation has registered, nothing is left
+    to be said.
+    """
+    for _ in range(ATTEMPTS_MAX):
+        registered = _read(zookeeper, broker)
+        stored, alive = registered.previous, registered.alive
+        if stored is None or stored.broker_epoch != broker_epoch:
+            return
+        is_alive = alive is not None and alive.epoch == broker_epoch
+        if directory_uuid in stored.record.suspect and not is_alive:
+            return
+        data = znodes.encode_incarnation(mark_suspect(stored, directory_uuid))
+        operations: list[Operation] = [SetData(znodes.incarnation_path(broker), data, stored.number)]
+        if is_alive:
+            operations.append(Delete(znodes.broker_path(broker)))
+        try:
+            zookeeper.multi(operations)
+            return
+        except MultiFailed as failed:
+            _log.info("broker %d meets a change while it withdraws (%s): reading again", broker, failed)
+    raise SparklogError(
+        f"broker {broker} could not withdraw in {ATTEMPTS_MAX} attempts: others keep changing it"
+    )
+
+
+def read_suspect(zookeeper: ZooKeeper, broker: BrokerId) -> frozenset[str]:
+    """The directories of the last incarnation whose fsync failed."""
+    previous = _read(zookeeper, broker).previous
+    return frozenset() if previous is None else frozenset(previous.record.suspect)
 
 
 def _read(zookeeper: ZooKeeper, broker: BrokerId) -> _Registered:

@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from contextlib import nullcontext
 
 import pytest
 
@@ -142,6 +143,7 @@ class Member:
             leader_epoch=LeaderEpoch(epoch),
             isr=tuple(map(BrokerId, isr)),
             replicas=tuple(map(BrokerId, replicas)),
+            min_insync_replicas=min_isr,
         )
         return self.replicas.become(TP, TOPIC_ID, state, {"min.insync.replicas": str(min_isr)}, is_new=False)
 
@@ -168,6 +170,9 @@ class Member:
 
     def stop(self, partition) -> None:
         self.fetcher = None
+
+    def together(self):
+        return nullcontext()
 
     def ask_leader_offsets(self, partition, leader_epoch) -> None:
         self.fetcher.ask_leader_offsets(partition)
@@ -201,6 +206,7 @@ class Member:
         request = ReadRequest(
             asked.fetch_offset, asked.partition_max_bytes, asked.current_leader_epoch,
             asked.last_fetched_epoch, BrokerId(message.replica_id), BrokerEpoch(message.replica_epoch),
+            asked.log_start_offset,
         )  # fmt: skip
         result = self.partition.read(request, at_least_one_batch=True)
         diverging = result.diverging

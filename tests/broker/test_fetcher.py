@@ -1,5 +1,7 @@
 """Following a leader: two brokers' rooms over real logs, the fetcher run round by round."""
 
+import pytest
+
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import FileSlice
 
@@ -160,3 +162,17 @@ def test_a_partition_whose_part_of_a_reply_fails_backs_off_and_keeps_no_other_fr
 def test_a_role_that_cannot_be_taken_up_is_an_error_of_that_partition_alone(members) -> None:
     assert members[1].become(2, 1, replicas=(2, 3)) is ErrorCode.invalid_request
     assert members[1].become(1, 2) is ErrorCode.none
+
+
+def test_a_reply_that_came_too_late_to_be_used_begins_the_fetch_session_anew(members, batch) -> None:
+    start(members)
+    members[1].produce(batch(3))
+    fetcher = members[2].fetcher
+    begun = []
+    fetcher._session.begin_again = lambda: begun.append(True)
+    conversation = fetcher.round()
+    response = members[1].answer(next(conversation).message)
+    members[2].become(1, 2)
+    with pytest.raises(StopIteration):
+        conversation.send(response)
+    assert begun == [True]

@@ -22,6 +22,7 @@ class Replicas:
         pass
 
     checkpoint_recovery_points = delete_old_segments = expire_producers = checkpoint_high_watermarks
+    remove_late_files = flush_by_time = checkpoint_high_watermarks
 
 
 def test_a_chore_that_fails_is_done_again_at_its_next_time() -> None:

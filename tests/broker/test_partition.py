@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +10,9 @@ from sparklog.broker.answers import ReadRequest
 from sparklog.broker.partition import Partition
 from sparklog.core.replication.actions import (
     BackOff,
+    CheckLog,
     CompleteProduce,
+    HandOver,
     ProposeIsr,
     PublishHighWatermark,
     ReportLogFailure,
@@ -26,7 +29,7 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartitio
 from sparklog.model.parts import read_parts
 from sparklog.network.clock import SystemClock
 from sparklog.records.envelope import build_envelope, split, stamp
-from sparklog.storage.disk import LocalDisk
+from sparklog.storage.disk import LocalDisk, SyncFailed
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.recovery import CORRUPTION, Corruption
@@ -72,16 +75,18 @@ class Harness:
             clock=SystemClock(),
         )
 
-    def told(self, leader: int, epoch: int, isr=(1, 2), replicas=(1, 2)) -> ErrorCode:
+    def told(
+        self, leader: int, epoch: int, isr=(1, 2), replicas=(1, 2), lost_in_epoch: int = -1
+    ) -> ErrorCode:
         state = PartitionState(
             leader=BrokerId(leader),
             leader_epoch=LeaderEpoch(epoch),
             isr=tuple(map(BrokerId, isr)),
             replicas=tuple(map(BrokerId, replicas)),
+            min_insync_replicas=len(replicas),
+            lost_in_epoch=LeaderEpoch(lost_in_epoch),
         )
-        return self.partition.on_leader_and_isr(
-            state, broker_epoch=BrokerEpoch(10), min_insync_replicas=len(replicas)
-        )
+        return self.partition.on_leader_and_isr(state, broker_epoch=BrokerEpoch(10))
 
     def produce(self, records: bytearray, acks: int = -1, token: int = 1):
         return self.partition.append_as_leader(records, split(records), acks, token)
@@ -249,6 +254,29 @@ def test_a_disk_that_fails_takes_the_partition_offline_before_anybody_hears_of_t
     assert harness.told(leader=1, epoch=2) is ErrorCode.kafka_storage_error
 
 
+@pytest.mark.parametrize("fails", ["begin_flush", "run"])
+@pytest.mark.parametrize(
+    ("error", "is_suspect"), [(OSError(28, "full"), False), (SyncFailed(5, "lost"), True)]
+)
+def test_a_flush_that_fails_is_reported_and_a_failed_fsync_makes_the_directory_suspect(
+    harness, fails, error, is_suspect
+) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(), acks=1)
+    harness.taken()
+
+    def broken(*_args):
+        raise error
+
+    if fails == "begin_flush":
+        harness.log.begin_flush = broken
+    else:
+        harness.log.begin_flush = lambda: SimpleNamespace(run=broken)
+    harness.partition.flush()
+    assert harness.partition.is_offline
+    assert harness.taken()[-1] == ReportLogFailure(f"the log of {TP} failed: {error}", is_suspect)
+
+
 def test_effects_leave_in_order_although_many_threads_append(harness) -> None:
     harness.told(leader=1, epoch=1, isr=(1,), replicas=(1,))
     harness.taken()
@@ -394,12 +422,116 @@ def corrupt(harness) -> None:
     LocalDisk().write_atomically(f"{harness.log.directory}/{CORRUPTION}", b"")
 
 
-@pytest.mark.parametrize("leader", [2, -1])
-def test_a_corrupt_log_is_not_cut_while_its_replica_is_in_the_isr(harness, leader) -> None:
+def test_a_corrupt_log_is_not_cut_while_its_replica_is_in_the_isr(harness) -> None:
     corrupt(harness)
-    assert harness.told(leader=leader, epoch=2, isr=(1, 2)) is ErrorCode.kafka_storage_error
+    assert harness.told(leader=2, epoch=2, isr=(1, 2)) is ErrorCode.kafka_storage_error
     assert harness.log.log_end_offset == 5
     assert harness.log.corruption is not None
+
+
+@pytest.mark.parametrize("isr", [(1, 2), (2,)])
+def test_a_corrupt_log_is_not_cut_while_nobody_leads_and_tells_where_it_ends(harness, isr) -> None:
+    corrupt(harness)
+    assert harness.told(leader=-1, epoch=2, isr=isr) is ErrorCode.none
+    assert harness.log.corruption is not None
+    assert harness.partition.end_without_leader(2) == (1, 5)
+    assert harness.partition.end_without_leader(1) == (-1, -1)
+
+
+def test_the_only_replica_in_sync_leads_with_a_corrupt_log_and_serves_what_can_be_read(harness) -> None:
+    corrupt(harness)
+    assert harness.told(leader=1, epoch=2, isr=(1,), replicas=(1,)) is ErrorCode.none
+    assert harness.log.corruption is not None
+    whole = harness.partition.read(ReadRequest(0, 10_000), at_least_one_batch=True)
+    assert (whole.error, whole.high_watermark) == (ErrorCode.none, 5)
+    assert whole.size_bytes > 0
+    beyond = harness.partition.read(ReadRequest(5, 10_000), at_least_one_batch=True)
+    assert beyond.error is ErrorCode.corrupt_message
+    refused = harness.produce(batch())
+    assert refused.error is ErrorCode.kafka_storage_error
+    assert "the CRC of the batch at 5 is wrong" in refused.message
+    assert not harness.partition.is_offline
+
+
+def test_a_corrupt_log_that_was_elected_at_a_loss_is_cut_there_and_takes_appends_again(harness) -> None:
+    """Found by the simulation: after a power cut of everything the greatest log led, and took nothing."""
+    corrupt(harness)
+    assert harness.told(leader=1, epoch=3, isr=(1,), lost_in_epoch=2) is ErrorCode.none
+    assert harness.log.corruption is None
+    assert harness.produce(batch(), acks=1).error is ErrorCode.none
+
+
+def test_the_only_replica_that_there_is_cuts_nothing_though_it_may_have_lost_something(harness) -> None:
+    corrupt(harness)
+    assert harness.told(leader=1, epoch=3, isr=(1,), replicas=(1,), lost_in_epoch=3) is ErrorCode.none
+    assert harness.log.corruption is not None
+
+
+def test_what_was_damaged_since_an_election_at_a_loss_is_not_cut(harness) -> None:
+    corrupt(harness)
+    assert harness.told(leader=1, epoch=2, isr=(1,), replicas=(1,), lost_in_epoch=1) is ErrorCode.none
+    assert harness.log.corruption is not None
+
+
+def test_a_follower_that_has_what_its_leader_cannot_read_any_more_is_not_made_to_cut_it(harness) -> None:
+    corrupt(harness)
+    harness.told(leader=1, epoch=2, isr=(1,))
+    assert harness.follower_fetches(offset=9, last_epoch=1).error is ErrorCode.corrupt_message
+    assert harness.follower_fetches(offset=9, last_epoch=1).diverging is None
+
+
+def rot(harness, at: int) -> None:
+    """Flip a bit in the payload of the batch that begins at offset ``at``."""
+    position = harness.log.segments[0].locate(at).position
+    with open(harness.log.segments[0].file.path, "r+b") as file:
+        file.seek(position + 70)
+        byte = file.read(1)
+        file.seek(position + 70)
+        file.write(bytes([byte[0] ^ 1]))
+
+
+def test_a_leader_whose_follower_refuses_a_batch_finds_it_damaged_and_hands_over(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    for _ in range(4):
+        harness.produce(batch(5), acks=1)
+    rot(harness, at=10)
+    for _ in range(3):
+        assert harness.follower_fetches(offset=5, last_epoch=1).error is ErrorCode.none
+    assert CheckLog(5) in harness.taken()
+    harness.partition.check_log(5)
+    assert HandOver() in harness.taken()
+    assert harness.told(leader=2, epoch=2, isr=(2,)) is ErrorCode.none
+    assert harness.log.log_end_offset == 10
+    assert harness.log.corruption is None
+
+
+def test_the_only_replica_in_sync_keeps_a_batch_that_rotted_and_serves_all_others(harness) -> None:
+    harness.told(leader=1, epoch=1, isr=(1,), replicas=(1,))
+    for _ in range(4):
+        harness.produce(batch(5))
+    rot(harness, at=10)
+    harness.taken()
+    harness.partition.check_log(5)
+    assert HandOver() not in harness.taken()
+    reads = {
+        offset: harness.partition.read(ReadRequest(offset, 10_000), at_least_one_batch=True)
+        for offset in (0, 10, 14, 15)
+    }
+    assert [one.error for one in reads.values()] == [
+        ErrorCode.none, ErrorCode.corrupt_message, ErrorCode.corrupt_message, ErrorCode.none,
+    ]  # fmt: skip
+    assert [header.base_offset for _, header in split(read_parts(reads[0].parts))] == [0, 5]
+    assert harness.produce(batch(5)).error is ErrorCode.none
+    assert harness.log.log_end_offset == 25
+
+
+def test_a_follower_that_lost_its_connection_makes_nobody_give_up_an_intact_log(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(5), acks=1)
+    harness.taken()
+    harness.partition.check_log(0)
+    assert harness.taken() == []
+    assert harness.log.corruption is None
 
 
 def test_a_corrupt_log_is_cut_once_its_replica_is_out_of_the_isr(harness) -> None:

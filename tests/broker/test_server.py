@@ -18,6 +18,7 @@ from sparklog.network.connection import Connection
 from sparklog.network.exchange import Exchange
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.storage.disk import LocalDisk
 from sparklog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from sparklog.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -198,7 +199,6 @@ def test_topics_are_known_by_id_and_a_wrong_id_is_told_apart(broker) -> None:
 
 
 def test_a_corrupt_batch_is_refused_and_uses_up_no_offset(broker) -> None:
-    """[semantics 9.7]"""
     broker.lead()
     batch = bytearray(build_records_batch([Record(value=b"a")], now_ms=1_000))
     batch[-1] ^= 1
@@ -209,7 +209,7 @@ def test_a_corrupt_batch_is_refused_and_uses_up_no_offset(broker) -> None:
 
 
 def test_a_failed_produce_with_acks_zero_closes_the_connection(broker) -> None:
-    """[semantics 9.1]"""
+    """There is no answer that could tell it."""
     records = build_records_batch([Record(value=b"a")], now_ms=1_000)
     topic = ProduceTopic(name="quakes", partition_data=[ProducePartition(index=0, records=records)])
     broker.connection.send_one_way(ProduceRequest(acks=0, topic_data=[topic]))
@@ -222,6 +222,20 @@ def test_a_replaced_controller_and_one_that_means_an_earlier_incarnation_are_fen
     assert broker.lead(leader_epoch=1, controller_epoch=4).error_code is ErrorCode.stale_controller_epoch
     stale = broker.lead(leader_epoch=1, controller_epoch=5, broker_epoch=broker.server.endpoint.epoch - 1)
     assert stale.error_code is ErrorCode.stale_broker_epoch
+
+
+def test_kafka_7235_a_stop_that_was_meant_for_an_earlier_life_of_the_broker_stops_nothing(broker) -> None:
+    broker.lead()
+    state = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
+    topic = StopReplicaTopicState(topic_name="quakes", partition_states=[state])
+    late = StopReplicaRequest(
+        controller_id=-1,
+        controller_epoch=1,
+        broker_epoch=broker.server.endpoint.epoch - 1,
+        topic_states=[topic],
+    )
+    assert broker.call(late).error_code is ErrorCode.stale_broker_epoch
+    assert broker.produce(b"a").error_code is ErrorCode.none
 
 
 def test_metadata_and_settings_are_what_the_controller_published(broker) -> None:
@@ -288,7 +302,7 @@ def test_a_log_directory_in_use_is_refused_with_its_holder(broker, options) -> N
         BrokerServer(options).start()
 
 
-def test_a_broker_whose_session_expired_stops_by_itself(broker, expire_session) -> None:
+def test_kafka_2729_a_broker_whose_session_expired_stops_by_itself(broker, expire_session) -> None:
     expire_session(broker.server._registration.zookeeper)
     assert broker.server.wait_stopped(20)
     assert "expired" in broker.server.failure
@@ -341,6 +355,41 @@ def test_requests_that_wait_for_a_controller_keep_no_other_from_being_served(bro
     assert broker.produce(b"a").base_offset == 0
     for connection in (*askers, asker):
         connection.close()
+
+
+@pytest.mark.parametrize("version", [7, 12, 15])
+def test_a_fetch_session_hears_only_of_what_is_new(broker, version) -> None:
+    broker.lead()
+
+    def fetch(*offsets, **session):
+        partitions = [FetchPartition(partition=0, fetch_offset=at, partition_max_bytes=100) for at in offsets]
+        topics = [FetchTopic(topic="quakes", topic_id=TOPIC_ID, partitions=partitions)] if offsets else []
+        return broker.call(FetchRequest(max_wait_ms=0, topics=topics, **session), version)
+
+    first = fetch(0, session_epoch=0)
+    assert [len(topic.partitions) for topic in first.responses] == [1]
+    assert fetch(session_id=first.session_id, session_epoch=1).responses == []
+    broker.produce(b"a")
+    answer = fetch(session_id=first.session_id, session_epoch=2).responses[0].partitions[0]
+    assert (answer.high_watermark, bool(answer.records)) == (1, True)
+    assert fetch(1, session_id=first.session_id, session_epoch=3).responses == []
+    late = fetch(session_id=first.session_id, session_epoch=3)
+    assert late.error_code is ErrorCode.invalid_fetch_session_epoch
+
+
+@pytest.mark.parametrize("version", [12, 15])
+def test_kafka_9338_a_fetch_that_names_nothing_is_fenced_by_the_epoch_that_its_session_named(
+    broker, version
+) -> None:
+    broker.lead(leader_epoch=3)
+    asked = FetchPartition(partition=0, fetch_offset=0, current_leader_epoch=3, partition_max_bytes=100)
+    topics = [FetchTopic(topic="quakes", topic_id=TOPIC_ID, partitions=[asked])]
+    first = broker.call(FetchRequest(max_wait_ms=0, session_epoch=0, topics=topics), version)
+    assert first.responses[0].partitions[0].error_code is ErrorCode.none
+    broker.lead(leader_epoch=4)
+    again = FetchRequest(max_wait_ms=0, session_id=first.session_id, session_epoch=1)
+    (topic,) = broker.call(again, version).responses
+    assert topic.partitions[0].error_code is ErrorCode.fenced_leader_epoch
 
 
 def test_a_fenced_broker_serves_nobody_although_its_stop_takes_long(broker) -> None:
@@ -406,9 +455,45 @@ def test_a_broker_whose_disk_fails_stops_so_that_others_lead(broker) -> None:
     assert "No space left" in broker.server.failure
 
 
+def test_a_broker_whose_fsync_fails_stops_and_leaves_word_that_its_directory_is_suspect(
+    broker, options, zookeeper, monkeypatch
+) -> None:
+    broker.lead()
+    broker.produce(b"a")
+    (partition,) = broker.server._replicas.partitions()
+
+    def broken(_descriptor):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    partition.flush()
+    assert broker.server.wait_stopped(20)
+    monkeypatch.undo()
+    node = zookeeper.get(znodes.incarnation_path(BrokerId(1)))
+    marked = znodes.decode_incarnation(BrokerId(1), node.data, node.stat.version, node.stat.mzxid)
+    assert len(marked.record.suspect) == 1
+    assert marked.record.suspect == marked.record.directories
+    assert zookeeper.exists(znodes.broker_path(BrokerId(1))) is None
+
+
+@pytest.mark.parametrize("chore", ["checkpoint_high_watermarks", "checkpoint_recovery_points"])
+def test_a_broker_whose_disk_takes_no_checkpoint_stops_so_that_others_lead(
+    broker, chore, monkeypatch
+) -> None:
+    broker.lead()
+
+    def full(*_args, **_kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(LocalDisk, "write_atomically", full)
+    getattr(broker.server._replicas, chore)()
+    assert broker.server.wait_stopped(20)
+    assert "No space left" in broker.server.failure
+
+
 def test_a_produce_that_waits_for_followers_does_not_keep_its_bytes(broker) -> None:
     broker.lead(isr=[1, 2])
-    records = build_records_batch([Record(value=b"a")], now_ms=1_000)
+    records = build_records_batch([Record(value=UNIQUE)], now_ms=1_000)
     topic = ProduceTopic(name="quakes", partition_data=[ProducePartition(index=0, records=records)])
     other = Harness(broker.server)
     other.connection.send(ProduceRequest(acks=-1, timeout_ms=TIMEOUT_MS, topic_data=[topic]))
@@ -420,5 +505,9 @@ def test_a_produce_that_waits_for_followers_does_not_keep_its_bytes(broker) -> N
     other.connection.close()
 
 
+UNIQUE = b"the bytes of a produce that waits"
+
+
 def holds_bytes(one: object) -> bool:
-    return isinstance(one, Exchange) and len(one.frame) > 0
+    """Whether it is that produce: other brokers may live in this process, with requests of their own."""
+    return isinstance(one, Exchange) and UNIQUE in bytes(one.frame)

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from sparklog.cli import progress
 from sparklog.cli.main import main
+from sparklog.testing import InProcessCluster
 
 
 @pytest.fixture
@@ -41,6 +43,8 @@ def sparklog(
 ) -> Callable[..., Ran]:
     """Runs ``sparklog ARGUMENTS``, against the fake cluster unless told not to."""
 
+    monkeypatch.setattr(progress, "PATIENCE_S", 60.0)  # on a busy machine everything takes long
+
     def run(*arguments: str, stdin: bytes = b"", connect: bool = True) -> Ran:
         (tmp_path / "stdin").write_bytes(stdin)
         server = ("--bootstrap-server", fake.bootstrap_servers) if connect else ()
@@ -49,5 +53,23 @@ def sparklog(
             status = main([*arguments, *server])
         out, err = capfdbinary.readouterr()
         return Ran(status, out.decode(), err.decode())
+
+    return run
+
+
+@pytest.fixture
+def cluster() -> Iterator[InProcessCluster]:
+    """Four real brokers in this process."""
+    with InProcessCluster(brokers=4) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def administer(cluster: InProcessCluster, sparklog: Callable[..., Ran]) -> Callable[..., Ran]:
+    """Runs ``sparklog ARGUMENTS`` against the four brokers; the arguments are one text, or several."""
+
+    def run(*arguments: str) -> Ran:
+        words = arguments[0].split() if len(arguments) == 1 else arguments
+        return sparklog(*words, "--bootstrap-server", cluster.bootstrap_servers, connect=False)
 
     return run

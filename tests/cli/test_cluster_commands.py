@@ -1,23 +1,35 @@
 """Status and topics: for people as tables, for programs as JSON, with the exit status that is promised."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from sparklog.cli import connect, progress
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
+from sparklog.client.cluster import ClusterClient
 
 Sparklog = Callable[..., Any]
 
 
-def write_cluster_file(root: Path, fake: Any) -> None:
+HERE = os.getpid()
+GONE = 2**22 + 1
+"""Beyond the largest pid that Linux gives."""
+
+
+def write_cluster_file(
+    root: Path, bootstrap_servers: str, *, driver: int = HERE, broker_9: int = HERE
+) -> None:
     brokers = [
-        {"id": 1, "host": "127.0.0.1", "port": 1, "pid": 4711, "log_dirs": []},
-        {"id": 9, "host": "127.0.0.1", "port": 9, "pid": 4719, "log_dirs": []},
+        {"id": 1, "host": "127.0.0.1", "port": 1, "pid": driver, "log_dirs": []},
+        {"id": 9, "host": "127.0.0.1", "port": 9, "pid": broker_9, "log_dirs": []},
     ]
-    controllers = [{"pid": 4690, "host": "127.0.0.1", "port": 9091, "active": True}]
-    content = {"bootstrap_servers": fake.bootstrap_servers, "brokers": brokers, "controllers": controllers}
+    controllers = [{"pid": driver, "host": "127.0.0.1", "port": 9091, "active": True}]
+    content = {"bootstrap_servers": bootstrap_servers, "brokers": brokers, "controllers": controllers}
     (root / "cluster.json").write_text(json.dumps(content))
 
 
@@ -69,18 +81,53 @@ def test_a_description_as_json_has_kafkas_field_names(sparklog: Sparklog, fake: 
     }
 
 
-def test_a_list_as_json_is_one_object(sparklog: Sparklog, fake: Any) -> None:
-    fake.create_topic("t", 3)
-    assert json.loads(sparklog("topics", "list", "--json").out) == {
-        "topics": [
-            {
-                "name": "t",
-                "topic_id": str(fake.topics["t"].topic_id),
-                "partition_count": 3,
-                "replication_factor": 1,
-            }
-        ]
-    }
+def test_a_list_as_json_has_the_same_objects_as_a_description(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t", 3, **{"retention.ms": "1"})
+    fake.create_topic("s")
+    listed = json.loads(sparklog("topics", "list", "--json").out)
+    assert listed == json.loads(sparklog("topics", "describe", "--json").out)
+    assert [(topic["name"], len(topic["partitions"])) for topic in listed["topics"]] == [("s", 1), ("t", 3)]
+    assert listed["topics"][1]["configs"] == {"retention.ms": "1"}
+
+
+def test_a_description_without_a_name_shows_every_topic(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("s")
+    fake.create_topic("t")
+    shown = sparklog("topics", "describe").out
+    assert shown.startswith("topic s, id ")
+    assert "\n\ntopic t, id " in shown
+
+
+def test_settings_may_stand_behind_one_flag_or_several(sparklog: Sparklog, fake: Any) -> None:
+    settings = (
+        "--config",
+        "retention.ms=1",
+        "segment.ms=2",
+        "-c",
+        "min.insync.replicas=1",
+        "segment.bytes=99",
+    )
+    assert sparklog("topics", "create", *settings, "before").status == DONE
+    assert sparklog("topics", "create", "behind", *settings).status == DONE
+    assert fake.topics["before"].configs == fake.topics["behind"].configs
+    assert len(fake.topics["before"].configs) == 4
+
+
+def test_a_topic_that_is_not_there_is_named_with_the_nearest_one(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("quakes")
+    for words in (("topics", "delete", "Quake"), ("topics", "describe", "Quake")):
+        ran = sparklog(*words)
+        assert (ran.status, ran.err) == (
+            FAILED,
+            "sparklog: there is no topic 'Quake'; did you mean quakes?\n",
+        )
+
+
+def test_a_topic_like_no_other_is_answered_with_how_to_see_them(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("quakes")
+    remedy = f"`sparklog topics list --bootstrap-server {fake.bootstrap_servers}` shows those there are"
+    for words in (("topics", "delete", "zzz"), ("topics", "describe", "zzz")):
+        assert sparklog(*words).err == f"sparklog: there is no topic 'zzz'; {remedy}\n"
 
 
 def test_what_a_leader_cannot_tell_is_a_dash_for_people(sparklog: Sparklog, fake: Any) -> None:
@@ -114,9 +161,9 @@ def test_a_wrong_setting_is_refused_with_the_nearest_name(sparklog: Sparklog, fa
 
 
 def test_a_setting_that_sparklog_does_not_act_on_is_accepted_with_one_warning(sparklog: Sparklog) -> None:
-    ran = sparklog("topics", "create", "t", "--config", "flush.ms=1")
+    ran = sparklog("topics", "create", "t", "--config", "preallocate=true")
     assert ran.status == DONE
-    assert re.fullmatch(r"sparklog: warning: .*flush.ms=1.*\n", ran.err)
+    assert re.fullmatch(r"sparklog: warning: .*preallocate=true.*\n", ran.err)
 
 
 def test_wrong_names_and_numbers_are_wrong_usage(sparklog: Sparklog) -> None:
@@ -135,7 +182,7 @@ def test_the_cluster_must_be_named_exactly_once(sparklog: Sparklog, tmp_path: Pa
 
 
 def test_the_cluster_is_found_by_its_root(sparklog: Sparklog, fake: Any, tmp_path: Path) -> None:
-    write_cluster_file(tmp_path, fake)
+    write_cluster_file(tmp_path, fake.bootstrap_servers)
     fake.create_topic("t")
     assert "t" in sparklog("topics", "list", "--root", str(tmp_path), connect=False).out
     assert "t" in sparklog("topics", "--root", str(tmp_path), "list", connect=False).out
@@ -151,6 +198,79 @@ def test_a_root_without_a_running_cluster_is_an_error_with_the_remedy(
     ran = sparklog("status", "--root", str(tmp_path), connect=False)
     assert ran.status == FAILED
     assert "cannot be read" in ran.err
+
+
+@pytest.mark.parametrize("last_broker", [GONE, HERE])
+def test_a_cluster_that_was_killed_is_told_at_once_with_the_remedy(
+    last_broker: int, sparklog: Sparklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClusterClient, "reach", lambda *_: pytest.fail("nobody is left to be asked"))
+    write_cluster_file(tmp_path, "127.0.0.1:1", driver=GONE, broker_9=last_broker)
+    for words in (("status",), ("topics", "list"), ("produce", "--topic", "t"), ("consume", "--topic", "t")):
+        ran = sparklog(*words, "--root", str(tmp_path), connect=False)
+        assert ran.status == FAILED
+        assert ran.err == (
+            f"sparklog: process {GONE} is gone, which ran the cluster of {tmp_path}/cluster.json; start it "
+            f"again with: sparklog start --brokers 2 --broker-ids 1,9 --port 1 --root {tmp_path}\n"
+        )
+
+
+def test_status_names_a_process_that_is_gone_beside_what_still_runs(
+    sparklog: Sparklog, fake: Any, tmp_path: Path
+) -> None:
+    write_cluster_file(tmp_path, fake.bootstrap_servers, broker_9=GONE)
+    ran = sparklog("status", "--root", str(tmp_path), connect=False)
+    assert ran.status == DONE
+    assert f"process {GONE} is gone, which served broker 9" in ran.err
+    assert "topics: 0" in ran.out
+
+
+def test_a_cluster_of_another_machine_is_asked_whatever_its_pids(
+    sparklog: Sparklog, fake: Any, tmp_path: Path
+) -> None:
+    write_cluster_file(tmp_path, fake.bootstrap_servers, driver=GONE, broker_9=GONE)
+    path = tmp_path / "cluster.json"
+    path.write_text(path.read_text().replace('"127.0.0.1", ', '"192.0.2.1", '))
+    assert sparklog("topics", "list", "--root", str(tmp_path), connect=False).status == DONE
+
+
+def test_brokers_that_cannot_be_reached_are_waited_for_aloud_and_not_for_long(
+    sparklog: Sparklog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert connect.REACH_TIMEOUT_MS <= 10_000
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(connect, "REACH_TIMEOUT_MS", 500)
+    ran = sparklog("topics", "list", "--bootstrap-server", "127.0.0.1:1", connect=False)
+    assert ran.status == FAILED
+    waiting, failed = ran.err.splitlines()
+    assert waiting == "sparklog: waiting for an answer from 127.0.0.1:1 ..."
+    assert failed.startswith("sparklog: no broker of 127.0.0.1:1 answered within 500 ms (cannot connect")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("list", "--bootstrap-server", "nowhere"), "--bootstrap-server: 'nowhere' is not host:port"),
+        (("list", "--bootstrap-server", "a:70000"), "'70000' is not a port between 1 and 65535"),
+        (("list", "--root", ""), "--root: is empty"),
+        (("create", "t", "--partitions", "0"), "--partitions: '0' is not a whole number from 1 on"),
+        (("create", "t", "--partitions", "9999999999"), "9999999999 is too large"),
+        (("create", "t", "--replication-factor", "40000"), "--replication-factor: 40000 is too large"),
+        (("create", "t", "-c", "x"), "sparklog topics create: -c: 'x' is not of the form name=value"),
+        (("create", "t", "--config", "x"), "--config: 'x' is not of the form name=value"),
+        (("create", "a b"), "NAME: topic name 'a b' has characters other than"),
+        (("lst",), "'lst' is none of create, list, describe, alter, delete"),
+        (("list", "--jsn"), "--jsn; did you mean --json?"),
+    ],
+)
+def test_wrong_usage_is_one_line_with_the_option_as_typed_and_the_value(
+    words: tuple[str, ...], complaint: str, sparklog: Sparklog
+) -> None:
+    ran = sparklog("topics", *words, connect=False)
+    assert ran.status == WRONG_USAGE
+    assert complaint in ran.err
+    assert ran.err.count("\n") == 1
+    assert "--help" in ran.err
 
 
 def test_status_shows_brokers_and_health(sparklog: Sparklog, fake: Any) -> None:
@@ -174,13 +294,13 @@ def test_status_as_json_is_one_object(sparklog: Sparklog, fake: Any) -> None:
 def test_status_by_root_knows_processes_and_dead_brokers(
     sparklog: Sparklog, fake: Any, tmp_path: Path
 ) -> None:
-    write_cluster_file(tmp_path, fake)
+    write_cluster_file(tmp_path, fake.bootstrap_servers)
     ran = sparklog("status", "--root", str(tmp_path), connect=False)
-    assert "controller at 127.0.0.1:9091, pid 4690" in ran.out
+    assert f"controller at 127.0.0.1:9091, pid {HERE}" in ran.out
     status = json.loads(sparklog("status", "--root", str(tmp_path), "--json", connect=False).out)
     assert [(broker["broker_id"], broker["alive"], broker["pid"]) for broker in status["brokers"]] == [
-        (1, True, 4711),
+        (1, True, HERE),
         (2, True, None),
-        (9, False, 4719),
+        (9, False, HERE),
     ]
-    assert status["controllers"][0]["pid"] == 4690
+    assert status["controllers"][0]["pid"] == HERE

@@ -110,7 +110,92 @@ def test_a_partition_that_is_not_there_is_named(sparklog: Sparklog, fake: Any) -
     for words in (("consume", "--from-beginning"), ("produce",)):
         ran = sparklog(*words, "--topic", "t", "--partition", "7", stdin=b"x\n")
         assert ran.status == FAILED
-        assert "partitions 0 to 1, but none 7" in ran.err
+        assert ran.err == "sparklog: --partition 7: topic 't' has partitions 0 to 1\n"
+
+
+def test_an_unknown_topic_is_not_created_but_named_with_the_remedies(sparklog: Sparklog, fake: Any) -> None:
+    create = f"create it with: sparklog topics create quake --bootstrap-server {fake.bootstrap_servers}"
+    ran = sparklog("produce", "--topic", "quake", stdin=b"x\n")
+    assert (ran.status, ran.err) == (
+        FAILED,
+        f"sparklog: there is no topic 'quake', nor any other; {create}\n",
+    )
+    fake.create_topic("quakes")
+    for command in ("produce", "consume"):
+        ran = sparklog(command, "--topic", "quake", stdin=b"x\n")
+        assert ran.status == FAILED
+        assert ran.err == f"sparklog: there is no topic 'quake'; did you mean quakes? Or {create}\n"
+    assert list(fake.topics) == ["quakes"]
+
+
+def test_no_line_is_no_record_and_an_empty_line_is_an_empty_one(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    assert sparklog("produce", "--topic", "t", stdin=b"").status == DONE
+    assert fake.log("t").end == 0
+    assert sparklog("produce", "--topic", "t", stdin=b"\n").status == DONE
+    assert consumed(sparklog, 1, "--from-beginning") == [""]
+
+
+def test_a_huge_line_is_refused_without_taking_those_before_it_along(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    ran = sparklog("produce", "--topic", "t", stdin=b"before\n" + b"x" * 2_000_000 + b"\nbehind\n")
+    assert ran.status == FAILED
+    assert "MESSAGE_TOO_LARGE" in ran.err
+    assert ran.err.count("MESSAGE_TOO_LARGE") == 1
+    assert ran.err.endswith("of 3 records read 1 were acknowledged\n")
+    assert consumed(sparklog, 1, "--from-beginning") == ["before"]
+
+
+def test_no_message_at_all_is_what_was_asked_for(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    assert consumed(sparklog, 0) == []
+
+
+def test_an_offset_beyond_the_end_is_refused_with_those_there_are(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    sparklog("produce", "--topic", "t", stdin=b"0\n1\n")
+    ran = sparklog("consume", "--topic", "t", "--partition", "0", "--offset", "99")
+    assert ran.status == FAILED
+    assert "offset 99 of t-0 is beyond the end of the log; offsets from 0 up to, not including, 2" in ran.err
+
+
+def test_a_closed_pipe_is_the_quiet_end_of_a_consumer_even_while_nothing_new_comes(
+    sparklog: Sparklog, fake: Any
+) -> None:
+    fake.create_topic("t")
+    sparklog("produce", "--topic", "t", stdin=b"first\nsecond\n")
+    command = [sys.executable, "-m", "sparklog.cli.main", "consume", "--topic", "t", "--from-beginning"]
+    with subprocess.Popen(
+        [*command, "--bootstrap-server", fake.bootstrap_servers],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as consumer:
+        assert consumer.stdout is not None
+        assert consumer.stderr is not None
+        assert consumer.stdout.readline() == b"first\n"
+        consumer.stdout.close()
+        assert consumer.wait(30) == DONE
+        assert consumer.stderr.read() == b""
+
+
+@pytest.mark.parametrize("redirection", ["<&-", "< /dev/null > /dev/full", ">&-"])
+def test_standard_streams_that_cannot_be_used_are_an_error_and_no_traceback(
+    redirection: str, sparklog: Sparklog, fake: Any
+) -> None:
+    fake.create_topic("t")
+    sparklog("produce", "--topic", "t", stdin=b"first\n")
+    words = "produce --topic t" if redirection == "<&-" else "consume --topic t --from-beginning"
+    servers = f"--bootstrap-server {fake.bootstrap_servers}"
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f"{sys.executable} -m sparklog.cli.main {words} {servers} {redirection}"],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode in (FAILED, WRONG_USAGE)
+    assert ran.stderr.startswith("sparklog: ")
+    assert ran.stderr.count("\n") == 1
 
 
 def test_a_refused_record_is_reported_with_partition_and_reason(sparklog: Sparklog, fake: Any) -> None:

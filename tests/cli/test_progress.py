@@ -13,6 +13,10 @@ def test_what_is_done_soon_is_done_silently(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr() == ("", "")
 
 
+def test_nobody_waits_for_more_than_two_seconds_without_a_word() -> None:
+    assert progress.PATIENCE_S <= 2
+
+
 def test_what_takes_long_is_named_on_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
     told = threading.Event()
     said: list[str] = []

@@ -61,7 +61,7 @@ def test_a_refusal_is_raised_with_the_servers_words(start_fake: Start, client_of
     fake.create_topic("t")
     admin = Admin(client_of(fake))
     with pytest.raises(
-        KafkaError, match=r"^topic_already_exists: Topic 't': topic_already_exists"
+        KafkaError, match=r"^TOPIC_ALREADY_EXISTS: Topic 't': topic_already_exists"
     ) as refused:
         admin.create_topics([NewTopic(name="t")])
     assert refused.value.code is ErrorCode.topic_already_exists

@@ -68,6 +68,15 @@ def test_when_nobody_answers_the_error_names_the_servers_and_the_reason() -> Non
         client.metadata()
 
 
+def test_a_silent_broker_does_not_use_up_the_time_of_the_others(start_fake: Start) -> None:
+    fake = start_fake()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        servers = f"127.0.0.1:{silent.getsockname()[1]},{fake.bootstrap_servers}"
+        with ClusterClient(servers) as client:
+            client.reach(2_000)
+            assert sorted(client.latest_metadata.brokers) == [1]
+
+
 def test_a_peer_that_accepts_and_never_answers_does_not_hang_the_client() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         servers = f"127.0.0.1:{silent.getsockname()[1]}"

@@ -220,7 +220,7 @@ def test_what_takes_too_long_is_given_up_with_its_last_obstacle(
     producer = BatchProducer(client_of(fake), timeout_ms=300)
     producer.send(TP, batch_of("first"))
     producer.send(TP, batch_of("second"))
-    with pytest.raises(ProduceFailed, match=r"300 ms .* NOT_ENOUGH_REPLICAS .*1 more batch") as failed:
+    with pytest.raises(ProduceFailed, match=r"300 ms .* NOT_ENOUGH_REPLICAS, .*1 more batch") as failed:
         producer.flush()
     assert [failure.code for failure in failed.value.failures] == [ErrorCode.request_timed_out] * 2
     producer.close()

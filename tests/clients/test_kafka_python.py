@@ -30,6 +30,25 @@ def test_it_produces_and_consumes_with_idempotence(cluster) -> None:
     consumer.close()
 
 
+@pytest.mark.parametrize("release", [(0, 11), (1, 0), (2, 3), (2, 6)])
+def test_it_produces_and_consumes_with_the_requests_of_older_releases(cluster, release) -> None:
+    """[20] 0.11 is the first whose batches are those of today."""
+    topic = f"kafka-python-as-{release[0]}-{release[1]}"
+    cluster.create_topic(topic)
+    options = {"bootstrap_servers": cluster.bootstrap_servers.split(","), "api_version": release}
+    producer = KafkaProducer(acks="all", **options)
+    futures = [producer.send(topic, b"%d" % number) for number in range(20)]
+    producer.flush(30)
+    assert [future.get(10).offset for future in futures] == list(range(20))
+    producer.close()
+    consumer = KafkaConsumer(consumer_timeout_ms=30_000, **options)
+    partition = TopicPartition(topic, 0)
+    consumer.assign([partition])
+    consumer.seek(partition, 0)
+    assert [next(consumer).value for _ in range(20)] == [b"%d" % number for number in range(20)]
+    consumer.close()
+
+
 def test_it_creates_lists_and_deletes_topics(cluster) -> None:
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers.split(","))
     admin.create_topics([NewTopic("kafka-python-admin", 1, 3)])

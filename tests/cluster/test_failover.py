@@ -2,14 +2,20 @@
 
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 
+from sparklog.client.consumer import Consumer
 from sparklog.client.producer import BatchProducer
 from sparklog.client.reader import read_range
+from sparklog.controller.server import ControllerServer
 from sparklog.model.ids import TopicPartition
+from sparklog.model.parts import read_parts
+from sparklog.network.clock import SystemClock
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
+from sparklog.testing.cluster import SESSION_TIMEOUT_MS
 
 pytestmark = pytest.mark.integration
 
@@ -61,21 +67,120 @@ def stored(cluster: InProcessCluster, tp: TopicPartition) -> list[bytes]:
     return [value for batch in batches for value in batch.column("value").to_pylist()]
 
 
-def test_killing_leaders_one_after_the_other_loses_nothing_and_doubles_nothing(own_cluster) -> None:
+@pytest.mark.parametrize("end", ["kill", "shut_down"])
+def test_bouncing_leaders_one_after_the_other_loses_nothing_and_doubles_nothing(own_cluster, end) -> None:
     """[1, 2, 4]"""
     own_cluster.create_topic("t")
     tp = TopicPartition("t", 0)
     writer = Writer(own_cluster, tp)
     writer.start()
-    for _ in range(4):
+    for _ in range(5):
         writer.wait_for(20)
         victim = own_cluster.partitions("t")[0].leader
-        own_cluster.kill(victim)
+        getattr(own_cluster, end)(victim)
         writer.wait_for(20)
         own_cluster.revive(victim)
         own_cluster.wait_for_isr("t", 3)
     acknowledged = writer.finish()
     assert stored(own_cluster, tp) == acknowledged
+
+
+def second_controller(cluster: InProcessCluster, after: ExitStack) -> ControllerServer:
+    """A candidate that waits for the office."""
+    session = cluster._new_zookeeper("", SESSION_TIMEOUT_MS)
+    session.start(SESSION_TIMEOUT_MS)
+    after.callback(session.close)
+    controller = ControllerServer(
+        zookeeper=session, host="127.0.0.1", port=0, cluster_config=cluster.config, clock=SystemClock(),
+        pid=0, application="second",
+    )  # fmt: skip
+    after.callback(controller.stop)
+    controller.start()
+    return controller
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_controllers_that_end_together_with_a_leader_cost_nothing(is_clean) -> None:
+    """[3] Clean: it lays its office down. Else its session expires, and it runs against its successor."""
+    tp = TopicPartition("t", 0)
+    with ExitStack() as after, InProcessCluster(settings={"min.insync.replicas": "2"}) as cluster:
+        cluster.create_topic("t")
+        writer = Writer(cluster, tp)
+        writer.start()
+        for _ in range(3):
+            writer.wait_for(10)
+            victim = cluster.wait_for_leader("t")
+            former, cluster.controller = cluster.controller, second_controller(cluster, after)
+            former.stop() if is_clean else former._zookeeper.expire_session()
+            cluster.kill(victim)
+            writer.wait_for(10)
+            cluster.revive(victim)
+            cluster.wait_for_isr("t", 3)
+        acknowledged = writer.finish()
+        assert stored(cluster, tp) == acknowledged
+
+
+@pytest.mark.parametrize("role", ["leader", "follower"])
+def test_a_disk_that_fails_under_a_replica_costs_nothing(role) -> None:
+    """[6]"""
+    tp = TopicPartition("t", 0)
+    with InProcessCluster(settings={"min.insync.replicas": "2"}) as cluster:
+        cluster.create_topic("t")
+        writer = Writer(cluster, tp)
+        writer.start()
+        writer.wait_for(10)
+        leader = cluster.wait_for_leader("t")
+        victim = leader if role == "leader" else leader % 3 + 1
+
+        def broken(*_args):
+            raise OSError(5, "Input/output error")
+
+        cluster.brokers[victim]._replicas.get(tp).log.append = broken
+        assert cluster.brokers[victim].wait_stopped(20)
+        writer.wait_for(10)
+        assert victim not in cluster.partitions("t")[0].isr
+        cluster.revive(victim)
+        cluster.wait_for_isr("t", 3)
+        acknowledged = writer.finish()
+        assert stored(cluster, tp) == acknowledged
+
+
+def test_after_an_unclean_election_consumers_go_on_and_the_logs_are_equal() -> None:
+    """[10] The consumer's position lies beyond the new leader's end."""
+    tp = TopicPartition("t", 0)
+    with InProcessCluster(brokers=2) as cluster:
+        cluster.create_topic("t", configs={"unclean.leader.election.enable": "true"})
+        cluster.produce("t", ["both"])
+        leader = cluster.wait_for_leader("t")
+        other = 3 - leader
+        cluster.kill(other)
+        cluster.produce("t", [f"lost {number}" for number in range(20)])
+        gone = []
+
+        def go_on(error):
+            gone.append(error)
+            return error.log_start_offset
+
+        with Consumer(cluster.client, {tp: 21}, on_out_of_range=go_on) as consumer:
+            assert consumer.poll(0) == []
+            cluster.kill(leader)
+            cluster.revive(other)
+            assert cluster.wait_for_leader("t", other_than=leader) == other
+            cluster.produce("t", ["kept"])
+            values = []
+            while len(values) < 2:
+                for _, rows in consumer.poll(10_000):
+                    values += rows.column("value").to_pylist()
+        assert (values, len(gone)) == ([b"both", b"kept"], 1)
+        cluster.revive(leader)
+        cluster.wait_for_isr("t", 2)
+        assert whole_log(cluster, leader, tp) == whole_log(cluster, other, tp)
+
+
+def whole_log(cluster: InProcessCluster, broker_id: int, tp: TopicPartition) -> bytes:
+    log = cluster.brokers[broker_id]._replicas.get(tp).log
+    found = log.read(0, 1 << 20, log.log_end_offset, at_least_one_batch=True)
+    return bytes(read_parts(found.parts))
 
 
 def test_killing_a_follower_stops_nobody(own_cluster) -> None:

@@ -38,7 +38,7 @@ from sparklog.wire.messages.update_metadata import UpdateMetadataRequest, Update
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 from sparklog.zookeeper.registration import register_broker
 
-WAIT_S = 20
+WAIT_S = 60
 TIMEOUT_MS = 15_000
 
 
@@ -261,6 +261,10 @@ class FlakyZooKeeper:
     def get(self, path):
         self._refuse_if_away()
         return self._inner.get(path)
+
+    def get_many(self, paths):
+        self._refuse_if_away()
+        return self._inner.get_many(paths)
 
     def exists(self, path):
         self._refuse_if_away()

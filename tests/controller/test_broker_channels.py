@@ -18,7 +18,7 @@ from sparklog.wire.messages.stop_replica import StopReplicaResponse
 
 pytestmark = pytest.mark.integration
 
-WAIT_S = 15
+WAIT_S = 60
 
 
 class Peer:
@@ -63,7 +63,7 @@ def channels(answers):
     before = senders()  # other controllers may live in this process
     channels = BrokerChannels(
         ControllerEpoch(1),
-        lambda push, broker, errors: answers.put((push, broker, dict(errors))),
+        lambda answer: answers.put((answer.push, answer.broker, dict(answer.errors))),
         client_id="test",
         request_timeout_ms=10_000,
     )

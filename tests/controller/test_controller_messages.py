@@ -1,6 +1,7 @@
 """The machine's words on the wire: through the codec and back."""
 
 import uuid
+from dataclasses import replace
 
 from sparklog.controller import messages
 from sparklog.core.controller import commands as cmd
@@ -10,10 +11,11 @@ from sparklog.core.controller.actions import (
     SendUpdateMetadata,
     TopicUpdate,
 )
+from sparklog.core.controller.log_ends import LogEnd
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.parts import read_parts
 from sparklog.wire.codec import decode_request, decode_response, encode_request, encode_response
 from sparklog.wire.messages.leader_and_isr import (
@@ -46,7 +48,7 @@ def answered(message, version=None):
 
 
 def test_metadata_names_live_brokers_with_epochs_and_dead_replicas_as_offline():
-    send = SendUpdateMetadata(1, ONE.id, ONE.epoch, (ONE, TWO), (UPDATE,))
+    send = SendUpdateMetadata(1, ONE.id, ONE.epoch, (ONE, TWO), (UPDATE,), {}, {})
     request = over_the_wire(messages.push_request(send, 9))
     assert (request.controller_epoch, request.broker_epoch) == (9, 71)
     assert [(one.id_, one.epoch, one.rack, one.endpoints[0].port) for one in request.live_brokers] == [
@@ -87,8 +89,24 @@ def test_the_errors_of_a_push_are_named_by_partition():
     }
     refused = StopReplicaResponse(error_code=ErrorCode.stale_controller_epoch)
     assert messages.push_errors(stop, refused) == {PARTITION: ErrorCode.stale_controller_epoch}
-    metadata = SendUpdateMetadata(1, ONE.id, ONE.epoch, (), ())
+    metadata = SendUpdateMetadata(1, ONE.id, ONE.epoch, (), (), {}, {})
     assert messages.push_errors(metadata, UpdateMetadataResponse()) == {}
+
+
+def test_the_ends_of_logs_that_nobody_leads_travel_with_the_answer():
+    leaderless = replace(STATE, leader=NO_LEADER)
+    states = ((5, leaderless), (6, STATE), (7, leaderless))
+    update = TopicUpdate("t", TOPIC, {}, states)
+    send = SendLeaderAndIsr(8, ONE.id, ONE.epoch, False, (update,), frozenset(), ())
+    told = [
+        LeaderAndIsrPartitionError(partition_index=5, last_epoch=3, log_end_offset=17),
+        LeaderAndIsrPartitionError(partition_index=6, last_epoch=3, log_end_offset=18),
+        LeaderAndIsrPartitionError(partition_index=7),
+    ]
+    topics = [LeaderAndIsrTopicError(topic_id=TOPIC, partition_errors=told)]
+    answer = messages.push_answer(send, answered(LeaderAndIsrResponse(topics=topics)))
+    assert (answer.push, answer.broker, answer.broker_epoch) == (8, ONE.id, ONE.epoch)
+    assert answer.log_ends == {PARTITION: LogEnd(4, 3, 17)}
 
 
 def test_stopping_replicas_says_whether_their_logs_go_too():

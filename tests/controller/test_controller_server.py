@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from sparklog.controller import candidate as candidates
 from sparklog.core.controller import znodes
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
@@ -317,6 +318,39 @@ def test_a_controller_whose_office_is_taken_from_it_by_hand_runs_again(bench, ev
     bench.zookeeper.delete(znodes.CONTROLLER)
     eventually(lambda: bench.zookeeper.exists(znodes.CONTROLLER) is not None)
     eventually(lambda: controller.is_active)
+
+
+def test_state_that_cannot_be_read_is_told_once_and_tried_again_after_growing_pauses(
+    bench, eventually, caplog, monkeypatch
+):
+    monkeypatch.setattr(candidates, "FAILURE_PAUSE_MS", 200)
+    controller = cluster(bench)
+    create(bench, controller)
+    path = znodes.state_path("t", 0)
+    good = bench.zookeeper.get(path).data
+    controller.stop()
+    bench.zookeeper.set(path, b"nonsense")
+    controller = bench.controller()
+    epoch = int(bench.zookeeper.get(znodes.CONTROLLER_EPOCH).data)
+    eventually(lambda: int(bench.zookeeper.get(znodes.CONTROLLER_EPOCH).data) >= epoch + 2)
+    assert path in controller.failure
+    assert not controller.is_active
+    told = [one for one in caplog.records if one.levelname == "ERROR" and path in one.getMessage()]
+    assert len(told) == 1, told
+    bench.zookeeper.set(path, good)
+    eventually(lambda: controller.is_active and controller.failure is None)
+    assert bench.state("t").isr == (1, 2, 3)
+
+
+def test_a_candidate_that_pauses_after_a_failure_leaves_the_office_to_a_standby(
+    bench, eventually, monkeypatch
+):
+    monkeypatch.setattr(candidates, "FAILURE_PAUSE_MS", 60_000)
+    first, second = cluster(bench), bench.controller()
+    first._loop.submit(lambda: 1 / 0)
+    eventually(lambda: second.is_active)
+    assert "division by zero" in first.failure
+    assert not first.is_active
 
 
 def test_partitions_whose_whole_isr_was_killed_are_led_by_the_first_proven_member_to_return(

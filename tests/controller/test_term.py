@@ -222,7 +222,7 @@ def test_whoever_waits_at_the_end_of_a_term_is_sent_to_the_next_controller(offic
 def test_a_creation_is_answered_at_its_deadline(office):
     topic = cmd.NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
     office.term.command(cmd.CreateTopics((topic,), 5_000), office.answers.append)
-    assert max(office.wakes) == 5_000
+    assert 5_000 in office.wakes
     office.clock.now_ms = 5_000
     office.term.tick()
     assert office.answers[0].topics[0].error == ErrorCode.request_timed_out
@@ -308,8 +308,10 @@ def test_a_failure_of_our_own_frees_the_office_and_runs_again_with_a_new_epoch(f
 def test_state_that_cannot_be_understood_is_not_taken_for_absent(flaky_zookeeper):
     flaky_zookeeper.ensure_path(znodes.TOPICS)
     flaky_zookeeper.create(znodes.topic_path("t"), b"not ours")
-    with pytest.raises(Exception, match="/brokers/topics/t"):
-        Race(flaky_zookeeper)
+    race = Race(flaky_zookeeper)
+    assert not race.candidate.is_active
+    assert "/brokers/topics/t" in race.candidate.failure
+    assert flaky_zookeeper.get(znodes.CONTROLLER) is None, "a standby may do better"
 
 
 def test_zookeeper_away_while_the_state_is_read_leaves_the_office_to_a_later_try(flaky_zookeeper):

@@ -26,6 +26,7 @@ def texts(frame: Any) -> list[str]:
     return [bytes(row.value).decode() for row in rows]
 
 
+@pytest.mark.every_spark
 def test_rows_come_back_as_they_were_written(
     cluster: InProcessCluster, spark: Any, read: Frames, append: Append
 ) -> None:
@@ -48,6 +49,7 @@ def test_rows_come_back_as_they_were_written(
     assert before_ms <= span.a <= span.b <= time.time_ns() // 1_000_000
 
 
+@pytest.mark.every_spark
 def test_nulls_empties_and_headers_are_told_apart(spark: Any, read: Frames, append: Append) -> None:
     frame = spark.sql(
         """select 'k' key, 'v' value, array(named_struct('key', 'a', 'value', cast('1' as binary)),
@@ -92,6 +94,7 @@ def test_topic_and_partition_columns_decide_where_rows_go(
     )
 
 
+@pytest.mark.every_spark
 def test_an_action_sees_what_was_written_after_the_dataframe_was_made(
     values: Frames, read: Frames, append: Append, cluster: InProcessCluster
 ) -> None:
@@ -250,6 +253,7 @@ def ensure_topic(cluster: InProcessCluster, name: str) -> None:
         cluster.create_topic(name)
 
 
+@pytest.mark.every_spark
 def test_a_log_is_not_overwritten(values: Frames, append: Append) -> None:
     with pytest.raises(Exception, match="save mode overwrite is not allowed"):
         append(values("a"), "t", mode="overwrite")
@@ -278,12 +282,14 @@ def test_what_cannot_be_read_fails_with_the_reason(
         read(**options).count()
 
 
+@pytest.mark.every_spark
 def test_a_schema_of_the_users_is_refused(spark: Any, cluster: InProcessCluster) -> None:
     reader = spark.read.format("sparklog").option("bootstrap.servers", cluster.bootstrap_servers)
     with pytest.raises(Exception, match="sparklog reads have a fixed schema"):
         reader.option("subscribe", "t").schema("a int").load().count()
 
 
+@pytest.mark.every_spark
 def test_a_new_thread_writes_once_the_source_is_registered_in_it(
     spark: Any, values: Frames, read: Frames, append: Append
 ) -> None:

@@ -46,6 +46,7 @@ def run(frame: Any, sink: Batches, checkpoint: Path, **trigger: Any) -> Any:
         query.stop()
 
 
+@pytest.mark.every_spark
 def test_limits_are_kept_by_available_now_and_ignored_by_once(
     spark: Any, read_stream: Frames, append: Append, tmp_path: Path
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_query_goes_on_where_it_stopped_and_takes_new_topics_from_their_start(
     assert sink.all == ["a", "b"]
 
 
+@pytest.mark.every_spark
 def test_a_first_micro_batch_that_failed_is_read_again_exactly(
     values: Frames, read_stream: Frames, append: Append, tmp_path: Path
 ) -> None:
@@ -109,6 +111,7 @@ def test_a_running_query_sees_everything_that_was_written_before_it_was_asked(
         query.stop()
 
 
+@pytest.mark.every_spark
 def test_a_stream_is_written_and_complete_mode_appends(
     spark: Any, read: Frames, read_stream: Frames, append: Append, cluster: InProcessCluster, tmp_path: Path
 ) -> None:
@@ -160,6 +163,7 @@ def test_a_topic_that_was_created_again_shorter_fails_the_query(
         run(read_stream("shorter", **options), sink, tmp_path)
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -6,6 +6,7 @@ from sparklog.model.config import (
     BROKER_SETTINGS,
     TOPIC_SETTINGS,
     BrokerConfig,
+    Setting,
     check_broker_settings,
     check_topic_settings,
     render,
@@ -56,18 +57,31 @@ def test_a_misspelt_name_is_refused_with_the_nearest_known_one() -> None:
 
 
 def test_a_setting_that_kafka_has_and_we_do_not_act_on_is_accepted_with_one_warning() -> None:
-    checked = check_broker_settings({"log.cleaner.threads": "2"})
+    checked = check_broker_settings({"log.roll.hours": "2"})
     assert checked.values == {}
-    assert checked.ignored == {"log.cleaner.threads": "2"}
+    assert checked.ignored == {"log.roll.hours": "2"}
     assert len(checked.warnings) == 1
-    assert "log.cleaner.threads" in checked.warnings[0]
+    assert "log.roll.hours" in checked.warnings[0]
 
 
 def test_a_value_that_we_do_not_act_on_yet_is_accepted_with_a_warning() -> None:
+    setting = Setting("colour", "list", ("red",), "A colour.", choices=("red", "blue"), not_yet=("blue",))
+    assert setting.is_not_yet(setting.parse("red,blue"))
+    assert not setting.is_not_yet(setting.parse("red"))
+
+
+def test_a_topic_can_be_compacted_and_trimmed() -> None:
     checked = check_topic_settings({"cleanup.policy": "compact,delete"})
     assert checked.values["cleanup.policy"] == ("compact", "delete")
-    assert "does not act on this value yet" in checked.warnings[0]
-    assert check_topic_settings({"cleanup.policy": "delete"}).warnings == ()
+    assert checked.warnings == ()
+
+
+def test_a_share_is_a_number_between_0_and_1() -> None:
+    broker = BrokerConfig.parse({"log.cleaner.min.cleanable.ratio": "0.25"})
+    assert broker.topic({}).get_float("min.cleanable.dirty.ratio") == 0.25
+    for text, message in (("1.5", "must be at most 1"), ("half", "must be a number"), ("nan", "finite")):
+        with pytest.raises(ConfigError, match=message):
+            check_topic_settings({"min.cleanable.dirty.ratio": text})
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,10 @@ from the code.
 def bounds(setting: Setting) -> str:
     if setting.choices:
         return ", ".join(setting.choices)
-    if setting.kind != "int":
+    if setting.kind not in ("int", "float"):
         return ""
+    if setting.maximum is None:
+        return f"{setting.minimum} or more"
     return f"{setting.minimum} to {setting.maximum}"
 
 
@@ -36,7 +38,10 @@ def table(settings: Mapping[str, Setting]) -> str:
 
 def topic_table() -> str:
     lines = ["| setting | the broker's default |", "|---|---|"]
-    lines += [f"| `{setting.name}` | `{setting.broker_name}` |" for setting in TOPIC_SETTINGS.values()]
+    lines += [
+        f"| `{setting.name}` | {f'`{setting.broker_name}`' if setting.broker_name else setting.doc} |"
+        for setting in TOPIC_SETTINGS.values()
+    ]
     return "\n".join(lines)
 
 

@@ -270,7 +270,7 @@ def raised(action):
 def test_close_wakes_every_waiter_at_once(peer, open_connection, until):
     connection = open_connection(peer.port)
     peer.accept()
-    outcomes, waiting = [], threading.Barrier(4, timeout=20)
+    outcomes, waiting = [], threading.Barrier(4, timeout=60)
 
     def wait():
         pending = connection.send(MetadataRequest(), 9)
@@ -313,6 +313,16 @@ def test_a_peer_that_takes_no_bytes_in_time_ends_the_connection(peer, open_conne
     with pytest.raises(ConnectionError, match="took no more of a request for 100 ms"):
         connection.send(request, 9)
     assert not connection.is_open
+
+
+def test_it_is_seen_that_a_peer_has_left_while_nothing_was_awaited(peer, open_connection, until):
+    connection = open_connection(peer.port)
+    sock = peer.accept()
+    assert not connection.has_peer_left()
+    sock.close()
+    until(connection.has_peer_left)
+    connection.close()
+    assert connection.has_peer_left()
 
 
 def test_a_peer_that_closes_fails_all_that_waits_and_all_that_comes_later(peer, open_connection):

@@ -7,7 +7,7 @@ from sparklog.network.executor import ThreadExecutor
 
 
 def test_work_runs_on_named_threads_side_by_side():
-    both_there, names = threading.Barrier(2, timeout=10), []
+    both_there, names = threading.Barrier(2, timeout=60), []
     with ThreadExecutor("fsync", threads=2) as executor:
         for _ in range(2):
             executor.submit(lambda: (both_there.wait(), names.append(threading.current_thread().name)))

@@ -12,6 +12,7 @@ import pytest
 
 from sparklog.model.parts import FileSlice
 from sparklog.network.acceptor import Listener
+from sparklog.network.clock import SystemClock
 from sparklog.network.reactor import Reactor
 
 SIZE = struct.Struct(">i")
@@ -33,7 +34,7 @@ class Parking:
         self.arrived.release()
 
     def next(self):
-        assert self.arrived.acquire(timeout=20), "no request arrived"
+        assert self.arrived.acquire(timeout=60), "no request arrived"
         return self.exchanges[-1]
 
 
@@ -178,6 +179,24 @@ def test_a_handler_thread_is_free_while_a_request_is_parked(start_reactor, conne
     assert other.call(b"x") == b"quick"
     parked[0].reply([framed(b"patient")])
     assert waiting.read_frame() == b"patient"
+
+
+def test_attention_ends_when_the_last_free_handler_takes_a_request(start_reactor, connect, gate, until):
+    reactor = start_reactor(gate, handlers=2)
+    before = SystemClock().monotonic_ms()
+    first, second = connect(reactor), connect(reactor)
+    first.send(b"1")
+    gate.entered.acquire(timeout=20)
+    assert reactor.attentive_until() >= SystemClock().monotonic_ms() - 1_000
+    second.send(b"2")
+    gate.entered.acquire(timeout=20)
+    stalled_since = reactor.attentive_until()
+    assert before <= stalled_since <= SystemClock().monotonic_ms()
+    until(lambda: SystemClock().monotonic_ms() > stalled_since + 20)
+    assert reactor.attentive_until() == stalled_since
+    gate.open.set()
+    assert first.read_frame() == b"1"
+    until(lambda: reactor.attentive_until() > stalled_since + 20)
 
 
 def test_a_request_without_reply_lets_the_next_one_through(start_reactor, connect):
@@ -387,7 +406,7 @@ def test_a_full_queue_stops_the_reading_and_loses_nothing(start_reactor, connect
     clients = [connect(reactor) for _ in range(12)]
     for number, client in enumerate(clients):
         client.send(b"%d" % number)
-    gate.entered.acquire(timeout=20)
+    gate.entered.acquire(timeout=60)
     until(lambda: reactor.requests_waiting == 2, "the queue to fill")
     assert reactor.requests_waiting == 2
     assert not any(client.has_answer_within(0.01) for client in clients)
@@ -532,7 +551,7 @@ def test_stop_lets_the_handlers_finish_and_their_replies_go_out(start_reactor, c
     reactor = start_reactor(gate, handlers=1)
     client = connect(reactor)
     client.send(b"last words")
-    gate.entered.acquire(timeout=20)
+    gate.entered.acquire(timeout=60)
     stopper = threading.Thread(target=reactor.stop)
     stopper.start()
     gate.open.set()
@@ -579,7 +598,7 @@ def test_two_threads_may_stop_at_once(start_reactor):
 def test_a_handler_that_hangs_is_named_and_left_behind(start_reactor, connect, gate, caplog):
     reactor = start_reactor(gate, handlers=1, name="broker-7")
     connect(reactor).send(b"x")
-    gate.entered.acquire(timeout=20)
+    gate.entered.acquire(timeout=60)
     with caplog.at_level(logging.ERROR):
         reactor.stop(timeout_ms=50)
     assert "broker-7-handler-0 did not end within 50 ms" in caplog.text
@@ -618,7 +637,7 @@ def test_stop_under_load_leaks_nothing(start_reactor, connect, make_slice, round
     for thread in threads[:2] + threads[3:]:  # "n" never answers, so its client would wait for ever
         thread.start()
     for _ in range(200):
-        assert served.acquire(timeout=20)
+        assert served.acquire(timeout=60)
     reactor.stop()
     for thread in threads[:2] + threads[3:]:
         thread.join(20)

@@ -11,7 +11,7 @@ from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatchBuilder as KafkaPythonBuilder
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records import kafka
+from sparklog.records import kafka, kafka_encode
 from sparklog.records.columns import ROW_SCHEMA
 from sparklog.records.envelope import (
     LOG_APPEND_TIME_BIT,
@@ -367,3 +367,14 @@ def test_walking_sees_every_field():
     payload = build_records_batch([Record(b"k", None, 5, [("a", None)])], now_ms=0)[61:]
     assert list(walk(payload, 1)) == [(0, 0, b"k", None, ((b"a", None),))]
     assert struct.unpack_from("b", payload, 1) == (0,)
+
+
+@settings(deadline=None, max_examples=100)
+@given(some=st.lists(records, min_size=1, max_size=6))
+def test_a_few_records_are_encoded_as_the_builder_encodes_many(some: list[Record]):
+    first_ms = some[0].timestamp_ms or 0
+    rows = [
+        (nth, (record.timestamp_ms or 0) - first_ms, record.key, record.value, list(record.headers))
+        for nth, record in enumerate(some)
+    ]
+    assert kafka_encode._encode_few(rows) == kafka_encode._encode_many(rows)

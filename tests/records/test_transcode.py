@@ -11,6 +11,7 @@ from sparklog.records.columns import HEADERS_TYPE, normalise
 from sparklog.records.envelope import (
     ARROW_BIT,
     CONTROL_BIT,
+    DELETE_HORIZON_BIT,
     LOG_APPEND_TIME_BIT,
     TRANSACTIONAL_BIT,
     Compression,
@@ -19,6 +20,7 @@ from sparklog.records.envelope import (
     parse_header,
     stamp,
 )
+from sparklog.records.filter import restamped
 from sparklog.records.kafka import KafkaRecords
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.payload import payload_of
@@ -180,3 +182,17 @@ def test_a_damaged_arrow_batch_is_refused():
     batch[-20] ^= 1
     with pytest.raises(CorruptBatch, match="CRC"):
         arrow_to_records(batch)
+
+
+def test_a_delete_horizon_is_not_sent_on_and_timestamps_stay():
+    batch = ArrowPayload().from_columns(
+        pa.record_batch(
+            {"key": [b"a", b"b"], "value": pa.array([None, b"v"], pa.binary()), "timestamp": [5, 9]}
+        ),
+        now_ms=0,
+    )
+    compacted = restamped(batch, parse_header(batch), 1_000_000)
+    transcoded = arrow_to_records(compacted)
+    assert not parse_header(transcoded).attributes & DELETE_HORIZON_BIT
+    assert rows(transcoded).equals(rows(batch))
+    assert rows(compacted).equals(rows(batch))

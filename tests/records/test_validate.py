@@ -6,7 +6,9 @@ import pytest
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.records.arrow import ArrowPayload
 from sparklog.records.envelope import CONTROL_BIT, Compression, build_envelope, parse_header, stamp
+from sparklog.records.filter import restamped
 from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.payload import PayloadKind, payload
 from sparklog.records.validate import Accepted, Refused, check_produced, check_replicated
 
 MAX_BATCH_BYTES = 1_000_000
@@ -156,3 +158,24 @@ def test_followers_refuse_the_first_batch_that_is_damaged():
     run[-1] ^= 1
     with pytest.raises(CorruptBatch, match="offset 3"):
         check_replicated(run)
+
+
+@pytest.mark.parametrize("is_arrow", [True, False])
+def test_a_compacted_topic_takes_no_record_without_a_key_and_says_which(is_arrow: bool):
+    columns = pa.record_batch({"key": pa.array([b"k", None, b"", None]), "value": pa.array([b"v"] * 4)})
+    kind = PayloadKind.ARROW if is_arrow else PayloadKind.RECORDS
+    batch = payload(kind).from_columns(columns, now_ms=1)
+    assert isinstance(judge(batch), Accepted)
+    verdict = judge(batch, requires_keys=True)
+    assert isinstance(verdict, Refused)
+    assert verdict.error is ErrorCode.invalid_record
+    assert "2 of 4 records have no key, the first at index 1" in verdict.message
+    assert [index for index, _ in verdict.record_errors] == [1, 3]
+    keyed = payload(kind).from_columns(columns.slice(2, 1), now_ms=1)
+    assert isinstance(judge(keyed, requires_keys=True), Accepted)
+
+
+def test_a_client_may_not_set_a_delete_horizon():
+    batch = build_records_batch([Record(b"k", b"v")], now_ms=1)
+    horizon = restamped(batch, parse_header(batch), 5)
+    assert "only compaction" in refused(horizon, ErrorCode.invalid_record)

@@ -96,6 +96,8 @@ class Started:
 @pytest.fixture
 def launch() -> Iterator[Callable[[list[str], Path], Started]]:
     """Runs programs that host a cluster, and ends whatever is left of them."""
+    if sys.platform != "linux":
+        pytest.skip("finds what is left of a cluster in /proc")
     started: list[Started] = []
 
     def run(command: list[str], root: Path) -> Started:
@@ -145,6 +147,14 @@ class Kafka:
             producer.produce("t", value, partition=0, on_delivery=lambda error, _: failures.append(error))
         assert producer.flush(60) == 0
         assert failures == [None] * len(values)
+
+    def topics(self, bootstrap: str) -> dict[str, list[int]]:
+        """Each topic's name and its partitions' numbers of replicas, asked once."""
+        found = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=10).topics
+        return {
+            name: [len(partition.replicas) for partition in topic.partitions.values()]
+            for name, topic in found.items()
+        }
 
     def consume(self, bootstrap: str, count: int) -> list[bytes | None]:
         consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "enable.auto.commit": False})

@@ -57,6 +57,15 @@ def test_a_reserved_port_can_be_listened_on_by_its_broker_again_and_again():
     reservation.release()
 
 
+def test_a_withdrawn_lock_leaves_what_was_there_and_nothing_else(tmp_path):
+    RootLock(Layout.at(tmp_path / "a/b")).withdraw()
+    assert list(tmp_path.iterdir()) == []
+    used = tmp_path / "used"
+    RootLock(Layout.at(used)).release()
+    RootLock(Layout.at(used)).withdraw()
+    assert [path.name for path in used.iterdir()] == ["lock"]
+
+
 def test_a_reserved_port_is_refused_to_whoever_does_not_share():
     reservation = PortReservation("127.0.0.1", [0])
     with socket.socket() as other, pytest.raises(OSError, match="in use"):

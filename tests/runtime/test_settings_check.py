@@ -3,7 +3,14 @@
 import pytest
 
 from sparklog.model.errors import ConfigError
-from sparklog_runtime.settings_check import check_settings, is_local, settings_problems, settings_warnings
+from sparklog_runtime.settings_check import (
+    check_settings,
+    is_local,
+    master_problem,
+    settings_problems,
+    settings_warnings,
+    zookeeper_problem,
+)
 
 CLUSTER = "spark://host:7077"
 CORES = {"spark.executor.cores": "3"}
@@ -66,3 +73,35 @@ def test_local_masters_are_told_from_clusters():
     assert is_local("local[*]")
     assert not is_local("local-cluster[1,1,512]")
     assert not is_local(CLUSTER)
+
+
+@pytest.mark.parametrize(
+    "master",
+    [
+        "local",
+        "local[*]",
+        "local[4,2]",
+        "local-cluster[3,2,512]",
+        CLUSTER,
+        "spark://a:1,b:2",
+        "yarn",
+        "k8s://h",
+    ],
+)
+def test_the_masters_that_spark_knows_are_accepted(master):
+    assert master_problem(master) is None
+
+
+@pytest.mark.parametrize(
+    "master", ["", "locl[3]", "local[x]", "spark://host", "host:7077", "local-cluster[3]"]
+)
+def test_a_master_that_spark_would_not_understand_is_named_with_those_that_it_does(master):
+    problem = master_problem(master)
+    assert problem.startswith(f"{master!r} is no master URL of Spark; give local[N]")
+
+
+def test_a_zookeeper_is_an_address_with_a_port_and_perhaps_a_chroot():
+    assert zookeeper_problem("a:2181,b:2181/logs/one") is None
+    assert zookeeper_problem("a:2181//x") is not None
+    assert zookeeper_problem("a:99999") is not None
+    assert zookeeper_problem("") is not None

@@ -4,6 +4,7 @@ Each start takes seconds, so one test lives through much of a cluster's life.
 """
 
 import os
+import re
 import signal
 import socket
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+KILLED = "(was killed by SIGKILL|has died)"  # kernels before 6.15 do not tell the signal
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
@@ -49,6 +51,10 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
     status, out, err = cluster.stop()
     assert (status, out) == (0, "")
     assert "log.roll.hours=1 is accepted" in err
+    for broker in content["brokers"]:
+        who = rf"broker {broker['id']} \(process {broker['pid']}\)"
+        assert re.search(rf"{who} {KILLED}; it is launched again", err), err
+        assert re.search(rf"broker {broker['id']} is back as process \d+ after [\d.]+ s", err), err
     assert cluster.processes() == []
     assert not (tmp_path / "cluster.json").exists()
 
@@ -82,9 +88,36 @@ def test_the_death_of_the_start_itself_ends_everything_tidily(start, tmp_path, w
     cluster.wait_ready()
     cluster.stop(signal.SIGKILL)
     wait_until(lambda: cluster.processes() == [], 40, "all processes have ended")
-    again = start(tmp_path, "--brokers", "2", "--port", "0")
+
+
+def test_a_start_right_after_the_death_of_the_last_waits_for_its_remnants_and_is_ready_with_all_data(
+    start, tmp_path, wait_until, kafka, free_port
+):
+    arguments = ("--brokers", "2", "--port", str(free_port), "-c", "zookeeper.session.timeout.ms=120000")
+    cluster = start(tmp_path, *arguments)
+    cluster.wait_ready()
+    before = cluster.cluster()
+    kafka.create_topic(before["bootstrap_servers"], "t", replicas=2, min_insync_replicas="2")
+    kafka.produce(before["bootstrap_servers"], [b"1", b"2"])
+    os.kill(before["brokers"][0]["pid"], signal.SIGSTOP)  # one that would never end by itself
+    cluster.process.kill()
+    cluster.process.communicate(timeout=10)
+
+    began = time.monotonic()
+    again = start(tmp_path, *arguments)
     again.wait_ready()
+    assert time.monotonic() - began < 100  # not for as long as the old sessions last
+    after = again.cluster()
+    assert after["bootstrap_servers"] == before["bootstrap_servers"]
+    assert after["controllers"] == [
+        {**after["controllers"][0], "pid": again.process.pid, "active": True},
+    ]
+    assert kafka.topics(after["bootstrap_servers"]) == {"t": [2]}
+    assert kafka.consume(after["bootstrap_servers"], 2) == [b"1", b"2"]
+    kafka.produce(after["bootstrap_servers"], [b"3"])
+    assert "is put aside" in (tmp_path / "logs/controller.log").read_text()
     assert again.stop()[0] == 0
+    wait_until(lambda: cluster.processes() == [], 5, "nothing of the first start is left")
 
 
 def test_a_zookeeper_that_dies_is_started_again_and_brokers_go_on(start, tmp_path, wait_until):
@@ -105,7 +138,9 @@ def test_a_zookeeper_that_dies_is_started_again_and_brokers_go_on(start, tmp_pat
     controllers = standby.cluster()["controllers"]
     assert [entry["active"] for entry in controllers] == [False, True]
     assert controllers[1]["pid"] == cluster.process.pid
-    cluster.stop()
+    _, _, err = cluster.stop()
+    assert f"ZooKeeper (process {before['zookeeper_pid']}) was killed by SIGKILL; it is started again" in err
+    assert re.search(r"ZooKeeper is back as process \d+ after [\d.]+ s", err), err
     standby.stop()
     assert cluster.processes() == standby.processes() == []
 
@@ -142,19 +177,32 @@ def test_a_port_in_use_is_refused_before_anything_starts(start, tmp_path):
         _, err = cluster.process.communicate(timeout=60)
     assert cluster.process.returncode == 1
     assert f"port {port} on 127.0.0.1 is in use" in err
-    assert not (tmp_path / "logs/spark.log").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_zookeeper_that_is_not_there_is_waited_for_with_progress_and_then_named(start, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+    root = tmp_path / "some/where"
+    timeout = ("-c", "zookeeper.connection.timeout.ms=3000")
+    cluster = start(root, "--brokers", "1", "--port", "0", "--zookeeper", f"{address}/x", *timeout)
+    out, err = cluster.process.communicate(timeout=60)
+    assert (cluster.process.returncode, out) == (1, "")
+    assert f"waiting for ZooKeeper at {address}/x (2 s)" in err
+    assert f"no ZooKeeper answers at {address}/x for 3 s" in err
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("--brokers", "2", "--broker-ids", "1,1"), "must be 2 different numbers"),
+        (("--brokers", "2", "--broker-ids", "1,1"), "'1,1' names a broker twice"),
         (
             ("--brokers", "0"),
             "a standby controller needs the cluster's ZooKeeper",
         ),
         (("--brokers", "1", "-c", "num.partition=3"), "did you mean num.partitions?"),
-        (("--brokers", "1", "-c", "oops"), "not of the form key=value"),
+        (("--brokers", "1", "-c", "oops"), "not of the form name=value"),
         (("--brokers", "3", "--master", "local[3]"), "set --master local[4] or more"),
     ],
 )
@@ -163,3 +211,4 @@ def test_wrong_usage_is_told_at_once_with_status_2(start, tmp_path, arguments, c
     _, err = cluster.process.communicate(timeout=60)
     assert complaint in err
     assert cluster.process.returncode == 2
+    assert list(tmp_path.iterdir()) == []

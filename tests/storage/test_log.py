@@ -13,6 +13,7 @@ from sparklog.model.errors import LogDirectoryError
 from sparklog.model.parts import FileSlice, read_parts
 from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
+from sparklog.storage.late_removals import remove_files
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 
@@ -328,12 +329,61 @@ def test_retention_by_size_removes_whole_segments_only_while_enough_is_left(benc
     assert (log.log_start_offset, log.size_bytes) == (10, 1_500)
 
 
-def test_retention_by_time_spares_the_active_segment_and_all_above_the_high_watermark(bench: Bench) -> None:
+def test_retention_by_time_spares_all_above_the_high_watermark(bench: Bench) -> None:
     log = filled(bench, 25, LogConfig(segment_bytes=1_000, retention_ms=100))
     assert log.delete_old_segments(high_watermark=15) == 1
-    assert log.delete_old_segments(high_watermark=25) == 1
-    assert log.delete_old_segments(high_watermark=25) == 0
+    assert log.delete_old_segments(high_watermark=24) == 1
+    assert log.delete_old_segments(high_watermark=24) == 0
     assert log.segment_bases == [20]
+
+
+def test_an_active_segment_that_is_too_old_as_a_whole_is_rolled_and_goes_too(bench: Bench) -> None:
+    log = filled(bench, 25, LogConfig(segment_bytes=1_000, retention_ms=100))
+    assert log.delete_old_segments(high_watermark=25) == 3
+    assert (log.segment_bases, log.log_start_offset, log.size_bytes) == ([25], 25, 0)
+    log.check_invariants()
+    assert log.delete_old_segments(high_watermark=25) == 0
+    bench.append(log, timestamp=bench.clock.now_ms)
+    assert log.delete_old_segments(high_watermark=26) == 0
+    log.close()
+    again = bench.open(recovery_point=26, clean=True)
+    assert (again.log_start_offset, again.log_end_offset) == (25, 26)
+
+
+def test_deleted_segments_stay_for_a_while_by_another_name(bench: Bench) -> None:
+    config = LogConfig(segment_bytes=1_000, retention_bytes=600, retention_ms=-1, file_delete_delay_ms=5_000)
+    log = filled(bench, 25, config)
+    assert log.delete_old_segments(25) == 1
+    names = {path.name for path in (bench.directory / "events-3").iterdir()}
+    assert "00000000000000000000.log.deleted" in names
+    assert not {"00000000000000000000.log", "00000000000000000000.index"} & names
+    assert log.late_removals.take_due(bench.clock.now_ms + 4_999) == []
+    due = log.late_removals.take_due(bench.clock.now_ms + 5_000)
+    remove_files(bench.disk, [*due, "never/there"])
+    assert not list((bench.directory / "events-3").glob("*.deleted"))
+
+
+def test_what_waits_for_its_removal_is_gone_after_a_stop_or_a_crash(bench: Bench) -> None:
+    config = LogConfig(segment_bytes=1_000, retention_bytes=600, retention_ms=-1)
+    log = filled(bench, 25, config)
+    log.delete_old_segments(25)
+    bench.open(config, recovery_point=25)
+    assert not list((bench.directory / "events-3").glob("*.deleted"))
+    log = filled(bench, 50, config)
+    assert log.delete_old_segments(50) > 0
+    log.close()
+    assert not list((bench.directory / "events-3").glob("*.deleted"))
+
+
+def test_each_segment_is_rolled_a_little_earlier_than_its_age_and_not_all_at_once() -> None:
+    config = LogConfig(segment_ms=10_000, segment_jitter_ms=4_000)
+    ages = {config.roll_age_ms(f"/data/t-{n}/00000000000000000000.log") for n in range(100)}
+    assert len(ages) > 90
+    assert min(ages) > 6_000
+    assert max(ages) <= 10_000
+    assert config.roll_age_ms("a") == config.roll_age_ms("a")
+    assert LogConfig(segment_ms=10_000).roll_age_ms("a") == 10_000
+    assert LogConfig(segment_ms=10, segment_jitter_ms=4_000).roll_age_ms("a") > 0
 
 
 def test_records_without_time_are_not_as_old_as_time_itself(bench: Bench) -> None:
@@ -392,12 +442,12 @@ def test_after_a_failed_fsync_no_flush_is_believed(bench: Bench, monkeypatch: py
 
 
 def test_few_sealed_segments_stay_open(bench: Bench) -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(os.listdir("/dev/fd"))
     log = filled(bench, 200)
     assert len(log.segment_bases) == 20
     for offset in range(0, 200, 7):
         bench.read(log, offset, 100)
-    assert len(os.listdir("/proc/self/fd")) - before <= 5
+    assert len(os.listdir("/dev/fd")) - before <= 5
 
 
 def test_the_topic_s_id_is_kept_as_kafka_keeps_it(bench: Bench) -> None:

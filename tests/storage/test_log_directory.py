@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from sparklog.model.errors import LogDirectoryError
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import NO_TOPIC_ID, TopicPartition
 from sparklog.storage import checkpoints
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_directory import LogDirectory
+from sparklog.storage.recovery_progress import RecoveryProgress, bytes_to_check
 
 Bench = Any
 A, B = TopicPartition("a.b-c", 0), TopicPartition("b_1", 12)
@@ -32,8 +33,8 @@ def open_directory(
     )
 
 
-def load(directory: LogDirectory) -> dict[TopicPartition, Log]:
-    return directory.load_logs(lambda topic: SMALL)
+def load(directory: LogDirectory, *, is_suspect: bool = False) -> dict[TopicPartition, Log]:
+    return directory.load_logs(lambda topic: SMALL, is_suspect=is_suspect)
 
 
 def fill(bench: Bench, log: Log, batches: int) -> None:
@@ -165,7 +166,7 @@ def test_a_damaged_clean_marker_is_no_clean_marker(
     assert not (bench.directory / "logs" / ".kafka_cleanshutdown").exists()
 
 
-def test_loading_takes_the_marker_away_before_it_opens_a_log(bench: Bench) -> None:
+def test_kafka_10471_loading_takes_the_marker_away_before_it_opens_a_log(bench: Bench) -> None:
     """KAFKA-10471: a crash while loading must not pass for a clean stop at the next start."""
     with_two_logs(bench).close(clean_epoch=1)
     directory = open_directory(bench)
@@ -214,6 +215,27 @@ def test_the_same_damage_is_torn_after_a_reboot_and_corruption_without(bench: Be
 
 
 # ---- logs --------------------------------------------------------------------------------------------------
+
+
+def test_after_a_failed_fsync_what_was_never_synced_is_written_anew_and_nothing_else(bench: Bench) -> None:
+    directory = with_two_logs(bench)
+    log = next(iter(directory.logs.values()))
+    log.flush()
+    directory.checkpoint_recovery_points()
+    log.roll()
+    fill(bench, log, 3)
+    before, end = _files_of(log), log.log_end_offset
+    directory.close()
+    again = load(open_directory(bench), is_suspect=True)[log.topic_partition]
+    after = _files_of(again)
+    assert again.log_end_offset == end
+    assert {name for name in before if before[name] != after[name]} == {max(before)}
+
+
+def _files_of(log: Log) -> dict[str, int]:
+    """Segment files and their inodes."""
+    files = Path(log.directory).glob("*.log")
+    return {file.name: file.stat().st_ino for file in sorted(files)}
 
 
 def test_logs_can_be_recovered_in_parallel(bench: Bench) -> None:
@@ -337,3 +359,92 @@ def test_garbage_in_the_checkpoints_costs_a_scan_and_no_record(
     assert caplog.text.count("damaged checkpoint") == 3
     assert directory.read_high_watermarks() == {}
     assert {log.log_end_offset for log in load(directory).values()} == {15}
+
+
+def test_a_recovery_tells_how_far_it_is_and_a_clean_start_has_nothing_to_tell(bench: Bench) -> None:
+    config = LogConfig(segment_bytes=1_000)
+    first = LogDirectory.open(str(bench.directory / "data"), 1, "c", bench.disk, bench.clock, boot_id="b")
+    for number in range(3):
+        log = first.create_log(TopicPartition("t", number), NO_TOPIC_ID, config)
+        for _ in range(25):
+            bench.append(log)
+        if number:
+            log.flush()
+    first.checkpoint_recovery_points()
+    first.close()
+    told: list[str] = []
+    again = LogDirectory.open(str(bench.directory / "data"), 1, "c", bench.disk, bench.clock, boot_id="b")
+
+    def tell(text: str) -> None:
+        told.append(text.removesuffix(str(bench.directory / "data")))
+
+    again.load_logs(lambda _topic: config, tell=tell)
+    assert told == ["recovering 3 of 3 logs, 0.0 of 0.0 GB in "]
+    again.close(clean_epoch=5)
+    clean = LogDirectory.open(str(bench.directory / "data"), 1, "c", bench.disk, bench.clock, boot_id="b")
+    clean.load_logs(lambda _topic: config, tell=tell)
+    assert len(told) == 1
+    clean.close()
+
+
+def test_what_is_to_be_checked_is_known_before_it_is_read(bench: Bench) -> None:
+    log = bench.open(LogConfig(segment_bytes=1_000))
+    for _ in range(25):
+        bench.append(log)
+    directory = str(bench.directory / "events-3")
+    assert [bytes_to_check(bench.disk, directory, point) for point in (0, 9, 10, 25)] == [
+        2_500,
+        2_500,
+        1_500,
+        500,
+    ]
+
+
+def test_progress_is_told_once_a_second_and_at_the_end(bench: Bench) -> None:
+    told: list[str] = []
+    progress = RecoveryProgress("/data", 2, 8_000_000_000, bench.clock, told.append)
+    progress.on_bytes(1_000_000_000)
+    bench.clock.now_ms += 1_000
+    progress.on_bytes(200_000_000)
+    progress.on_log()
+    progress.on_log()
+    assert told == [
+        "recovering 0 of 2 logs, 1.2 of 8.0 GB in /data",
+        "recovering 2 of 2 logs, 1.2 of 8.0 GB in /data",
+    ]
+
+
+def test_what_is_left_of_a_log_that_was_being_made_is_removed(bench: Bench) -> None:
+    """Without an id and without a segment nobody could take up a role of it, and it holds nothing."""
+    with_two_logs(bench).close()
+    left = bench.directory / "logs" / "cut-0"
+    left.mkdir()
+    (left / "partition.metadata.tmp").write_bytes(b"")
+    directory = open_directory(bench)
+    assert set(load(directory)) == {A, B}
+    assert not left.exists()
+    directory.create_log(TopicPartition("cut", 0), TOPIC_ID, SMALL)
+
+
+def test_a_new_log_s_names_are_synced_by_its_first_flush(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    sync_directory = bench.disk.sync_directory
+    monkeypatch.setattr(
+        bench.disk, "sync_directory", lambda path: (synced.append(path), sync_directory(path))[1]
+    )
+    directory = open_directory(bench)
+    load(directory)
+    log = directory.create_log(A, TOPIC_ID, SMALL)
+    before = [path for path in synced if path in (log.directory, directory.path)]
+    fill(bench, log, 1)
+    log.flush()
+    assert [path for path in synced if path in (log.directory, directory.path)][len(before) :] == [
+        log.directory,
+        directory.path,
+    ]
+    synced.clear()
+    fill(bench, log, 1)
+    log.flush()
+    assert directory.path not in synced

@@ -5,7 +5,7 @@ import pytest
 from sparklog.model.zookeeper import ConnectionLost
 from sparklog.testing.memory_zookeeper import MemoryZooKeeperServer
 
-WAIT_S = 10.0
+WAIT_S = 60
 
 
 @pytest.fixture

@@ -77,11 +77,18 @@ def test_a_setting_that_is_none_is_refused_with_the_remedy(name, value, complain
         cluster_options(Config(name, value))
 
 
-def test_a_scope_that_is_none_stops_pytest_with_the_remedy(run_pytest) -> None:
-    settings = "[pytest]\nsparklog_cluster_scope = test\n"
-    result = run_pytest(pytest__ini=settings, test_own__py=SAME_CLUSTER)
-    assert result.returncode != 0
-    assert "sparklog_cluster_scope = test: must be one of session, package" in result.stdout + result.stderr
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("sparklog_cluster_scope = foo", "must be one of session, package, module, class, function"),
+        ("sparklog_cluster_brokers = 0", "must be a number from 1 up"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_wrong_usage_before_any_test_runs(run_pytest, line, complaint) -> None:
+    result = run_pytest(pytest__ini=f"[pytest]\n{line}\n", test_none__py="def test_nothing(): pass\n")
+    assert result.returncode == pytest.ExitCode.USAGE_ERROR
+    assert result.stderr == f"ERROR: {line}: {complaint}\n\n"
+    assert result.stdout == ""
 
 
 def test_nothing_is_imported_for_tests_that_need_no_cluster(run_pytest) -> None:

@@ -187,34 +187,35 @@ def test_software_that_knows_no_extensions_reads_the_rest(
     stranger = compile_entity(load_schema(api_key, version, direction), type(message), api_key, direction)
     extended = _extend(message, key)
     body = read_parts(encode_body(extended, version))
-    assert stranger.read(Cursor(memoryview(body))) == _without_extensions(extended)
+    assert stranger.read(Cursor(memoryview(body))) == _without_extensions(extended, (api_key, direction))
+
+
+SAMPLES = {"int16 array": (1, 257), "int64": 4, "string map": {"a": "b"}, "uuid": uuid.UUID(int=7)}
+DEFAULTS = {"payload_kinds": (), "min_insync_replicas": 1, "topic_id": NO_TOPIC_ID}
 
 
 def _extend(message: Any, key: tuple[int, Direction, str]) -> Any:
-    if key[2] in ("ProduceRequest", "FetchRequest"):
-        return dataclasses.replace(message, payload_kinds=(1, 257))
-    if key[2] == "UpdateMetadataBroker":
-        message.live_brokers = [dataclasses.replace(broker, epoch=4) for broker in message.live_brokers]
-    else:
-        message.topic_states = [
-            dataclasses.replace(topic, configs={"a": "b"}) for topic in message.topic_states
-        ]
-    return message
+    """With a value in each field of ours that ``key`` is about."""
+    return _with_fields(message, {key: [(one.field, SAMPLES[one.type]) for one in EXTENSIONS[key]]}, key[:2])
 
 
-def _without_extensions(message: Any) -> Any:
+def _without_extensions(message: Any, api: tuple[int, Direction]) -> Any:
+    plain = {
+        key: [(one.field, DEFAULTS.get(one.field, -1 if one.type == "int64" else {})) for one in group]
+        for key, group in EXTENSIONS.items()
+    }
+    return _with_fields(message, plain, api)
+
+
+def _with_fields(message: Any, fields: dict[Any, list[tuple[str, Any]]], api: tuple[int, Direction]) -> Any:
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(message):
         value = getattr(message, field.name)
         if isinstance(value, list):
             changes[field.name] = [
-                _without_extensions(item) if dataclasses.is_dataclass(item) else item for item in value
+                _with_fields(item, fields, api) if dataclasses.is_dataclass(item) else item for item in value
             ]
-    defaults: dict[str, Any] = {"payload_kinds": (), "configs": {}}
-    if type(message).__name__ == "UpdateMetadataBroker":
-        defaults["epoch"] = -1
-    names = {field.name for field in dataclasses.fields(message)}
-    changes |= {name: default for name, default in defaults.items() if name in names}
+    changes |= dict(fields.get((*api, type(message).__name__), []))
     return dataclasses.replace(message, **changes)
 
 

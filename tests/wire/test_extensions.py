@@ -1,5 +1,7 @@
 """Our own tags: their numbers, their bytes, and what happens to them in versions without tags."""
 
+from uuid import UUID
+
 import pytest
 
 from sparklog.model.errors import WireError
@@ -8,6 +10,7 @@ from sparklog.wire.codec import decode_body, encode_body
 from sparklog.wire.extensions import EXTENSION_TAG_MIN, EXTENSIONS
 from sparklog.wire.messages.fetch import FetchRequest
 from sparklog.wire.messages.produce import ProduceRequest
+from sparklog.wire.messages.stop_replica import StopReplicaRequest, StopReplicaTopicState
 from sparklog.wire.messages.update_metadata import UpdateMetadataBroker, UpdateMetadataRequest
 
 
@@ -25,6 +28,14 @@ def test_payload_kinds_are_a_compact_array_of_int16_under_tag_5000() -> None:
     body = read_parts(encode_body(ProduceRequest(payload_kinds=(1, 0x0101)), 9))
     assert body.endswith(b"\x01\x88\x27\x05\x03\x00\x01\x01\x01")
     assert decode_body(ProduceRequest, 9, body).payload_kinds == (1, 0x0101)
+
+
+def test_the_topic_of_a_stop_is_sixteen_bytes_under_tag_5009() -> None:
+    topic = StopReplicaTopicState(topic_name="t", topic_id=UUID(int=7))
+    request = StopReplicaRequest(controller_id=0, controller_epoch=1, topic_states=[topic])
+    body = read_parts(encode_body(request, 4))
+    assert b"\x91\x27\x10" + UUID(int=7).bytes in body
+    assert decode_body(StopReplicaRequest, 4, body) == request
 
 
 def test_a_default_extension_is_not_written() -> None:

@@ -14,7 +14,7 @@ from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 
 pytestmark = pytest.mark.integration
 
-DEADLINE_S = 15.0
+DEADLINE_S = 60
 
 PARENT = """
 import sys, threading

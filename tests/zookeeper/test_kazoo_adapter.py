@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,12 +25,14 @@ from sparklog.model.zookeeper import (
     ZooKeeper,
     ZooKeeperError,
 )
+from sparklog.zookeeper import kazoo_adapter
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
-from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
+from sparklog.zookeeper.kazoo_adapter import READS_MAX, KazooZooKeeper
+from sparklog.zookeeper.multi_read import MultiRead
 
 pytestmark = pytest.mark.integration
 
-WAIT_S = 15.0
+WAIT_S = 60
 SESSION_TIMEOUT_MS = 6_000
 START_TIMEOUT_MS = 15_000
 
@@ -98,6 +101,27 @@ def test_a_node_comes_back_with_its_data_and_stat(zookeeper: KazooZooKeeper) -> 
     assert node.stat == stat == zookeeper.exists("/node")
     assert (stat.version, stat.ephemeral_owner) == (1, 0)
     assert stat.mzxid > stat.czxid
+
+
+def test_many_nodes_are_read_in_the_order_asked_for_and_missing_ones_are_none(zookeeper):
+    zookeeper.create("/many", b"")
+    count = READS_MAX + 10
+    for number in range(0, count, 2):
+        zookeeper.create(f"/many/{number}", str(number).encode())
+    stat = zookeeper.set("/many/4", b"four")
+    nodes = zookeeper.get_many([f"/many/{number}" for number in range(count)])
+    assert [None if node is None else node.data for node in nodes[:5]] == [b"0", None, b"2", None, b"four"]
+    assert nodes == [zookeeper.get(f"/many/{number}") for number in range(count)]
+    assert nodes[4].stat == stat
+    assert zookeeper.get_many(["/many"]) == [zookeeper.get("/many")]
+    assert zookeeper.get_many([]) == []
+
+
+def test_many_nodes_are_read_one_by_one_from_a_server_that_knows_no_multi_read(zookeeper, monkeypatch):
+    zookeeper.create("/old", b"data")
+    monkeypatch.setattr(kazoo_adapter, "MultiRead", partial(MultiRead, type=99))
+    nodes = zookeeper.get_many(["/old", "/older"])
+    assert nodes == [zookeeper.get("/old"), None]
 
 
 def test_what_does_not_exist_is_none_or_empty(zookeeper: KazooZooKeeper) -> None:

@@ -12,11 +12,16 @@ from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.zookeeper import ConnectionLost, MultiFailed, Operation, SessionExpired, Stat, ZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
-from sparklog.zookeeper.registration import BrokerIdInUse, read_or_create_cluster_id, register_broker
+from sparklog.zookeeper.registration import (
+    BrokerIdInUse,
+    read_or_create_cluster_id,
+    register_broker,
+    withdraw_suspect,
+)
 
 pytestmark = pytest.mark.integration
 
-WAIT_S = 15.0
+WAIT_S = 60
 BROKER = Broker(id=BrokerId(1), host="10.0.0.1", port=9092, rack="a")
 DIRECTORY = DirectoryIdentity("directory-1")
 OTHER_DIRECTORY = DirectoryIdentity("directory-2")
@@ -204,6 +209,30 @@ def test_a_directory_marked_suspect_comes_back_at_once_but_proves_nothing(
     assert register(zookeeper) > epoch
     assert stored(zookeeper).number == 2
     assert not stored(zookeeper).record.proves(1)
+
+
+def test_a_broker_whose_fsync_failed_withdraws_and_marks_its_directory_at_once(
+    zookeeper: KazooZooKeeper, new_session: NewSession
+) -> None:
+    session = new_session()
+    epoch = register(session)
+    withdraw_suspect(session, BROKER.id, epoch, DIRECTORY.uuid)
+    assert session.exists(znodes.broker_path(BROKER.id)) is None
+    assert stored(zookeeper).record.suspect == (DIRECTORY.uuid,)
+    withdraw_suspect(session, BROKER.id, epoch, DIRECTORY.uuid)  # its answer was lost, say
+    assert stored(zookeeper).number == 1
+    register(zookeeper)
+    assert not stored(zookeeper).record.proves(1)
+
+
+def test_a_mark_that_comes_after_the_next_registration_changes_nothing(
+    zookeeper: KazooZooKeeper, new_session: NewSession
+) -> None:
+    epoch = register(new_session())
+    register(zookeeper)
+    withdraw_suspect(zookeeper, BROKER.id, epoch, DIRECTORY.uuid)
+    assert stored(zookeeper).record.suspect == ()
+    assert zookeeper.exists(znodes.broker_path(BROKER.id)) is not None
 
 
 # ----------------------------------------------------------------------------------------- races and failures

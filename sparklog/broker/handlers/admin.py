@@ -1,4 +1,4 @@
-"""CreateTopics and DeleteTopics: forwarded to the controller as they came (KIP-590).
+"""What administrators ask and the controller decides: forwarded to it as it came (KIP-590).
 
 The request travels whole in an Envelope with the principal and address of who sent it, and the controller's
 answer goes back whole: the correlation id in it is the client's own.
@@ -10,6 +10,20 @@ from typing import Any
 
 from sparklog.broker.call import Call
 from sparklog.model.errors import ErrorCode, WireError
+from sparklog.wire.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from sparklog.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from sparklog.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
 from sparklog.wire.messages.create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
@@ -20,19 +34,34 @@ from sparklog.wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from sparklog.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from sparklog.wire.messages.envelope import EnvelopeRequest
+from sparklog.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
+from sparklog.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 
 logger = logging.getLogger(__name__)
 
 MARGIN_MS = 5_000
 """How much longer than the request's own time-out to wait for the controller."""
 
+CONFIGS_TIMEOUT_MS = 25_000
+"""For requests that name no time-out of their own; with the margin below the 30 s that clients wait."""
+
+NO_CONTROLLER = "no controller answered; try again"
+
 SIZE = struct.Struct(">i")
 
 
 def handle_create_topics(call: Call, request: CreateTopicsRequest) -> None:
     if not _forward(call, request.timeout_ms):
-        error, message = ErrorCode.request_timed_out, "no controller answered; try again"
+        error, message = ErrorCode.request_timed_out, NO_CONTROLLER
         results = [
             CreatableTopicResult(name=topic.name, error_code=error, error_message=message)
             for topic in request.topics
@@ -42,7 +71,7 @@ def handle_create_topics(call: Call, request: CreateTopicsRequest) -> None:
 
 def handle_delete_topics(call: Call, request: DeleteTopicsRequest) -> None:
     if not _forward(call, request.timeout_ms):
-        error, message = ErrorCode.request_timed_out, "no controller answered; try again"
+        error, message = ErrorCode.request_timed_out, NO_CONTROLLER
         names: list[Any] = [*request.topics, *request.topic_names]
         results = [
             DeletableTopicResult(
@@ -51,6 +80,62 @@ def handle_delete_topics(call: Call, request: DeleteTopicsRequest) -> None:
             for topic in names
         ]
         call.reply(DeleteTopicsResponse(responses=results))
+
+
+def handle_create_partitions(call: Call, request: CreatePartitionsRequest) -> None:
+    if not _forward(call, request.timeout_ms):
+        results = [
+            CreatePartitionsTopicResult(
+                name=topic.name, error_code=ErrorCode.request_timed_out, error_message=NO_CONTROLLER
+            )
+            for topic in request.topics
+        ]
+        call.reply(CreatePartitionsResponse(results=results))
+
+
+def handle_incremental_alter_configs(call: Call, request: IncrementalAlterConfigsRequest) -> None:
+    if not _forward(call, CONFIGS_TIMEOUT_MS):
+        responses = [
+            IncrementalAlterConfigsResourceResponse(
+                error_code=ErrorCode.request_timed_out,
+                error_message=NO_CONTROLLER,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+        call.reply(IncrementalAlterConfigsResponse(responses=responses))
+
+
+def handle_alter_configs(call: Call, request: AlterConfigsRequest) -> None:
+    if not _forward(call, CONFIGS_TIMEOUT_MS):
+        responses = [
+            AlterConfigsResourceResponse(
+                error_code=ErrorCode.request_timed_out,
+                error_message=NO_CONTROLLER,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+        call.reply(AlterConfigsResponse(responses=responses))
+
+
+def handle_elect_leaders(call: Call, request: ElectLeadersRequest) -> None:
+    if not _forward(call, request.timeout_ms):
+        call.reply(ElectLeadersResponse(error_code=ErrorCode.request_timed_out))
+
+
+def handle_alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest) -> None:
+    if not _forward(call, request.timeout_ms):
+        error = ErrorCode.request_timed_out
+        call.reply(AlterPartitionReassignmentsResponse(error_code=error, error_message=NO_CONTROLLER))
+
+
+def handle_list_reassignments(call: Call, request: ListPartitionReassignmentsRequest) -> None:
+    if not _forward(call, request.timeout_ms):
+        error = ErrorCode.request_timed_out
+        call.reply(ListPartitionReassignmentsResponse(error_code=error, error_message=NO_CONTROLLER))
 
 
 def _forward(call: Call, timeout_ms: int) -> bool:

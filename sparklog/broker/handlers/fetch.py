@@ -1,28 +1,27 @@
 """Fetch: batches for consumers, up to the high watermark, and for followers, up to the log's end.
 
-Replies name partitions as they were asked for: by topic name up to version 12, by topic id from 13 on. Every
-fetch is sessionless here: answering session id 0 is always legal (KIP-227).
+Replies name partitions as they were asked for: by topic name up to version 12, by topic id from 13 on. What a
+fetch asks for, and how much of the answers it is told, is its session's to say (``fetch_sessions``).
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sparklog.broker.answers import ReadRequest, ReadResult
 from sparklog.broker.call import Call
 from sparklog.broker.edge import for_reader
 from sparklog.broker.fetch import FetchLimits, Results
+from sparklog.broker.fetch_sessions import AskedPartition, FetchContext
 from sparklog.broker.partition import Partition
+from sparklog.core.replication.read_replica import RACK_AWARE_SELECTOR
 from sparklog.model.errors import CorruptBatch, ErrorCode
-from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import Part
 from sparklog.wire.messages.fetch import (
-    FetchableTopicResponse,
     FetchEpochEndOffset,
-    FetchPartition,
     FetchPartitionData,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
 )
 
 logger = logging.getLogger(__name__)
@@ -30,51 +29,102 @@ logger = logging.getLogger(__name__)
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_OF_STORAGE_ERROR = 6
 
-Wanted = list[tuple[TopicPartition, Partition | None, ReadRequest]]
+FIRST_VERSION_WITH_RACKS = 11
+
+SELECTOR = "replica.selector.class"
+SESSION_SLOTS = "max.incremental.fetch.session.cache.slots"
+
+Place = tuple[AskedPartition, TopicPartition | ReadResult]
+"""A partition that was asked for: as what it is known here, or the answer if it is not to be read."""
 
 
 def handle(call: Call, request: FetchRequest) -> None:
-    follower = BrokerId(request.replica_id) if request.replica_id >= 0 else None
-    wanted: Wanted = []
-    refused: dict[TopicPartition, ErrorCode] = {}
-    for topic in request.topics:
-        name = _name_of(call, topic)
-        for asked in topic.partitions:
-            topic_partition = TopicPartition(
-                name if name is not None else str(topic.topic_id), asked.partition
-            )
-            found = _find(call, topic, name, asked.partition)
-            if isinstance(found, ErrorCode):
-                refused[topic_partition] = found
-            else:
-                read = _read_request(asked, follower, request.replica_epoch)
-                wanted.append((topic_partition, found, read))
+    if request.replica_id < 0:
+        _fetch(call, request, lambda: None)
+        return
+    inside = call.broker.replicas.fetches.inside
+    token = inside.enter(BrokerId(request.replica_id), call.context.received_ms)
+    try:
+        _fetch(call, request, lambda: inside.leave(token))
+    except BaseException:
+        inside.leave(token)
+        raise
+
+
+def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None:
+    """Answer now or later; ``leave`` is called when there is an answer."""
+    context = call.broker.replicas.fetches.sessions.begin(
+        request,
+        call.broker.config.get_int(SESSION_SLOTS),
+        by_topic_id=call.version >= FIRST_VERSION_WITH_TOPIC_IDS,
+    )
+    if isinstance(context, ErrorCode):
+        leave()
+        call.reply(FetchResponse(error_code=context))
+        return
+    places, wanted = _find_all(call, context)
     limits = FetchLimits(
-        wait_max_ms=0 if refused else request.max_wait_ms,
+        wait_max_ms=0 if len(wanted) < len(places) else request.max_wait_ms,
         bytes_min=request.min_bytes,
         bytes_max=min(request.max_bytes, call.broker.config.get_int("fetch.max.bytes")),
     )
-    call.broker.replicas.fetches.fetch(
-        wanted,
-        limits,
-        lambda results: call.carefully(
-            lambda: _answer(call, request, results, refused, is_follower=follower is not None)
-        ),
-    )
+
+    def answer(results: Results) -> None:
+        leave()
+        call.carefully(lambda: _answer(call, context, places, results))
+
+    call.broker.replicas.fetches.fetch(wanted, limits, answer)
 
 
-def _name_of(call: Call, topic: FetchTopic) -> str | None:
-    if call.version < FIRST_VERSION_WITH_TOPIC_IDS:
-        return topic.topic
-    return call.broker.replicas.topic_name(topic.topic_id) or call.broker.metadata.topic_name(topic.topic_id)
+def _find_all(
+    call: Call, context: FetchContext
+) -> tuple[list[Place], list[tuple[TopicPartition, Partition, ReadRequest]]]:
+    request = context.request
+    follower = BrokerId(request.replica_id) if request.replica_id >= 0 else None
+    follower_epoch = BrokerEpoch(request.replica_epoch)
+    racks = _racks(call, request)
+    from_any_replica = follower is None and call.version >= FIRST_VERSION_WITH_RACKS
+    names: dict[TopicId, str | None] = {}
+    places: list[Place] = []
+    wanted: list[tuple[TopicPartition, Partition, ReadRequest]] = []
+    for entry in context.partitions:
+        name: str | None
+        name, topic_id, number = entry.key
+        if call.version >= FIRST_VERSION_WITH_TOPIC_IDS:
+            if topic_id not in names:
+                names[topic_id] = _name_of(call, topic_id)
+            name = names[topic_id]
+        if name is None:
+            places.append((entry, ReadResult(ErrorCode.unknown_topic_id)))
+            continue
+        topic_partition = TopicPartition(name, number)
+        found = _find(call, topic_partition, topic_id)
+        if isinstance(found, ErrorCode):
+            places.append((entry, ReadResult(found)))
+            continue
+        read = entry.read_request(follower, follower_epoch, from_any_replica=from_any_replica)
+        elsewhere = found.closer_replica(read, request.rack_id, racks) if racks else None
+        places.append((entry, topic_partition if elsewhere is None else elsewhere))
+        if elsewhere is None:
+            wanted.append((topic_partition, found, read))
+    return places, wanted
 
 
-def _find(call: Call, topic: FetchTopic, name: str | None, index: int) -> Partition | ErrorCode:
-    if name is None:
-        return ErrorCode.unknown_topic_id
-    topic_partition = TopicPartition(name, index)
-    topic_id = topic.topic_id if topic.topic_id != NO_TOPIC_ID else None
-    found = call.broker.replicas.find(topic_partition, topic_id)
+def _racks(call: Call, request: FetchRequest) -> dict[BrokerId, str | None]:
+    """The racks of all live brokers, if they matter to whoever asks."""
+    if request.replica_id >= 0 or not request.rack_id:
+        return {}
+    if call.broker.config.get(SELECTOR) != RACK_AWARE_SELECTOR:
+        return {}
+    return {broker.id: broker.rack for broker in call.broker.metadata.snapshot.brokers.values()}
+
+
+def _name_of(call: Call, topic_id: TopicId) -> str | None:
+    return call.broker.replicas.topic_name(topic_id) or call.broker.metadata.topic_name(topic_id)
+
+
+def _find(call: Call, topic_partition: TopicPartition, topic_id: TopicId) -> Partition | ErrorCode:
+    found = call.broker.replicas.find(topic_partition, topic_id if topic_id != NO_TOPIC_ID else None)
     if found is not ErrorCode.unknown_topic_or_partition:
         return found
     if call.broker.metadata.partition(topic_partition) is not None:
@@ -82,50 +132,20 @@ def _find(call: Call, topic: FetchTopic, name: str | None, index: int) -> Partit
     return found
 
 
-def _read_request(asked: FetchPartition, follower: BrokerId | None, replica_epoch: int) -> ReadRequest:
-    return ReadRequest(
-        fetch_offset=asked.fetch_offset,
-        max_bytes=asked.partition_max_bytes,
-        current_leader_epoch=asked.current_leader_epoch,
-        last_fetched_epoch=asked.last_fetched_epoch,
-        follower=follower,
-        follower_epoch=BrokerEpoch(replica_epoch),
-    )
+def _answer(call: Call, context: FetchContext, places: list[Place], results: Results) -> None:
+    answers: list[tuple[AskedPartition, FetchPartitionData]] = []
+    for entry, found in places:
+        result = found if isinstance(found, ReadResult) else results[found]
+        answers.append((entry, _partition(call, context.request, entry.asked.partition, result)))
+    call.reply(context.answer(answers))
 
 
-def _answer(
-    call: Call,
-    request: FetchRequest,
-    results: Results,
-    refused: dict[TopicPartition, ErrorCode],
-    *,
-    is_follower: bool,
-) -> None:
-    response = FetchResponse()
-    for topic in request.topics:
-        name = _name_of(call, topic)
-        answered = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id)
-        for asked in topic.partitions:
-            topic_partition = TopicPartition(
-                name if name is not None else str(topic.topic_id), asked.partition
-            )
-            result = results.get(topic_partition)
-            if result is None:
-                error = refused.get(topic_partition, ErrorCode.unknown_topic_or_partition)
-                result = ReadResult(error)
-            answered.partitions.append(_partition(call, request, asked.partition, result, is_follower))
-        response.responses.append(answered)
-    call.reply(response)
-
-
-def _partition(
-    call: Call, request: FetchRequest, index: int, result: ReadResult, is_follower: bool
-) -> FetchPartitionData:
+def _partition(call: Call, request: FetchRequest, index: int, result: ReadResult) -> FetchPartitionData:
     error = result.error
     if error is ErrorCode.kafka_storage_error and call.version < FIRST_VERSION_OF_STORAGE_ERROR:
         error = ErrorCode.not_leader_or_follower
     parts: Sequence[Part] = result.parts
-    if not is_follower:
+    if parts and request.replica_id < 0:
         try:
             parts = for_reader(parts, request.payload_kinds)
         except (OSError, CorruptBatch) as problem:
@@ -141,6 +161,7 @@ def _partition(
         last_stable_offset=result.high_watermark,
         log_start_offset=result.log_start_offset,
         aborted_transactions=[] if request.isolation_level == 1 else None,
+        preferred_read_replica=result.preferred,
         records=parts,
         diverging_epoch=diverging,
     )

@@ -1,11 +1,13 @@
 """LeaderAndIsr: the controller says which partitions this broker leads and which it follows."""
 
+import logging
+
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.from_controller import judge
 from sparklog.broker.metadata_cache import broker_ids
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch, TopicPartition
 from sparklog.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrPartitionState,
@@ -15,6 +17,11 @@ from sparklog.wire.messages.leader_and_isr import (
     LeaderAndIsrTopicState,
 )
 
+logger = logging.getLogger(__name__)
+
+FULL = 1
+"""The type of a request that names everything that this broker hosts."""
+
 
 def handle(call: Call, request: LeaderAndIsrRequest) -> None:
     error = judge(call, request.controller_epoch, request.broker_epoch)
@@ -23,26 +30,55 @@ def handle(call: Call, request: LeaderAndIsrRequest) -> None:
     if error is not ErrorCode.none:
         call.reply(LeaderAndIsrResponse(error_code=error))
         return
-    call.reply(LeaderAndIsrResponse(topics=[_topic(call, topic) for topic in request.topic_states]))
+    with call.broker.replicas.roles_together():
+        topics = [_topic(call, topic) for topic in request.topic_states]
+    if request.type_ == FULL:
+        _let_go_of_what_was_moved_away(call, request)
+    call.reply(LeaderAndIsrResponse(topics=topics))
+
+
+def _let_go_of_what_was_moved_away(call: Call, request: LeaderAndIsrRequest) -> None:
+    """Delete replicas that were reassigned to others while this broker was away.
+
+    The metadata came before, over the same channel. A partition that it does not know at all is kept: its
+    topic is being deleted, and the controller says so itself, or something is wrong.
+    """
+    hosted = {
+        TopicPartition(topic.topic_name, state.partition_index)
+        for topic in request.topic_states
+        for state in topic.partition_states
+    }
+    replicas, metadata = call.broker.replicas, call.broker.metadata
+    for partition in replicas.partitions():
+        topic_partition = partition.topic_partition
+        state = metadata.partition(topic_partition)
+        if topic_partition in hosted or state is None or call.broker.broker_id in state.replicas:
+            continue
+        if metadata.topic_id(topic_partition.topic) == partition.topic_id:
+            logger.warning("%s was moved to brokers %s: deleting it here", topic_partition, state.replicas)
+            replicas.stop_replica(topic_partition, state.leader_epoch, delete=True)
 
 
 def _topic(call: Call, topic: LeaderAndIsrTopicState) -> LeaderAndIsrTopicError:
     return LeaderAndIsrTopicError(
         topic_id=topic.topic_id,
-        partition_errors=[
-            LeaderAndIsrPartitionError(
-                partition_index=state.partition_index,
-                error_code=call.broker.replicas.become(
-                    TopicPartition(topic.topic_name, state.partition_index),
-                    topic.topic_id,
-                    _state(state),
-                    topic.configs,
-                    is_new=state.is_new,
-                ),
-            )
-            for state in topic.partition_states
-        ],
+        partition_errors=[_role(call, topic, state) for state in topic.partition_states],
     )
+
+
+def _role(
+    call: Call, topic: LeaderAndIsrTopicState, state: LeaderAndIsrPartitionState
+) -> LeaderAndIsrPartitionError:
+    """Take up the role; where nobody leads, tell the controller where our log ends, for it to compare."""
+    replicas, topic_partition = call.broker.replicas, TopicPartition(topic.topic_name, state.partition_index)
+    answer = LeaderAndIsrPartitionError(partition_index=state.partition_index)
+    answer.error_code = replicas.become(
+        topic_partition, topic.topic_id, _state(state), topic.configs, is_new=state.is_new
+    )
+    partition = replicas.get(topic_partition)
+    if partition is not None and partition.topic_id == topic.topic_id and state.leader == NO_LEADER:
+        answer.last_epoch, answer.log_end_offset = partition.end_without_leader(state.leader_epoch)
+    return answer
 
 
 def _state(state: LeaderAndIsrPartitionState) -> PartitionState:
@@ -54,4 +90,6 @@ def _state(state: LeaderAndIsrPartitionState) -> PartitionState:
         partition_epoch=state.partition_epoch,
         adding=broker_ids(state.adding_replicas),
         removing=broker_ids(state.removing_replicas),
+        min_insync_replicas=state.min_insync_replicas,
+        lost_in_epoch=LeaderEpoch(state.lost_in_epoch),
     )

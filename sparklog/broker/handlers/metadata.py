@@ -128,4 +128,5 @@ def _partition(
         replica_nodes=list(state.replicas),
         isr_nodes=list(state.isr),
         offline_replicas=sorted(offline),
+        lost_in_epoch=state.lost_in_epoch,
     )

@@ -4,26 +4,33 @@ With acks=0 there is no response; if anything failed the connection is closed in
 Each batch is checked before any lock is taken; a refused batch uses up no offset.
 """
 
+from typing import Final
+
 from sparklog.broker.answers import AppendResult
 from sparklog.broker.call import Call
 from sparklog.model.config import TopicConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.records.payload import SUPPORTED_PAYLOADS
-from sparklog.records.validate import Refused, check_produced
+from sparklog.records.timestamps import check_create_times, stamp_append_time
+from sparklog.records.validate import Accepted, Refused, check_produced
 from sparklog.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
     ProducePartitionResponse,
     ProduceRequest,
     ProduceResponse,
     ProduceTopicResponse,
 )
 
+LOG_APPEND_TIME: Final = "LogAppendTime"
+
 Results = dict[TopicPartition, AppendResult]
 
 
 def handle(call: Call, request: ProduceRequest) -> None:
     if request.acks not in (-1, 0, 1):
-        refusal = AppendResult(ErrorCode.invalid_required_acks)
+        message = f"acks={request.acks}: must be 0, 1 or -1 (all)"
+        refusal = AppendResult(ErrorCode.invalid_required_acks, message=message)
         _answer(call, request, dict.fromkeys(_asked(request), refusal))
         return
     if request.transactional_id is not None:
@@ -44,16 +51,38 @@ def handle(call: Call, request: ProduceRequest) -> None:
                 wait.results[topic_partition] = AppendResult(_unknown(call, topic_partition))
                 continue
             records = memoryview(b"") if data.records is None else memoryview(data.records)
-            bytes_max = _topic_config(call, topic.name).get_int("max.message.bytes")
-            checked = check_produced(records, max_batch_bytes=bytes_max, allow_arrow=allow_arrow)
+            config = _topic_config(call, topic.name)
+            checked = check_produced(
+                records,
+                max_batch_bytes=config.get_int("max.message.bytes"),
+                allow_arrow=allow_arrow,
+                requires_keys="compact" in config.get_list("cleanup.policy"),
+            )
+            if isinstance(checked, Accepted):
+                checked = _timed(config, records, checked, call.broker.replicas.clock.wall_ms())
             if isinstance(checked, Refused):
-                wait.results[topic_partition] = AppendResult(checked.error, message=checked.message)
+                wait.results[topic_partition] = AppendResult(
+                    checked.error, message=checked.message, record_errors=checked.record_errors
+                )
                 continue
             token = purgatory.expect(wait, partition)
             result = partition.append_as_leader(records, checked.batches, request.acks, token)
             purgatory.on_appended(wait, token, topic_partition, result)
     _let_go(call, request)
     purgatory.finish(wait, open_token, request.timeout_ms)
+
+
+def _timed(config: TopicConfig, records: memoryview, accepted: Accepted, now_ms: int) -> Accepted | Refused:
+    """Look at the records' time, or give them the leader's, as the topic wants it."""
+    if config.get_str("message.timestamp.type") == LOG_APPEND_TIME:
+        return stamp_append_time(records, accepted, now_ms)
+    return check_create_times(
+        records,
+        accepted,
+        now_ms,
+        before_max_ms=config.get_int("message.timestamp.before.max.ms"),
+        after_max_ms=config.get_int("message.timestamp.after.max.ms"),
+    )
 
 
 def _let_go(call: Call, request: ProduceRequest) -> None:
@@ -113,6 +142,11 @@ def _partition(result: AppendResult, index: int) -> ProducePartitionResponse:
         index=index,
         error_code=result.error,
         base_offset=-1 if failed else result.base_offset,
+        log_append_time_ms=-1 if failed else result.log_append_time_ms,
         log_start_offset=-1 if failed else result.log_start_offset,
         error_message=result.message or None,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=n, batch_index_error_message=why)
+            for n, why in result.record_errors
+        ],
     )

@@ -29,6 +29,7 @@ def handle(call: Call, request: StopReplicaRequest) -> None:
                         TopicPartition(topic.topic_name, state.partition_index),
                         state.leader_epoch,
                         delete=state.delete_partition,
+                        topic_id=topic.topic_id,
                     ),
                 )
                 for topic in request.topic_states

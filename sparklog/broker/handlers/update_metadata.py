@@ -2,6 +2,7 @@
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.from_controller import judge
+from sparklog.model.config import DynamicConfigs
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
@@ -12,4 +13,18 @@ def handle(call: Call, request: UpdateMetadataRequest) -> None:
         return
     if error is ErrorCode.none:
         error = call.broker.metadata.update(request)
+    if error is ErrorCode.none:
+        _configure(call, request)
+        call.broker.replicas.on_live_brokers(call.broker.metadata.snapshot.brokers.keys())
     call.reply(UpdateMetadataResponse(error_code=error))
+
+
+def _configure(call: Call, request: UpdateMetadataRequest) -> None:
+    """Let the logs go on with the settings that came; with all topics' when the broker's own are others."""
+    replicas = call.broker.replicas
+    told = DynamicConfigs(request.dynamic_configs, request.default_configs)
+    if told != replicas.dynamic_configs:
+        topics = call.broker.metadata.snapshot.topics.values()
+        replicas.configure(told, [(topic.name, topic.configs) for topic in topics])
+    elif request.topic_states:
+        replicas.configure(told, [(topic.topic_name, topic.configs) for topic in request.topic_states])

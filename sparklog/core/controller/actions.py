@@ -5,11 +5,13 @@ it tells the machine anything else. They are always the last action of a list.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NewType
 
 from sparklog.core.controller.commands import CommandId, Result
+from sparklog.core.controller.log_ends import LogEnd
 from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicId, TopicPartition
 from sparklog.model.zookeeper import Operation
 
@@ -82,6 +84,12 @@ class SendUpdateMetadata:
     broker_epoch: BrokerEpoch
     live_brokers: tuple[Broker, ...]
     topics: tuple[TopicUpdate, ...]
+    dynamic_configs: Mapping[str, str]
+    """What was set for this broker, over ..."""
+    default_configs: Mapping[str, str]
+    """... what was set for all of them, over what each was started with."""
+    is_full: bool = False
+    """Whether there are no other topics than these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +114,26 @@ class SendStopReplica:
     broker_epoch: BrokerEpoch
     partitions: tuple[tuple[TopicPartition, LeaderEpoch], ...]
     delete: bool
+    topic_ids: Mapping[str, TopicId] = field(default_factory=dict)
+    """A name may have come to mean another topic by the time that the broker hears of this, or answers."""
 
 
 Send = SendUpdateMetadata | SendLeaderAndIsr | SendStopReplica
+
+
+@dataclass(frozen=True, slots=True)
+class PushAnswer:
+    """What one incarnation of a broker answered to a message: not an action, but the fact that follows.
+
+    ``errors`` are the partitions that went wrong, and after SendLeaderAndIsr also those that did not;
+    ``log_ends`` where the logs of those end that nobody leads.
+    """
+
+    push: PushId
+    broker: BrokerId
+    broker_epoch: BrokerEpoch
+    errors: Mapping[TopicPartition, ErrorCode] = field(default_factory=dict)
+    log_ends: Mapping[TopicPartition, LogEnd] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

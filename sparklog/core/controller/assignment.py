@@ -29,7 +29,8 @@ def place(brokers: Sequence[Broker], *, partitions: int, replication_factor: int
     if replication_factor > len(brokers):
         raise KafkaError(
             ErrorCode.invalid_replication_factor,
-            f"Replication factor: {replication_factor} larger than available brokers: {len(brokers)}.",
+            f"Replication factor: {replication_factor} larger than available brokers: {len(brokers)}. "
+            f"Choose {len(brokers)} or less, or start more brokers.",
         )
     racked = [broker.id for broker in brokers if broker.rack is not None]
     if racked and len(racked) < len(brokers):

@@ -8,6 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NewType
 
+from sparklog.core.controller.admin_commands import (
+    AlterReassignments,
+    ChangeConfigs,
+    ConfigResult,
+    ConfigsResult,
+    CreatePartitions,
+    ElectLeaders,
+    ListReassignments,
+    PartitionsResult,
+    ReassignmentsResult,
+)
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, LeaderEpoch, TopicId, TopicPartition
@@ -154,8 +165,43 @@ class AllocateProducerIdsResult:
     length: int = 0
 
 
-Command = AlterPartition | CreateTopics | DeleteTopics | ControlledShutdown | AllocateProducerIds
-Result = AlterPartitionResult | TopicsResult | ControlledShutdownResult | AllocateProducerIdsResult
+@dataclass(frozen=True, slots=True)
+class LoseLogs:
+    """The disk under these replicas of a live broker failed: elect others, at once."""
+
+    broker: BrokerId
+    broker_epoch: BrokerEpoch
+    partitions: tuple[tuple[TopicId, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoseLogsResult:
+    error: ErrorCode
+
+
+Command = (
+    AlterPartition
+    | CreateTopics
+    | DeleteTopics
+    | CreatePartitions
+    | ChangeConfigs
+    | ElectLeaders
+    | AlterReassignments
+    | ListReassignments
+    | ControlledShutdown
+    | AllocateProducerIds
+    | LoseLogs
+)
+Result = (
+    AlterPartitionResult
+    | TopicsResult
+    | ConfigsResult
+    | PartitionsResult
+    | ReassignmentsResult
+    | ControlledShutdownResult
+    | AllocateProducerIdsResult
+    | LoseLogsResult
+)
 
 
 def refusal(command: Command, error: ErrorCode, message: str = "") -> Result:
@@ -167,7 +213,17 @@ def refusal(command: Command, error: ErrorCode, message: str = "") -> Result:
             return ControlledShutdownResult(error)
         case AllocateProducerIds():
             return AllocateProducerIdsResult(error)
+        case LoseLogs():
+            return LoseLogsResult(error)
         case CreateTopics(topics):
             return TopicsResult(tuple(TopicResult(topic.name, error, message) for topic in topics))
+        case CreatePartitions(increases):
+            return TopicsResult(tuple(TopicResult(one.topic, error, message) for one in increases))
+        case ElectLeaders() | AlterReassignments():
+            return PartitionsResult(error=error, message=message)
+        case ListReassignments():
+            return ReassignmentsResult(error=error, message=message)
+        case ChangeConfigs(resources):
+            return ConfigsResult(tuple(ConfigResult(one.kind, one.name, error, message) for one in resources))
         case DeleteTopics(doomed):
             return TopicsResult(tuple(TopicResult(one.name or "", error, message, one.id) for one in doomed))

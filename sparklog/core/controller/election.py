@@ -9,11 +9,11 @@ The order of preference when the leader cannot go on (KIP-966 for the eligible r
   3. eligible replicas, alive and proven: they left the ISR when it fell below the minimum, and since then
      nothing could be committed without them;
   4. if the topic allows unclean elections: any live replica, those of the ISR first;
-  5. the only replica that may hold everything committed, although a restart proves nothing about it: there
-     is nobody to compare it with and nothing to wait for;
+  5. when every member of the ISR and every eligible replica has told where its log ends: the greatest, though
+     nothing is proven about it (``log_ends``); there is nobody left to wait for;
   6. nobody: leader -1, and the ISR is kept as it was, never emptied, so that its first proven member to
      return leads.
-4 and 5 may lose acknowledged records, and say so.
+4 and 5 may lose acknowledged records, and say so, in the partition's state too.
 
 An ISR member is *proven* by its stored incarnation (``sparklog.core.controller.incarnation``), not by being
 listed: a member that restarted with an unproven log may stay listed while nobody better is alive.
@@ -24,6 +24,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from sparklog.core.controller.incarnation import StoredIncarnation
+from sparklog.core.controller.log_ends import LogEnd, ends_of, greatest
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch
 
@@ -35,12 +36,14 @@ UNCOUNTED = -1
 class Candidates:
     """Who may take part in an election of one partition: the live brokers that can host it.
 
-    ``failed`` are live brokers whose log of this partition is broken: what it held may be gone.
+    ``failed`` are live brokers whose log of this partition is broken: what it held may be gone. ``log_ends``
+    is what those that were told that nobody leads have answered.
     """
 
     live: Mapping[BrokerId, StoredIncarnation]
     shutting_down: AbstractSet[BrokerId] = frozenset()
     failed: AbstractSet[BrokerId] = frozenset()
+    log_ends: Mapping[BrokerId, LogEnd] = field(default_factory=dict)
 
     def is_proven(self, member: BrokerId, state: PartitionState) -> bool:
         """Alive, and its log still holds what it held when the state last counted it."""
@@ -81,7 +84,11 @@ class Election:
 
 
 def settle(state: PartitionState, candidates: Candidates, rules: Rules) -> Election | None:
-    """The state that follows, with a new leader epoch, or None if ``state`` can stay."""
+    """The state that follows, with a new leader epoch, or None if ``state`` can stay.
+
+    A changed ``min.insync.replicas`` also takes a new epoch: who is eligible follows from the minimum that
+    the leader commits with, so it must be known which one that is.
+    """
     proven = [member for member in state.isr if candidates.is_proven(member, state)]
     staying = [member for member in proven if member not in candidates.shutting_down] or proven
     if not staying:
@@ -89,12 +96,16 @@ def settle(state: PartitionState, candidates: Candidates, rules: Rules) -> Elect
     leader = state.leader
     if leader not in staying or candidates.has_restarted(leader, state):
         leader = _in_assignment_order(state, staying)[0]
-    elif tuple(staying) == state.isr and candidates.failed.isdisjoint(state.eligible):
+    elif (
+        tuple(staying) == state.isr
+        and candidates.failed.isdisjoint(state.eligible)
+        and state.min_insync_replicas == rules.min_insync_replicas
+    ):
         return None
     return _elected(state, leader, staying, candidates, rules)
 
 
-def initial_state(replicas: Sequence[BrokerId], candidates: Candidates) -> Election | None:
+def initial_state(replicas: Sequence[BrokerId], candidates: Candidates, rules: Rules) -> Election | None:
     """The first state of a new partition: led by its first live replica; None while all of them are dead."""
     live = tuple(
         member for member in replicas if member in candidates.live and member not in candidates.shutting_down
@@ -107,15 +118,57 @@ def initial_state(replicas: Sequence[BrokerId], candidates: Candidates) -> Elect
         isr=live,
         replicas=tuple(replicas),
         isr_incarnations={member: candidates.live[member].number for member in live},
+        min_insync_replicas=rules.min_insync_replicas,
     )
     return Election(state, live)
 
 
-def with_isr(
-    state: PartitionState, isr: Sequence[BrokerId], candidates: Candidates, rules: Rules
-) -> PartitionState:
-    """The state after its leader's proposal was accepted: same leader and epoch. All of ``isr`` are live."""
+def with_isr(state: PartitionState, isr: Sequence[BrokerId], candidates: Candidates) -> PartitionState:
+    """The state after its leader's proposal was accepted: same leader and epoch, so the same minimum. All of
+    ``isr`` are live.
+    """
+    rules = Rules(state.min_insync_replicas)
     return _follow_up(state, state.leader, state.leader_epoch, isr, candidates, rules)
+
+
+def settle_unclean(state: PartitionState, candidates: Candidates, rules: Rules) -> Election | None:
+    """The election of a partition without a leader, as if its topic allowed unclean ones."""
+    return settle(state, candidates, replace(rules, allows_unclean=True))
+
+
+def hand_over(state: PartitionState, to: BrokerId, candidates: Candidates, rules: Rules) -> Election | None:
+    """``to`` leads instead of whoever does; None if it is not a proven member of the ISR that stays."""
+    proven = [member for member in state.isr if candidates.is_proven(member, state)]
+    if to not in proven or to in candidates.shutting_down:
+        return None
+    return _elected(state, to, proven, candidates, rules)
+
+
+def move(
+    state: PartitionState,
+    replicas: Sequence[BrokerId],
+    adding: Sequence[BrokerId],
+    removing: Sequence[BrokerId],
+    candidates: Candidates,
+    rules: Rules,
+) -> Election | None:
+    """The partition with these replicas, in a new epoch; those that are not among them any more leave the
+    ISR. None if nobody of the ISR would be left to lead.
+    """
+    kept = replace(
+        state,
+        replicas=tuple(replicas),
+        adding=tuple(adding),
+        removing=tuple(removing),
+        isr=tuple(member for member in state.isr if member in replicas),
+        eligible=tuple(member for member in state.eligible if member in replicas),
+    )
+    proven = [member for member in kept.isr if candidates.is_proven(member, kept)]
+    staying = [member for member in proven if member not in candidates.shutting_down] or proven
+    if not staying:
+        return None
+    leader = kept.leader if kept.leader in staying else _in_assignment_order(kept, staying)[0]
+    return _elected(kept, leader, staying, candidates, rules)
 
 
 def _elected(
@@ -134,10 +187,9 @@ def _elect_outside_isr(state: PartitionState, candidates: Candidates, rules: Rul
     if rules.allows_unclean:
         unclean = _unclean_leader(state, known, candidates)
         if unclean is not None:
-            return _lossy(state, unclean, candidates, f"unclean election of broker {unclean}")
-    elif len(known) == 1 and known[0] in candidates.live:
-        reason = f"broker {known[0]} leads although its restart did not prove its log intact; no other can"
-        return _lossy(state, known[0], candidates, reason)
+            return _lossy(state, unclean, candidates, rules, f"unclean election of broker {unclean}")
+    elif not missing_ends(state, candidates):
+        return _greatest_of_all(state, known, candidates, rules)
     if not state.has_leader:
         return None
     epoch = LeaderEpoch(state.leader_epoch + 1)
@@ -145,18 +197,45 @@ def _elect_outside_isr(state: PartitionState, candidates: Candidates, rules: Rul
     return Election(waiting, ())
 
 
+def missing_ends(state: PartitionState, candidates: Candidates) -> list[BrokerId]:
+    """Those that an election of the greatest log waits for."""
+    known = (*state.isr, *state.eligible)
+    told = ends_of(state, known, candidates.log_ends)
+    return [member for member in known if member not in candidates.live or member not in told]
+
+
+def _greatest_of_all(
+    state: PartitionState, known: Sequence[BrokerId], candidates: Candidates, rules: Rules
+) -> Election:
+    ends = ends_of(state, _in_assignment_order(state, known), candidates.log_ends)
+    leader = greatest(ends)
+    reason = f"broker {leader} leads although its restart did not prove its log intact; no other can"
+    if len(ends) > 1:
+        others = ", ".join(f"broker {member}: {end}" for member, end in ends.items())
+        reason = f"no log was proven intact; broker {leader} has the greatest and leads ({others})"
+    return _lossy(state, leader, candidates, rules, reason)
+
+
 def _unclean_leader(
     state: PartitionState, known: Sequence[BrokerId], candidates: Candidates
 ) -> BrokerId | None:
-    """Those that may hold more come first: of the ISR, then eligible, then any replica."""
-    for group in (state.isr, known, state.replicas):
+    """The greatest log, if all live replicas have told where theirs end. Else those that may hold more come
+    first: of the ISR, then eligible, then any replica.
+    """
+    everybody = [member for member in state.replicas if member in candidates.live]
+    ends = ends_of(state, _in_assignment_order(state, everybody), candidates.log_ends)
+    if everybody and len(ends) == len(everybody):
+        return greatest(ends)
+    for group in (state.isr, known, everybody):
         live = [member for member in group if member in candidates.live]
         if live:
             return _longest_living(state, live, candidates)
     return None
 
 
-def _lossy(state: PartitionState, leader: BrokerId, candidates: Candidates, loss: str) -> Election:
+def _lossy(
+    state: PartitionState, leader: BrokerId, candidates: Candidates, rules: Rules, loss: str
+) -> Election:
     """Whatever the new leader has is the truth from here on; nobody else is known to have it."""
     elected = replace(
         state,
@@ -166,6 +245,8 @@ def _lossy(state: PartitionState, leader: BrokerId, candidates: Candidates, loss
         partition_epoch=state.partition_epoch + 1,
         eligible=(),
         isr_incarnations={leader: candidates.live[leader].number},
+        min_insync_replicas=rules.min_insync_replicas,
+        lost_in_epoch=LeaderEpoch(state.leader_epoch + 1),
     )
     return Election(elected, (leader,), loss)
 
@@ -190,6 +271,7 @@ def _follow_up(
         partition_epoch=state.partition_epoch + 1,
         eligible=eligible,
         isr_incarnations=incarnations,
+        min_insync_replicas=rules.min_insync_replicas,
     )
 
 

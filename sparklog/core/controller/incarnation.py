@@ -8,8 +8,8 @@ carries ``intact_since``: the oldest incarnation whose data this one certainly s
     A member counted as in sync at incarnation ``i`` is proven if and only if ``i >= intact_since``.
 
 Proven restarts (``intact_since`` is inherited):
-  every directory of the previous incarnation is back under its UUID, none of them suspect, emptied or with
-  a corrupt log, and
+  every directory of the previous incarnation is back under its UUID, but for those that are offline, none of
+  them suspect, emptied or with a corrupt log, and
   either the same boot of the same host (the page cache survived), or every directory carries the clean-stop
   marker of exactly the previous broker epoch (a marker of an older epoch is from before later appends).
 Anything else starts afresh: ``intact_since`` is the new incarnation's own number, and the broker is in no ISR
@@ -75,16 +75,21 @@ def next_incarnation(
     *,
     host_id: str,
     boot_id: str,
+    offline_directories: int = 0,
 ) -> Incarnation:
     """The record to write, at version ``previous.number``, when a broker registers.
 
-    With no previous record the node is created, and the number is ``FIRST_INCARNATION``.
+    With no previous record the node is created, and the number is ``FIRST_INCARNATION``. As many directories
+    of the previous incarnation as the broker could not open may be missing: their replicas are refused, so
+    nothing has to be proven of them, and they stay in the record for when they are back.
     """
     number = FIRST_INCARNATION if previous is None else previous.number + 1
     clean = previous is not None and _stopped_cleanly(previous, directories)
-    proven = previous is not None and _is_proven(previous, directories, host_id, boot_id)
+    proven = previous is not None and _is_proven(previous, directories, host_id, boot_id, offline_directories)
+    present = {directory.uuid for directory in directories}
+    remembered = previous.record.directories if previous is not None and offline_directories else ()
     return Incarnation(
-        directories=tuple(sorted(directory.uuid for directory in directories)),
+        directories=tuple(sorted({*present, *remembered})),
         host_id=host_id,
         boot_id=boot_id,
         intact_since=previous.record.intact_since if previous is not None and proven else number,
@@ -119,10 +124,15 @@ def _stopped_cleanly(previous: StoredIncarnation, directories: Sequence[Director
 
 
 def _is_proven(
-    previous: StoredIncarnation, directories: Sequence[DirectoryIdentity], host_id: str, boot_id: str
+    previous: StoredIncarnation,
+    directories: Sequence[DirectoryIdentity],
+    host_id: str,
+    boot_id: str,
+    offline_directories: int,
 ) -> bool:
     known = _known(previous, directories)
-    if previous.record.suspect or len(known) < len(previous.record.directories):
+    missing = len(previous.record.directories) - len(known)
+    if previous.record.suspect or missing > offline_directories or not known:
         return False
     if any(directory.corrupt for directory in known):
         return False

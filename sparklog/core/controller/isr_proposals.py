@@ -34,7 +34,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerId, TopicPartition
 from sparklog.model.zookeeper import Operation
 
-PROPOSALS_PER_WRITE_MAX: Final = 1_000
+PROPOSALS_PER_WRITE_MAX: Final = 500
 """What is beyond gets OPERATION_NOT_ATTEMPTED; its leader tries again."""
 
 
@@ -105,7 +105,7 @@ def _judge(image: ClusterImage, request: AlterPartition, proposal: IsrProposal) 
         return ErrorCode.invalid_update_version
     if not all(_may_be_counted(image, partition, state, member) for member in proposal.isr):
         return ErrorCode.ineligible_replica
-    return with_isr(state, members, image.candidates(partition), image.topics[name].rules)
+    return with_isr(state, members, image.candidates(partition))
 
 
 def _may_be_counted(

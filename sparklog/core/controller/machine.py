@@ -28,13 +28,22 @@ from typing import Final, Literal, assert_never
 
 from sparklog.core.controller.actions import (
     Action,
+    Answer,
     Connect,
-    PushId,
+    PushAnswer,
     ReadBrokers,
     Reload,
     Report,
     Resign,
+    WakeAt,
     WriteZooKeeper,
+)
+from sparklog.core.controller.admin_commands import (
+    AlterReassignments,
+    ChangeConfigs,
+    CreatePartitions,
+    ElectLeaders,
+    ListReassignments,
 )
 from sparklog.core.controller.commands import (
     AllocateProducerIds,
@@ -44,15 +53,19 @@ from sparklog.core.controller.commands import (
     ControlledShutdown,
     CreateTopics,
     DeleteTopics,
+    LoseLogs,
 )
 from sparklog.core.controller.elections import elect_one
 from sparklog.core.controller.image import ClusterImage, LiveBroker, Snapshot
+from sparklog.core.controller.reassignment import list_moves
 from sparklog.core.controller.steps import (
     AllocateIds,
+    ApplyConfigs,
     ChangeIsrs,
     Decision,
     Elect,
     FailBrokers,
+    Reassign,
     RemoveRegistration,
     StartBrokers,
 )
@@ -60,8 +73,7 @@ from sparklog.core.controller.story import Story
 from sparklog.core.controller.workbench import Workbench
 from sparklog.core.controller.znodes import BROKER_INCARNATIONS, CONTROLLER_EPOCH
 from sparklog.model.config import BrokerConfig
-from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.zookeeper import Check, Operation, Reason
 
 REFUSALS_MAX: Final = 20
@@ -82,6 +94,7 @@ class ControllerMachine:
     bench: Workbench = field(init=False)
     decision: Decision | None = None
     refusals: int = 0
+    rebalance_at_ms: int = -1
 
     def __post_init__(self) -> None:
         nothing = ClusterImage(self.config, ControllerEpoch(-1), -1)
@@ -98,7 +111,7 @@ class ControllerMachine:
         self._expect(now_ms, "new", f"activated in epoch {snapshot.controller_epoch}")
         self.bench.image = ClusterImage.of(snapshot, self.config)
         connects = [Connect(broker) for broker in self.image.live_brokers()]
-        return [*connects, *self.bench.start_over(), *self._continue(now_ms)]
+        return [*connects, *self.bench.start_over(), *self._rebalance(now_ms), *self._continue(now_ms)]
 
     def on_reloaded(self, snapshot: Snapshot, now_ms: int) -> list[Action]:
         """Everything was read again after a write whose outcome we could not tell. Still our epoch."""
@@ -106,10 +119,14 @@ class ControllerMachine:
         before, self.bench.image = self.image, ClusterImage.of(snapshot, self.config)
         actions = self._channels_after(before)
         self._keep_what_brokers_said(before)
-        # The brokers of the new image are the present ones; steps about earlier news are obsolete.
+        self._forget_earlier_news()
+        return [*actions, *self.bench.start_over(), *self._continue(now_ms)]
+
+    def _forget_earlier_news(self) -> None:
+        """What was read just now says all about who is there; steps that wait with older news are obsolete. A
+        broker that is in both would be started twice."""
         kept = (step for step in self.bench.steps if not isinstance(step, FailBrokers | StartBrokers))
         self.bench.steps = deque(kept)
-        return [*actions, *self.bench.start_over(), *self._continue(now_ms)]
 
     def _channels_after(self, before: ClusterImage) -> list[Action]:
         lost = [one for one in before.live_brokers() if not self.image.is_current(one.id, one.epoch)]
@@ -140,6 +157,7 @@ class ControllerMachine:
         for broker, live in seen.items():
             if broker in known and broker not in gone:
                 self.image.add_broker(live)  # the same incarnation; its record may have been rewritten
+        self._forget_earlier_news()
         if come:
             self.bench.steps.appendleft(StartBrokers(tuple(come)))
         if gone:
@@ -167,8 +185,20 @@ class ControllerMachine:
                 self.bench.steps.append(ChangeIsrs(command, request))
             case AllocateProducerIds():
                 self.bench.steps.append(AllocateIds(command, request))
+            case LoseLogs():
+                return [Answer(command, self.bench.lose_logs(request)), *self._continue(now_ms)]
             case ControlledShutdown():
                 self.bench.begin_shutdown(command, request)
+            case CreatePartitions():
+                self.bench.create_partitions(command, request, now_ms)
+            case ChangeConfigs():
+                self.bench.steps.append(ApplyConfigs(command, request))
+            case ElectLeaders():
+                self.bench.elect_leaders(command, request)
+            case AlterReassignments():
+                self.bench.steps.append(Reassign(command, request.moves))
+            case ListReassignments():
+                return [Answer(command, list_moves(self.image, request)), *self._continue(now_ms)]
             case CreateTopics():
                 self.bench.create_topics(command, request, now_ms)
             case DeleteTopics():
@@ -177,18 +207,26 @@ class ControllerMachine:
                 assert_never(request)
         return self._continue(now_ms)
 
-    def on_push_answered(
-        self, push: PushId, broker: BrokerId, errors: Mapping[TopicPartition, ErrorCode], now_ms: int
-    ) -> list[Action]:
-        """A broker answered a message; ``errors`` are its partitions that went wrong."""
-        self._expect(now_ms, "settled", f"broker {broker} answered push {push}, errors {dict(errors)}")
-        self.bench.push_answered(push, broker, errors)
+    def on_push_answered(self, answer: PushAnswer, now_ms: int) -> list[Action]:
+        """A broker answered a message: what went wrong, and where logs end that nobody leads."""
+        self._expect(now_ms, "settled", f"{answer}")
+        self.bench.push_answered(answer)
         return self._continue(now_ms)
 
     def on_tick(self, now_ms: int) -> list[Action]:
-        """Time has passed: commands that waited too long are answered."""
+        """Time has passed: commands that waited too long are answered, and leadership may be rebalanced."""
         self._expect(now_ms, "settled", "tick")
-        return self._continue(now_ms)
+        return [*self._rebalance(now_ms), *self._continue(now_ms)]
+
+    def _rebalance(self, now_ms: int) -> list[Action]:
+        """Give brokers the leaderships back that they are preferred for, every so often."""
+        if not self.config.get_bool("auto.leader.rebalance.enable") or now_ms < self.rebalance_at_ms:
+            return []
+        interval_ms = self.config.get_int("leader.imbalance.check.interval.seconds") * 1_000
+        is_first, self.rebalance_at_ms = self.rebalance_at_ms < 0, now_ms + interval_ms
+        if not is_first:
+            self.bench.rebalance()
+        return [WakeAt(self.rebalance_at_ms)]
 
     # ------------------------------------------------------------------------- outcomes of writes
 
@@ -217,7 +255,7 @@ class ControllerMachine:
         """Nobody knows whether the write happened."""
         decision = self._take_decision(now_ms, "lost")
         # It may have happened, and then nothing will elect, and report, a second time.
-        losses = decision.step.losses if isinstance(decision.step, Elect) else ()
+        losses = decision.step.losses if isinstance(decision.step, Elect) else decision.losses
         reports = [Report(loss, is_loss=True) for loss in losses]
         return [*reports, *self._take_again(decision, Reload("the outcome of a write is unknown"))]
 

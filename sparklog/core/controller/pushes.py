@@ -22,7 +22,7 @@ from sparklog.core.controller.actions import (
 )
 from sparklog.core.controller.image import ClusterImage
 from sparklog.model.cluster import Broker, PartitionState
-from sparklog.model.ids import BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 
 LEADER_DURING_DELETE: Final = BrokerId(-2)
 EPOCH_DURING_DELETE: Final = LeaderEpoch(-2)
@@ -39,6 +39,8 @@ class PendingPushes:
     starting: set[BrokerId] = field(default_factory=set)
     deleting: list[TopicUpdate] = field(default_factory=list)
     deleted_topics: set[str] = field(default_factory=set)
+    moved: dict[BrokerId, list[tuple[TopicPartition, LeaderEpoch]]] = field(default_factory=dict)
+    """Replicas that a broker has no more, with the epoch since which it is so."""
     brokers_changed: bool = False
     next_push: int = 0
 
@@ -48,6 +50,12 @@ class PendingPushes:
             self.roles[partition] = None
         if is_new:
             self.new.add(partition)
+
+    def replicas_moved_away(
+        self, partition: TopicPartition, brokers: Iterable[BrokerId], epoch: LeaderEpoch
+    ) -> None:
+        for broker in brokers:
+            self.moved.setdefault(broker, []).append((partition, epoch))
 
     def deletion_started(self, image: ClusterImage, topic: str) -> None:
         self.deleting.append(_deleted_update(image, topic))
@@ -67,7 +75,7 @@ class PendingPushes:
 
     def _clear(self) -> None:
         self.metadata, self.roles, self.new = {}, {}, set()
-        self.starting, self.deleting, self.deleted_topics = set(), [], set()
+        self.starting, self.deleting, self.deleted_topics, self.moved = set(), [], set(), {}
         self.brokers_changed = False
 
     def stop_replicas(
@@ -75,7 +83,19 @@ class PendingPushes:
     ) -> SendStopReplica:
         """Stop hosting, and keep the logs: the end of a controlled shutdown."""
         epoch = image.brokers[broker].broker.epoch
-        return SendStopReplica(self._push_id(), broker, epoch, tuple(partitions), delete=False)
+        return self._stop(image, broker, epoch, tuple(partitions), delete=False)
+
+    def _stop(
+        self,
+        image: ClusterImage,
+        broker: BrokerId,
+        epoch: BrokerEpoch,
+        partitions: tuple[tuple[TopicPartition, LeaderEpoch], ...],
+        *,
+        delete: bool,
+    ) -> SendStopReplica:
+        ids = {partition.topic: image.topics[partition.topic].id for partition, _ in partitions}
+        return SendStopReplica(self._push_id(), broker, epoch, partitions, delete, ids)
 
     def _push_id(self) -> PushId:
         self.next_push += 1
@@ -89,14 +109,23 @@ class PendingPushes:
         everything = group(image, _stated(image)) if self.starting else ()
         for broker in live:
             if broker.id in self.starting:
-                yield self._update(broker, live, (*everything, *self.deleting))
+                topics = (*everything, *self.deleting)
+                yield self._update(image, broker, live, topics, is_full=True)
             elif changed or self.brokers_changed:
-                yield self._update(broker, live, changed)
+                yield self._update(image, broker, live, changed)
 
     def _update(
-        self, broker: Broker, live: tuple[Broker, ...], topics: tuple[TopicUpdate, ...]
+        self,
+        image: ClusterImage,
+        broker: Broker,
+        live: tuple[Broker, ...],
+        topics: tuple[TopicUpdate, ...],
+        *,
+        is_full: bool = False,
     ) -> SendUpdateMetadata:
-        return SendUpdateMetadata(self._push_id(), broker.id, broker.epoch, live, topics)
+        own, everybodys = image.dynamic_configs(broker.id), image.default_configs
+        push = self._push_id()
+        return SendUpdateMetadata(push, broker.id, broker.epoch, live, topics, own, everybodys, is_full)
 
     # -- LeaderAndIsr
 
@@ -129,7 +158,7 @@ class PendingPushes:
             live_leaders=tuple(one for one in image.live_brokers() if one.id in leaders),
         )
 
-    # -- StopReplica of deleted topics
+    # -- StopReplica of deleted topics, and of replicas that were moved away
 
     def _stops(self, image: ClusterImage) -> Iterable[Send]:
         for broker in image.live_brokers():
@@ -139,10 +168,20 @@ class PendingPushes:
                 if broker.id in self.starting or topic in self.deleted_topics
                 for partition in sorted(deletion.awaiting.get(broker.id, ()))
             ]
+            partitions += [
+                (partition, epoch)
+                for partition, epoch in self.moved.get(broker.id, ())
+                if _is_elsewhere(image, partition, broker.id)
+            ]
             if partitions:
-                yield SendStopReplica(
-                    self._push_id(), broker.id, broker.epoch, tuple(partitions), delete=True
-                )
+                yield self._stop(image, broker.id, broker.epoch, tuple(partitions), delete=True)
+
+
+def _is_elsewhere(image: ClusterImage, partition: TopicPartition, broker: BrokerId) -> bool:
+    """Whether the partition lives, and not on this broker. (It may have come back to it meanwhile.)"""
+    if image.state(partition) is None or image.is_deleting(partition.topic):
+        return False
+    return broker not in image.replicas_of(partition)
 
 
 def group(image: ClusterImage, partitions: Iterable[TopicPartition]) -> tuple[TopicUpdate, ...]:

@@ -5,8 +5,10 @@ refused or its outcome unknown, the machine reads again and takes *the same step
 must come to the right end however often it is taken, also if an earlier try did succeed unseen.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sparklog.core.controller.admin_commands import ChangeConfigs, Move, PartitionResult
 from sparklog.core.controller.commands import (
     AllocateProducerIds,
     AlterPartition,
@@ -75,6 +77,57 @@ class FinishCreation:
 
 
 @dataclass(frozen=True, slots=True)
+class AddPartitions:
+    """Give one topic more partitions, already checked and placed; ``node`` is the topic afterwards."""
+
+    command: CommandId
+    topic: str
+    node: TopicNode
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyConfigs:
+    command: CommandId
+    request: ChangeConfigs
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLeaders:
+    """Elections that were asked for, write by write; ``results`` are those of the writes before.
+
+    ``command`` is None for those that the controller makes by itself.
+    """
+
+    command: CommandId | None
+    unclean: bool
+    partitions: tuple[TopicPartition, ...]
+    keeps_quiet: bool = False
+    """Whether to leave partitions that need nothing out of the answer."""
+    results: tuple[PartitionResult, ...] = ()
+
+    def __str__(self) -> str:
+        kind = "unclean" if self.unclean else "preferred"
+        return f"MoveLeaders(command={self.command}, {kind}, {_begin_of(self.partitions)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Reassign:
+    """Moves that were asked for, write by write; ``results`` are those of the writes before."""
+
+    command: CommandId
+    moves: tuple[Move, ...]
+    results: tuple[PartitionResult, ...] = ()
+
+    def __str__(self) -> str:
+        return f"Reassign(command={self.command}, {_begin_of(self.moves)})"
+
+
+def _begin_of(items: Sequence[object]) -> str:
+    """For the story of what happened, where a hundred thousand names with every write would cost a minute."""
+    return f"{len(items)}, first {', '.join(map(str, items[:4]))}"
+
+
+@dataclass(frozen=True, slots=True)
 class StartDeletion:
     command: CommandId
     topic: str
@@ -117,6 +170,10 @@ Step = (
     | ChangeIsrs
     | CreateTopic
     | FinishCreation
+    | AddPartitions
+    | ApplyConfigs
+    | MoveLeaders
+    | Reassign
     | StartDeletion
     | FinishDeletion
     | PurgeTopic
@@ -129,10 +186,14 @@ Step = (
 class Decision:
     """What a step wants written, what the image becomes once it is, and what to answer then.
 
-    ``operations`` do not include the check of the controller epoch: every write gets it.
+    ``operations`` do not include the check of the controller epoch: every write gets it. ``rest`` is the step
+    that goes on where one write is not enough; then there is no ``result`` yet.
     """
 
     step: Step
     operations: tuple[Operation, ...]
     changes: tuple[Change, ...]
     result: Result | None = None
+    rest: Step | None = None
+    losses: tuple[str, ...] = ()
+    """What may be lost with it, for people."""

@@ -10,22 +10,27 @@ from typing import Final
 
 from sparklog.core.controller.assignment import Placement, place
 from sparklog.core.controller.commands import NewTopic, TopicResult
-from sparklog.core.controller.election import initial_state
-from sparklog.core.controller.elections import PARTITIONS_PER_WRITE_MAX, check_incarnations, create_state
-from sparklog.core.controller.image import Change, ClusterImage, PartitionChanged, TopicCreated
+from sparklog.core.controller.elections import create_states
+from sparklog.core.controller.image import Change, ClusterImage, TopicCreated
 from sparklog.core.controller.steps import CreateTopic, Decision
+from sparklog.core.controller.write_size import (
+    WRITE_BYTES_MAX,
+    bytes_of,
+    check_configs,
+    check_topic_node,
+)
 from sparklog.core.controller.znodes import (
     Assignment,
     TopicNode,
+    encode_configs,
     encode_topic,
-    encode_topic_config,
     partitions_path,
     topic_config_path,
     topic_path,
 )
 from sparklog.model.config import check_topic_settings
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
-from sparklog.model.ids import BrokerId, TopicPartition, collides, topic_name_problem
+from sparklog.model.ids import BrokerId, collides, topic_name_problem
 from sparklog.model.zookeeper import Create, Operation
 
 PARTITIONS_MAX: Final = 100_000
@@ -35,7 +40,7 @@ PARTITIONS_MAX: Final = 100_000
 def plan_topic(image: ClusterImage, topic: NewTopic) -> TopicNode:
     """Where the topic's replicas go. Raises KafkaError that says why there can be no such topic."""
     _check_name(image, topic.name)
-    _check_configs(topic.configs)
+    _check_configs(topic.name, topic.configs)
     if topic.assignment:
         if topic.partitions != -1 or topic.replication_factor != -1:
             message = (
@@ -46,7 +51,9 @@ def plan_topic(image: ClusterImage, topic: NewTopic) -> TopicNode:
         placement = _given_placement(image, topic.assignment)
     else:
         placement = _chosen_placement(image, topic)
-    return TopicNode(topic.id, tuple(Assignment(replicas) for replicas in placement))
+    node = TopicNode(topic.id, tuple(Assignment(replicas) for replicas in placement))
+    check_topic_node(topic.name, node)
+    return node
 
 
 def _check_name(image: ClusterImage, name: str) -> None:
@@ -64,13 +71,15 @@ def _check_name(image: ClusterImage, name: str) -> None:
         raise KafkaError(ErrorCode.invalid_topic_exception, message)
 
 
-def _check_configs(configs: Mapping[str, str | None]) -> None:
+def _check_configs(topic: str, configs: Mapping[str, str | None]) -> None:
     unset = sorted(name for name, value in configs.items() if value is None)
     if unset:
         message = f"Null value not supported for topic configs: {', '.join(unset)}"
         raise KafkaError(ErrorCode.invalid_config, message)
+    given = {name: value for name, value in configs.items() if value is not None}
+    check_configs(topic, encode_configs(given))
     try:
-        check_topic_settings({name: value for name, value in configs.items() if value is not None})
+        check_topic_settings(given)
     except ConfigError as error:
         raise KafkaError(ErrorCode.invalid_config, str(error)) from None
 
@@ -94,6 +103,12 @@ def _given_placement(image: ClusterImage, assignment: Mapping[int, tuple[BrokerI
             f"partitions should be a consecutive 0-based integer sequence, not {sorted(assignment)[:20]}"
         )
         raise KafkaError(ErrorCode.invalid_replica_assignment, message)
+    check_placement(image, assignment)
+    return tuple(tuple(assignment[partition]) for partition in range(len(assignment)))
+
+
+def check_placement(image: ClusterImage, assignment: Mapping[int, tuple[BrokerId, ...]]) -> None:
+    """Raises KafkaError for replicas that are missing, named twice, or on brokers that are not alive."""
     for partition, replicas in assignment.items():
         if not replicas or len(set(replicas)) < len(replicas):
             message = f"replicas of partition {partition} are missing or named twice: {list(replicas)}"
@@ -102,7 +117,6 @@ def _given_placement(image: ClusterImage, assignment: Mapping[int, tuple[BrokerI
         if unknown:
             message = f"partition {partition} is assigned to brokers that are not alive: {unknown}"
             raise KafkaError(ErrorCode.invalid_replica_assignment, message)
-    return tuple(tuple(assignment[partition]) for partition in range(len(assignment)))
 
 
 def given_configs(topic: NewTopic) -> dict[str, str]:
@@ -131,18 +145,12 @@ def decide_topic(image: ClusterImage, step: CreateTopic) -> Decision | TopicResu
     except KafkaError as error:
         return TopicResult(name, error.code, error.message)
     operations: list[Operation] = [
-        Create(topic_config_path(name), encode_topic_config(given_configs(step.topic))),
+        Create(topic_config_path(name), encode_configs(given_configs(step.topic))),
         Create(topic_path(name), encode_topic(step.node)),
         Create(partitions_path(name)),
     ]
     changes: list[Change] = [TopicCreated(name, step.node, given_configs(step.topic))]
-    relied_on: set[BrokerId] = set()
-    for number, assignment in enumerate(step.node.assignments[:PARTITIONS_PER_WRITE_MAX]):
-        partition = TopicPartition(name, number)
-        election = initial_state(assignment.replicas, image.candidates(partition))
-        if election is not None:
-            operations += create_state(image, partition, election.state)
-            changes.append(PartitionChanged(partition, election.state))
-            relied_on.update(election.relies_on)
-    checks = check_incarnations(image, relied_on)
-    return Decision(step, (*checks, *operations), tuple(changes))
+    rules = image.rules(given_configs(step.topic))
+    room_bytes = WRITE_BYTES_MAX - bytes_of(operations)
+    states, created_ones = create_states(image, name, enumerate(step.node.assignments), rules, room_bytes)
+    return Decision(step, (*operations, *states), (*changes, *created_ones))

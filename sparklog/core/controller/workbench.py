@@ -16,22 +16,28 @@ from sparklog.core.controller.actions import (
     Answer,
     Connect,
     Disconnect,
+    PushAnswer,
     PushId,
     Report,
     Send,
     SendStopReplica,
     WakeAt,
 )
+from sparklog.core.controller.admin_commands import CreatePartitions, ElectLeaders, Increase
 from sparklog.core.controller.commands import (
     CommandId,
     ControlledShutdown,
     ControlledShutdownResult,
     CreateTopics,
     DeleteTopics,
+    LoseLogs,
+    LoseLogsResult,
     NewTopic,
     Result,
     TopicResult,
 )
+from sparklog.core.controller.config_changes import decide_configs
+from sparklog.core.controller.election import missing_ends
 from sparklog.core.controller.elections import (
     PARTITIONS_PER_WRITE_MAX,
     check_incarnations,
@@ -40,19 +46,26 @@ from sparklog.core.controller.elections import (
     waiting_for_leader,
 )
 from sparklog.core.controller.image import (
+    BrokerConfigsChanged,
     Change,
     ClusterImage,
     DeletionStarted,
     LiveBroker,
     PartitionChanged,
+    TopicConfigsChanged,
     follows,
 )
 from sparklog.core.controller.isr_proposals import decide_isrs
+from sparklog.core.controller.leadership import decide_leaders, find_imbalanced
 from sparklog.core.controller.parked import METADATA_PATIENCE_MS, ParkedCreation, ParkedDeletion, ParkingLot
+from sparklog.core.controller.partition_increase import decide_increase, increased, plan_increase
 from sparklog.core.controller.producer_ids import decide_block
-from sparklog.core.controller.pushes import PendingPushes
+from sparklog.core.controller.pushes import EPOCH_DURING_DELETE, PendingPushes
+from sparklog.core.controller.reassignment import decide_moves
 from sparklog.core.controller.steps import (
+    AddPartitions,
     AllocateIds,
+    ApplyConfigs,
     ChangeIsrs,
     CreateTopic,
     Decision,
@@ -61,7 +74,9 @@ from sparklog.core.controller.steps import (
     FinishCreation,
     FinishDeletion,
     FinishShutdown,
+    MoveLeaders,
     PurgeTopic,
+    Reassign,
     RemoveRegistration,
     StartBrokers,
     StartDeletion,
@@ -71,6 +86,7 @@ from sparklog.core.controller.story import Story
 from sparklog.core.controller.topic_creation import created, decide_topic, plan_topic
 from sparklog.core.controller.topic_deletion import decide_deletion, decide_purge, find_doomed
 from sparklog.core.controller.znodes import broker_path
+from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.zookeeper import Delete
@@ -130,6 +146,41 @@ class Workbench:
         else:
             self.steps.append(CreateTopic(command, topic, node))
 
+    def create_partitions(self, command: CommandId, request: CreatePartitions, now_ms: int) -> None:
+        """Answered like the creation of a topic, when the brokers have heard of the new partitions."""
+        parked = self.lot.creations[command] = ParkedCreation()
+        names = [increase.topic for increase in request.topics]
+        for increase in request.topics:
+            if names.count(increase.topic) > 1:
+                message = f"Duplicate topic '{increase.topic}' in request."
+                parked.results.append(TopicResult(increase.topic, ErrorCode.invalid_request, message))
+            else:
+                self._plan_increase(command, increase, request, parked)
+        self.steps.append(FinishCreation(command, now_ms + request.timeout_ms))
+
+    def _plan_increase(
+        self, command: CommandId, increase: Increase, request: CreatePartitions, parked: ParkedCreation
+    ) -> None:
+        try:
+            node = plan_increase(self.image, increase)
+        except KafkaError as error:
+            parked.results.append(TopicResult(increase.topic, error.code, error.message))
+            return
+        if request.validate_only:
+            parked.results.append(TopicResult(increase.topic, id=node.id, partitions=len(node.assignments)))
+        else:
+            self.steps.append(AddPartitions(command, increase.topic, node))
+
+    def elect_leaders(self, command: CommandId, request: ElectLeaders) -> None:
+        asked, everything = request.partitions, tuple(one for one, _ in self.image.partitions())
+        partitions = everything if asked is None else tuple(dict.fromkeys(asked))
+        self.steps.append(MoveLeaders(command, request.unclean, partitions, keeps_quiet=asked is None))
+
+    def rebalance(self) -> None:
+        partitions = find_imbalanced(self.image)
+        if partitions:
+            self.steps.append(MoveLeaders(None, False, partitions))
+
     def delete_topics(self, command: CommandId, request: DeleteTopics, now_ms: int) -> None:
         parked = self.lot.deletions[command] = ParkedDeletion()
         for doomed in request.topics:
@@ -139,16 +190,25 @@ class Workbench:
                 self.steps.append(StartDeletion(command, result.name))
         self.steps.append(FinishDeletion(command, now_ms + request.timeout_ms))
 
-    def push_answered(
-        self, push: PushId, broker: BrokerId, errors: Mapping[TopicPartition, ErrorCode]
-    ) -> None:
-        """A broker answered a message: a wait may be over, a log may be broken, or mended."""
-        self.lot.on_answered(push)
-        stop = self.stops.pop(push, None)
+    def push_answered(self, answer: PushAnswer) -> None:
+        """A broker answered a message: a wait may be over, a log may be broken, mended, or the greatest."""
+        self.lot.on_answered(answer.push)
+        stop = self.stops.pop(answer.push, None)
         if stop is not None:
-            self._confirm_stops(stop, errors)
-        elif broker in self.image.brokers:
-            self._note_logs(broker, errors)
+            self._confirm_stops(stop, answer.errors)
+        elif self.image.is_current(answer.broker, answer.broker_epoch):
+            self._note_logs(answer.broker, answer.errors)
+            self.image.note_log_ends(answer.broker, answer.log_ends)
+            self.look_at(answer.log_ends)
+
+    def lose_logs(self, report: LoseLogs) -> LoseLogsResult:
+        """A broker says, unasked, that its disk failed under some of its replicas."""
+        if not self.image.is_current(report.broker, report.broker_epoch):
+            return LoseLogsResult(ErrorCode.stale_broker_epoch)
+        names = self.image.topic_names
+        lost = [TopicPartition(names[topic], number) for topic, number in report.partitions if topic in names]
+        self._note_logs(report.broker, dict.fromkeys(lost, ErrorCode.kafka_storage_error))
+        return LoseLogsResult(ErrorCode.none)
 
     def _note_logs(self, broker: BrokerId, errors: Mapping[TopicPartition, ErrorCode]) -> None:
         """A replica whose log failed is offline until its broker takes up a role of it without an error: it
@@ -163,13 +223,18 @@ class Workbench:
         self.look_at(changed)
 
     def _confirm_stops(self, stop: SendStopReplica, errors: Mapping[TopicPartition, ErrorCode]) -> None:
-        for partition, _ in stop.partitions:
+        """A stop from before the deletion, or of an earlier topic of that name, confirms nothing."""
+        for partition, epoch in stop.partitions:
             deletion = self.image.deletions.get(partition.topic)
-            if deletion is None or errors.get(partition, ErrorCode.none) != ErrorCode.none:
+            is_meant = epoch == EPOCH_DURING_DELETE and self._is_of_the_same_topic(stop, partition.topic)
+            if deletion is None or not is_meant or errors.get(partition, ErrorCode.none) != ErrorCode.none:
                 continue
             deletion.confirm(stop.broker, partition)
             if deletion.is_confirmed:
                 self.steps.append(PurgeTopic(partition.topic))
+
+    def _is_of_the_same_topic(self, stop: SendStopReplica, name: str) -> bool:
+        return name in self.image.topics and stop.topic_ids[name] == self.image.topics[name].id
 
     # ------------------------------------------------------------------------- taking steps
 
@@ -179,7 +244,8 @@ class Workbench:
             batch = list(islice(self.dirty, PARTITIONS_PER_WRITE_MAX))
             for partition in batch:
                 del self.dirty[partition]
-            decision = decide_elections(self.image, batch)
+            decision, left = decide_elections(self.image, batch)
+            self.look_at(left)
             if decision is not None:
                 return decision
         return None
@@ -193,12 +259,10 @@ class Workbench:
                 return self._start(started)
             case RemoveRegistration():
                 return self._remove_registration(step)
-            case ChangeIsrs(command):
-                return _answer_or_write(command, decide_isrs(self.image, step))
-            case AllocateIds(command):
-                return _answer_or_write(command, decide_block(self.image, step))
-            case CreateTopic():
+            case CreateTopic() | AddPartitions():
                 return self._create_topic(step)
+            case ChangeIsrs() | AllocateIds() | ApplyConfigs() | MoveLeaders() | Reassign():
+                return self._decide(step)
             case FinishCreation():
                 return self._finish_creation(step, now_ms)
             case StartDeletion():
@@ -213,6 +277,22 @@ class Workbench:
                 raise self.story.illegal("an election is never queued as a step")
             case _:
                 assert_never(step)
+
+    def _decide(
+        self, step: ChangeIsrs | AllocateIds | ApplyConfigs | MoveLeaders | Reassign
+    ) -> list[Action] | Decision:
+        """The commands that are one decision: a write, or the answer if there is nothing to write."""
+        match step:
+            case ChangeIsrs(command):
+                return _answer_or_write(command, decide_isrs(self.image, step))
+            case AllocateIds(command):
+                return _answer_or_write(command, decide_block(self.image, step))
+            case ApplyConfigs(command):
+                return _answer_or_write(command, decide_configs(self.image, step))
+            case MoveLeaders(command):
+                return _answer_or_write(command, decide_leaders(self.image, step))
+            case Reassign(command):
+                return _answer_or_write(command, decide_moves(self.image, step))
 
     def _fail(self, brokers: Iterable[BrokerId]) -> list[Action]:
         actions: list[Action] = []
@@ -247,7 +327,7 @@ class Workbench:
         waiting = [
             (partition, state)
             for partition, state in waiting_for_leader(self.image).items()
-            if elect_one(self.image, partition) is None
+            if elect_one(self.image, partition) is None and self._absent(partition, state)
         ]
         if not waiting:
             return []
@@ -256,9 +336,16 @@ class Workbench:
         return [
             Report(
                 f"{len(waiting)} partitions have no leader, first {partition}: none of brokers {members} is "
-                "back with a log that is proven intact; wait for them or allow unclean election for the topic"
+                "back with a log that is proven intact, and which log is the greatest cannot be told before "
+                f"brokers {self._absent(partition, state)} are there too; wait for them, allow unclean "
+                "election for the topic, or demand one"
             )
         ]
+
+    def _absent(self, partition: TopicPartition, state: PartitionState) -> list[BrokerId]:
+        """Those that an election waits for and that cannot even be asked."""
+        candidates = self.image.candidates(partition)
+        return [broker for broker in missing_ends(state, candidates) if broker not in candidates.live]
 
     def _remove_registration(self, step: RemoveRegistration) -> list[Action] | Decision:
         if not self.image.is_current(step.broker, step.broker_epoch):
@@ -267,8 +354,11 @@ class Workbench:
         checks = check_incarnations(self.image, [step.broker])
         return Decision(step, (*checks, Delete(broker_path(step.broker))), ())
 
-    def _create_topic(self, step: CreateTopic) -> list[Action] | Decision:
-        verdict = decide_topic(self.image, step)
+    def _create_topic(self, step: CreateTopic | AddPartitions) -> list[Action] | Decision:
+        if isinstance(step, CreateTopic):
+            verdict = decide_topic(self.image, step)
+        else:
+            verdict = decide_increase(self.image, step)
         if isinstance(verdict, Decision):
             return verdict
         self.lot.creations[step.command].results.append(verdict)
@@ -328,9 +418,16 @@ class Workbench:
         """The decision is in ZooKeeper: replay it, and do what follows beside the pushes."""
         for change in decision.changes:
             self._replay(change)
+        if decision.rest is not None:
+            self.steps.appendleft(decision.rest)
         match decision.step:
             case Elect(_, losses):
                 return [Report(loss, is_loss=True) for loss in losses]
+            case MoveLeaders(command) | Reassign(command):
+                self.look_at(one.partition for one in decision.changes if isinstance(one, PartitionChanged))
+                reports: list[Action] = [Report(loss, is_loss=True) for loss in decision.losses]
+                is_done = command is not None and decision.rest is None
+                return [*reports, _answer(command, decision.result)] if is_done else reports
             case ChangeIsrs(command):
                 # A broker that is shutting down may now have company that can lead instead.
                 self.look_at(one.partition for one in decision.changes if isinstance(one, PartitionChanged))
@@ -340,6 +437,11 @@ class Workbench:
             case CreateTopic(command, topic, node):
                 self.lot.creations[command].results.append(created(topic, node))
                 self.look_at(self.image.topics[topic.name].topic_partitions())
+            case AddPartitions(command, name):
+                self.lot.creations[command].results.append(increased(self.image, name))
+                self.look_at(self.image.topics[name].topic_partitions())
+            case ApplyConfigs(command):
+                return [_answer(command, decision.result)]
             case RemoveRegistration(broker):
                 self.steps.appendleft(FailBrokers((broker,)))
             case PurgeTopic(topic) if topic in self.image.topics:
@@ -353,9 +455,27 @@ class Workbench:
                 if not follows(before, state):
                     raise self.story.illegal(f"{partition} cannot go from {before} to {state}")
                 self.pending.partition_changed(partition, roles=roles, is_new=before is None)
+                if before is not None:
+                    gone = set(before.replicas) - set(state.replicas)
+                    self.pending.replicas_moved_away(partition, gone, state.leader_epoch)
+                if state.adding or state.removing:
+                    self.look_at([partition])  # the very write may have brought what its move waited for
+            case TopicConfigsChanged(topic):
+                self._settings_changed(topic)
+            case BrokerConfigsChanged():
+                self.pending.brokers_changed = True
             case DeletionStarted(topic):
                 self.pending.deletion_started(self.image, topic)
         self.image.replay(change)
+        if isinstance(change, BrokerConfigsChanged):
+            self.look_at(partition for partition, _ in self.image.partitions())
+
+    def _settings_changed(self, topic: str) -> None:
+        """Every broker hears of it; and elections may now be due."""
+        partitions = self.image.topics[topic].topic_partitions()
+        self.look_at(partitions)
+        for partition in partitions:
+            self.pending.partition_changed(partition, roles=False, is_new=False)
 
     def flush(self) -> list[Send]:
         """What brokers must be told about everything that was committed."""
@@ -370,14 +490,19 @@ class Workbench:
         that is told everything must not be told what an election is about to change: it may have restarted
         without what it had as leader, would lead its old epoch again, and make its followers cut their logs.
         """
-        is_creating = any(isinstance(step, CreateTopic | FinishCreation) for step in self.steps)
+        is_creating = any(
+            isinstance(step, CreateTopic | AddPartitions | FinishCreation) for step in self.steps
+        )
         return is_creating or (bool(self.pending.starting) and isinstance(decision.step, Elect))
 
 
-def _answer_or_write(command: CommandId, verdict: Decision | Result) -> list[Action] | Decision:
-    return verdict if isinstance(verdict, Decision) else [Answer(command, verdict)]
+def _answer_or_write(command: CommandId | None, verdict: Decision | Result) -> list[Action] | Decision:
+    if isinstance(verdict, Decision):
+        return verdict
+    return [] if command is None else [Answer(command, verdict)]
 
 
-def _answer(command: CommandId, result: Result | None) -> Answer:
+def _answer(command: CommandId | None, result: Result | None) -> Answer:
     assert result is not None, command
+    assert command is not None, result
     return Answer(command, result)

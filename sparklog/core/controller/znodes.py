@@ -26,6 +26,8 @@ BROKER_IDS: Final = "/brokers/ids"
 BROKER_INCARNATIONS: Final = "/brokers/incarnations"
 TOPICS: Final = "/brokers/topics"
 TOPIC_CONFIGS: Final = "/config/topics"
+BROKER_CONFIGS: Final = "/config/brokers"
+EVERY_BROKER: Final = "<default>"
 DELETE_TOPICS: Final = "/admin/delete_topics"
 PRODUCER_ID_BLOCK: Final = "/latest_producer_id_block"
 
@@ -35,6 +37,7 @@ PERSISTENT_PATHS: Final = (
     BROKER_INCARNATIONS,
     TOPICS,
     TOPIC_CONFIGS,
+    BROKER_CONFIGS,
     DELETE_TOPICS,
 )
 """Parents that must exist before anything else is written."""
@@ -66,6 +69,11 @@ def state_path(topic: str, partition: int) -> str:
 
 def topic_config_path(topic: str) -> str:
     return f"{TOPIC_CONFIGS}/{topic}"
+
+
+def broker_config_path(broker: str) -> str:
+    """``broker`` is an id, or empty for the settings of all brokers."""
+    return f"{BROKER_CONFIGS}/{broker or EVERY_BROKER}"
 
 
 def delete_topic_path(topic: str) -> str:
@@ -238,6 +246,11 @@ class Assignment:
     adding: tuple[BrokerId, ...] = ()
     removing: tuple[BrokerId, ...] = ()
 
+    @property
+    def target(self) -> tuple[BrokerId, ...]:
+        """Where the replicas will be once a reassignment is through."""
+        return tuple(replica for replica in self.replicas if replica not in self.removing)
+
 
 @dataclass(frozen=True, slots=True)
 class TopicNode:
@@ -293,6 +306,8 @@ class StateNode:
     controller_epoch: ControllerEpoch
     isr_incarnations: Mapping[BrokerId, int] = field(default_factory=dict)
     eligible: tuple[BrokerId, ...] = ()
+    min_insync_replicas: int = 1
+    lost_in_epoch: LeaderEpoch = LeaderEpoch(-1)
 
     def partition(self, assignment: Assignment, partition_epoch: int) -> PartitionState:
         return PartitionState(
@@ -305,6 +320,8 @@ class StateNode:
             removing=assignment.removing,
             eligible=self.eligible,
             isr_incarnations=dict(self.isr_incarnations),
+            min_insync_replicas=self.min_insync_replicas,
+            lost_in_epoch=self.lost_in_epoch,
         )
 
 
@@ -319,6 +336,8 @@ def encode_state(state: PartitionState, controller_epoch: ControllerEpoch) -> by
             "leader_recovery_state": 0,
             "isr_incarnations": {str(member): number for member, number in state.isr_incarnations.items()},
             "eligible": list(state.eligible),
+            "min_insync_replicas": state.min_insync_replicas,
+            "lost_in_epoch": state.lost_in_epoch,
         }
     )
 
@@ -335,17 +354,19 @@ def decode_state(topic: str, partition: int, data: bytes) -> StateNode:
             controller_epoch=ControllerEpoch(int(document["controller_epoch"])),
             isr_incarnations={BrokerId(int(key)): int(value) for key, value in incarnations.items()},
             eligible=_ids(document["eligible"]),
+            min_insync_replicas=int(document.get("min_insync_replicas", 1)),
+            lost_in_epoch=LeaderEpoch(int(document.get("lost_in_epoch", -1))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _bad(path, data, error) from None
 
 
-def encode_topic_config(configs: Mapping[str, str]) -> bytes:
+def encode_configs(configs: Mapping[str, str]) -> bytes:
+    """What ``/config/topics/T`` and ``/config/brokers/N`` hold."""
     return _encode({"version": 1, "config": dict(configs)})
 
 
-def decode_topic_config(topic: str, data: bytes) -> dict[str, str]:
-    path = topic_config_path(topic)
+def decode_configs(path: str, data: bytes) -> dict[str, str]:
     document = _decode(path, data)
     try:
         return {str(name): str(value) for name, value in document["config"].items()}

@@ -57,6 +57,16 @@ class CompleteProduce:
 
 
 @dataclass(frozen=True, slots=True)
+class CompleteDeletion:
+    """Answer the deletion of records that waits under ``token``: no live replica has any below
+    ``low_watermark``."""
+
+    token: int
+    error: ErrorCode
+    low_watermark: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class WakeFetch:
     """Look again at the fetch that waits under ``token``: there may be bytes, or an error, for it."""
 
@@ -101,23 +111,48 @@ class BackOff:
 
 
 @dataclass(frozen=True, slots=True)
+class FlushLog:
+    """Bring the log to disk, soon: somebody waits for it, or enough has gathered."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReportLogFailure:
-    """The disk failed under this replica's log: it is served here no more until the broker starts again."""
+    """The disk failed under this replica's log: it is served here no more until the broker starts again.
+
+    ``is_suspect``: an fsync failed, so what the log holds now may not be what the disk has.
+    """
 
     reason: str
+    is_suspect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLog:
+    """A follower asks for the same again and again: see whether it is intact from ``offset`` on."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Part of this leader's log is damaged, and others in the ISR have it: have one of them lead instead."""
 
 
 LogEffect = AssignEpoch | TruncateTo | RestartAt | RaiseLogStart
 OutwardEffect = (
     PublishHighWatermark
     | CompleteProduce
+    | CompleteDeletion
     | WakeFetch
     | ProposeIsr
     | StartFetching
     | StopFetching
     | AskLeaderOffsets
     | BackOff
+    | FlushLog
     | ReportLogFailure
+    | CheckLog
+    | HandOver
 )
 Action = LogEffect | OutwardEffect
 

@@ -6,7 +6,7 @@ that, never the high watermark. A reply counts only while its fetch offset is st
 to an earlier question cannot cut or extend the wrong log (KAFKA-13207).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparklog.core.replication.actions import (
     Action,
@@ -16,9 +16,11 @@ from sparklog.core.replication.actions import (
     RaiseLogStart,
     RestartAt,
     TruncateTo,
+    WakeFetch,
 )
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.leader import Diverging
+from sparklog.core.replication.waits import FetchWaits
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch
@@ -42,10 +44,14 @@ class Follower:
     marks: Watermarks
     epochs: EpochHistory
     failed: ErrorCode | None = None
+    fetches: FetchWaits = field(default_factory=FetchWaits)
 
     def fetch_position(self) -> FetchPosition | None:
         """What to fetch next, or None while there is nobody to ask."""
         if self.leader == NO_LEADER or self.failed is not None:
+            return None
+        if self.marks.owes_flush:
+            # A fetch claims all below its offset, and with log.flush.acks=fsync that means on disk.
             return None
         return FetchPosition(self.leader_epoch, self.marks.log_end_offset, self.epochs.latest_epoch)
 
@@ -56,6 +62,35 @@ class Follower:
             and leader_epoch == self.leader_epoch
             and fetch_offset == self.marks.log_end_offset
         )
+
+    def check_epoch(self, current_leader_epoch: int) -> ErrorCode:
+        """Fence a consumer with another idea of the epoch (KIP-320); -1 is no idea."""
+        if current_leader_epoch in (-1, self.leader_epoch):
+            return ErrorCode.none
+        if current_leader_epoch < self.leader_epoch:
+            return ErrorCode.fenced_leader_epoch
+        return ErrorCode.unknown_leader_epoch
+
+    def check_read(self, fetch_offset: int) -> ErrorCode:
+        """Whether a consumer may read from ``fetch_offset`` on here (KIP-392). What we do not have yet, the
+        leader may have; between our high watermark and our end is nothing to see yet, which is no error.
+        """
+        if fetch_offset < self.marks.log_start_offset:
+            return ErrorCode.offset_out_of_range
+        if fetch_offset > self.marks.log_end_offset:
+            return ErrorCode.offset_not_available
+        return ErrorCode.none
+
+    def on_fetch_waits(self, token: int, fetch_offset: int) -> list[Action]:
+        """A consumer found too few bytes; it is woken when there are more, also if that is already so."""
+        if fetch_offset < self.marks.high_watermark:
+            return [WakeFetch(token)]
+        self.fetches.add(token, fetch_offset, is_follower=False)
+        return []
+
+    def resign(self) -> list[Action]:
+        """The role is over: whoever waits looks again."""
+        return [WakeFetch(token) for token in self.fetches.take_all()]
 
     def on_diverging(self, diverging: Diverging) -> list[Action]:
         """Truncate to where the logs part; no watermark moves on this reply (KAFKA-14704)."""
@@ -84,6 +119,7 @@ class Follower:
         if offset > self.marks.high_watermark:
             self.marks.high_watermark = offset
             actions.append(PublishHighWatermark(offset))
+            actions += map(WakeFetch, self.fetches.take_for_high_watermark(offset))
         return actions
 
     def on_fetch_error(self, error: ErrorCode, request_leader_epoch: int) -> list[Action]:

@@ -13,14 +13,20 @@ ZooKeeper era:
 Facts come in through ``on_...`` methods, actions go out. The object lives for one leader epoch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from sparklog.core.replication.actions import (
     Action,
+    CheckLog,
+    CompleteDeletion,
     CompleteProduce,
+    FlushLog,
+    HandOver,
     ProposeIsr,
     PublishHighWatermark,
+    RaiseLogStart,
     WakeFetch,
 )
 from sparklog.core.replication.epoch_history import EpochHistory
@@ -34,7 +40,7 @@ from sparklog.core.replication.isr import (
     pending_proposal,
 )
 from sparklog.core.replication.progress import NEVER, UNKNOWN_OFFSET, FollowerProgress
-from sparklog.core.replication.waits import FetchWaits, ProduceWaits
+from sparklog.core.replication.waits import DeletionWaits, FetchWaits, ProduceWaits
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
@@ -42,6 +48,8 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
 from sparklog.model.time import MonotonicMs
 
 ACKS_ALL = -1
+
+NOBODY_WAITS: Mapping[BrokerId, MonotonicMs] = MappingProxyType({})
 
 INELIGIBLE_PAUSE_MS = 500
 """How long a follower that the controller would not count is not proposed again. It asks with every fetch,
@@ -84,6 +92,8 @@ class Leader:
     followers: dict[BrokerId, FollowerProgress] = field(default_factory=dict)
     produces: ProduceWaits = field(default_factory=ProduceWaits)
     fetches: FetchWaits = field(default_factory=FetchWaits)
+    deletions: DeletionWaits = field(default_factory=DeletionWaits)
+    last_tick_ms: MonotonicMs = NEVER
     _proposals: int = 0
 
     @classmethod
@@ -95,7 +105,6 @@ class Leader:
         broker_epoch: BrokerEpoch,
         marks: Watermarks,
         epochs: EpochHistory,
-        min_insync_replicas: int,
         lag_max_ms: int,
         now_ms: MonotonicMs,
     ) -> "Leader":
@@ -114,7 +123,7 @@ class Leader:
             isr=CommittedIsr(frozenset(state.isr), state.partition_epoch),
             marks=marks,
             epochs=epochs,
-            min_isr=min(min_insync_replicas, len(state.replicas)),
+            min_isr=min(state.min_insync_replicas, len(state.replicas)),
             lag_max_ms=lag_max_ms,
             followers=followers,
         )
@@ -129,10 +138,22 @@ class Leader:
             return ErrorCode.not_enough_replicas
         return ErrorCode.none
 
+    def why_refused(self, error: ErrorCode) -> str:
+        """What to tell a producer beside the code; empty if the code says it all."""
+        if error is not ErrorCode.not_enough_replicas:
+            return ""
+        members = sorted(committed_isr(self.isr).members)
+        return f"in sync are {len(members)} replicas {members}, but min.insync.replicas={self.min_isr}"
+
     def on_appended(self, now_ms: MonotonicMs) -> list[Action]:
         """The log grew to ``marks.log_end_offset``: followers may have it, and alone we commit it."""
         woken = self.fetches.take_for_log_end(self.marks.log_end_offset)
-        return [*map(WakeFetch, woken), *self._advance_high_watermark(now_ms)]
+        flush = [FlushLog()] if self.marks.owes_flush else []
+        return [*map(WakeFetch, woken), *self._advance_high_watermark(now_ms), *flush]
+
+    def on_flushed(self, now_ms: MonotonicMs) -> list[Action]:
+        """More of our own log is on disk: that was all that some writes had to wait for."""
+        return self._advance_high_watermark(now_ms)
 
     def on_produce_waits(self, token: int, required_offset: int) -> list[Action]:
         """A write with acks=all was appended up to ``required_offset`` (exclusive) and waits for it."""
@@ -142,6 +163,44 @@ class Leader:
             return [CompleteProduce(token, ErrorCode.not_enough_replicas_after_append)]
         self.produces.add(token, required_offset)
         return []
+
+    # Deleting
+
+    def on_delete_records(self, offset: int) -> list[Action] | ErrorCode:
+        """Give up everything below ``offset``, which -1 puts at the high watermark (KIP-107)."""
+        wanted = self.marks.high_watermark if offset == -1 else offset
+        if not 0 <= wanted <= self.marks.high_watermark:
+            return ErrorCode.offset_out_of_range
+        return [RaiseLogStart(wanted)] if wanted > self.marks.log_start_offset else []
+
+    def on_deletion_waits(self, token: int, offset: int, live: Collection[BrokerId]) -> list[Action]:
+        """A deletion below ``offset`` waits until no replica on a ``live`` broker has any of it."""
+        self.deletions.add(token, offset)
+        return self.on_live_brokers(live)
+
+    def on_live_brokers(self, live: Collection[BrokerId]) -> list[Action]:
+        """Which brokers live: deletions wait for the others no longer. They cut when they are back."""
+        if not self.deletions:
+            return []
+        self.deletions.live = frozenset(live)
+        return self._complete_deletions()
+
+    @property
+    def low_watermark(self) -> int:
+        """The least log start of the replicas that live, as far as they have said; -1 while one has not."""
+        starts = [
+            progress.log_start_offset
+            for replica, progress in self.followers.items()
+            if replica in self.deletions.live
+        ]
+        return min([self.marks.log_start_offset, *starts])
+
+    def _complete_deletions(self) -> list[Action]:
+        if not self.deletions:
+            return []
+        low_watermark = self.low_watermark
+        satisfied = self.deletions.waits.take_satisfied(low_watermark)
+        return [CompleteDeletion(token, ErrorCode.none, low_watermark) for token in satisfied]
 
     # Reading
 
@@ -195,21 +254,47 @@ class Leader:
         return ErrorCode.none
 
     def on_follower_fetch(
-        self, follower: BrokerId, broker_epoch: BrokerEpoch, fetch_offset: int, now_ms: MonotonicMs
+        self,
+        follower: BrokerId,
+        broker_epoch: BrokerEpoch,
+        fetch_offset: int,
+        now_ms: MonotonicMs,
+        log_start_offset: int = UNKNOWN_OFFSET,
     ) -> list[Action]:
-        """A follower asks from ``fetch_offset``: so it has everything below."""
-        self.followers[follower].on_fetch(fetch_offset, self.marks.log_end_offset, broker_epoch, now_ms)
-        return [*self._advance_high_watermark(now_ms), *self._maybe_expand(follower, now_ms)]
+        """A follower asks from ``fetch_offset``: so it has everything below, from its log's start on."""
+        progress = self.followers[follower]
+        progress.on_fetch(fetch_offset, self.marks.log_end_offset, broker_epoch, now_ms, log_start_offset)
+        return [
+            *self._advance_high_watermark(now_ms),
+            *self._maybe_expand(follower, now_ms),
+            *self._complete_deletions(),
+            *([CheckLog(fetch_offset)] if progress.refuses else []),
+        ]
 
-    def on_tick(self, now_ms: MonotonicMs) -> list[Action]:
-        """Look for ISR members that fell behind; call every half ``lag_max_ms``."""
-        if pending_proposal(self.isr) is not None:
+    def on_damage(self) -> list[Action]:
+        """Part of our log turned out to be damaged. Whoever else is in the ISR has all that is committed."""
+        others = committed_isr(self.isr).members - {self.broker_id}
+        return [HandOver()] if others else []
+
+    def on_tick(
+        self, now_ms: MonotonicMs, waiting_since: Mapping[BrokerId, MonotonicMs] = NOBODY_WAITS
+    ) -> list[Action]:
+        """Look for ISR members that fell behind; call every half ``lag_max_ms``.
+
+        One whose fetch waits here since some time is judged by what it was then: it is we who are slow
+        (KIP-501). After a pause of our own nobody is judged before everybody had the time to be heard.
+        """
+        paused = NEVER != self.last_tick_ms < now_ms - self.lag_max_ms
+        self.last_tick_ms = now_ms
+        if paused or pending_proposal(self.isr) is not None:
             return []
         committed = committed_isr(self.isr)
         leaving = frozenset(
             member
             for member in committed.members - {self.broker_id}
-            if not self.followers[member].is_caught_up(self.marks.log_end_offset, now_ms, self.lag_max_ms)
+            if not self.followers[member].is_caught_up(
+                self.marks.log_end_offset, waiting_since.get(member, now_ms), self.lag_max_ms
+            )
         )
         if not leaving:
             return []
@@ -224,10 +309,12 @@ class Leader:
         committed = committed_isr(self.isr)
         if reply.error in (ErrorCode.operation_not_attempted, ErrorCode.ineligible_replica):
             if reply.error is ErrorCode.ineligible_replica and isinstance(self.isr, ExpandingIsr):
-                pause_until_ms = MonotonicMs(now_ms + INELIGIBLE_PAUSE_MS)
-                self.followers[self.isr.joining].proposed_again_ms = pause_until_ms
+                refused = self.followers[self.isr.joining]
+                refused.proposed_again_ms = MonotonicMs(now_ms + INELIGIBLE_PAUSE_MS)
+                refused.is_refused = True
             self.isr = committed
-            return []
+            # The newcomer may be the one that everybody waited for; one that shut down never fetches again.
+            return self._advance_high_watermark(now_ms)
         if reply.error is not ErrorCode.none:
             # A newer leader epoch, or state that we were not told yet, is on its way in a LeaderAndIsr:
             # until then the larger ISR stays in force.
@@ -244,9 +331,10 @@ class Leader:
 
     def resign(self) -> list[Action]:
         """Leadership is gone: every wait is told, with its data left in the log."""
-        produces = self.produces.take_all()
+        produces, deletions = self.produces.take_all(), self.deletions.waits.take_all()
         return [
             *(CompleteProduce(token, ErrorCode.not_leader_or_follower) for token in produces),
+            *(CompleteDeletion(token, ErrorCode.not_leader_or_follower) for token in deletions),
             *map(WakeFetch, self.fetches.take_all()),
         ]
 
@@ -260,6 +348,7 @@ class Leader:
         if self.followers[follower].log_end_offset < max(self.marks.high_watermark, self.epoch_start_offset):
             return []
         proposal = self._next_proposal()
+        self.followers[follower].is_refused = False
         self.isr = ExpandingIsr(committed, follower, proposal)
         return [self._propose(proposal, committed.members | {follower})]
 
@@ -294,10 +383,12 @@ class Leader:
     def _replicated_offset(self, now_ms: MonotonicMs) -> int:
         """The least end offset over the effective ISR and those who are about to join it."""
         leader_end, members = self.marks.log_end_offset, effective_isr(self.isr)
-        ends = [leader_end]
+        ends = [self.marks.own_end_offset]
         for replica, progress in self.followers.items():
-            joining = progress.log_end_offset != UNKNOWN_OFFSET and progress.is_caught_up(
-                leader_end, now_ms, self.lag_max_ms
+            joining = (
+                progress.log_end_offset != UNKNOWN_OFFSET
+                and not progress.is_refused
+                and progress.is_caught_up(leader_end, now_ms, self.lag_max_ms)
             )
             if replica in members or joining:
                 ends.append(progress.log_end_offset)

@@ -45,6 +45,8 @@ class Replica:
     lag_max_ms: int
     role: Leader | Follower | None = None
     leader_epoch: int = -1
+    generation: int = 0
+    """Raised by every truncation: a flush that was begun before vouches for nothing after it."""
     _story: deque[str] = field(default_factory=lambda: deque(maxlen=STORY_LENGTH_MAX))
 
     @property
@@ -60,7 +62,6 @@ class Replica:
         state: PartitionState,
         *,
         broker_epoch: BrokerEpoch,
-        min_insync_replicas: int,
         now_ms: MonotonicMs,
     ) -> list[Action]:
         """Take up a leader epoch greater than any before, as leader or as follower."""
@@ -74,7 +75,7 @@ class Replica:
         actions = self._leave_role()
         self.leader_epoch = state.leader_epoch
         if state.leader == self.broker_id:
-            return actions + self._lead(state, broker_epoch, min_insync_replicas, now_ms)
+            return actions + self._lead(state, broker_epoch, now_ms)
         self.role = Follower(state.leader, state.leader_epoch, self.marks, self.epochs)
         fetch: Action = (
             StartFetching(state.leader, state.leader_epoch) if state.has_leader else StopFetching()
@@ -89,6 +90,10 @@ class Replica:
     def on_log_changed(self, log_start_offset: int, log_end_offset: int) -> list[Action]:
         """The log was appended to, truncated or trimmed; watermarks follow into its range."""
         before = self.marks.high_watermark
+        if log_end_offset < self.marks.log_end_offset:
+            self.generation += 1
+        if self.marks.flushed_offset is not None:
+            self.marks.flushed_offset = min(self.marks.flushed_offset, log_end_offset)
         self.marks.log_start_offset = log_start_offset
         self.marks.log_end_offset = log_end_offset
         self.marks.clamp()
@@ -98,7 +103,19 @@ class Replica:
             return [PublishHighWatermark(self.marks.high_watermark)]
         return []
 
+    def on_flushed(self, offset: int, generation: int, now_ms: MonotonicMs) -> list[Action]:
+        """All below ``offset`` was on disk when the flush, begun in ``generation``, was through."""
+        flushed = self.marks.flushed_offset
+        if flushed is None or generation != self.generation or offset <= flushed:
+            return []
+        self.marks.flushed_offset = offset
+        return self.role.on_flushed(now_ms) if isinstance(self.role, Leader) else []
+
     def note_log_effect(self, effect: Action) -> None:
+        if isinstance(effect, TruncateTo | RestartAt):
+            self.generation += 1
+            if isinstance(effect, RestartAt) and self.marks.flushed_offset is not None:
+                self.marks.flushed_offset = min(self.marks.flushed_offset, effect.offset)
         if isinstance(effect, TruncateTo | RestartAt | RaiseLogStart):
             self.note(f"{effect} of a log that ended at {self.marks.log_end_offset}")
 
@@ -116,7 +133,7 @@ class Replica:
             assert self.role.leader_epoch == self.leader_epoch, self.story()
 
     def _leave_role(self) -> list[Action]:
-        actions = self.role.resign() if isinstance(self.role, Leader) else []
+        actions = [] if self.role is None else self.role.resign()
         self.role = None
         return actions
 
@@ -124,7 +141,6 @@ class Replica:
         self,
         state: PartitionState,
         broker_epoch: BrokerEpoch,
-        min_insync_replicas: int,
         now_ms: MonotonicMs,
     ) -> list[Action]:
         self.role = Leader.take_over(
@@ -133,7 +149,6 @@ class Replica:
             broker_epoch=broker_epoch,
             marks=self.marks,
             epochs=self.epochs,
-            min_insync_replicas=min_insync_replicas,
             lag_max_ms=self.lag_max_ms,
             now_ms=now_ms,
         )

@@ -1,4 +1,5 @@
-"""The purgatory of one partition: produces that wait for a high watermark, fetches that wait for bytes.
+"""The purgatory of one partition: produces that wait for a high watermark, fetches that wait for bytes,
+deletions of records that wait for all replicas' log starts.
 
 A request may wait on several partitions; the shell gives it one token per partition and joins the answers.
 Deadlines are the shell's too: it forgets the tokens of a request whose time is up. A wait is told exactly
@@ -7,6 +8,8 @@ once, and only if it was still waiting, so an answer and a time-out can race wit
 
 import heapq
 from dataclasses import dataclass, field
+
+from sparklog.model.ids import BrokerId
 
 FORGOTTEN_MAX = 64
 
@@ -47,6 +50,23 @@ class ProduceWaits:
         self._heap.clear()
         self._waiting.clear()
         return taken
+
+
+@dataclass(slots=True)
+class DeletionWaits:
+    """Deletions of records, each satisfied when no replica that is ``live`` has a lower log start."""
+
+    waits: ProduceWaits = field(default_factory=ProduceWaits)
+    live: frozenset[BrokerId] = frozenset()
+
+    def __bool__(self) -> bool:
+        return len(self.waits) > 0
+
+    def add(self, token: int, offset: int) -> None:
+        self.waits.add(token, offset)
+
+    def forget(self, token: int) -> None:
+        self.waits.forget(token)
 
 
 @dataclass(slots=True)

@@ -6,8 +6,9 @@ equal one of the five is a retry: it is answered with the offsets of the origina
 other batch must continue where the last one ended.
 
 The states are derived from the log: the leader, followers and recovery all ``apply`` what was appended, in
-order, so that any replica can take over without forgetting a retry. A snapshot is a shortcut for that replay
-and keeps all five batches (Kafka's keeps one, so that a restart there shrinks the window).
+order, so that any replica can take over without forgetting a retry. A snapshot is a shortcut for that replay.
+It begins as Kafka's does, with one batch for each producer, so that Kafka's tools read it; behind that, where
+Kafka's reader looks no more, stand all five (with one, a restart shrinks the window).
 
 A producer that has been silent for long enough is forgotten, but never while its transaction is open. Silence
 is measured by this machine's clock when the batch came in, not by the batch's own timestamps: those may be
@@ -31,14 +32,20 @@ NO_SEQUENCE: Final = -1
 SNAPSHOT_VERSION: Final = 1
 SNAPSHOT_HEADER: Final = struct.Struct(">hIi")
 """Version, CRC-32C of everything after this field, number of producers."""
-SNAPSHOT_PRODUCER: Final = struct.Struct(">qhiqqb")
-"""Producer id, epoch, coordinator epoch, last seen (ms), first offset of the open transaction, batches."""
+SNAPSHOT_PRODUCER: Final = struct.Struct(">qhiqiqiq")
+"""Producer id, epoch, last sequence, last offset, offset delta, timestamp (ms), coordinator epoch, first
+offset of the open transaction: Kafka's entry."""
+SNAPSHOT_MARK: Final = b"spk1"
+"""Begins what is ours alone, after Kafka's entries."""
+SNAPSHOT_HISTORY: Final = struct.Struct(">qb")
+"""For each producer, in the same order: last seen (ms), batches that follow."""
 SNAPSHOT_BATCH: Final = struct.Struct(">iiqqq")
 """First sequence, last sequence, first offset, last offset, timestamp (ms)."""
 _CRC_START: Final = 6
 
 assert SNAPSHOT_HEADER.size == 10
-assert SNAPSHOT_PRODUCER.size == 31
+assert SNAPSHOT_PRODUCER.size == 46
+assert SNAPSHOT_HISTORY.size == 9
 assert SNAPSHOT_BATCH.size == 32
 
 
@@ -202,14 +209,10 @@ class ProducerStates:
         """The states as bytes; ``restore`` reads them back."""
         body = bytearray(struct.pack(">i", len(self.producers)))
         for producer_id, state in self.producers.items():
-            body += SNAPSHOT_PRODUCER.pack(
-                producer_id,
-                state.epoch,
-                state.coordinator_epoch,
-                state.last_seen_ms,
-                state.open_since,
-                len(state.batches),
-            )
+            body += _kafka_entry(producer_id, state)
+        body += SNAPSHOT_MARK
+        for state in self.producers.values():
+            body += SNAPSHOT_HISTORY.pack(state.last_seen_ms, len(state.batches))
             for batch in state.batches:
                 body += SNAPSHOT_BATCH.pack(
                     batch.first_sequence,
@@ -222,36 +225,19 @@ class ProducerStates:
 
     @classmethod
     def restore(cls, data: bytes) -> "ProducerStates":
-        """The states in a snapshot; CorruptSnapshot when it is damaged or of a version we do not know."""
+        """The states in a snapshot, ours or Kafka's; CorruptSnapshot when it is damaged or of a version that
+        we do not know. A producer in Kafka's has one batch, and was last seen when that was made.
+        """
         count = _checked_count(data)
+        end = SNAPSHOT_HEADER.size + count * SNAPSHOT_PRODUCER.size
         states = cls()
-        position = SNAPSHOT_HEADER.size
-        for _ in range(count):
-            try:
-                position = states._restore_producer(data, position)
-            except struct.error:
-                raise CorruptSnapshot(
-                    f"producer snapshot ends inside producer {len(states.producers)}"
-                ) from None
-        if position != len(data):
-            raise CorruptSnapshot(
-                f"producer snapshot has {len(data) - position} bytes after its last producer"
-            )
+        for entry in SNAPSHOT_PRODUCER.iter_unpack(data[SNAPSHOT_HEADER.size : end]):
+            states.producers[ProducerId(entry[0])] = _from_kafka_entry(entry)
+        if len(states.producers) != count:
+            raise CorruptSnapshot(f"producer snapshot names {count - len(states.producers)} producers twice")
+        if end < len(data):
+            _restore_history(states.producers, data, end)
         return states
-
-    def _restore_producer(self, data: bytes, position: int) -> int:
-        producer_id, epoch, coordinator_epoch, seen_ms, open_since, count = SNAPSHOT_PRODUCER.unpack_from(
-            data, position
-        )
-        position += SNAPSHOT_PRODUCER.size
-        if not 0 <= count <= BATCHES_KEPT:
-            raise CorruptSnapshot(f"producer {producer_id} has {count} batches in its snapshot")
-        state = ProducerState(epoch, _recent(), seen_ms, Offset(open_since), coordinator_epoch)
-        for _ in range(count):
-            state.batches.append(RememberedBatch(*SNAPSHOT_BATCH.unpack_from(data, position)))
-            position += SNAPSHOT_BATCH.size
-        self.producers[ProducerId(producer_id)] = state
-        return position
 
     def check_invariants(self) -> None:
         for producer_id, state in self.producers.items():
@@ -283,3 +269,52 @@ def _checked_count(data: bytes) -> int:
     if not 0 <= count <= (len(data) - SNAPSHOT_HEADER.size) // SNAPSHOT_PRODUCER.size:
         raise CorruptSnapshot(f"producer snapshot of {len(data)} bytes cannot hold {count} producers")
     return int(count)
+
+
+def has_history(data: bytes) -> bool:
+    """Whether an intact snapshot goes on after Kafka's entries with what is ours."""
+    return len(data) > SNAPSHOT_HEADER.size + _checked_count(data) * SNAPSHOT_PRODUCER.size
+
+
+def _kafka_entry(producer_id: int, state: ProducerState) -> bytes:
+    last = state.batches[-1] if state.batches else None
+    return SNAPSHOT_PRODUCER.pack(
+        producer_id,
+        state.epoch,
+        state.last_sequence,
+        last.last_offset if last else NO_OFFSET,
+        last.last_offset - last.first_offset if last else 0,
+        last.timestamp_ms if last else -1,
+        state.coordinator_epoch,
+        state.open_since,
+    )
+
+
+def _from_kafka_entry(entry: tuple[int, ...]) -> ProducerState:
+    _, epoch, sequence, offset, delta, timestamp_ms, coordinator_epoch, open_since = entry
+    state = ProducerState(epoch, _recent(), timestamp_ms, Offset(open_since), coordinator_epoch)
+    if offset >= 0:
+        first_sequence = sequence - delta if sequence >= delta else sequence - delta + SEQUENCE_MAX + 1
+        state.batches.append(RememberedBatch(first_sequence, sequence, offset - delta, offset, timestamp_ms))
+    return state
+
+
+def _restore_history(producers: dict[ProducerId, ProducerState], data: bytes, position: int) -> None:
+    """What follows Kafka's entries: all batches of each producer instead of the last one."""
+    if data[position : position + len(SNAPSHOT_MARK)] != SNAPSHOT_MARK:
+        raise CorruptSnapshot(f"producer snapshot has something unknown at {position}, after its producers")
+    position += len(SNAPSHOT_MARK)
+    for producer_id, state in producers.items():
+        try:
+            state.last_seen_ms, count = SNAPSHOT_HISTORY.unpack_from(data, position)
+            position += SNAPSHOT_HISTORY.size
+            if not 0 <= count <= BATCHES_KEPT:
+                raise CorruptSnapshot(f"producer {producer_id} has {count} batches in its snapshot")
+            state.batches = _recent()
+            for _ in range(count):
+                state.batches.append(RememberedBatch(*SNAPSHOT_BATCH.unpack_from(data, position)))
+                position += SNAPSHOT_BATCH.size
+        except struct.error:
+            raise CorruptSnapshot(f"producer snapshot ends inside producer {producer_id}") from None
+    if position != len(data):
+        raise CorruptSnapshot(f"producer snapshot has {len(data) - position} bytes after its last producer")

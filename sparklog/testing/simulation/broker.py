@@ -14,19 +14,22 @@ from sparklog.broker.controller_link import ControllerLink
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.fetcher import Fetcher
 from sparklog.broker.isr_proposals import ProposalQueue
+from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Peers, Ports
 from sparklog.broker.producer_ids import ProducerIds
 from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS, WITHDRAW_RETRY_MS
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
-from sparklog.model.errors import SparklogError
-from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.errors import ErrorCode, SparklogError
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.storage.log_directory import LogDirectory
 from sparklog.testing.simulation.disk import SimulatedDisk
 from sparklog.testing.simulation.network import Network
 from sparklog.testing.simulation.schedule import (
+    US_PER_MS,
     InlineExecutor,
     Process,
     ProcessTimer,
@@ -34,9 +37,24 @@ from sparklog.testing.simulation.schedule import (
     Tripwire,
     dice,
 )
-from sparklog.testing.simulation.tasks import ChoreTasks, FetcherTasks, LinkTask, ProposalTask
+from sparklog.testing.simulation.tasks import (
+    ChoreTasks,
+    CleanerTask,
+    FetcherTasks,
+    LinkTask,
+    ProposalTask,
+    Stage,
+)
 from sparklog.testing.simulation.zookeeper import Ensemble, SimulatedZooKeeper
-from sparklog.zookeeper.registration import read_or_create_cluster_id, register_broker
+from sparklog.wire.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
+from sparklog.zookeeper.registration import (
+    read_or_create_cluster_id,
+    read_suspect,
+    register_broker,
+    withdraw_suspect,
+)
+
+STOPPED_CLEANLY: Final = "it was told to"
 
 RELAUNCH_MS: Final = 300
 """What a supervisor waits before it launches a broker again that could not start."""
@@ -72,6 +90,9 @@ class Machine:
         return f"{self.host} boot {self.boots}"
 
 
+OnCleaned = Callable[["SimulatedBroker", TopicPartition, Stage], None]
+
+
 class SimulatedBroker:
     """One process of a broker."""
 
@@ -81,6 +102,7 @@ class SimulatedBroker:
         machine: Machine,
         number: int,
         on_stopped: Callable[["SimulatedBroker", str], None],
+        on_cleaned: OnCleaned,
     ) -> None:
         self.machine = machine
         self.process = Process(world.schedule, f"{machine.host}#{number}")
@@ -90,6 +112,12 @@ class SimulatedBroker:
         self._world = world
         self._number = number
         self._on_stopped = on_stopped
+        self._on_cleaned = on_cleaned
+        self._link: LinkTask | None = None
+        self._cleaner: CleanerTask | None = None
+        self._is_leaving = False
+        self._dispatcher: Dispatcher | None = None
+        self._is_failing = False
         self._zookeeper: SimulatedZooKeeper | None = None
 
     @property
@@ -104,17 +132,93 @@ class SimulatedBroker:
         if self.process.is_alive:
             self.process.kill()
             self._world.network.died(self.process)
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Leave no round of the cleaner behind that garbage collection would end."""
+        if self._cleaner is not None:
+            self._cleaner.abandon()
+
+    def shut_down(self) -> None:
+        """As ``BrokerServer.stop``: move leaderships away, put everything on disk, and say so."""
+        if self.is_registered and not self._is_leaving:
+            self._is_leaving = True
+            self.process.soon(lambda: self._ask_to_leave(1))
+
+    def _ask_to_leave(self, attempt: int) -> None:
+        assert self._link is not None
+
+        def answered(response: ControlledShutdownResponse) -> None:
+            is_free = response.error_code is ErrorCode.none and not response.remaining_partitions
+            if is_free or attempt >= self._world.config.get_int("controlled.shutdown.max.retries"):
+                self._close_cleanly()
+            else:
+                delay_us = SHUTDOWN_RETRY_MS * US_PER_MS
+                self._world.schedule.after(delay_us, self.process, lambda: self._ask_to_leave(attempt + 1))
+
+        self._link.call(
+            ControlledShutdownRequest(broker_id=self.machine.broker_id, broker_epoch=self.epoch),
+            timeout_ms=SHUTDOWN_TIMEOUT_MS,
+            on_response=answered,
+            on_failure=lambda error: self._close_cleanly(),
+        )
+
+    def _close_cleanly(self) -> None:
+        if self._is_failing or self.replicas is None:
+            return  # it stops in another way already
+        self._is_failing = True
+        if self._dispatcher is not None:
+            self._dispatcher.close()
+        self.abandon()
+        try:
+            self.replicas.close(self.epoch)
+            why = STOPPED_CLEANLY
+        except (SparklogError, OSError) as error:
+            why = f"it was told to, but {error}"
+        self._leave(why)
 
     def _start(self) -> None:
         try:
             self._open()
         except (SparklogError, OSError) as error:
             # The launcher tries again, as the runtime does with a broker that cannot start.
-            self._stop(f"{type(error).__name__}: {error}")
+            self._leave(f"{type(error).__name__}: {error}")
 
     def _stop(self, why: str) -> None:
         self.die()
         self._on_stopped(self, why)
+
+    def _disk_failed(self, why: str, suspect: str | None) -> None:
+        """As ``BrokerServer``: serve nobody from now on, leave word of a failed fsync, and stop."""
+        if self._is_failing:
+            return
+        self._is_failing = True
+        if self._dispatcher is not None:
+            self._dispatcher.close()
+        self.process.soon(lambda: self._stop_failed(why, suspect))
+
+    def _stop_failed(self, why: str, suspect: str | None) -> None:
+        if self.replicas is not None:
+            self.replicas.stop_serving(why)
+        if suspect is not None and self.epoch >= 0 and not self._is_withdrawn(suspect):
+            delay_us = WITHDRAW_RETRY_MS * US_PER_MS
+            self._world.schedule.after(delay_us, self.process, lambda: self._stop_failed(why, suspect))
+            return
+        self._leave(why)
+
+    def _leave(self, why: str) -> None:
+        """A process that ends by itself ends its session: nobody waits for that to expire."""
+        if self._zookeeper is not None:
+            self._zookeeper.close()
+        self._stop(why)
+
+    def _is_withdrawn(self, suspect: str) -> bool:
+        assert self._zookeeper is not None
+        try:
+            withdraw_suspect(self._zookeeper, self.machine.broker_id, self.epoch, suspect)
+        except SparklogError:
+            return False
+        return True
 
     def _open(self) -> None:
         world, machine, process = self._world, self.machine, self.process
@@ -131,16 +235,34 @@ class SimulatedBroker:
             new_uuid=lambda: uuid.UUID(int=dice(world.seed, f"directory {process.name}").getrandbits(128)),
         )
         log_dirs = LogDirs([directory], world.config)
+        log_dirs.load(InlineExecutor(), read_suspect(zookeeper, machine.broker_id))
         identities = log_dirs.identities()
-        log_dirs.load(InlineExecutor())
         context = self._compose(zookeeper, log_dirs, cluster_id)
-        world.network.listen(machine.host, process, Dispatcher(context))
+        self._dispatcher = Dispatcher(context)
+        world.network.listen(machine.host, process, self._dispatcher)
         endpoint = Broker(machine.broker_id, machine.host, PORT)
         self.epoch = register_broker(
             zookeeper, endpoint, identities, boot_id=machine.boot_id, host_id=machine.host
         )
         context.replicas.broker_epoch = self.epoch
         ChoreTasks(process, context.replicas, world.config).start()
+        self._start_cleaner(context.replicas, log_dirs)
+
+    def _start_cleaner(self, replicas: ReplicaManager, log_dirs: LogDirs) -> None:
+        config, draw = self._world.config, dice(self._world.seed, f"cleaner {self.process.name}")
+        cleaner = LogCleaner(
+            replicas.partitions,
+            log_dirs,
+            config,
+            self.process,
+            guard=Tripwire(),
+            new_seed=lambda: draw.getrandbits(64),
+        )
+        self._cleaner = CleanerTask(
+            self.process, cleaner, config, draw, lambda tp, stage: self._on_cleaned(self, tp, stage)
+        )
+        if config.get_bool("log.cleaner.enable"):
+            self._cleaner.start()
 
     def _compose(self, zookeeper: SimulatedZooKeeper, log_dirs: LogDirs, cluster_id: str) -> BrokerContext:
         world, machine, process = self._world, self.machine, self.process
@@ -167,19 +289,19 @@ class SimulatedBroker:
             Ports(clock=process, timer=ProcessTimer(process), executor=InlineExecutor(), new_guard=Tripwire),
             fetchers=FetcherTasks(process, machine.host, world.network, new_fetcher),
             proposals=ProposalTask(process, link, queue),
+            on_disk_failure=self._disk_failed,
         )
         replicas.load()
         link.start()
-        self.replicas = replicas
+        self.replicas, self._link = replicas, link
         controller = cast(ControllerLink, cast(Any, link))
         return BrokerContext(
             broker_id=machine.broker_id,
             cluster_id=cluster_id,
-            config=config,
             metadata=self.metadata,
             replicas=replicas,
             controller=controller,
-            producer_ids=ProducerIds(machine.broker_id, controller),
+            producer_ids=ProducerIds(machine.broker_id, controller, InlineExecutor()),
             waiting_room=InlineExecutor(),
         )
 

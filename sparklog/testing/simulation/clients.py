@@ -11,17 +11,24 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from sparklog.model.parts import read_parts
-from sparklog.records.envelope import build_envelope, parse_header, split
+from sparklog.records.envelope import BatchHeader, build_envelope, parse_header, split
 from sparklog.records.kafka import records_of
 from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.payload import payload_of as records_payload_of
 from sparklog.testing.simulation.network import Network
 from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule, dice
 from sparklog.testing.simulation.story import Story
-from sparklog.testing.simulation.truth import Entry, entry_of
+from sparklog.testing.simulation.truth import Entry, PartitionTruth, Rows, entry_of
 from sparklog.testing.simulation.witness import Witness
-from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from sparklog.wire.messages.fetch import (
+    FetchPartition,
+    FetchPartitionData,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
 from sparklog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from sparklog.wire.messages.produce import (
     ProducePartition,
@@ -30,10 +37,14 @@ from sparklog.wire.messages.produce import (
     ProduceTopic,
 )
 
-RETRY_MS: Final = 40
+RETRY_MS: Final = 120
 CALL_TIMEOUT_MS: Final = 1_500
 PRODUCE_TIMEOUT_MS: Final = 1_000
 FETCH_WAIT_MS: Final = 150
+KEYS: Final = 6
+TOMBSTONES: Final = 0.15
+"""Share of the records of a compacted topic that delete their key."""
+
 LOST_SEQUENCE_RETRIES: Final = 5
 """Answers about a sequence gap after which a producer with acks=1 starts over: its batches may be gone."""
 
@@ -46,14 +57,13 @@ GAPS: Final = (
 
 @dataclass(slots=True)
 class Workplace:
-    """What all clients share. ``topic_ids`` and ``hosts`` are what bootstrapping tells a real client."""
+    """What all clients share. ``hosts`` are what bootstrapping tells a real client."""
 
     schedule: Schedule
     network: Network
     witness: Witness
     story: Story
     hosts: tuple[str, ...]
-    topic_id: Any
     seed: int
 
 
@@ -69,12 +79,16 @@ class Client:
         self._leader: str | None = None
         self._leader_epoch = -1
         self._is_asking = False
+        self._topic_id = NO_TOPIC_ID
 
     def start(self) -> None:
         self.process.soon(self.go_on)
 
     def go_on(self) -> None:
         raise NotImplementedError
+
+    def topic_was_made_anew(self) -> None:
+        """The topic of this name is another one than before."""
 
     def later(self, delay_ms: float, action: Callable[[], None]) -> None:
         self._place.schedule.after(int(delay_ms * US_PER_MS), self.process, action)
@@ -109,6 +123,10 @@ class Client:
     def _found(self, response: MetadataResponse) -> None:
         hosts = {broker.node_id: broker.host for broker in response.brokers}
         for topic in response.topics:
+            if topic.topic_id not in (NO_TOPIC_ID, self._topic_id):
+                known, self._topic_id = self._topic_id, topic.topic_id
+                if known != NO_TOPIC_ID:
+                    self.topic_was_made_anew()
             for partition in topic.partitions:
                 if partition.partition_index == self.topic_partition.partition:
                     self._leader = hosts.get(partition.leader_id)
@@ -131,6 +149,8 @@ class Send:
     entry: Entry
     batch: bytes
     in_flight: bool = False
+    truth: PartitionTruth | None = None
+    """The partition that there was when it was sent last."""
 
 
 class Producer(Client):
@@ -146,6 +166,7 @@ class Producer(Client):
         in_flight_max: int,
         interval_ms: float,
         records_max: int,
+        has_keys: bool = False,
     ) -> None:
         super().__init__(place, f"producer-{number}", topic_partition)
         self.acks = acks
@@ -159,6 +180,7 @@ class Producer(Client):
         self._in_flight_max = in_flight_max
         self._interval_ms = interval_ms
         self._records_max = records_max
+        self._has_keys = has_keys
         self._in_flight = 0
         self._must_repeat = False
         self._gaps = 0
@@ -181,8 +203,9 @@ class Producer(Client):
         if len(self.waiting) < self._in_flight_max:
             count = self._draw.randint(1, self._records_max)
             now_ms = self.process.wall_ms()
+            rows = self._rows(count) if self._has_keys else ()
             batch = build_envelope(
-                payload_of(count),
+                payload_of_rows(rows, now_ms) if self._has_keys else payload_of(count),
                 attributes=0,
                 record_count=count,
                 last_offset_delta=count - 1,
@@ -193,9 +216,24 @@ class Producer(Client):
                 base_sequence=self._sequence,
             )
             self._sequence += count
-            self.waiting.append(Send(entry_of(parse_header(batch)), batch))
+            send = Send(entry_of(parse_header(batch)), batch)
+            if rows:
+                self._place.witness.sent[send.entry.send] = rows
+            self.waiting.append(send)
             self.go_on()
         self._make_later()
+
+    def _rows(self, count: int) -> Rows:
+        """Few keys, values that are all different, and some tombstones."""
+        return tuple(
+            (
+                b"key %d" % self._draw.randrange(KEYS),
+                None
+                if self._draw.random() < TOMBSTONES
+                else b"%d/%d" % (self.producer_id, self._sequence + nth),
+            )
+            for nth in range(count)
+        )
 
     def go_on(self) -> None:
         if self._must_repeat and self._in_flight == 0:
@@ -213,6 +251,7 @@ class Producer(Client):
 
     def _send(self, send: Send) -> None:
         send.in_flight = True
+        send.truth = self._place.witness.truths.get(self.topic_partition)
         self._in_flight += 1
         data = ProducePartition(index=self.topic_partition.partition, records=send.batch)
         request = ProduceRequest(
@@ -241,19 +280,28 @@ class Producer(Client):
             self._place.story.tell(
                 self.name, f"was told that {send.entry.sequence} is at {answer.base_offset}"
             )
-            if self.acks == -1 and answer.error_code is ErrorCode.none:
-                self._place.witness.on_ack(self.topic_partition, send.entry, answer.base_offset)
+            truth = self._place.witness.truths.get(self.topic_partition)
+            is_same = truth is not None and truth is send.truth  # its topic was not deleted meanwhile
+            if self.acks == -1 and answer.error_code is ErrorCode.none and truth is not None and is_same:
+                self._place.witness.on_ack(truth, send.entry, answer.base_offset)
         self.go_on()
 
     def _refused(self, error: ErrorCode) -> None:
         if error in GAPS:
             self._gaps += 1
-            if self.acks == 1 and self._gaps > LOST_SEQUENCE_RETRIES:
+            truth = self._place.witness.truths.get(self.topic_partition)
+            has_lost = truth is not None and truth.lossy_epoch >= 0
+            if (self.acks == 1 or has_lost) and self._gaps > LOST_SEQUENCE_RETRIES:
+                if self.acks == 1:
+                    self._place.witness.marks.reach("an acks=1 producer lost batches with a leader")
                 self._start_over()
         self._repeat()
 
+    def topic_was_made_anew(self) -> None:
+        self._start_over()
+
     def _start_over(self) -> None:
-        """With acks=1 a change of leader may have cost batches: go on under a new identity."""
+        """Batches are gone, by a change of leader or with their topic: go on under a new identity."""
         self.given_up += len(self.waiting)
         self.waiting.clear()
         self._identities += 1
@@ -272,14 +320,23 @@ class Producer(Client):
 class Consumer(Client):
     """Reads everything, from the beginning, over and over to the end."""
 
-    def __init__(self, place: Workplace, number: int, topic_partition: TopicPartition) -> None:
-        super().__init__(place, f"consumer-{number}", topic_partition)
+    def __init__(
+        self, place: Workplace, name: str, topic_partition: TopicPartition, *, reads_records: bool = False
+    ) -> None:
+        super().__init__(place, name, topic_partition)
         self.offset = 0
+        self.table: dict[bytes, tuple[int, bytes | None]] = {}
+        """What a reader makes of a compacted topic: each key's last offset and value."""
+        self._reads_records = reads_records
         self._last_epoch = -1
+
+    def topic_was_made_anew(self) -> None:
+        self.start_again()
 
     def start_again(self) -> None:
         """Read once more from the beginning."""
         self.offset, self._last_epoch = 0, -1
+        self.table.clear()
 
     def go_on(self) -> None:
         if self._leader is None:
@@ -295,35 +352,60 @@ class Consumer(Client):
         request = FetchRequest(
             max_wait_ms=FETCH_WAIT_MS,
             min_bytes=1,
-            topics=[FetchTopic(topic_id=self._place.topic_id, partitions=[asked])],
+            topics=[FetchTopic(topic_id=self._topic_id, partitions=[asked])],
         )
-        offset = self.offset
+        asked_for = self.offset, self._topic_id
         self.call(
             self._leader,
             request,
-            lambda response: self._answered(offset, response),
+            lambda response: self._answered(asked_for, response),
             lambda error: self.find_leader(),
         )
 
-    def _answered(self, offset: int, response: FetchResponse) -> None:
+    def _answered(self, asked_for: tuple[int, TopicId], response: FetchResponse) -> None:
         data = response.responses[0].partitions[0] if response.responses else None
-        failed = data is None or data.error_code is not ErrorCode.none
-        if data is None or failed or (data.diverging_epoch is not None and data.diverging_epoch.epoch >= 0):
+        is_asked = asked_for == (self.offset, self._topic_id)
+        diverges = data is not None and data.diverging_epoch is not None and data.diverging_epoch.epoch >= 0
+        if data is None or data.error_code is not ErrorCode.none or diverges:
+            if is_asked and data is not None:
+                self._settle_position(data, diverges=diverges)
             self._leader = None
             self.later(RETRY_MS, self.find_leader)
             return
-        if offset == self.offset:
+        if is_asked:
             self._take(read_parts(data.records))
-        self.later(self._draw.uniform(1, 10), self.go_on)
+        self.later(self._draw.uniform(10, 120), self.go_on)
+
+    def _settle_position(self, data: FetchPartitionData, *, diverges: bool) -> None:
+        """Records were deleted, or lost, where we wanted to go on."""
+        if data.error_code is ErrorCode.offset_out_of_range and data.log_start_offset > self.offset:
+            self.offset, self._last_epoch = data.log_start_offset, -1
+            return
+        truth = self._place.witness.truths.get(self.topic_partition)
+        is_beyond = diverges or data.error_code is ErrorCode.offset_out_of_range
+        if truth is not None and truth.lossy_epoch >= 0 and is_beyond:
+            self.start_again()
 
     def _take(self, records: bytes) -> None:
-        for _, header in split(records):
+        for position, header in split(records):
             if header.next_offset <= self.offset:
                 continue
             entry = entry_of(header)
-            self._place.story.tell(self.name, f"read {entry}")
-            self._place.witness.on_read(self.topic_partition, entry)
+            if self._place.story.is_told:
+                self._place.story.tell(self.name, f"read {entry}")
+            self._place.witness.on_read(self.topic_partition, self._topic_id, entry)
+            if self._reads_records:
+                self._note(records, position, header)
             self.offset, self._last_epoch = entry.next_offset, entry.leader_epoch
+
+    def _note(self, records: bytes, position: int, header: BatchHeader) -> None:
+        if not header.record_count:
+            return
+        batch = memoryview(records)[position : position + header.size_bytes]
+        rows = records_payload_of(header).to_columns(batch, header)
+        columns = (rows.column(name).to_pylist() for name in ("offset", "key", "value"))
+        for offset, key, value in zip(*columns, strict=True):
+            self.table[key] = (offset, value)
 
 
 _PAYLOADS: Final[dict[int, bytes]] = {}
@@ -336,3 +418,11 @@ def payload_of(count: int) -> bytes:
         batch = build_records_batch(records, now_ms=0)
         _PAYLOADS[count] = records_of(batch, parse_header(batch))
     return _PAYLOADS[count]
+
+
+def payload_of_rows(rows: Rows, now_ms: int) -> bytes:
+    """Records with keys."""
+    batch = build_records_batch(
+        [Record(key=key, value=value, timestamp_ms=now_ms) for key, value in rows], now_ms=now_ms
+    )
+    return records_of(batch, parse_header(batch))

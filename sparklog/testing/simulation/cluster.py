@@ -1,23 +1,38 @@
 """Three machines with brokers, two controller candidates, ZooKeeper and a network; what faults do to them."""
 
+import errno
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
+from sparklog.core.controller.znodes import decode_incarnation, incarnation_path
 from sparklog.model.config import BrokerConfig
-from sparklog.model.ids import BrokerId
+from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
-from sparklog.testing.simulation.broker import RELAUNCH_MS, Machine, SimulatedBroker, World
+from sparklog.testing.simulation.administrator import Administrator
+from sparklog.testing.simulation.broker import (
+    RELAUNCH_MS,
+    STOPPED_CLEANLY,
+    Machine,
+    SimulatedBroker,
+    World,
+)
 from sparklog.testing.simulation.controller import SimulatedController
-from sparklog.testing.simulation.disk import Trouble
+from sparklog.testing.simulation.disk import Step, Trouble
 from sparklog.testing.simulation.faults import Fault
 from sparklog.testing.simulation.network import Network, Weather
-from sparklog.testing.simulation.plan import BROKERS, CONTROLLERS, Plan
+from sparklog.testing.simulation.operations import Operation
+from sparklog.testing.simulation.plan import CONTROLLERS, MAIN_TOPIC, SIDE_TOPIC, Plan
 from sparklog.testing.simulation.schedule import US_PER_MS, Process, ProcessDied, Schedule, dice
 from sparklog.testing.simulation.story import Story
+from sparklog.testing.simulation.tasks import Stage
 from sparklog.testing.simulation.witness import Witness
 from sparklog.testing.simulation.zookeeper import Ensemble
+
+DOOMED_MS_MAX: Final = 3_000
+"""How long after a broker's start a page may still be read that an fsync should have saved."""
 
 REPORT_MS: Final = 2
 """A supervisor sees a process end after this time."""
@@ -43,16 +58,31 @@ class Cluster:
         ensemble = Ensemble(self.schedule, plan.seed, plan.delay_ms, plan.session_timeout_ms, ZooKeeperTree())
         config = BrokerConfig.parse(plan.settings)
         self.world = World(self.schedule, network, ensemble, config, plan.seed)
-        self.machines = {host: Machine(BrokerId(number)) for number, host in enumerate(BROKERS, 1)}
-        self.seats = {host: Seat(host) for host in (*BROKERS, *CONTROLLERS)}
+        self.machines = {host: Machine(BrokerId(number)) for number, host in enumerate(plan.brokers, 1)}
+        self.seats = {host: Seat(host) for host in (*plan.brokers, *CONTROLLERS)}
         self.brokers: dict[str, SimulatedBroker] = {}
         self.controllers: dict[str, SimulatedController] = {}
         self.witness = Witness(
-            self.story, ensemble.tree, tuple(machine.broker_id for machine in self.machines.values())
+            self.story,
+            ensemble.tree,
+            config,
+            (MAIN_TOPIC, SIDE_TOPIC),
+            clocks_jump=any(fault.kind == "jump clock" for fault in plan.faults),
+        )
+        self.administrator = Administrator(
+            self.schedule,
+            network,
+            self.witness,
+            self.story,
+            main=MAIN_TOPIC,
+            side=SIDE_TOPIC,
+            brokers=plan.brokers,
+            controllers=CONTROLLERS,
         )
         ensemble.on_change = self.witness.look_at_zookeeper
         self.schedule.on_step = self._look
         self.struck: Counter[str] = Counter()
+        self.done: Counter[str] = Counter()
         self.is_calm = False
         """Whether no further fault strikes."""
         self._by_process: dict[Process, SimulatedBroker] = {}
@@ -77,7 +107,10 @@ class Cluster:
         seat.launches += 1
         self.story.tell(host, "is launched")
         if host in self.machines:
-            broker = SimulatedBroker(self.world, self.machines[host], seat.launches, self._stopped)
+            self._settle_doomed(host, seat.launches)
+            broker = SimulatedBroker(
+                self.world, self.machines[host], seat.launches, self._stopped, self._cleaned
+            )
             self.brokers[host] = broker
             self._by_process = {one.process: one for one in self.brokers.values()}
             broker.launch()
@@ -97,7 +130,22 @@ class Cluster:
         """A broker ended by itself: it could not start, or its session expired."""
         host = broker.machine.host
         self.story.tell(host, f"has stopped: {why}")
+        if why == STOPPED_CLEANLY:
+            self.witness.marks.reach("a broker stopped cleanly")
         self.schedule.after(RELAUNCH_MS * US_PER_MS, None, lambda: self.launch(host))
+
+    def _cleaned(self, broker: SimulatedBroker, topic_partition: TopicPartition, stage: Stage) -> None:
+        assert broker.replicas is not None
+        self.witness.cleaned(broker.machine.broker_id, broker.replicas.get(topic_partition))
+        if stage != "under way":
+            marks = self.witness.marks
+            marks.reach("a log was compacted" if stage == "done" else "a cleaning was overtaken by a cut")
+            self.story.tell(broker.machine.host, f"compaction of {topic_partition} is {stage}")
+
+    def end(self) -> None:
+        """The run is over."""
+        for broker in self.brokers.values():
+            broker.abandon()
 
     def kill(self, host: str, *, is_reported: bool) -> None:
         if not self.is_up(host):
@@ -125,6 +173,14 @@ class Cluster:
         for fault in self.plan.faults:
             self.schedule.at(fault.at_ms * US_PER_MS, None, lambda fault=fault: self.strike(fault))  # type: ignore[misc]
 
+        for operation in self.plan.operations:
+            self.schedule.at(operation.at_ms * US_PER_MS, None, partial(self._do, operation))
+
+    def _do(self, operation: Operation) -> None:
+        if not self.is_calm:
+            self.done[operation.kind] += 1
+            self.administrator.do(operation)
+
     def strike(self, fault: Fault) -> None:
         if self.is_calm:
             return
@@ -135,13 +191,23 @@ class Cluster:
                 self._take_down(fault, is_reported=bool(fault.amount))
             case "kill broker in a write":
                 self._kill_in_a_write(fault)
+            case "stop broker":
+                self._shut_down(fault)
             case "cut the power":
                 self._cut_power(fault)
+            case "cut all power":
+                self._cut_all_power(fault)
+            case "fail a write" | "fail an fsync" | "fail a checkpoint":
+                self._fail_disk(fault)
+            case "fill the disk":
+                self._fill_disk(fault)
+            case "rot a log" | "rot what derives":
+                self._rot(fault)
             case "pause broker" | "pause controller":
                 self._pause(fault)
-            case "cut link" | "cut one way" | "isolate broker" | "lose frames" | "delay frames":
+            case "isolate broker" | "cut from controllers" | "cut link" | "cut one way":
                 self._spoil_weather(fault)
-            case "cut from controllers":
+            case "lose frames" | "lose answers" | "repeat requests" | "delay frames":
                 self._spoil_weather(fault)
             case "cut zookeeper" | "expire session" | "lose zookeeper answers" | "delay watches":
                 self._trouble_zookeeper(fault)
@@ -152,6 +218,7 @@ class Cluster:
         """Nothing goes wrong any more, and every program runs."""
         for machine in self.machines.values():
             machine.disk.trouble = None
+            machine.disk.is_full = 0
         for host, seat in self.seats.items():
             seat.down = 0
             self.launch(host)
@@ -174,6 +241,29 @@ class Cluster:
 
         self._at_end(fault, come_back)
 
+    def _shut_down(self, fault: Fault) -> None:
+        seat = self.seats[fault.target]
+        if not self.is_up(fault.target):
+            return
+        seat.down += 1
+        self.brokers[fault.target].shut_down()
+
+        def come_back() -> None:
+            seat.down = max(0, seat.down - 1)
+            self.launch(fault.target)
+
+        self._at_end(fault, come_back)
+
+    def _cut_all_power(self, fault: Fault) -> None:
+        """Everywhere; each machine is back in its own time. More than replication promises to survive."""
+        draw = dice(self.plan.seed, f"blackout {fault.number}")
+        for host, machine in self.machines.items():
+            self._taint(machine.broker_id)
+            duration_ms = int(fault.duration_ms * draw.uniform(0.3, 1))
+            self._take_down(replace(fault, target=host, duration_ms=duration_ms), is_reported=False)
+            machine.boots += 1
+            machine.disk.cut_power(draw)
+
     def _kill_in_a_write(self, fault: Fault) -> None:
         disk = self.machines[fault.target].disk
 
@@ -192,12 +282,97 @@ class Cluster:
         if not is_allowed:
             return
         self.story.tell(fault.target, "loses power: what was not synced may be gone")
-        for truth in self.witness.truths.values():
-            state = truth.state
-            counted = state.isr_incarnations.get(machine.broker_id, -1) if state is not None else -1
-            truth.tainted[machine.broker_id] = max(counted, self._incarnation(machine.broker_id))
+        self._taint(machine.broker_id)
         machine.boots += 1
         machine.disk.cut_power(dice(self.plan.seed, f"power cut {fault.number}"))
+
+    def _taint(self, broker_id: BrokerId) -> None:
+        """This replica may have lost records: excused until it is counted again."""
+        for truth in self.witness.truths.values():
+            if broker_id not in truth.assignment.replicas:
+                continue
+            state = truth.state
+            counted = state.isr_incarnations.get(broker_id, -1) if state is not None else -1
+            truth.tainted[broker_id] = max(counted, self._incarnation(broker_id))
+
+    def _fail_disk(self, fault: Fault) -> None:
+        machine = self.machines[fault.target]
+        steps: dict[str, Step] = {"fail an fsync": "fsync", "fail a checkpoint": "checkpoint"}
+
+        def strike() -> None:
+            if fault.kind != "fail a write" and not self._others_have_all(machine.broker_id):
+                return  # a failed sync costs the replica its proof
+            self.story.tell(fault.target, "meets an error of its disk")
+            raise OSError(errno.EIO, "input/output error")
+
+        keeps = dice(self.plan.seed, f"failed write {fault.number}").random()
+        step = steps.get(fault.kind, "write")
+        machine.disk.trouble = Trouble(int(fault.amount), strike, keeps, step)
+
+    def _settle_doomed(self, host: str, launches: int) -> None:
+        """Before a broker starts: what a failed fsync should have saved is gone, if replication covers it and
+        ZooKeeper knows of it. (A process that is killed before it could tell is beyond what is promised.)"""
+        machine = self.machines[host]
+        if not machine.disk.doomed:
+            return
+        node = self.world.ensemble.tree.get(incarnation_path(machine.broker_id))
+        stat = None if node is None else node.stat
+        is_marked = node is not None and stat is not None and bool(
+            decode_incarnation(machine.broker_id, node.data, stat.version, stat.mzxid).record.suspect
+        )  # fmt: skip
+        if not is_marked or not self._others_have_all(machine.broker_id):
+            machine.disk.doomed.clear()
+            return
+        draw = dice(self.plan.seed, f"failed fsync {host} {launches}")
+        self._taint(machine.broker_id)
+        machine.disk.let_doomed_fade()
+
+        def lose() -> None:
+            self.story.tell(host, "has lost what an fsync should have saved")
+            machine.disk.lose_fading(draw)
+
+        if draw.random() < 0.5:
+            lose()
+        else:  # its memory is not short yet
+            self.schedule.after(int(draw.uniform(50, DOOMED_MS_MAX) * US_PER_MS), None, lose)
+
+    def _fill_disk(self, fault: Fault) -> None:
+        disk = self.machines[fault.target].disk
+        disk.is_full += 1
+
+        def make_room() -> None:
+            disk.is_full = max(0, disk.is_full - 1)
+
+        self._at_end(fault, make_room)
+
+    def _rot(self, fault: Fault) -> None:
+        """A log rots while its broker is down, or it would be found only by whoever reads it."""
+        machine, logs = self.machines[fault.target], fault.kind == "rot a log"
+        if logs:
+            self._take_down(fault, is_reported=True)
+            if not self._may_lose(machine.broker_id):
+                return
+            self._taint(machine.broker_id)
+        where = machine.disk.rot(dice(self.plan.seed, f"rot {fault.number}"), logs=logs)
+        self.story.tell(fault.target, f"rots: {where}")
+
+    def _others_have_all(self, broker_id: BrokerId) -> bool:
+        """Whether each ISR has another member, no replica elsewhere is damaged, and nobody moves any."""
+        if self._is_delicate(broker_id):
+            return False
+        for truth in self.witness.truths.values():
+            isr = truth.state.isr if truth.state is not None else ()
+            if truth.tainted or all(member == broker_id for member in isr):
+                return False
+        return bool(self.witness.truths)
+
+    def _is_delicate(self, broker_id: BrokerId) -> bool:
+        """Whether replicas are about to be moved, or another machine has pages that will be lost."""
+        return bool(self.administrator.moves_pending) or any(
+            machine.disk.doomed or machine.disk.fading
+            for machine in self.machines.values()
+            if machine.broker_id != broker_id
+        )
 
     def _incarnation(self, broker_id: BrokerId) -> int:
         stat = self.world.ensemble.tree.exists(f"/brokers/incarnations/{broker_id}")
@@ -205,11 +380,11 @@ class Cluster:
 
     def _may_lose(self, broker_id: BrokerId) -> bool:
         """The fault atlas: what replication with min.insync.replicas=2 promises to survive."""
-        if self.plan.min_insync_replicas < 2 or not self.witness.truths:
+        if not self.plan.may_lose_one or not self.witness.truths or self._is_delicate(broker_id):
             return False
         for truth in self.witness.truths.values():
             isr = truth.state.isr if truth.state is not None else ()
-            if truth.tainted or len(isr) < 2 or broker_id not in isr:
+            if truth.tainted or len(isr) < 2:
                 return False
         return True
 
@@ -227,7 +402,7 @@ class Cluster:
             links = [pair for host in hosts for pair in ((host, fault.target), (fault.target, host))]
         else:
             links = [(fault.target, fault.other)]
-            if fault.kind != "cut one way":
+            if fault.kind not in ("cut one way", "lose answers"):
                 links.append((fault.other, fault.target))
         spoilt = [network.weather(origin, destination) for origin, destination in links]
 
@@ -263,6 +438,10 @@ def _spoil(weather: Weather, fault: Fault, sign: int) -> None:
     match fault.kind:
         case "lose frames":
             weather.loss += sign * fault.amount
+        case "lose answers":
+            weather.answer_loss = max(0.0, weather.answer_loss + sign * fault.amount)
+        case "repeat requests":
+            weather.repeat = max(0.0, weather.repeat + sign * fault.amount)
         case "delay frames":
             weather.extra_ms += sign * fault.amount
         case _:

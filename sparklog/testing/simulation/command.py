@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sparklog.model.errors import ConfigError
+from sparklog.testing.simulation.fleet import Summary, processes_for, summaries
 from sparklog.testing.simulation.mutants import MUTANTS, Mutant, find_mutant
 from sparklog.testing.simulation.plan import draw_plan
 from sparklog.testing.simulation.progress_file import Progress, Violated, current_commit, load, save
@@ -36,7 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--replay", metavar="SEED", type=int, help="run one seed and tell its story")
     what.add_argument("--list-mutants", action="store_true", help="show the bugs that can be switched on")
     parser.add_argument(
-        "--steps", metavar="N", type=int, help="heal every cluster after N steps at the latest"
+        "--steps", metavar="N", type=int, help="end every run after N steps, come to rest or not"
+    )
+    parser.add_argument(
+        "--processes", metavar="N", type=int, help="run seeds in N processes (default: one for each CPU)"
     )
     parser.add_argument("--mutant", metavar="NAME", help="switch a historical bug back on")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -50,12 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
         return _list_mutants(as_json=arguments.json)
     if arguments.steps is not None and arguments.steps < 1:
         raise ConfigError(f"--steps {arguments.steps}: give at least 1")
+    if arguments.processes is not None and arguments.processes < 1:
+        raise ConfigError(f"--processes {arguments.processes}: give at least 1")
     mutant = _mutant(arguments.mutant)
     if arguments.replay is not None:
         if arguments.resume is not None:
             raise ConfigError("--resume goes with --seeds: a replay is one run")
         return _replay(arguments.replay, arguments.steps, mutant, as_json=arguments.json)
-    return _run_seeds(arguments, mutant)
+    return _run_seeds(arguments)
 
 
 def _mutant(name: str | None) -> Mutant | None:
@@ -96,15 +102,21 @@ def _seeds(text: str) -> tuple[int, int]:
     return first, last
 
 
-def _run_seeds(arguments: argparse.Namespace, mutant: Mutant | None) -> int:
+def _run_seeds(arguments: argparse.Namespace) -> int:
     first, last = _seeds(arguments.seeds)
     progress = Progress(current_commit(), first, last, first, arguments.mutant, arguments.steps)
     if arguments.resume is not None:
         progress = load(arguments.resume, progress)
     began_at, began = progress.next_seed, time.monotonic()
     told = began
-    for seed in range(progress.next_seed, last + 1):
-        _note(progress, simulate(draw_plan(seed, steps_max=arguments.steps), mutant=mutant), arguments.json)
+    seeds = range(progress.next_seed, last + 1)
+    for summary in summaries(
+        seeds,
+        mutant=arguments.mutant,
+        steps_max=arguments.steps,
+        processes=arguments.processes or processes_for(len(seeds)),
+    ):
+        _note(progress, summary, arguments.json)
         if time.monotonic() - told > PROGRESS_SECONDS:
             told = time.monotonic()
             print(f"{progress.seeds} of {last - first + 1} seeds", file=sys.stderr)
@@ -117,14 +129,17 @@ def _run_seeds(arguments: argparse.Namespace, mutant: Mutant | None) -> int:
     return FAILED if progress.violations else DONE
 
 
-def _note(progress: Progress, outcome: Outcome, as_json: bool) -> None:
-    progress.next_seed = outcome.plan.seed + 1
-    progress.simulated_ms += outcome.simulated_ms
-    progress.steps += outcome.steps
-    progress.faults += outcome.faults
-    progress.acknowledged += outcome.acknowledged
-    if outcome.violation is not None:
-        violated = Violated(outcome.plan.seed, outcome.violation.invariant, outcome.violation.what)
+def _note(progress: Progress, summary: Summary, as_json: bool) -> None:
+    progress.next_seed = summary.seed + 1
+    progress.simulated_ms += summary.simulated_ms
+    progress.steps += summary.steps
+    progress.faults += summary.faults
+    progress.operations += summary.operations
+    progress.acknowledged += summary.acknowledged
+    for mark in summary.marks:
+        progress.marks[mark] = progress.marks.get(mark, 0) + 1
+    if summary.invariant is not None:
+        violated = Violated(summary.seed, summary.invariant, summary.what)
         progress.violations.append(violated)
         if not as_json:
             print(f"seed {violated.seed} violates {violated.invariant}: {violated.what}")
@@ -144,48 +159,55 @@ def _report(progress: Progress, per_second: float, *, as_json: bool) -> None:
 
 
 def _replay(seed: int, steps_max: int | None, mutant: Mutant | None, *, as_json: bool) -> int:
-    plan = draw_plan(seed, steps_max=steps_max)
+    plan = draw_plan(seed, steps_max=steps_max, hunt=None if mutant is None else mutant.hunt)
     outcome = simulate(plan, mutant=mutant)
     if outcome.violation is not None:
-        print(f"seed {seed} fails; looking for the shortest fault list that does", file=sys.stderr)
+        print(
+            f"seed {seed} fails; looking for the shortest list of faults and operations that does",
+            file=sys.stderr,
+        )
         plan = shrink(outcome, mutant=mutant).plan
     told = simulate(plan, mutant=mutant, is_told=True)
     if as_json:
-        print(json.dumps(_as_document(told, len(outcome.plan.faults))))
+        print(json.dumps(_as_document(told, len(outcome.plan.steps))))
     else:
         for line in told.lines:
             print(line)
-        print(_last_line(told, len(outcome.plan.faults)))
+        print(_last_line(told, len(outcome.plan.steps)))
     return DONE if told.violation is None else FAILED
 
 
-def _as_document(told: Outcome, faults_drawn: int) -> dict[str, object]:
+def _as_document(told: Outcome, drawn: int) -> dict[str, object]:
     violation = told.violation
     return {
         "seed": told.plan.seed,
         "invariant": violation.invariant if violation is not None else None,
         "what": violation.what if violation is not None else None,
-        "faults_drawn": faults_drawn,
+        "drawn": drawn,
         "faults": [asdict(fault) for fault in told.plan.faults],
+        "operations": [asdict(operation) for operation in told.plan.operations],
         "simulated_ms": told.simulated_ms,
         "digest": told.digest,
         "story": list(told.lines),
     }
 
 
-def _last_line(told: Outcome, faults_drawn: int) -> str:
+def _last_line(told: Outcome, drawn: int) -> str:
     if told.violation is None:
-        return f"seed {told.plan.seed}: nothing violated in {told.simulated_ms} ms and {told.steps} steps"
+        end = "" if told.is_complete else ", where it was cut short"
+        return (
+            f"seed {told.plan.seed}: nothing violated in {told.simulated_ms} ms and {told.steps} steps{end}"
+        )
     return (
         f"seed {told.plan.seed} violates {told.violation.invariant} "
-        f"with {len(told.plan.faults)} of its {faults_drawn} faults"
+        f"with {len(told.plan.steps)} of its {drawn} faults and operations"
     )
 
 
 DESCRIPTION: Final = (
     "Run simulated clusters of three brokers and two controllers under crashes, pauses, message loss, delay "
-    "and reordering, ZooKeeper session loss and disk faults, and check what must hold after every step. The "
-    "same seed gives the same run on any machine."
+    "and reordering, ZooKeeper session loss and disk faults, with administrators at work, and check what "
+    "must hold after every step. The same seed gives the same run on any machine."
 )
 EXAMPLES: Final = (
     "sparklog simulate --seeds 1-2000",

@@ -1,27 +1,27 @@
 """A simulated controller candidate: the shipped ``Candidate``, ``Term`` and machine over simulated ports."""
 
+import uuid
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from sparklog.controller.broker_channels import BACKOFF_MAX_MS, BACKOFF_MS
 from sparklog.controller.candidate import Candidate
 from sparklog.controller.handlers import ControllerHandlers
-from sparklog.controller.messages import push_errors, push_request
+from sparklog.controller.messages import push_answer, push_request
 from sparklog.controller.ports import AnswerCommand
-from sparklog.core.controller.actions import PushId, Send
+from sparklog.core.controller.actions import PushAnswer, Send
 from sparklog.core.controller.commands import Command
 from sparklog.core.controller.znodes import ControllerNode
 from sparklog.model.cluster import Broker
-from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.testing.simulation.broker import World
 from sparklog.testing.simulation.network import Call
-from sparklog.testing.simulation.schedule import US_PER_MS, Process, ProcessTimer
+from sparklog.testing.simulation.schedule import US_PER_MS, Process, ProcessTimer, dice
 
 PORT: Final = 9091
 
-OnAnswer = Callable[[PushId, BrokerId, Mapping[TopicPartition, ErrorCode]], None]
+OnAnswer = Callable[[PushAnswer], None]
 
 
 class ChannelTask:
@@ -82,7 +82,7 @@ class ChannelTask:
     def _answered(self, send: Send, response: Any) -> None:
         self._call = None
         if not self._is_closed:
-            self._tell(send.push, self.broker.id, push_errors(send, response))
+            self._tell(push_answer(send, response))
             self._next()
 
     def _failed(self, send: Send) -> None:
@@ -161,12 +161,16 @@ class SimulatedController:
             submit=process.soon,
             open_channels=self._open_channels,
         )
-        world.network.listen(self.host, process, ControllerHandlers(world.config, self.command).handle)
+        draw = dice(world.seed, f"topics {process.name}")
+        handlers = ControllerHandlers(
+            world.config, self.command, new_topic_id=lambda: uuid.UUID(int=draw.getrandbits(128))
+        )
+        world.network.listen(self.host, process, handlers.handle)
         self.candidate.start()
 
     def _open_channels(self, epoch: ControllerEpoch) -> ChannelTasks:
-        def tell(push: PushId, broker: BrokerId, errors: Mapping[TopicPartition, ErrorCode]) -> None:
-            self.process.soon(lambda: self._in_candidate().push_answered(epoch, push, broker, errors))
+        def tell(answer: PushAnswer) -> None:
+            self.process.soon(lambda: self._in_candidate().push_answered(epoch, answer))
 
         return ChannelTasks(self._world, self.process, self.host, epoch, tell)
 

@@ -5,18 +5,32 @@ process changes neither, only a write that was in progress may be there in part.
 file that was written since its last sync whether the writes are kept, lost, or torn, and for every directory
 whose names changed since it was synced whether the changes are there.
 
-Trouble is ordered by count, not by time: it strikes at the n-th write from now on, so that a fault list says
-exactly where.
+An fsync that fails reports it once; what it should have saved stays readable for the process that is there,
+and is gone when the next one opens the file (``lose_fading``): cut off, or zeros. A full disk takes part of a
+write before it says so. Rot flips one bit of a file at rest.
+
+Trouble is ordered by count, not by time: it strikes at the n-th write (or log fsync, or checkpoint) from now
+on, so that a fault list says exactly where.
 """
 
 import errno
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final, Literal
 
-from sparklog.model.errors import LogDirectoryError
-from sparklog.storage.disk import Buffer, File, Lock
+from sparklog.model.errors import CorruptBatch, LogDirectoryError
+from sparklog.records.envelope import BatchHeader, split
+from sparklog.storage.disk import Buffer, File, Lock, SyncFailed
 from sparklog.testing.simulation.schedule import Process, ProcessDied
+
+LOG: Final = ".log"
+DERIVED: Final = (".index", ".timeindex", ".snapshot")
+CHECKPOINT: Final = "checkpoint"
+CRC_COVERS_FROM: Final = 21
+"""Where in a batch its CRC begins to cover; what stands before it can rot unnoticed, as in Kafka."""
+
+Step = Literal["write", "fsync", "checkpoint"]
 
 
 class Inode:
@@ -50,17 +64,43 @@ class Inode:
         self.synced = None
 
 
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """What a failed fsync should have saved: the bytes of ``inode`` from ``start`` to ``end``."""
+
+    inode: Inode
+    start: int
+    end: int
+
+    @classmethod
+    def now(cls, inode: Inode) -> "Doomed":
+        saved = inode.data if inode.synced is None else inode.synced
+        pairs = zip(saved, inode.data, strict=False)
+        start = next((at for at, (one, other) in enumerate(pairs) if one != other), None)
+        return cls(inode, min(len(saved), len(inode.data)) if start is None else start, len(inode.data))
+
+    def lose(self, draw: random.Random) -> None:
+        """The kernel gave up on these pages: what comes from the disk has zeros there, or ends before."""
+        data = self.inode.data
+        end = min(self.end, len(data))
+        if end == len(data) and draw.random() < 0.5:
+            del data[self.start :]
+        else:
+            data[self.start : end] = bytes(max(0, end - self.start))
+
+
 Directory = dict[str, Inode]
 
 
 @dataclass(slots=True)
 class Trouble:
-    """The n-th write from now goes wrong."""
+    """The n-th step of this kind from now goes wrong; every step is a write."""
 
-    writes_left: int
+    steps_left: int
     strike: Callable[[], None]
     keeps: float = 0.0
     """How much of the write is there nevertheless."""
+    at: Step = "write"
 
 
 @dataclass(slots=True)
@@ -71,7 +111,11 @@ class SimulatedDisk:
     synced_names: dict[str, Directory] = field(default_factory=dict)
     lock_holders: dict[str, Process] = field(default_factory=dict)
     trouble: Trouble | None = None
-    writes: int = 0
+    is_full: int = 0
+    doomed: list[Doomed] = field(default_factory=list)
+    """What failed fsyncs should have saved; gone once nobody has it in memory any more."""
+    fading: list[Doomed] = field(default_factory=list)
+    """The part of it that a process found when it started."""
 
     def mount(self, process: Process) -> "MountedDisk":
         return MountedDisk(self, process)
@@ -86,10 +130,52 @@ class SimulatedDisk:
                 names[name].cut_power(draw)
         self.synced_names.clear()
         self.trouble = None
+        self.doomed.clear()
+        self.fading.clear()
 
-    def wipe(self) -> None:
-        self.directories.clear()
-        self.synced_names.clear()
+    def let_doomed_fade(self) -> None:
+        """From now on ``lose_fading`` may come."""
+        self.fading += self.doomed
+        self.doomed = []
+
+    def lose_fading(self, draw: random.Random) -> None:
+        fading, self.fading = self.fading, []
+        for lost in fading:
+            lost.lose(draw)
+
+    def rot(self, draw: random.Random, *, logs: bool) -> str | None:
+        """Flip a bit where somebody could notice: in a batch of the last segment of some log, or in a file
+        that can be made again. Which file it was."""
+        found = self._last_segments() if logs else self._derived()
+        if not found:
+            return None
+        path, inode = draw.choice(found)
+        if logs:
+            position, header = draw.choice(_batches(inode))
+            inode.data[position + draw.randrange(CRC_COVERS_FROM, header.size_bytes)] ^= 1 << draw.randrange(
+                8
+            )
+        elif path.endswith(CHECKPOINT):
+            inode.data[draw.randrange(len(inode.data))] ^= 0x80  # a digit for a digit could not be noticed
+        else:
+            inode.data[draw.randrange(len(inode.data))] ^= 1 << draw.randrange(8)
+        return path
+
+    def _last_segments(self) -> list[tuple[str, Inode]]:
+        found: list[tuple[str, Inode]] = []
+        for path in sorted(self.directories):
+            names = [name for name in self.directories[path] if name.endswith(LOG)]
+            if names and _batches(self.directories[path][max(names)]):
+                found.append((f"{path}/{max(names)}", self.directories[path][max(names)]))
+        return found
+
+    def _derived(self) -> list[tuple[str, Inode]]:
+        return [
+            (f"{path}/{name}", inode)
+            for path in sorted(self.directories)
+            for name, inode in sorted(self.directories[path].items())
+            if inode.data and name.endswith((*DERIVED, CHECKPOINT))
+        ]
 
     def about_to_rename(self, path: str) -> None:
         if path not in self.synced_names:
@@ -109,6 +195,7 @@ class MountedDisk:
             if not create:
                 raise FileNotFoundError(errno.ENOENT, "no such file", path)
             self.strike()
+            self.need_room(path)
             self._disk.about_to_rename(_parent(path))
             directory[name] = Inode()
         return SimulatedFile(self, path, directory[name])
@@ -117,7 +204,8 @@ class MountedDisk:
         return bytes(self._inode(path).data)
 
     def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
-        self.strike()
+        self.strike(step="checkpoint")
+        self.need_room(path)
         directory, name = self._names(path)
         fresh = Inode()
         fresh.data = bytearray(data)
@@ -154,6 +242,7 @@ class MountedDisk:
 
     def make_directory(self, path: str) -> None:
         self.strike()
+        self.need_room(path)
         at = 1
         while (at := path.find("/", at)) > 0:
             self._disk.directories.setdefault(path[:at], {})
@@ -195,21 +284,28 @@ class MountedDisk:
         self._disk.lock_holders[path] = self._process
         return SimulatedLock(self._disk, path, self._process)
 
-    def strike(self, write: Callable[[float], None] | None = None) -> None:
+    def strike(self, write: Callable[[float], None] | None = None, step: Step = "write") -> None:
         """Before every change: may it happen?"""
         if not self._process.is_alive:
             raise ProcessDied(self._process.name)
-        self._disk.writes += 1
         trouble = self._disk.trouble
-        if trouble is None:
+        if trouble is None or trouble.at not in ("write", step):
             return
-        trouble.writes_left -= 1
-        if trouble.writes_left > 0:
+        trouble.steps_left -= 1
+        if trouble.steps_left > 0:
             return
         self._disk.trouble = None
         if write is not None:
             write(trouble.keeps)
         trouble.strike()
+
+    def need_room(self, path: str, write: Callable[[float], None] = lambda keeps: None) -> None:
+        if self._disk.is_full:
+            write(0.5)
+            raise OSError(errno.ENOSPC, "no space left on device", path)
+
+    def doom(self, inode: Inode) -> None:
+        self._disk.doomed.append(Doomed.now(inode))
 
     def _names(self, path: str) -> tuple[Directory, str]:
         directory = self._disk.directories.get(_parent(path))
@@ -256,6 +352,7 @@ class SimulatedFile:
             self._write(memoryview(data)[: int(len(data) * keeps)])
 
         self._disk.strike(write)
+        self._disk.need_room(self._path, write)
         self._write(data)
         self._end += len(data)
 
@@ -266,7 +363,11 @@ class SimulatedFile:
         self._end = size
 
     def fsync(self) -> None:
-        self._disk.strike()
+        try:
+            self._disk.strike(step="fsync")
+        except OSError as error:
+            self._disk.doom(self._inode)
+            raise SyncFailed(error.errno, error.strerror, self._path) from error
         self._inode.sync()
 
     def _write(self, data: Buffer) -> None:
@@ -285,6 +386,14 @@ class SimulatedLock:
     def release(self) -> None:
         if self._disk.lock_holders.get(self._path) is self._process:
             del self._disk.lock_holders[self._path]
+
+
+def _batches(inode: Inode) -> list[tuple[int, BatchHeader]]:
+    """Those of a log; none of one that is damaged already."""
+    try:
+        return split(bytes(inode.data))
+    except CorruptBatch:
+        return []
 
 
 def _parent(path: str) -> str:

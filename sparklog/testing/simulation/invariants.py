@@ -66,13 +66,29 @@ class MachinesAreSane(Invariant):
             raise self.broken(truth, f"broker {view.broker_id}: {error}") from error
 
 
+class LogsBeginWhereTheyMay(Invariant):
+    """What a log has given up at its start was committed, and somebody, or retention, asked for it."""
+
+    def on_replica(
+        self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
+    ) -> None:
+        if view.log_start > max(truth.start_max, truth.forgiven_end):
+            raise self.broken(
+                truth,
+                f"broker {view.broker_id} begins at {view.log_start}; deleted may be what is below "
+                f"{truth.start_max}",
+            )
+
+
 class HighWatermarkIsMonotonic(Invariant):
-    """Within one leader epoch a replica's high watermark does not fall."""
+    """Within one leader epoch a replica's high watermark does not fall, but with what an election lost."""
 
     def on_replica(
         self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
     ) -> None:
         now = partition.high_watermark
+        if truth.lossy_epoch >= 0 and not partition.is_leader:
+            return
         if partition.leader_epoch == view.leader_epoch and now < view.high_watermark:
             raise self.broken(
                 truth, f"broker {view.broker_id} in epoch {view.leader_epoch}: {view.high_watermark} -> {now}"
@@ -119,13 +135,15 @@ class EpochsGrow(Invariant):
         first = len(view.entries) - len(added)
         for index in range(max(1, first), len(view.entries)):
             one, other = view.entries[index - 1], view.entries[index]
-            if other.leader_epoch < one.leader_epoch or other.base_offset != one.next_offset:
+            has_gap = other.base_offset > one.next_offset and not truth.is_thinned
+            if other.leader_epoch < one.leader_epoch or other.base_offset < one.next_offset or has_gap:
                 raise self.broken(truth, f"broker {view.broker_id} has {other} after {one}")
 
 
 class IsrContainsCommitted(Invariant):
     """Every member of ZooKeeper's ISR holds all that is committed, so whoever is elected does: leader and
-    candidate completeness. Replicas that a power cut struck are excused until they are counted again."""
+    candidate completeness. So does every eligible replica. Replicas that a power cut struck are excused until
+    they are counted again."""
 
     def on_commit(self, truth: PartitionTruth, leader: ReplicaView, added: list[Entry]) -> None:
         self._check(truth, f"when broker {leader.broker_id} committed {added[-1]}")
@@ -137,18 +155,21 @@ class IsrContainsCommitted(Invariant):
         self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
     ) -> None:
         state = truth.state
-        if state is not None and view.broker_id in state.isr:
+        if state is not None and (view.broker_id in state.isr or view.broker_id in state.eligible):
             self._check_member(truth, view.broker_id, "when its log changed")
 
     def _check(self, truth: PartitionTruth, when: str) -> None:
-        for member in truth.state.isr if truth.state is not None else ():
+        state = truth.state
+        for member in (*state.isr, *state.eligible) if state is not None else ():
             self._check_member(truth, member, when)
 
     def _check_member(self, truth: PartitionTruth, member: BrokerId, when: str) -> None:
         view = truth.view(member)
-        if view.shared < len(truth.committed) and member not in truth.tainted:
-            missing = truth.committed[view.shared]
-            raise self.broken(truth, f"broker {member}, in the ISR, lacks the committed {missing} {when}")
+        if view.shared_end < truth.committed_end and member not in truth.tainted:
+            missing = truth.committed[view.cursor]
+            state = truth.state
+            place = "in the ISR" if state is not None and member in state.isr else "eligible"
+            raise self.broken(truth, f"broker {member}, {place}, lacks the committed {missing} {when}")
 
 
 class CommittedIsNeverLost(Invariant):
@@ -157,8 +178,13 @@ class CommittedIsNeverLost(Invariant):
     def on_replica(
         self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
     ) -> None:
-        if view.shared < view.shared_before and view.broker_id not in truth.tainted:
-            raise self.broken(truth, f"broker {view.broker_id} lost {truth.committed[view.shared]}")
+        was = min(view.shared_before, truth.committed_end)
+        if view.broker_id not in truth.assignment.replicas:
+            return  # it has moved away, and what is left here goes
+        if was <= truth.start_max:
+            return  # all that it had may be deleted, and it begins anew where its leader's log begins
+        if view.shared_end < was and view.broker_id not in truth.tainted:
+            raise self.broken(truth, f"broker {view.broker_id} lost {truth.committed[view.cursor]}")
 
 
 class ReplicasAgreeBelowHighWatermark(Invariant):
@@ -167,12 +193,23 @@ class ReplicasAgreeBelowHighWatermark(Invariant):
     def on_replica(
         self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
     ) -> None:
+        if partition.leader_epoch < truth.lossy_epoch or partition.is_offline:
+            return  # it has not heard yet of the election that lost records, or serves nobody
+        if self._believes_what_was_lost(truth, view, partition):
+            return
         if partition.high_watermark > view.shared_end:
             raise self.broken(
                 truth,
                 f"broker {view.broker_id} has high watermark {partition.high_watermark}, "
                 f"but shares the committed log up to {view.shared_end} only",
             )
+
+    def _believes_what_was_lost(self, truth: PartitionTruth, view: ReplicaView, partition: Partition) -> bool:
+        """Whether it was committed until an election lost it, and this follower has yet to cut it."""
+        if truth.lossy_epoch < 0 or partition.is_leader:
+            return False
+        beyond = [one for one in view.entries[view.matched :] if one.next_offset <= partition.high_watermark]
+        return all(truth.was_lost(entry) for entry in beyond)
 
 
 class ReplicationQuorumHoldsTheIsr(Invariant):
@@ -208,7 +245,9 @@ class AcknowledgedIsCommitted(Invariant):
 
     def on_ack(self, truth: PartitionTruth, sent: Entry, base_offset: int) -> None:
         found = truth.committed_at(base_offset)
-        if found is None or found[3:] != sent[3:]:
+        if found is not None and found[3:] == sent[3:]:
+            return
+        if not any(one[3:] == sent[3:] for one in truth.lost.get(base_offset, ())):
             raise self.broken(
                 truth, f"producer {sent.producer_id}/{sent.sequence} was told offset {base_offset}: {found}"
             )
@@ -219,14 +258,41 @@ class NothingReadableAboveHighWatermark(Invariant):
 
     def on_read(self, truth: PartitionTruth, entry: Entry) -> None:
         found = truth.committed_at(entry.base_offset)
-        if found != entry:
+        if found == entry or truth.was_lost(entry):
+            return
+        if not truth.is_thinned or found is None or found[:6] != entry[:6]:
             raise self.broken(truth, f"a consumer was given {entry}; committed there is {found}")
 
 
+class NoElectionLoses(Invariant):
+    """An election loses records only where the topic, or an administrator, allows it, or when nobody's log is
+    proven; and then the greatest of those that may have them leads. It says so in the partition's state."""
+
+    def on_state(self, truth: PartitionTruth, before: PartitionState | None, state: PartitionState) -> None:
+        if before is None or state.lost_in_epoch <= before.lost_in_epoch:
+            return
+        known = (*before.isr, *before.eligible)
+        if not truth.may_lose:
+            proven = [member for member in known if member not in truth.tainted]
+            if proven:
+                raise self.broken(
+                    truth, f"broker {state.leader} was elected at a loss; brokers {proven} had lost nothing"
+                )
+            leader = truth.view(state.leader)
+            greater = [one for one in known if truth.view(one).rank > leader.rank]
+            if greater:
+                raise self.broken(
+                    truth,
+                    f"broker {state.leader} was elected with a log that ends at {leader.rank}; "
+                    f"broker {greater[0]} has one that ends at {truth.view(greater[0]).rank}",
+                )
+
+
 def all_invariants() -> list[Invariant]:
-    """Fresh instances of every rule."""
+    """Fresh instances of every rule but ``NoElectionLoses``, which is asked before the others."""
     return [
         MachinesAreSane(),
+        LogsBeginWhereTheyMay(),
         HighWatermarkIsMonotonic(),
         OneLeaderPerEpoch(),
         EpochsGrow(),

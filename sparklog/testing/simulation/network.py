@@ -2,8 +2,9 @@
 
 As over TCP, what one connection carries arrives in order, once, or not at all: a frame that is lost takes the
 connection with it. Reordering comes from there being several connections, and from requests that still arrive
-after their sender gave up on the connection that carried them. As at a real listener, one request of a
-connection is in progress at a time, and answers leave in order.
+after their sender gave up on the connection that carried them. A request can also arrive twice: later,
+over a connection of its own, and its answer is read by nobody, as what is left of a client that tried again.
+As at a real listener, one request of a connection is in progress at a time, and answers leave in order.
 
 A request is an event at its receiver, an answer one at its sender: both can be paused or dead by then.
 """
@@ -23,6 +24,8 @@ from sparklog.wire.codec import Message, decode_response, encode_request
 from sparklog.wire.versions import KNOWN_VERSIONS
 
 SIZE_PREFIX_BYTES: Final = 4
+REPEAT_LATE_MS: Final = (1.0, 30.0, 1_500.0)
+"""How much later than the first a request that is repeated may come."""
 
 Serve = Callable[[Exchange], None]
 OnResponse = Callable[[Any], None]
@@ -37,6 +40,8 @@ class Weather:
     delay_ms: tuple[float, float]
     is_cut: int = 0
     loss: float = 0.0
+    answer_loss: float = 0.0
+    repeat: float = 0.0
     extra_ms: float = 0.0
 
     def draw_delay_us(self) -> int:
@@ -45,6 +50,16 @@ class Weather:
 
     def loses(self) -> bool:
         return self.is_cut > 0 or (self.loss > 0 and self.random.random() < self.loss)
+
+    def loses_answer(self) -> bool:
+        """The request took place, and its sender never hears of it."""
+        return self.loses() or (self.answer_loss > 0 and self.random.random() < self.answer_loss)
+
+    def draw_repeat_us(self) -> int | None:
+        """How much later a request comes a second time; None if it does not."""
+        if not self.repeat or self.random.random() >= self.repeat:
+            return None
+        return int(self.random.uniform(0, self.random.choice(REPEAT_LATE_MS)) * US_PER_MS)
 
 
 class Call:
@@ -84,8 +99,11 @@ class Host:
 class Connection:
     """One caller's connection to an address, from the first call to the first trouble."""
 
-    def __init__(self, network: "Network", caller: Process, origin: str, address: str) -> None:
+    def __init__(
+        self, network: "Network", caller: Process, origin: str, address: str, *, is_echo: bool = False
+    ) -> None:
         self.network = network
+        self._is_echo = is_echo
         self.caller = caller
         self.origin = origin
         self.address = address
@@ -106,6 +124,10 @@ class Connection:
         schedule = self.network.schedule
         self._arrival_us = max(schedule.now_us + weather.draw_delay_us(), self._arrival_us + 1)
         schedule.at(self._arrival_us, None, lambda: self._arrive(frame))
+        late_us = weather.draw_repeat_us()
+        if late_us is not None:
+            echo = Connection(self.network, self.caller, self.origin, self.address, is_echo=True)
+            schedule.at(self._arrival_us + late_us, None, lambda: echo._arrive(frame))
 
     def _arrive(self, frame: bytes) -> None:
         host = self.network.hosts.get(self.address)
@@ -136,10 +158,10 @@ class Connection:
         if not host.process.is_alive:
             return
         self._serve_next()
-        if not parts:
+        if not parts or self._is_echo:
             return
         weather = self.network.weather(self.address, self.origin)
-        if weather.loses():
+        if weather.loses_answer():
             self.is_open = False
             return
         frame = read_parts(parts)
@@ -168,7 +190,7 @@ class Connection:
             return
         self.network.schedule.after(weather.draw_delay_us(), self.caller, lambda: self.fail(why))
 
-    def fail(self, why: str) -> None:
+    def fail(self, why: str, kind: type[OSError] = ConnectionError) -> None:
         """End it on the caller's side; every call that waits is told, as events of the caller."""
         self.is_open = False
         self.network.drop(self)
@@ -176,7 +198,7 @@ class Connection:
         for call in waiting:
             if call.deadline is not None:
                 call.deadline.cancel()
-            self.caller.soon(lambda call=call: call.on_failure(ConnectionError(f"{self.address}: {why}")))  # type: ignore[misc]
+            self.caller.soon(lambda call=call: call.on_failure(kind(f"{self.address}: {why}")))  # type: ignore[misc]
 
 
 class _Answers:
@@ -251,7 +273,9 @@ class Network:
         frame = encode_request(message, version, next(self._correlation), origin)
         call = Call(connection, message, version, on_response, on_failure)
         call.deadline = self.schedule.after(
-            timeout_ms * US_PER_MS, caller, lambda: connection.fail(f"no answer within {timeout_ms} ms")
+            timeout_ms * US_PER_MS,
+            caller,
+            lambda: connection.fail(f"no answer in {timeout_ms} ms", TimeoutError),
         )
         connection.send(call, frame)
         return call

@@ -1,15 +1,34 @@
 """What one seed stands for: the cluster's settings, the network's speed, the workload and the faults."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sparklog.testing.simulation.faults import Fault, draw_faults
+from sparklog.testing.simulation.faults import NO_HUNT, Fault, Hunt, draw_faults
+from sparklog.testing.simulation.operations import MINIMUM_KINDS, Operation, draw_operations
 from sparklog.testing.simulation.schedule import dice
 
 BROKERS: Final = ("broker-1", "broker-2", "broker-3")
+FOUR_BROKERS: Final = (*BROKERS, "broker-4")
 CONTROLLERS: Final = ("controller-a", "controller-b")
+MAIN_TOPIC: Final = "quakes"
+SIDE_TOPIC: Final = "flights"
+"""The topic that stays, and the one that comes and goes."""
+
 FAULTS_BEGIN_MS: Final = 1_500
-FAULT_PHASES_MS: Final = (3_000, 5_000, 8_000)
+FAULT_PHASES_MS: Final = (2_000, 4_000, 7_000)
+
+PLAIN: Final[dict[str, str]] = {}
+COMPACTED: Final = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.1",
+    "delete.retention.ms": "1000",
+    "segment.bytes": "500",
+}
+RETAINED: Final = {"retention.bytes": "1500", "segment.bytes": "500"}
+AGED: Final = {"retention.ms": "1500", "segment.bytes": "500"}
+
+Step = Fault | Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +54,38 @@ class Plan:
     producers: tuple[ProducerPlan, ...]
     faults_end_ms: int
     faults: tuple[Fault, ...]
+    operations: tuple[Operation, ...] = ()
+    brokers: tuple[str, ...] = BROKERS
+    topic_configs: dict[str, str] = field(default_factory=dict)
     steps_max: int | None = None
 
     @property
-    def min_insync_replicas(self) -> int:
-        return int(self.settings["min.insync.replicas"])
+    def may_lose_one(self) -> bool:
+        """Whether replication promises to survive the loss of one replica's log: two must have everything."""
+        changes = any(one.kind in MINIMUM_KINDS for one in self.operations)
+        return int(self.settings["min.insync.replicas"]) >= 2 and not changes
 
-    def with_faults(self, faults: tuple[Fault, ...]) -> "Plan":
-        return replace(self, faults=faults)
+    @property
+    def is_compacted(self) -> bool:
+        return "compact" in self.topic_configs.get("cleanup.policy", "")
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Everything that can be left out."""
+        return (*self.faults, *self.operations)
+
+    def with_steps(self, steps: Sequence[Step]) -> "Plan":
+        return replace(
+            self,
+            faults=tuple(one for one in steps if isinstance(one, Fault)),
+            operations=tuple(one for one in steps if isinstance(one, Operation)),
+        )
 
 
-def draw_plan(seed: int, *, steps_max: int | None = None, without_faults: bool = False) -> Plan:
-    """The plan of a seed."""
+def draw_plan(
+    seed: int, *, steps_max: int | None = None, without_faults: bool = False, hunt: Hunt | None = None
+) -> Plan:
+    """The plan of a seed; with ``hunt`` the faults are of its kind, and nothing else goes on."""
     draw = dice(seed, "plan")
     partitions = draw.choice((1, 1, 2))
     settings = {
@@ -60,9 +99,13 @@ def draw_plan(seed: int, *, steps_max: int | None = None, without_faults: bool =
         "replica.high.watermark.checkpoint.interval.ms": draw.choice(("100", "1000", "5000")),
         "log.flush.offset.checkpoint.interval.ms": draw.choice(("500", "5000")),
         "log.segment.bytes": draw.choice(("500", "3000", "1048576")),
+        "log.index.interval.bytes": draw.choice(("0", "300", "1000")),
         "auto.create.topics.enable": "false",
         "default.replication.factor": "3",
         "zookeeper.session.timeout.ms": "2000",
+        "log.cleaner.backoff.ms": draw.choice(("50", "300")),
+        "log.cleaner.io.buffer.size": "4096",
+        "log.retention.check.interval.ms": "300",
     }
     records_max = draw.choice((1, 3))
     producers = tuple(
@@ -70,30 +113,45 @@ def draw_plan(seed: int, *, steps_max: int | None = None, without_faults: bool =
             partition=draw.randrange(partitions),
             acks=draw.choice((-1, -1, 1)),
             in_flight_max=draw.choice((1, 3, 5)),
-            interval_ms=draw.choice((60.0, 120.0, 250.0)),
+            interval_ms=draw.choice((80.0, 160.0, 300.0)),
             records_max=records_max,
         )
         for _ in range(draw.choice((2, 3)))
     )
     low = draw.choice((0.2, 1.0, 3.0))
     faults_end_ms = FAULTS_BEGIN_MS + draw.choice(FAULT_PHASES_MS)
-    faults = () if without_faults else tuple(
-        draw_faults(
-            dice(seed, "faults"),
-            begin_ms=FAULTS_BEGIN_MS,
-            end_ms=faults_end_ms,
-            brokers=BROKERS,
-            controllers=CONTROLLERS,
-        )
-    )  # fmt: skip
+    delay_ms = (low, low * draw.choice((1.5, 10.0)))
+    session_timeout_ms = draw.choice((1_000, 2_000))
+    topic_configs = draw.choice((PLAIN, PLAIN, PLAIN, PLAIN, COMPACTED, COMPACTED, RETAINED, AGED))
+    if hunt is not None:
+        topic_configs = COMPACTED if hunt.is_compacted else PLAIN
+        settings.update(hunt.settings)
+    operations = (
+        ()
+        if hunt is not None
+        else draw_operations(dice(seed, "operations"), begin_ms=FAULTS_BEGIN_MS, end_ms=faults_end_ms)
+    )
+    settings["log.cleaner.enable"] = str("cleanup.policy" in topic_configs).lower()
+    brokers = FOUR_BROKERS if operations and draw.random() < 0.4 else BROKERS
+    faults = draw_faults(
+        dice(seed, "faults"),
+        begin_ms=FAULTS_BEGIN_MS,
+        end_ms=faults_end_ms,
+        brokers=brokers,
+        controllers=CONTROLLERS,
+        hunt=hunt or NO_HUNT,
+    )
     return Plan(
         seed=seed,
         settings=settings,
-        session_timeout_ms=draw.choice((1_000, 2_000)),
-        delay_ms=(low, low * draw.choice((1.5, 10.0))),
+        session_timeout_ms=session_timeout_ms,
+        delay_ms=delay_ms,
         partitions=partitions,
         producers=producers,
         faults_end_ms=faults_end_ms,
-        faults=faults,
+        faults=() if without_faults else tuple(faults),
+        operations=() if without_faults else operations,
+        brokers=brokers,
+        topic_configs=topic_configs,
         steps_max=steps_max,
     )

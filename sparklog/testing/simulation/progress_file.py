@@ -36,6 +36,9 @@ class Progress:
     steps: int = 0
     faults: int = 0
     acknowledged: int = 0
+    operations: int = 0
+    marks: dict[str, int] = field(default_factory=dict)
+    """How many seeds reached which situation."""
     violations: list[Violated] = field(default_factory=list)
 
     @property

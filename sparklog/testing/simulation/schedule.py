@@ -31,6 +31,10 @@ class ProcessDied(BaseException):
     """The process that runs this code was killed; nobody may handle it but the schedule."""
 
 
+class OutOfSteps(BaseException):
+    """The run was given no more steps than it has taken; ends it wherever it is."""
+
+
 def dice(seed: int, name: str) -> random.Random:
     """A stream of its own for every purpose, so that a fault left out does not reshuffle all others."""
     return random.Random(f"{seed}/{name}")
@@ -142,6 +146,7 @@ class Schedule:
     def __init__(self) -> None:
         self.now_us = 0
         self.steps = 0
+        self.steps_max: int | None = None
         self.on_step: Callable[[Process | None], None] = lambda process: None
         self._heap: list[tuple[int, int, Event]] = []
         self._scheduled = 0
@@ -185,6 +190,8 @@ class Schedule:
         process = event.process
         if event.is_cancelled or process is None or not process.is_alive:
             return
+        if self.steps == self.steps_max:
+            raise OutOfSteps
         self.steps += 1
         try:
             event.action()

@@ -1,14 +1,13 @@
-"""From a run that fails to the shortest fault list that still fails in the same way: Zeller's ddmin.
+"""From a run that fails to the shortest list of faults and operations that fails in the same way: ddmin.
 
-Faults are independent of each other by construction, so any part of the list is a plan of its own.
+They are independent of each other by construction, so any part of the list is a plan of its own.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sparklog.testing.simulation.faults import Fault
 from sparklog.testing.simulation.mutants import Mutant
-from sparklog.testing.simulation.plan import Plan
+from sparklog.testing.simulation.plan import Plan, Step
 from sparklog.testing.simulation.simulation import Outcome, simulate
 
 
@@ -21,22 +20,22 @@ class Shrunk:
 
 
 def shrink(failed: Outcome, *, mutant: Mutant | None = None) -> Shrunk:
-    """The shortest list of faults, by ddmin, with which the same invariant breaks."""
+    """The shortest list of faults and operations, by ddmin, with which the same invariant breaks."""
     assert failed.violation is not None, "a run in which nothing was violated cannot be shrunk"
     invariant = failed.violation.invariant
     runs = 0
 
-    def still_fails(faults: Sequence[Fault]) -> bool:
+    def still_fails(steps: Sequence[Step]) -> bool:
         nonlocal runs
         runs += 1
-        outcome = simulate(failed.plan.with_faults(tuple(faults)), mutant=mutant)
+        outcome = simulate(failed.plan.with_steps(steps), mutant=mutant)
         return outcome.violation is not None and outcome.violation.invariant == invariant
 
-    faults = minimize(list(failed.plan.faults), still_fails)
-    return Shrunk(failed.plan.with_faults(tuple(faults)), runs)
+    steps = minimize(list(failed.plan.steps), still_fails)
+    return Shrunk(failed.plan.with_steps(steps), runs)
 
 
-def minimize(items: list[Fault], still_fails: Callable[[Sequence[Fault]], bool]) -> list[Fault]:
+def minimize(items: list[Step], still_fails: Callable[[Sequence[Step]], bool]) -> list[Step]:
     """ddmin: leave out ever smaller parts for as long as what is left still fails."""
     if not items or still_fails([]):
         return []

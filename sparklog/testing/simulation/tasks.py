@@ -4,13 +4,17 @@ Each task is a counterpart of a thread wrapper of ``sparklog.broker`` and drives
 it adds is only when the next step comes.
 """
 
-from collections.abc import Callable
-from typing import Any, Final
+import contextlib
+import random
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, Literal
 
 from sparklog.broker.controller_link import LOOK_AGAIN_SECONDS
 from sparklog.broker.fetcher import Conversation, Fetcher
 from sparklog.broker.housekeeping import chores_of
-from sparklog.broker.isr_proposals import REQUEST_TIMEOUT_MS, RETRY_MS, Batch, ProposalQueue
+from sparklog.broker.isr_proposals import RETRY_MS, Batch, ProposalQueue
+from sparklog.broker.log_cleaner import Cleaning, LogCleaner
 from sparklog.broker.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller.znodes import CONTROLLER, decode_controller
@@ -20,7 +24,9 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.zookeeper import ZooKeeper, ZooKeeperError
 from sparklog.testing.simulation.network import Call, Network
-from sparklog.testing.simulation.schedule import US_PER_MS, Event, Process
+from sparklog.testing.simulation.schedule import US_PER_MS, Event, Process, ProcessDied
+
+Stage = Literal["under way", "done", "given up"]
 
 TURN_US: Final = 50
 """What a turn of a loop takes at least."""
@@ -48,6 +54,9 @@ class FetcherTasks:
             self._loops[leader] = loop
         loop.fetcher.add(partition)
         loop.wake()
+
+    def together(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def stop(self, partition: Partition) -> None:
         leader = self._followed.pop(partition.topic_partition, None)
@@ -210,27 +219,39 @@ class ProposalTask:
         self._is_busy = bool(batch)
         if not batch:
             return
+        generation = self._link.generation
         self._link.call(
             self._queue.request(batch),
-            timeout_ms=REQUEST_TIMEOUT_MS,
-            on_response=lambda response: self._answered(batch, response),
-            on_failure=lambda error: self._send_later(batch),
+            timeout_ms=self._queue.answer_ms,
+            on_response=lambda response: self._answered(batch, response, generation),
+            on_failure=lambda error: self._failed(batch, error, generation),
         )
 
-    def _answered(self, batch: Batch, response: Any) -> None:
+    def _answered(self, batch: Batch, response: Any, generation: int) -> None:
         again = self._queue.on_response(batch, response)
         if again:
-            self._send_later(again)
+            self._send_later(again, generation)
         else:
             self._send()
 
-    def _send_later(self, again: Batch) -> None:
+    def _failed(self, batch: Batch, error: OSError, generation: int) -> None:
+        self._queue.on_failure(error)
+        self._send_later(batch, generation)
+
+    def _send_later(self, again: Batch, generation: int) -> None:
+        """After a pause, but at once if there is another controller than the one that was asked."""
         self._queue.put_back(again)
+        if self._link.generation != generation:
+            self._queue.on_new_controller()
+            self._process.soon(self._send)
+            return
         self._retry = self._process.schedule.after(RETRY_MS * US_PER_MS, self._process, self._send)
 
     def _controller_changed(self) -> None:
         if self._retry is not None:
             self._retry.cancel()
+            self._retry = None
+            self._queue.on_new_controller()
             self._process.soon(self._send)
 
 
@@ -252,3 +273,65 @@ class ChoreTasks:
     def _do(self, index: int) -> None:
         self._chores[index][1]()
         self._later(index)
+
+
+class CleanerTask:
+    """The counterpart of ``CleanerThreads``: a round goes step by step, with everything else in between.
+
+    ``on_step`` hears which log was worked on, and how far the round is.
+    """
+
+    def __init__(
+        self,
+        process: Process,
+        cleaner: LogCleaner,
+        config: BrokerConfig,
+        draw: random.Random,
+        on_step: Callable[[TopicPartition, Stage], None],
+    ) -> None:
+        self._process = process
+        self._cleaner = cleaner
+        self._draw = draw
+        self._on_step = on_step
+        self._backoff_us = config.get_int("log.cleaner.backoff.ms") * US_PER_MS
+        self._steps: Generator[int, None, None] | None = None
+        self._is_busy = False
+
+    def start(self) -> None:
+        self._later(self._backoff_us, self._look)
+
+    def abandon(self) -> None:
+        """The process is gone: what a round has half done stays as it is on disk."""
+        steps, self._steps = self._steps, None
+        if steps is not None and not self._is_busy:
+            with contextlib.suppress(ProcessDied):  # a dead process tidies nothing up
+                steps.close()
+
+    def _later(self, delay_us: int, action: Callable[[], None]) -> None:
+        self._process.schedule.after(delay_us, self._process, action)
+
+    def _look(self) -> None:
+        cleaning = self._cleaner.next()
+        if cleaning is None:
+            self._later(self._backoff_us, self._look)
+            return
+        self._steps = cleaning.run()
+        self._go_on(cleaning)
+
+    def _go_on(self, cleaning: Cleaning) -> None:
+        assert self._steps is not None
+        topic_partition = cleaning.topic_partition
+        report_before = self._cleaner._last.get(topic_partition)
+        self._is_busy = True
+        try:
+            next(self._steps)
+        except StopIteration:
+            self._steps = None
+        finally:
+            self._is_busy = False
+        stage: Stage = "under way"
+        if self._steps is None:
+            stage = "given up" if self._cleaner._last.get(topic_partition) is report_before else "done"
+        self._on_step(topic_partition, stage)
+        delay_us = int(self._draw.uniform(0, 3) * US_PER_MS)
+        self._later(delay_us, (lambda: self._go_on(cleaning)) if stage == "under way" else self._look)

@@ -3,19 +3,30 @@
 The truth is kept beside the brokers, from what their logs really hold after each step. A batch is committed
 when a leader's high watermark passes it; from then on it must never be missing where it counts. Batches are
 known by their envelopes: producer, sequence, epoch and CRC, which together name one send.
+
+Three things may take from a committed log: a deletion of records or retention, at its start; compaction, what
+a later committed record of the same key replaces, and tombstones in time; and an election that may lose,
+after which whatever the new leader shares with the committed log is the committed log.
 """
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sparklog.broker.partition import Partition
+from sparklog.core.controller.znodes import Assignment
 from sparklog.model.cluster import PartitionState
-from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import BatchHeader, split
+from sparklog.records.payload import payload_of
 from sparklog.storage.log import Log
+from sparklog.storage.segment import Segment
 
 ALL_BYTES = 1 << 40
+
+Rows = tuple[tuple[bytes, bytes | None], ...]
+"""Keys and values of a batch as it was sent."""
 
 
 class Entry(NamedTuple):
@@ -35,6 +46,11 @@ class Entry(NamedTuple):
             f"producer {self.producer_id}/{self.sequence}]"
         )
 
+    @property
+    def send(self) -> tuple[int, int, int]:
+        """Which batch of which producer it is."""
+        return self.producer_id, self.producer_epoch, self.sequence
+
 
 def entry_of(header: BatchHeader) -> Entry:
     return Entry(
@@ -50,53 +66,97 @@ def entry_of(header: BatchHeader) -> Entry:
 
 @dataclass(slots=True)
 class ReplicaView:
-    """One replica's log as it is now, also while its broker is dead. ``shared`` of its first entries are the
-    first entries of the committed log."""
+    """One replica's log as it is now, also while its broker is dead.
+
+    ``matched`` of its first entries are committed ones; ``cursor`` is the committed batch that must be next.
+    """
 
     broker_id: BrokerId
     entries: list[Entry] = field(default_factory=list)
-    shared: int = 0
+    matched: int = 0
+    cursor: int = 0
+    shared_end: int = 0
+    """Up to here the replica holds what is committed, as far as it has to."""
     shared_before: int = 0
-    """``shared`` as it was before the last change."""
+    """``shared_end`` as it was before the last change."""
+    kept: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Where a topic is compacted: the offsets of the records in each batch, by its base offset."""
     log: Log | None = None
+    partition: Partition | None = None
+    segments: tuple[Segment, ...] = ()
     generation: int = 0
+    log_start: int = 0
+    end_offset: int = 0
     high_watermark: int = 0
     leader_epoch: int = -1
 
     @property
-    def end_offset(self) -> int:
-        return self.entries[-1].next_offset if self.entries else 0
+    def rank(self) -> tuple[int, int]:
+        """Which of two logs is the greater: last epoch first, then end."""
+        return (-1 if self.log is None else self.log.epochs.latest_epoch), self.end_offset
 
-    @property
-    def shared_end(self) -> int:
-        """Up to here the replica holds what is committed."""
-        return self.entries[self.shared - 1].next_offset if self.shared else 0
-
-    def refresh(self, partition: Partition) -> list[Entry]:
+    def refresh(self, partition: Partition, *, is_thinned: bool, is_cleaned: bool = False) -> list[Entry]:
         """Take over what the log holds now; the entries that are new, or new again."""
-        log = partition.log
-        self.shared_before = self.shared
-        if log is not self.log or log.generation != self.generation:
+        log, self.partition = partition.log, partition
+        self.shared_before = self.shared_end
+        self.log_start = log.log_start_offset
+        if log is not self.log or log.generation != self.generation or is_cleaned:
             self.log, self.generation = log, log.generation
-            found = read_entries(log, log.log_start_offset)
+            self.kept.clear()
+            found = self._read(log, log.log_start_offset, is_thinned)
             same = 0
             while same < min(len(found), len(self.entries)) and found[same] == self.entries[same]:
                 same += 1
             self.entries = found
-            self.shared = min(self.shared, same)
+            self.matched = -1
+            self.end_offset = log.log_end_offset
+            self.segments = log.segments
             return found[same:]
         if log.log_end_offset == self.end_offset:
             return []
-        found = read_entries(log, self.end_offset)
+        found = self._read(log, self.end_offset, is_thinned)
         self.entries += found
+        self.end_offset = log.log_end_offset
         return found
 
+    def forget(self) -> None:
+        """The replica is gone from its disk."""
+        self.entries, self.log, self.partition, self.matched = [], None, None, -1
+        self.high_watermark, self.leader_epoch, self.log_start, self.end_offset = 0, -1, 0, 0
 
-def read_entries(log: Log, offset: int) -> list[Entry]:
-    read = log.read(offset, ALL_BYTES, log.log_end_offset, at_least_one_batch=True)
-    if read is None:
-        return []
-    return [entry_of(header) for _, header in split(read_parts(read.parts))]
+    def _read(self, log: Log, offset: int, is_thinned: bool) -> list[Entry]:
+        end: int = log.log_end_offset
+        if log.corruption is not None:
+            end = min(end, log.corruption.offset)
+        if offset >= end:
+            return []
+        read = log.read(offset, ALL_BYTES, end, at_least_one_batch=True)
+        if read is None:
+            return []
+        data = read_parts(read.parts)
+        batches = split(data)
+        if is_thinned:
+            for position, header in batches:
+                self.kept[header.base_offset] = offsets_in(data, position, header)
+        return [entry_of(header) for _, header in batches]
+
+
+def offsets_in(data: bytes, position: int, header: BatchHeader) -> tuple[int, ...]:
+    """The offsets of the records that a batch has (left)."""
+    if not header.record_count:
+        return ()
+    if header.record_count == header.last_offset_delta + 1:
+        return tuple(range(header.base_offset, header.next_offset))
+    batch = memoryview(data)[position : position + header.size_bytes]
+    return tuple(payload_of(header).to_columns(batch, header).column("offset").to_pylist())
+
+
+class Committed(NamedTuple):
+    """A committed record of a compacted topic."""
+
+    key: bytes
+    is_tombstone: bool
+    at_ms: int
 
 
 @dataclass(slots=True)
@@ -104,17 +164,42 @@ class PartitionTruth:
     """One partition: its committed log, its replicas, and what ZooKeeper holds about it."""
 
     topic_partition: TopicPartition
+    topic_id: TopicId
+    is_thinned: bool = False
+    """Whether its topic is compacted."""
+    may_delete: bool = False
+    """Whether its topic has a retention that these runs reach."""
+    delete_retention_ms: int = 0
     committed: list[Entry] = field(default_factory=list)
     views: dict[BrokerId, ReplicaView] = field(default_factory=dict)
+    assignment: Assignment = field(default_factory=lambda: Assignment(()))
     state: PartitionState | None = None
+    state_version: int = -1
     leaders: dict[int, BrokerId] = field(default_factory=dict)
     last_sequences: dict[tuple[int, int], int] = field(default_factory=dict)
     tainted: dict[BrokerId, int] = field(default_factory=dict)
     """Replicas that a power cut may have cost records, with the incarnation that they had then."""
+    deleted_end: int = 0
+    """Up to here somebody asked to delete records."""
+    may_lose: bool = False
+    """Whether an election of any live replica was ever allowed."""
+    lost: dict[int, list[Entry]] = field(default_factory=dict)
+    """What was committed, or believed to be, until an election lost it; by base offset."""
+    lossy_epoch: int = -1
+    """The epoch of the last election that may have lost records."""
+    forgiven_end: int = 0
+    """Below it a compacted log may lack what was replaced by records that an election lost."""
+    records: dict[int, Committed] = field(default_factory=dict)
+    latest: dict[bytes, int] = field(default_factory=dict)
 
     @property
     def committed_end(self) -> int:
         return self.committed[-1].next_offset if self.committed else 0
+
+    @property
+    def start_max(self) -> int:
+        """How far a log's start may be."""
+        return max(self.deleted_end, self.committed_end if self.may_delete else 0)
 
     def view(self, broker_id: BrokerId) -> ReplicaView:
         known = self.views.get(broker_id)
@@ -122,21 +207,89 @@ class PartitionTruth:
             known = self.views[broker_id] = ReplicaView(broker_id)
         return known
 
-    def compare(self, view: ReplicaView) -> None:
-        """Count how many of a replica's first entries are committed ones."""
-        shared, entries, committed = view.shared, view.entries, self.committed
-        while shared < len(entries) and shared < len(committed) and entries[shared] == committed[shared]:
-            shared += 1
-        view.shared = shared
+    def compare(self, view: ReplicaView, now_ms: int) -> None:
+        """Up to where a replica holds what is committed; goes on from where it stood."""
+        entries, committed = view.entries, self.committed
+        if view.matched < 0:
+            view.matched = 0
+            view.cursor = bisect_right(committed, view.log_start, key=_next_offset)
+        at, cursor = view.matched, view.cursor
+        if at < len(entries) and entries[at].next_offset <= view.log_start:
+            at = bisect_right(entries, view.log_start, key=_next_offset)
+            cursor = bisect_right(committed, view.log_start, key=_next_offset)
+        while at < len(entries) and cursor < len(committed):
+            entry, expected = entries[at], committed[cursor]
+            if entry == expected and not self.is_thinned:
+                at += 1
+            elif not self.is_thinned:
+                break
+            elif entry[:6] == expected[:6] and self._may_lack(view, expected, now_ms):
+                at += 1
+            elif entry.base_offset < expected.next_offset or not self._may_lack(view, expected, now_ms):
+                break
+            cursor += 1
+        view.matched, view.cursor = at, cursor
+        matched_end = entries[at - 1].next_offset if at else 0
+        view.shared_end = max(matched_end, min(view.log_start, view.end_offset))
+
+    def _may_lack(self, view: ReplicaView, batch: Entry, now_ms: int) -> bool:
+        """Whether compaction may have removed the records of ``batch`` that are not there."""
+        if batch.base_offset < self.forgiven_end:
+            return True
+        kept = view.kept.get(batch.base_offset, ())
+        return all(
+            offset in kept or self._is_replaced(offset, now_ms)
+            for offset in range(max(batch.base_offset, view.log_start), batch.next_offset)
+        )
+
+    def _is_replaced(self, offset: int, now_ms: int) -> bool:
+        record = self.records[offset]
+        if self.latest[record.key] > offset:
+            return True
+        return record.is_tombstone and now_ms - record.at_ms >= self.delete_retention_ms
+
+    def note_records(self, batch: Entry, rows: Rows, now_ms: int) -> None:
+        """``batch`` was committed, and these are its records."""
+        for offset, (key, value) in enumerate(rows, batch.base_offset):
+            self.records[offset] = Committed(key, value is None, now_ms)
+            self.latest[key] = offset
+
+    def lose(self, leader: ReplicaView, epoch: int) -> list[Entry]:
+        """An election made ``leader``'s log the truth; what was committed and is not in it."""
+        self.lossy_epoch = epoch
+        # What compaction, or a deletion, took from the leader's log is not lost.
+        kept = bisect_right(self.committed, leader.shared_end, key=_next_offset)
+        lost = self.committed[kept:]
+        for entry in lost:
+            self.lost.setdefault(entry.base_offset, []).append(entry)
+            self.forgiven_end = max(self.forgiven_end, entry.next_offset)
+        del self.committed[kept:]
+        self.last_sequences.clear()
+        for entry in self.committed:
+            self.last_sequences[entry.producer_id, entry.producer_epoch] = entry.sequence
+        self._forget_records(self.committed_end)
+        for view in self.views.values():
+            view.matched = -1
+        return lost
+
+    def _forget_records(self, end: int) -> None:
+        self.records = {offset: record for offset, record in self.records.items() if offset < end}
+        self.latest = {record.key: offset for offset, record in sorted(self.records.items())}
+
+    def was_lost(self, entry: Entry) -> bool:
+        """Whether this batch was committed once, as far as anybody could tell, and lost by an election."""
+        return any(one[:6] == entry[:6] for one in self.lost.get(entry.base_offset, ()))
 
     def committed_at(self, base_offset: int) -> Entry | None:
         """The committed batch that begins there."""
-        low, high = 0, len(self.committed)
-        while low < high:
-            middle = (low + high) // 2
-            if self.committed[middle].base_offset < base_offset:
-                low = middle + 1
-            else:
-                high = middle
-        found = self.committed[low] if low < len(self.committed) else None
+        at = bisect_left(self.committed, base_offset, key=_base_offset)
+        found = self.committed[at] if at < len(self.committed) else None
         return found if found is not None and found.base_offset == base_offset else None
+
+
+def _base_offset(entry: Entry) -> int:
+    return entry.base_offset
+
+
+def _next_offset(entry: Entry) -> int:
+    return entry.next_offset

@@ -179,7 +179,7 @@ class SimulatedZooKeeper:
         if self._is_closed or not self.process.is_alive:
             return
         self._is_closed = True
-        if self._ensemble.tree.is_open(self._session_id):
+        if self._is_connected and self._ensemble.tree.is_open(self._session_id):
             self._ensemble.deliver(self._ensemble.tree.close_session(self._session_id))
             self._ensemble._clients.pop(self._session_id, None)
             self._ensemble.on_change()
@@ -232,6 +232,9 @@ class SimulatedZooKeeper:
     def get(self, path: str) -> Node | None:
         self._travel()
         return self._ensemble.tree.get(path)
+
+    def get_many(self, paths: Sequence[str]) -> list[Node | None]:
+        return [self.get(path) for path in paths]
 
     def exists(self, path: str) -> Stat | None:
         self._travel()

@@ -22,6 +22,10 @@ class LeaderAndIsrPartitionState:
     removing_replicas: list[int] = field(default_factory=list)
     is_new: bool = False
     leader_recovery_state: int = 0
+    min_insync_replicas: int = 1
+    """An extension of ours: what this leader epoch commits with."""
+    lost_in_epoch: int = -1
+    """An extension of ours: see ``PartitionState``."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,8 +65,12 @@ class LeaderAndIsrRequest:
 
 @dataclass(slots=True, kw_only=True)
 class LeaderAndIsrPartitionError:
+    """The last two are extensions of ours: where the replica's log ends, if nobody leads the partition."""
+
     partition_index: int
     error_code: ErrorCode = ErrorCode.none
+    last_epoch: int = -1
+    log_end_offset: int = -1
 
 
 @dataclass(slots=True, kw_only=True)

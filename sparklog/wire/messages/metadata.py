@@ -42,6 +42,10 @@ class MetadataResponseBroker:
 
 @dataclass(slots=True, kw_only=True)
 class MetadataResponsePartition:
+    """``lost_in_epoch`` is an extension of ours: the last leader epoch, if any, that may have begun without
+    records that were acknowledged.
+    """
+
     error_code: ErrorCode = ErrorCode.none
     partition_index: int
     leader_id: int = -1
@@ -49,6 +53,7 @@ class MetadataResponsePartition:
     replica_nodes: list[int] = field(default_factory=list)
     isr_nodes: list[int] = field(default_factory=list)
     offline_replicas: list[int] = field(default_factory=list)
+    lost_in_epoch: int = -1
 
 
 @dataclass(slots=True, kw_only=True)

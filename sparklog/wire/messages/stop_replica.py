@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_TOPIC_ID, TopicId
 
 
 @dataclass(slots=True, kw_only=True)
@@ -17,7 +18,10 @@ class StopReplicaPartitionState:
 
 @dataclass(slots=True, kw_only=True)
 class StopReplicaTopicState:
+    """``topic_id`` is an extension of ours: logs of another topic of this name are not meant."""
+
     topic_name: str
+    topic_id: TopicId = NO_TOPIC_ID
     partition_states: list[StopReplicaPartitionState] = field(default_factory=list)
 
 

@@ -9,7 +9,10 @@ from sparklog.model.ids import NO_TOPIC_ID, TopicId
 
 @dataclass(slots=True, kw_only=True)
 class UpdateMetadataPartitionState:
-    """``zk_version`` is the partition epoch; ``leader`` -2 says that the partition is being deleted."""
+    """``zk_version`` is the partition epoch; ``leader`` -2 says that the partition is being deleted.
+
+    ``lost_in_epoch`` is an extension of ours: see ``PartitionState``.
+    """
 
     partition_index: int
     controller_epoch: int
@@ -19,6 +22,7 @@ class UpdateMetadataPartitionState:
     zk_version: int
     replicas: list[int] = field(default_factory=list)
     offline_replicas: list[int] = field(default_factory=list)
+    lost_in_epoch: int = -1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,6 +64,10 @@ class UpdateMetadataRequest:
     type_: int = 0
     topic_states: list[UpdateMetadataTopicState] = field(default_factory=list)
     live_brokers: list[UpdateMetadataBroker] = field(default_factory=list)
+    dynamic_configs: dict[str, str] = field(default_factory=dict)
+    """An extension of ours: what was set for the broker while the cluster runs; ..."""
+    default_configs: dict[str, str] = field(default_factory=dict)
+    """... and what was set for all brokers, over which the broker's own settings go."""
 
 
 @dataclass(slots=True, kw_only=True)

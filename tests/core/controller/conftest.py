@@ -11,6 +11,7 @@ from sparklog.core.controller import actions as act
 from sparklog.core.controller import commands as cmd
 from sparklog.core.controller import znodes
 from sparklog.core.controller.incarnation import DirectoryIdentity, next_incarnation
+from sparklog.core.controller.log_ends import LogEnd
 from sparklog.core.controller.machine import ControllerMachine
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import BrokerConfig
@@ -38,6 +39,9 @@ class DictZooKeeper:
 
     def get(self, path):
         return self.nodes.get(path)
+
+    def get_many(self, paths):
+        return [self.get(path) for path in paths]
 
     def exists(self, path):
         node = self.nodes.get(path)
@@ -213,14 +217,33 @@ class World:
         found = [one.result for one in done if isinstance(one, act.Answer) and command in (None, one.command)]
         return found[0] if found else None
 
-    def answer_pushes(self, done, errors=None):
-        """Every broker answers what it was sent, with the given errors by (broker, partition)."""
+    def answer_pushes(self, done, errors=None, ends=None):
+        """Every broker answers what it was sent, with the given errors by (broker, partition); where nobody
+        leads it tells the ends of its logs, likewise: (last epoch, end offset).
+        """
         answers = []
         for send in list(done):
             if isinstance(send, act.SendUpdateMetadata | act.SendLeaderAndIsr | act.SendStopReplica):
                 wrong = {one: code for (broker, one), code in (errors or {}).items() if broker == send.broker}
-                answers += self.do(self.machine.on_push_answered(send.push, send.broker, wrong, self.now_ms))
+                told = self.ends_told(send, ends or {})
+                answer = act.PushAnswer(send.push, send.broker, send.broker_epoch, wrong, told)
+                answers += self.do(self.machine.on_push_answered(answer, self.now_ms))
         return answers
+
+    def ends_told(self, send, ends):
+        if not isinstance(send, act.SendLeaderAndIsr):
+            return {}
+        leaderless = {
+            TopicPartition(topic.name, number): state.leader_epoch
+            for topic in send.topics
+            for number, state in topic.partitions
+            if not state.has_leader
+        }
+        return {
+            one: LogEnd(epoch, *ends[send.broker, one])
+            for one, epoch in leaderless.items()
+            if (send.broker, one) in ends
+        }
 
     # -- questions and shorthands
 

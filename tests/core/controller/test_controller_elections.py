@@ -6,6 +6,8 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.zookeeper import SetData
 
+PARTITION = TopicPartition("t", 0)
+
 
 def sends(done, kind, broker=None):
     return [one for one in done if isinstance(one, kind) and broker in (None, one.broker)]
@@ -27,6 +29,13 @@ def test_a_dead_follower_leaves_the_isr_and_the_leader_epoch_grows(world):
     world.create()
     world.crash(3)
     assert (world.stored().leader, world.stored().isr, world.stored().leader_epoch) == (1, (1, 2), 1)
+
+
+def test_what_a_dead_broker_led_is_written_before_what_it_only_followed(world):
+    world.create(replicas=((1, 2), (2, 1), (1, 3), (3, 1)))
+    write = next(one for one in world.crash(1) if isinstance(one, act.WriteZooKeeper))
+    states = [one.path for one in write.operations if isinstance(one, SetData)]
+    assert states == [znodes.state_path("t", number) for number in (0, 2, 1, 3)]
 
 
 def test_the_last_isr_member_is_never_removed(world):
@@ -93,6 +102,8 @@ def test_the_only_replica_that_can_hold_everything_leads_unproven_and_the_loss_i
     world.create(replicas=((1,),))
     world.crash(1)
     done = world.start(1, boot="after a power cut")
+    assert world.stored().leader == -1, "it has not told yet where its log ends"
+    done = world.answer_pushes(done, ends={(1, PARTITION): (0, 7)})
     assert (world.stored().leader, world.stored().isr) == (1, (1,))
     assert [one for one in done if isinstance(one, act.Report) and one.is_loss]
 
@@ -100,8 +111,9 @@ def test_the_only_replica_that_can_hold_everything_leads_unproven_and_the_loss_i
 def test_a_loss_is_reported_although_nobody_answered_the_write_that_made_it(world):
     world.create(replicas=((1,),))
     world.crash(1)
-    world.lose_answers.append("after")
     done = world.start(1, boot="after a power cut")
+    world.lose_answers.append("after")
+    done = world.answer_pushes(done, ends={(1, PARTITION): (0, 7)})
     assert world.stored().leader == 1
     assert [one for one in done if isinstance(one, act.Report) and one.is_loss]
 

@@ -141,3 +141,16 @@ def test_a_reload_closes_channels_of_brokers_that_went_and_opens_those_of_newcom
 
 def test_a_new_machine_has_no_invariants_to_break():
     ControllerMachine(BrokerConfig()).check_invariants()
+
+
+def test_a_broker_that_returns_while_another_return_is_being_handled_is_started_once(world):
+    """Two brokers register again at the same time, under the old one's registration: the failure of the first
+    makes an election necessary, whose write notices the second before the first was started again."""
+    world.create()
+    world.register(1)
+    world.before_write.append(lambda: world.register(2))
+    done = world.see_brokers()
+    connects = [one.broker.id for one in done if isinstance(one, act.Connect)]
+    disconnects = [one.broker for one in done if isinstance(one, act.Disconnect)]
+    assert sorted(connects) == sorted(disconnects) == [1, 2]
+    assert world.state().leader in (1, 2, 3)

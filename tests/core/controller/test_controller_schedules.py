@@ -1,7 +1,9 @@
 """Seeded schedules of everything that can happen to a controller, with the truth kept beside it.
 
 The truth is one bit per broker and partition: does its log hold all that was committed? It is set when a
-leader, truthfully, calls the broker in sync; it is lost with the disk cache, and when commits go on without.
+leader, truthfully, calls the broker in sync; it is lost with the disk cache, and when commits go on without:
+when a state has a leader with enough members, and the broker is none of them. Every single write is judged.
+Administrators move partitions, add some, change minima and demand elections meanwhile.
 """
 
 import itertools
@@ -10,9 +12,11 @@ import random
 import pytest
 
 from sparklog.core.controller import actions as act
+from sparklog.core.controller import admin_commands as admin
 from sparklog.core.controller import commands as cmd
 from sparklog.core.controller import znodes
-from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.zookeeper import Create, SetData
 
 BROKERS = (1, 2, 3, 4)
 STEPS = 60
@@ -26,22 +30,43 @@ class Schedule:
         self.boots = itertools.count()
         self.boot_of = dict.fromkeys(BROKERS, "boot")
         self.holds = {}
-        self.leaders = {}
+        self.lost_in = {}
         self.trace = []
+        self.rebooted = set()
+        self.sent = []
+        self.known = {}
+        self.demands_unclean = False
+        self.multi, world.zk.multi = world.zk.multi, self.judged_multi
 
     # -- what can happen
 
     def restart_intact(self):
-        broker = self.dice.choice(BROKERS)
-        self.world.register(broker, boot=self.boot_of[broker])
+        self.come_back(self.dice.choice(BROKERS))
 
     def restart_with_lost_cache(self):
         broker = self.dice.choice(BROKERS)
+        self.lose_cache(broker)
+        self.come_back(broker)
+
+    def power_cut(self):
+        """Of everything, at once; most come back, each with what its disk has."""
+        for broker in BROKERS:
+            self.lose_cache(broker)
+            if self.dice.random() < 0.8:
+                self.come_back(broker)
+            elif self.world.zk.get(znodes.broker_path(broker)) is not None:
+                self.world.expire(broker)
+
+    def lose_cache(self, broker):
         self.boot_of[broker] = f"boot-{next(self.boots)}"
+        self.rebooted.add(broker)
+
+    def come_back(self, broker):
+        """What its log lacks matters from here on: nobody reads it before."""
         self.world.register(broker, boot=self.boot_of[broker])
-        for key in self.holds:
-            if key[0] == broker:
-                self.holds[key] = False
+        if broker in self.rebooted:
+            self.rebooted.discard(broker)
+            self.holds.update({key: False for key in self.holds if key[0] == broker})
 
     def die(self):
         broker = self.dice.choice(BROKERS)
@@ -67,11 +92,15 @@ class Schedule:
         if state.leader not in registered or not self.holds.get((state.leader, partition)):
             return
         members = {state.leader, *(one for one in registered if self.dice.random() < 0.6)}
-        epochs = {one: self.world.epoch(one) for one in members}
         for one in members:
             self.holds[one, partition] = True
+        self.propose(partition, state, sorted(members))
+
+    def propose(self, partition, state, members):
+        epochs = {one: self.world.epoch(one) for one in members}
+        topic, number = partition
         self.do(
-            lambda: self.world.propose(state.leader, *sorted(members), topic=partition.topic, epochs=epochs)
+            lambda: self.world.propose(state.leader, *members, topic=topic, partition=number, epochs=epochs)
         )
 
     def shut_down(self):
@@ -98,6 +127,74 @@ class Schedule:
             self.do(lambda: self.world.command(request))
             self.world.answer_pushes([one for one in self.world.done if hasattr(one, "push")])
 
+    def move(self):
+        """Begin to move a partition, elsewhere if it is moving already, or cancel that."""
+        live, partitions = sorted(self.world.machine.image.brokers), self.partitions()
+        if partitions and live:
+            target = tuple(self.dice.sample(live, self.dice.randint(1, len(live))))
+            chosen = [
+                admin.Move(one, target) for one in self.dice.sample(partitions, min(2, len(partitions)))
+            ]
+            if self.dice.random() < 0.25:
+                chosen = [admin.Move(one.partition, None) for one in chosen]
+            self.do(lambda: self.world.command(admin.AlterReassignments(tuple(chosen))))
+
+    def change_settings(self):
+        names = list(self.world.machine.image.topics)
+        if self.dice.random() < 0.3:
+            kind, name = admin.BROKER, admin.ALL_BROKERS
+        elif names:
+            kind, name = admin.TOPIC, self.dice.choice(names)
+        else:
+            return
+        operation, value = self.dice.choice([("set", "1"), ("set", "2"), ("set", "3"), ("delete", None)])
+        change = admin.SettingChange("min.insync.replicas", operation, value)
+        request = admin.ChangeConfigs((admin.ConfigChange(kind, name, (change,)),))
+        self.do(lambda: self.world.command(request))
+
+    def add_partitions(self):
+        for name, topic in self.world.machine.image.topics.items():
+            if len(topic.states) < 3:
+                request = admin.CreatePartitions((admin.Increase(name, len(topic.states) + 1),), 1_000)
+                self.do(lambda: self.world.command(request))  # noqa: B023 (called at once)
+                self.world.answer_pushes(self.world.done)
+                return
+
+    def elect(self):
+        asked = self.dice.choice([None, tuple(self.partitions())])
+        unclean = self.dice.random() < 0.15
+
+        def demand():
+            self.demands_unclean = unclean
+            self.world.command(admin.ElectLeaders(unclean, asked))
+
+        self.do(demand)
+
+    def pass_time(self):
+        self.world.now_ms += 400_000
+        self.do(lambda: self.world.do(self.world.machine.on_tick(self.world.now_ms)))
+
+    def tell_ends(self):
+        """Some brokers answer what they were told, lately or long ago."""
+        self.answer(self.dice.sample(self.sent, min(4, len(self.sent))))
+
+    def answer(self, sent):
+        for send, ends in sent:
+            self.do(lambda: self.world.answer_pushes([send], ends=ends))  # noqa: B023 (called at once)
+
+    def ends(self):
+        """Where logs end: those that hold all that was committed are equal, others end somewhere before."""
+        return {
+            (broker, partition): (0, self.end_of(broker, partition))
+            for broker in BROKERS
+            for partition in self.partitions()
+        }
+
+    def end_of(self, broker, partition):
+        if self.holds.get((broker, partition)):
+            return 1_000
+        return random.Random(f"{broker} {partition} {self.boot_of[broker]}").randrange(1_000)
+
     def another_controller(self):
         self.do(self.world.activate)
 
@@ -116,32 +213,67 @@ class Schedule:
 
     def do(self, step):
         self.world.done.clear()
+        self.demands_unclean = False
+        lost_before = {one: self.world.machine.image.state(one).lost_in_epoch for one in self.partitions()}
         step()
-        lossy = [one.message for one in self.world.done if isinstance(one, act.Report) and one.is_loss]
-        self.check(lossy)
-
-    def check(self, lossy):
+        self.remember_sends()
+        reported = [one.message for one in self.world.done if isinstance(one, act.Report) and one.is_loss]
         for partition in self.partitions():
-            state = self.world.machine.image.state(partition)
-            assert self.world.stored(partition.topic, partition.partition) == state
-            if any(message.startswith(f"{partition}:") for message in lossy):
-                self.holds[state.leader, partition] = True
-            known = {*state.isr, *state.eligible}
-            is_new = partition not in self.leaders
-            for broker in state.replicas:
-                if is_new and broker in known:
-                    self.holds[broker, partition] = True
-                elif broker not in known:
-                    self.holds[broker, partition] = False
-            for broker in known:
+            state = self.world.stored(partition.topic, partition.partition)
+            self.go_on(partition, state)
+            for broker in {*state.isr, *state.eligible}:
                 self.check_proof(partition, state, broker)
-            if (
-                state.has_leader
-                and not is_new
-                and self.leaders[partition] != (state.leader, state.leader_epoch)
-            ):
-                assert self.is_past_or_holds(state, partition), (partition, state)
-            self.leaders[partition] = (state.leader, state.leader_epoch)
+            if state.lost_in_epoch > lost_before.get(partition, -1):
+                assert any(message.startswith(f"{partition}:") for message in reported), (partition, state)
+
+    def remember_sends(self):
+        ends = self.ends()
+        self.sent += [(one, ends) for one in self.world.done if isinstance(one, act.SendLeaderAndIsr)]
+        del self.sent[:-30]
+
+    def judged_multi(self, operations, **more):
+        """A write happens: what it says about partitions must follow from the truth, and then changes it."""
+        before = self.world.zk.nodes
+        try:
+            return self.multi(operations, **more)
+        finally:
+            if self.world.zk.nodes is not before:
+                for operation in operations:
+                    if isinstance(operation, Create | SetData) and operation.path.endswith("/state"):
+                        self.judge(*self.read_state(operation.path))
+
+    def read_state(self, path):
+        *_, topic, _, number, _ = path.split("/")
+        node, stored = self.world.zk.get(path), self.world.zk.get(znodes.topic_path(topic))
+        assignment = znodes.decode_topic(topic, stored.data).assignments[int(number)]
+        state = znodes.decode_state(topic, int(number), node.data).partition(assignment, node.stat.version)
+        return TopicPartition(topic, int(number)), state
+
+    def judge(self, partition, state):
+        if state.partition_epoch == 0:
+            self.holds.update({(broker, partition): broker in state.isr for broker in state.replicas})
+        elif state.lost_in_epoch != self.lost_in.get(partition, -1):
+            self.judge_loss(partition, state)
+            self.lost_in[partition] = state.lost_in_epoch  # from here on the leader's log is the truth
+            self.holds.update({(broker, partition): broker == state.leader for broker in BROKERS})
+        elif state.has_leader:
+            assert self.holds[state.leader, partition], (partition, state)
+        self.go_on(partition, state)
+        self.known[partition] = {*state.isr, *state.eligible}
+
+    def judge_loss(self, partition, state):
+        """Unless it was demanded, only the greatest of all logs that may have everything is elected."""
+        assert state.leader in self.known[partition] or self.demands_unclean, (partition, state)
+        if not self.demands_unclean:
+            ends = {broker: self.end_of(broker, partition) for broker in self.known[partition]}
+            assert ends[state.leader] == max(ends.values()), (partition, state, ends)
+
+    def go_on(self, partition, state):
+        """Records are committed if they can be, and a replica that is none any more is deleted."""
+        commits = state.has_leader and len(state.isr) >= min(state.min_insync_replicas, len(state.replicas))
+        for broker in BROKERS:
+            if broker not in state.replicas or (commits and broker not in state.isr):
+                self.holds[broker, partition] = False
 
     def check_proof(self, partition, state, broker):
         """A broker that would be trusted deserves it."""
@@ -153,24 +285,24 @@ class Schedule:
         stored = znodes.decode_incarnation(broker, node.data, node.stat.version, node.stat.mzxid)
         return stored.record.proves(state.isr_incarnations[broker])
 
-    def is_past_or_holds(self, state, partition):
-        """The leader was intact when it was elected, or has lost its log only since (we do not know yet)."""
-        if self.holds[state.leader, partition]:
-            return True
-        path = znodes.incarnation_path(state.leader)
-        return self.world.zk.get(path).stat.version > state.isr_incarnations[state.leader]
-
     def run(self):
         happenings = [
             *[self.look] * 5,
+            *[self.tell_ends] * 4,
             *[self.change_isr] * 5,
             *[self.restart_intact] * 3,
             *[self.die] * 3,
             self.restart_with_lost_cache,
+            self.power_cut,
             self.report,
             self.shut_down,
             *[self.create] * 2,
             self.delete,
+            *[self.move] * 4,
+            *[self.change_settings] * 2,
+            self.add_partitions,
+            *[self.elect] * 2,
+            self.pass_time,
             self.another_controller,
             self.lose_an_answer,
             self.race_a_write,
@@ -186,12 +318,27 @@ class Schedule:
         self.world.before_write.clear()
         self.world.lose_answers.clear()
         for broker in BROKERS:
-            self.world.register(broker, boot=self.boot_of[broker])
+            self.come_back(broker)
+        self.sent.clear()
         self.look()
         for partition in self.partitions():
             state = self.world.machine.image.state(partition)
             proven = [one for one in (*state.isr, *state.eligible) if self.is_proven(state, one)]
             assert state.has_leader or not proven, (partition, state, proven)
+        self.answer(list(self.sent))
+        assert all(self.world.machine.image.state(one).has_leader for one in self.partitions())
+        self.finish_moves()
+
+    def finish_moves(self):
+        """Followers catch up; then every move is through."""
+        for partition in self.partitions():
+            state = self.world.machine.image.state(partition)
+            if state.has_leader and self.holds[state.leader, partition]:
+                self.holds.update({(one, partition): True for one in state.replicas})
+                self.propose(partition, state, state.replicas)
+                state = self.world.machine.image.state(partition)
+                assert not (*state.adding, *state.removing), (partition, state)
+                assert set(state.isr) == set(state.replicas), (partition, state)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

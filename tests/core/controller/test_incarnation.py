@@ -2,6 +2,7 @@
 
 from sparklog.core.controller.incarnation import (
     DirectoryIdentity,
+    Incarnation,
     StoredIncarnation,
     mark_suspect,
     next_incarnation,
@@ -103,3 +104,26 @@ def test_a_holder_is_recognised_by_directory_host_and_boot():
     assert not shares_directory(record, [DirectoryIdentity("c")])
     assert same_machine(record, host_id="host", boot_id="boot")
     assert not same_machine(record, host_id="host", boot_id="later")
+
+
+def test_directories_that_are_offline_need_not_prove_anything_and_are_remembered() -> None:
+    before = StoredIncarnation(
+        Incarnation(directories=("a", "b"), host_id="h", boot_id="x", intact_since=3), 7, BrokerEpoch(70)
+    )
+    here = [DirectoryIdentity("a")]
+    offline = next_incarnation(before, here, host_id="h", boot_id="x", offline_directories=1)
+    assert (offline.directories, offline.intact_since) == (("a", "b"), 3)
+    gone = next_incarnation(before, here, host_id="h", boot_id="x")
+    assert (gone.directories, gone.intact_since) == (("a",), 8)
+    exchanged = [DirectoryIdentity("c")]
+    assert next_incarnation(
+        before, exchanged, host_id="h", boot_id="x", offline_directories=1
+    ).intact_since == 8  # fmt: skip
+
+
+def test_a_suspect_directory_that_is_back_proves_nothing() -> None:
+    before = StoredIncarnation(
+        Incarnation(directories=("a", "b"), host_id="h", boot_id="x", intact_since=3), 7, BrokerEpoch(70)
+    )
+    here = [DirectoryIdentity("a"), DirectoryIdentity("b", corrupt=True)]
+    assert next_incarnation(before, here, host_id="h", boot_id="x").intact_since == 8

@@ -1,8 +1,11 @@
 """Replicas whose logs failed, and what makes the controller count them again."""
 
+import uuid
+
 from sparklog.core.controller import actions as act
+from sparklog.core.controller import commands as cmd
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 
 
 def sends(done, kind, broker):
@@ -21,3 +24,32 @@ def test_a_replica_that_takes_up_its_role_after_all_is_counted_again(world):
     assert world.propose(1, 1, 2, 3).error == ErrorCode.ineligible_replica
     world.answer_pushes(sends(done, act.SendLeaderAndIsr, 2), {(2, partition): ErrorCode.none})
     assert world.propose(1, 1, 2, 3).error == ErrorCode.none
+
+
+def lost(world, broker, epoch=None):
+    """The broker reports that the disk under its replica of t-0 failed."""
+    topic_id = world.machine.image.topics["t"].id
+    at = world.epoch(broker) if epoch is None else epoch
+    return world.command(
+        cmd.LoseLogs(BrokerId(broker), BrokerEpoch(at), ((topic_id, 0), (uuid.UUID(int=99), 0)))
+    )
+
+
+def test_a_leader_that_reports_its_disk_is_replaced_at_once(world):
+    world.create()
+    assert world.state().leader == 1
+    assert lost(world, 1).error == ErrorCode.none
+    assert (world.state().leader, world.state().isr) == (2, (2, 3))
+    assert world.propose(2, 1, 2, 3).error == ErrorCode.ineligible_replica
+
+
+def test_the_last_replica_of_an_isr_that_reports_its_disk_stays_its_last_member(world):
+    world.create(replicas=((1,),))
+    lost(world, 1)
+    assert (world.state().leader, world.state().isr) == (-1, (1,))
+
+
+def test_a_report_of_an_earlier_life_changes_nothing(world):
+    world.create()
+    assert lost(world, 1, epoch=0).error == ErrorCode.stale_broker_epoch
+    assert world.state().leader == 1

@@ -7,6 +7,8 @@ from sparklog.core.controller import commands as cmd
 from sparklog.core.controller import znodes
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.zookeeper import Create
 
 
 def create(world, *topics, timeout_ms=10_000, validate_only=False):
@@ -106,7 +108,7 @@ def test_a_topic_that_cannot_be_is_refused_with_the_reason(world):
     assert refusal(world, name="no/slash")[0] == ErrorCode.invalid_topic_exception
     assert refusal(world, replicas=(), replication_factor=4) == (
         ErrorCode.invalid_replication_factor,
-        "Replication factor: 4 larger than available brokers: 3.",
+        "Replication factor: 4 larger than available brokers: 3. Choose 3 or less, or start more brokers.",
     )
     assert refusal(world, replicas=(), partitions=0)[0] == ErrorCode.invalid_partitions
     assert refusal(world, configs={"retention.ms": "soon"})[0] == ErrorCode.invalid_config
@@ -199,6 +201,44 @@ def test_a_deletion_goes_on_under_the_next_controller(world):
     world.answer_pushes(done)
     assert "t" not in world.machine.image.topics
     assert world.zk.get(znodes.topic_path("t")) is None
+
+
+def test_what_was_stopped_before_a_deletion_is_not_taken_for_deleted(world):
+    world.create(replicas=((1, 2),))
+    world.propose(1, 1)
+    request = cmd.ControlledShutdown(BrokerId(2), BrokerEpoch(world.epoch(2)))
+    world.done.clear()
+    world.command(request)
+    stopped = sends(world.done, act.SendStopReplica, 2)
+    assert [one.delete for one in stopped] == [False]
+    deleted, _ = delete(world, "t")
+    world.answer_pushes(stopped)
+    world.answer_pushes(sends(deleted, act.SendStopReplica, 1))
+    assert world.machine.image.is_deleting("t")
+    world.answer_pushes(sends(deleted, act.SendStopReplica, 2))
+    assert "t" not in world.machine.image.topics
+
+
+def test_the_deletion_of_an_earlier_topic_of_the_name_confirms_nothing(world):
+    world.create(replicas=((1, 2),))
+    first, _ = delete(world, "t")
+    world.zk.lose_next = "after"
+    done, _ = create(world, world.new_topic("u", ((3,),)))
+    again = sends(done, act.SendStopReplica)
+    assert len(again) == 2
+    world.answer_pushes(sends(first, act.SendStopReplica))
+    assert "t" not in world.machine.image.topics
+    world.create(replicas=((1, 2),))
+    delete(world, "t")
+    world.answer_pushes(again)
+    assert world.machine.image.is_deleting("t")
+
+
+def test_brokers_that_host_nothing_of_a_deleted_topic_hear_of_it_from_the_next_controller(world):
+    world.create(replicas=((1, 2),))
+    world.zk.multi([Create(znodes.delete_topic_path("t"))])
+    (metadata,) = sends(world.activate(), act.SendUpdateMetadata, 3)
+    assert (metadata.is_full, metadata.topics) == (True, ())
 
 
 def test_a_replica_that_cannot_delete_its_log_keeps_the_topic_marked(world):

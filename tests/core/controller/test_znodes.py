@@ -61,7 +61,7 @@ def test_the_small_nodes_come_back_as_they_went():
     block = znodes.ProducerIdBlock(BrokerId(1), 1_000, 1_999)
     assert znodes.decode_producer_id_block(znodes.encode_producer_id_block(block)) == block
     configs = {"retention.ms": "1"}
-    assert znodes.decode_topic_config("t", znodes.encode_topic_config(configs)) == configs
+    assert znodes.decode_configs("/config/topics/t", znodes.encode_configs(configs)) == configs
     assert znodes.decode_controller_epoch(znodes.encode_controller_epoch(ControllerEpoch(7))) == 7
     assert znodes.decode_cluster_id(znodes.encode_cluster_id("abc")) == "abc"
 
@@ -74,7 +74,7 @@ def test_the_small_nodes_come_back_as_they_went():
         (lambda data: znodes.decode_incarnation(BrokerId(1), data, 0, 1), "/brokers/incarnations/1"),
         (lambda data: znodes.decode_topic("t", data), "/brokers/topics/t"),
         (lambda data: znodes.decode_state("t", 0, data), "/brokers/topics/t/partitions/0/state"),
-        (lambda data: znodes.decode_topic_config("t", data), "/config/topics/t"),
+        (lambda data: znodes.decode_configs("/config/topics/t", data), "/config/topics/t"),
         (znodes.decode_controller, "/controller"),
         (znodes.decode_producer_id_block, "/latest_producer_id_block"),
     ],

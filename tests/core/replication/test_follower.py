@@ -9,6 +9,7 @@ from sparklog.core.replication.actions import (
     RaiseLogStart,
     RestartAt,
     TruncateTo,
+    WakeFetch,
 )
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.follower import FetchPosition, Follower
@@ -118,3 +119,38 @@ def test_a_leader_that_starts_above_us_makes_us_start_anew() -> None:
 def test_a_leader_that_has_grown_past_us_meanwhile_costs_us_nothing() -> None:
     """KAFKA-2143"""
     assert follower_with().on_leader_offsets(0, 25) == []
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected"),
+    [
+        (4, ErrorCode.offset_out_of_range),
+        (5, ErrorCode.none),
+        (10, ErrorCode.none),
+        (20, ErrorCode.none),
+        (21, ErrorCode.offset_not_available),
+    ],
+)
+def test_kip_392_consumers_read_a_follower_s_log_and_what_it_lacks_yet_is_no_lost_offset(
+    offset, expected
+) -> None:
+    assert follower_with(start=5, high_watermark=10, end=20).check_read(offset) is expected
+
+
+def test_kip_392_a_consumer_with_another_leader_epoch_is_fenced_by_a_follower() -> None:
+    follower = follower_with(epoch=6)
+    assert [follower.check_epoch(epoch) for epoch in (-1, 6, 5, 7)] == [
+        ErrorCode.none,
+        ErrorCode.none,
+        ErrorCode.fenced_leader_epoch,
+        ErrorCode.unknown_leader_epoch,
+    ]
+
+
+def test_kip_392_a_consumer_that_waits_at_a_follower_is_woken_by_its_high_watermark() -> None:
+    follower = follower_with(high_watermark=10, end=20)
+    assert follower.on_fetch_waits(1, 9) == [WakeFetch(1)]
+    assert follower.on_fetch_waits(2, 10) == []
+    assert follower.on_fetch_waits(3, 15) == []
+    assert follower.on_appended(12, 0) == [PublishHighWatermark(12), WakeFetch(2)]
+    assert follower.resign() == [WakeFetch(3)]

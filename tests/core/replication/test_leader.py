@@ -1,9 +1,11 @@
-"""The leader's rules as sentences; numbers in brackets are Kafka's scenario or bug numbers."""
+"""The leader's rules as sentences; numbers in brackets are those of docs/scenarios.md and its bugs."""
 
 import pytest
 
 from sparklog.core.replication.actions import (
+    CheckLog,
     CompleteProduce,
+    HandOver,
     ProposeIsr,
     PublishHighWatermark,
     WakeFetch,
@@ -44,6 +46,7 @@ def leader_with(
         isr=tuple(map(BrokerId, isr)),
         replicas=tuple(map(BrokerId, replicas)),
         partition_epoch=7,
+        min_insync_replicas=min_insync_replicas,
     )
     return Leader.take_over(
         state,
@@ -51,7 +54,6 @@ def leader_with(
         broker_epoch=BrokerEpoch(100),
         marks=Watermarks(0, high_watermark, log_end_offset),
         epochs=epochs,
-        min_insync_replicas=min_insync_replicas,
         lag_max_ms=LAG_MAX_MS,
         now_ms=NOW,
     )
@@ -201,6 +203,30 @@ def test_an_ineligible_newcomer_is_dropped_and_may_ask_again_but_not_with_every_
     assert second.proposal != first.proposal
 
 
+def test_writes_do_not_wait_for_a_replica_that_shut_down_after_one_more_fetch() -> None:
+    """[1] It was caught up, and would have counted as about to join for as long as a follower may lag."""
+    leader = leader_with(isr=(1, 2))
+    (proposal,) = proposals(fetch(leader, 3, 0))
+    append(leader, 1)
+    leader.on_produce_waits(7, 1)
+    assert fetch(leader, 2, 1) == []
+    answer = answered(leader, proposal.proposal, error=ErrorCode.ineligible_replica)
+    assert answer == [PublishHighWatermark(1), CompleteProduce(7, ErrorCode.none)]
+    append(leader, 1)
+    assert PublishHighWatermark(2) in fetch(leader, 2, 2)
+
+
+def test_a_replica_that_was_refused_is_waited_for_again_when_it_is_proposed_again() -> None:
+    leader = leader_with(isr=(1, 2))
+    (first,) = proposals(fetch(leader, 3, 0))
+    answered(leader, first.proposal, error=ErrorCode.ineligible_replica)
+    (second,) = proposals(fetch(leader, 3, 0, at(INELIGIBLE_PAUSE_MS)))
+    append(leader, 1)
+    assert fetch(leader, 2, 1) == []
+    answered(leader, second.proposal, error=ErrorCode.operation_not_attempted)
+    assert leader.marks.high_watermark == 0, "it is still about to join"
+
+
 @pytest.mark.parametrize(
     "error",
     [ErrorCode.fenced_leader_epoch, ErrorCode.invalid_update_version, ErrorCode.unknown_topic_or_partition],
@@ -223,7 +249,7 @@ def test_a_reply_to_an_older_proposal_is_ignored() -> None:
     assert isinstance(leader.isr, ExpandingIsr)
 
 
-def test_a_follower_that_stopped_fetching_leaves_the_isr_and_frees_those_who_wait() -> None:
+def test_kafka_13091_a_follower_that_stopped_fetching_leaves_the_isr_and_frees_those_who_wait() -> None:
     """[5, bug 21] KAFKA-13091"""
     leader = leader_with()
     append(leader, 3)
@@ -236,6 +262,45 @@ def test_a_follower_that_stopped_fetching_leaves_the_isr_and_frees_those_who_wai
         PublishHighWatermark(3),
         CompleteProduce(1, ErrorCode.none),
     ]
+
+
+def test_kip_501_a_follower_whose_fetch_waits_inside_a_stalled_leader_is_judged_by_its_arrival() -> None:
+    leader = leader_with()
+    append(leader, 3)
+    waiting = {BrokerId(2): at(LAG_MAX_MS - 1)}
+    (proposal,) = proposals(leader.on_tick(at(LAG_MAX_MS + 1), waiting))
+    assert [member for member, _ in proposal.members] == [1, 2]
+
+
+def test_kip_501_a_follower_that_was_late_already_when_its_fetch_came_leaves_the_isr() -> None:
+    leader = leader_with()
+    append(leader, 3)
+    waiting = dict.fromkeys(map(BrokerId, (2, 3)), at(LAG_MAX_MS + 1))
+    assert proposals(leader.on_tick(at(9 * LAG_MAX_MS), waiting))
+
+
+def test_after_a_pause_of_its_own_a_leader_judges_nobody_before_all_had_time_to_be_heard() -> None:
+    leader = leader_with()
+    append(leader, 3)
+    assert leader.on_tick(at(LAG_MAX_MS // 2)) == []
+    assert leader.on_tick(at(9 * LAG_MAX_MS)) == []
+    fetch(leader, 2, 3, at(9 * LAG_MAX_MS + 1))
+    (proposal,) = proposals(leader.on_tick(at(9 * LAG_MAX_MS + LAG_MAX_MS // 2)))
+    assert [member for member, _ in proposal.members] == [1, 2]
+
+
+def test_a_follower_that_asks_for_the_same_again_and_again_makes_its_leader_check_the_log() -> None:
+    leader = leader_with()
+    append(leader, 3)
+    checks = [CheckLog(0) in fetch(leader, 2, 0) for _ in range(9)]
+    assert checks == [False, False, True, False, True, False, False, False, True]
+    fetch(leader, 2, 3)
+    assert [CheckLog(3) in fetch(leader, 2, 3) for _ in range(4)] == [False] * 4, "it waits for records"
+
+
+def test_a_damaged_leader_hands_over_only_if_somebody_else_is_in_sync() -> None:
+    assert leader_with().on_damage() == [HandOver()]
+    assert leader_with(isr=(1,)).on_damage() == []
 
 
 def test_while_a_shrink_is_pending_the_leaving_replica_still_counts() -> None:
@@ -259,7 +324,7 @@ def test_a_shrink_below_min_isr_answers_waiting_writes_at_once() -> None:
     assert leader.marks.high_watermark == 0
 
 
-def test_below_min_isr_the_high_watermark_stands_still_also_below_the_epochs_start() -> None:
+def test_kafka_15583_below_min_isr_the_high_watermark_stands_still_also_below_the_epochs_start() -> None:
     """[bug 34] KAFKA-15583; docs/decisions/0004: an eligible replica outside may lack what lies there."""
     leader = leader_with(isr=(1,), log_end_offset=10, high_watermark=4)
     assert leader.on_appended(NOW) == []

@@ -34,10 +34,9 @@ def told(replica: Replica, *, leader: int, epoch: int, isr=(1, 2, 3), replicas=(
         leader_epoch=LeaderEpoch(epoch),
         isr=tuple(map(BrokerId, isr)),
         replicas=tuple(map(BrokerId, replicas)),
+        min_insync_replicas=2,
     )
-    actions = replica.on_leader_and_isr(
-        state, broker_epoch=BrokerEpoch(50), min_insync_replicas=2, now_ms=NOW
-    )
+    actions = replica.on_leader_and_isr(state, broker_epoch=BrokerEpoch(50), now_ms=NOW)
     replica.check_invariants()
     return actions
 

@@ -1,8 +1,10 @@
 """Producer states: what counts as a retry, what as a gap, and what a snapshot keeps."""
 
 import dataclasses
+import struct
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +18,7 @@ from sparklog.core.transaction.producer_state import (
     Refused,
 )
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import ProducerId
 
 
 def batch(
@@ -187,6 +190,30 @@ def test_a_snapshot_restores_everything_all_five_batches_included(
         offset += count
     states.check_invariants()
     assert ProducerStates.restore(states.snapshot()) == states
+
+
+def test_a_snapshot_begins_with_kafkas_entries() -> None:
+    states = states_after(
+        batch(SEQUENCE_MAX, 1, offset=20, epoch=3, transactional=True), marker(offset=30, epoch=4, pid=8)
+    )
+    assert struct.unpack_from(">qhiqiqiqqhiqiqiq", states.snapshot(), 10) == (
+        *(7, 3, 1, 22, 2, 1_020, -1, 20),
+        *(8, 4, -1, -1, 0, -1, -1, -1),
+    )
+
+
+def test_a_snapshot_that_kafka_wrote_has_one_batch_of_each_producer() -> None:
+    body = struct.pack(">i", 1) + struct.pack(">qhiqiqiq", 7, 3, 1, 22, 2, 1_020, 9, 20)
+    states = ProducerStates.restore(struct.pack(">hI", 1, crc32c(body)) + body)
+    assert states.check(batch(SEQUENCE_MAX, 1, offset=0, epoch=3)) == Duplicate(20, 22, 1_020)
+    assert states.check(batch(2, offset=23, epoch=3, transactional=True)) == Fresh()
+    assert (states.producers[ProducerId(7)].last_seen_ms, states.first_open_offset()) == (1_020, 20)
+
+
+def test_a_snapshot_with_an_unknown_end_is_not_guessed_at() -> None:
+    body = struct.pack(">i", 0) + b"spk2"
+    with pytest.raises(CorruptSnapshot, match="unknown"):
+        ProducerStates.restore(struct.pack(">hI", 1, crc32c(body)) + body)
 
 
 @settings(deadline=None)

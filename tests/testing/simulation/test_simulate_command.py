@@ -81,6 +81,7 @@ def test_a_file_of_another_run_is_refused(tmp_path):
         ["--seeds", "1-2", "--mutant", "unknown"],
         ["--replay", "1", "--resume", "file"],
         ["--seeds", "1-2", "--steps", "0"],
+        ["--seeds", "1-2", "--processes", "0"],
     ],
 )
 def test_wrong_usage_is_said_with_the_value(wrong):

@@ -1,0 +1,62 @@
+"""How much of everything a run does."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much of everything; the quick one is for trying the benchmarks themselves."""
+
+    rows: int
+    rounds: int
+    produced_records: int
+    latency_s: float
+    latency_spells: int
+    kills: int
+    starts: int
+    fault_session_ms: int
+    real_partitions: tuple[int, ...]
+    stub_partitions: tuple[int, ...]
+    topics: int
+    recovered_bytes: int
+    appended_bytes: int
+    compacted_mb: int
+
+
+FULL: Final = Scale(
+    rows=1_000_000,
+    rounds=3,
+    produced_records=100_000,
+    latency_s=12,
+    latency_spells=3,
+    kills=3,
+    starts=2,
+    fault_session_ms=6_000,
+    real_partitions=(1_000, 4_000),
+    stub_partitions=(1_000, 4_000, 10_000),
+    topics=1_000,
+    recovered_bytes=1_000_000_000,
+    appended_bytes=500_000_000,
+    compacted_mb=100,
+)
+QUICK: Final = Scale(
+    rows=100_000,
+    rounds=1,
+    produced_records=10_000,
+    latency_s=8,
+    latency_spells=1,
+    kills=1,
+    starts=1,
+    fault_session_ms=4_000,
+    real_partitions=(300,),
+    stub_partitions=(1_000, 4_000),
+    topics=200,
+    recovered_bytes=100_000_000,
+    appended_bytes=50_000_000,
+    compacted_mb=20,
+)
+
+
+def say(text: str) -> None:
+    print(text, flush=True)

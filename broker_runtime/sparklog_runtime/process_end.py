@@ -1,0 +1,71 @@
+"""How another process ended, said in words: which signal, or which exit code.
+
+Only a parent is told how its child ended, and a broker is a grandchild: PySpark's daemon is its parent, and
+does not ask. Linux tells whoever holds a *pidfd*, a descriptor that stands for one process and never for
+another that gets the same number later (``PIDFD_GET_INFO``, since Linux 6.15). Elsewhere nobody knows, and
+the words say so.
+"""
+
+import fcntl
+import os
+import select
+import signal
+import struct
+import sys
+from typing import Final
+
+_GET_INFO: Final = (3 << 30) | (64 << 16) | (0xFF << 8) | 11
+"""The ioctl's number: read and write a ``struct pidfd_info`` of 64 bytes."""
+
+_INFO_BYTES: Final = 64
+_INFO_EXIT: Final = 1 << 3
+_EXIT_CODE_OFFSET: Final = 60
+_WAIT_MS: Final = 500
+"""The end of a connection comes a moment before the end of its process."""
+
+
+class ProcessWatch:
+    """Holds on to a process of this machine; ``status`` tells how it ended."""
+
+    def __init__(self, pid: int) -> None:
+        self._fd = -1
+        if sys.platform == "linux":
+            try:
+                self._fd = os.pidfd_open(pid)
+            except OSError:
+                self._fd = -1  # it has ended already, or the kernel is older than 5.3
+
+    def status(self) -> int | None:
+        """As ``subprocess`` has it: an exit code, or a signal's number negated; None if nobody knows."""
+        if self._fd < 0:
+            return None
+        poller = select.poll()
+        poller.register(self._fd, select.POLLIN)
+        if not poller.poll(_WAIT_MS):
+            return None
+        info = bytearray(_INFO_BYTES)
+        struct.pack_into("=Q", info, 0, _INFO_EXIT)
+        try:
+            fcntl.ioctl(self._fd, _GET_INFO, info)
+        except OSError:
+            return None
+        (mask,) = struct.unpack_from("=Q", info, 0)
+        (wait_status,) = struct.unpack_from("=i", info, _EXIT_CODE_OFFSET)
+        return os.waitstatus_to_exitcode(wait_status) if mask & _INFO_EXIT else None
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def end_in_words(status: int | None) -> str:
+    """For a message: ``was killed by SIGKILL``."""
+    if status is None:
+        return "has died"
+    if status >= 0:
+        return f"ended with exit code {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"

@@ -1,0 +1,159 @@
+"""What a start waits for, from the remnants of the run before to brokers that know their cluster.
+
+When may a cluster be called ready?
+
+The node ``/controller`` alone proves little. A controller that was killed leaves it standing until its
+ZooKeeper session expires, and a broker that has just registered knows no topic until the controller's first
+push reaches it. So the controller must answer, and every broker must name all of them.
+"""
+
+import logging
+import signal
+import time
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Final
+
+from sparklog.model.errors import SparklogError, WireError
+from sparklog_runtime.parts import Controller, ElectedController
+from sparklog_runtime.patience import Patience
+from sparklog_runtime.ports import is_listening
+from sparklog_runtime.processes import is_alive, processes_of_root, send, wait_gone
+from sparklog_runtime.supervisor import Supervisor
+
+log = logging.getLogger(__name__)
+
+ELECTION_TIMEOUT_S: Final = 60.0
+"""Beside the session timeout that a killed controller's office may last."""
+
+METADATA_TIMEOUT_S: Final = 30.0
+REMNANTS_GRACE_S: Final = 15.0
+"""Brokers without a driver stop by themselves, tidily; what takes longer is killed."""
+
+ASK_TIMEOUT_MS: Final = 1_000
+ZOOKEEPER_PORT: Final = 2181
+
+
+def holds_office(elected: ElectedController, host: str, application: str) -> bool:
+    """Whether the controller that ZooKeeper names is alive; ``host`` and ``application`` are our own.
+
+    Where they are the same it is our predecessor: its port may be another's by now, but its process is gone.
+    """
+    if (elected.host, elected.application) == (host, application) and not is_alive(elected.pid):
+        return False
+    return is_listening(elected.host, elected.port)
+
+
+def brokers_know(addresses: Iterable[tuple[str, int]], broker_ids: Collection[int]) -> bool:
+    """Whether each of the brokers at ``addresses`` lists all of ``broker_ids``."""
+    return all(set(broker_ids) <= _known_brokers(host, port) for host, port in addresses)
+
+
+def _known_brokers(host: str, port: int) -> set[int]:
+    from sparklog.network.connection import Connection
+    from sparklog.wire.messages.metadata import MetadataRequest
+
+    try:
+        connection = Connection.open(host, port, client_id="sparklog-start", timeout_ms=ASK_TIMEOUT_MS)
+        try:
+            answer = connection.call(MetadataRequest(topics=[]), timeout_ms=ASK_TIMEOUT_MS)
+        finally:
+            connection.close()
+    except (OSError, WireError) as error:
+        log.info("%s:%d does not tell what it knows yet: %s", host, port, error)
+        return set()
+    return {int(broker.node_id) for broker in answer.brokers}
+
+
+def zookeeper_listens(connect_string: str) -> bool:
+    """Whether one of these ZooKeeper servers takes connections: asked before anything is started."""
+    servers = connect_string.partition("/")[0].split(",")
+    return any(is_listening(*_address(server)) for server in servers if server.strip())
+
+
+def _address(server: str) -> tuple[str, int]:
+    host, colon, port = server.strip().rpartition(":")
+    if not colon or not port.isdigit():
+        return server.strip().strip("[]"), ZOOKEEPER_PORT
+    return host.strip("[]"), int(port)
+
+
+def await_remnants(root: Path, patience: Patience) -> None:
+    """Wait for what a killed run left behind: its brokers hold directories and ports while they stop.
+
+    The caller holds the root's lock, so whoever carries the root's name is of a run that has ended.
+    """
+    left = processes_of_root(root)
+    if not left:
+        return
+    for pid in left:
+        send(pid, signal.SIGCONT)  # what is paused cannot stop
+    deadline = time.monotonic() + REMNANTS_GRACE_S
+
+    def are_gone(timeout_s: float) -> bool:
+        if time.monotonic() > deadline:
+            for pid in left:
+                send(pid, signal.SIGKILL)
+        if not wait_gone(left, timeout_s):
+            left[:] = processes_of_root(root)  # one may have forked in its last moment
+        return not left
+
+    patience.wait(are_gone, lambda: f"processes of the run before to end: {', '.join(map(str, left))}")
+
+
+def await_zookeeper(connect_string: str, timeout_s: float, patience: Patience) -> None:
+    """One that is not there must not cost a start of Spark first, nor leave its logs."""
+    patience.wait_until(
+        lambda: zookeeper_listens(connect_string),
+        lambda: f"ZooKeeper at {connect_string}",
+        timeout_s,
+        f"no ZooKeeper answers at {connect_string} for {timeout_s:g} s: check that it runs there and that "
+        "the address is right, or leave --zookeeper out to have one started",
+    )
+
+
+def await_election(
+    controller: Controller, host: str, application: str, session_s: float, patience: Patience
+) -> None:
+    """Wait for a controller, ours or another's; ``host`` and ``application`` are our own."""
+    seen: ElectedController | None = None
+
+    def is_elected() -> bool:
+        nonlocal seen
+        seen = controller.elected()
+        refuse_broken(controller, seen)
+        return controller.is_active or (seen is not None and holds_office(seen, host, application))
+
+    def what() -> str:
+        if seen is None:
+            return "a controller to be elected"
+        return (
+            "the old controller's ZooKeeper session to end: "
+            f"process {seen.pid} at {seen.host}:{seen.port} does not answer"
+        )
+
+    timeout_s = ELECTION_TIMEOUT_S + session_s
+    patience.wait_until(is_elected, what, timeout_s, f"no controller was elected within {timeout_s:.0f} s")
+
+
+def refuse_broken(controller: Controller, elected: ElectedController | None) -> None:
+    """SparklogError with the reason, if our controller cannot serve and no other does."""
+    if controller.failure is not None and elected is None:
+        raise SparklogError(f"the controller cannot take charge of the cluster: {controller.failure}")
+
+
+def await_metadata(
+    controller: Controller, supervisor: Supervisor, broker_ids: Collection[int], patience: Patience
+) -> None:
+    """Brokers hear of topics and of each other from the controller, a moment after they registered."""
+
+    def are_told() -> bool:
+        refuse_broken(controller, controller.elected())
+        return brokers_know([(broker.host, broker.port) for broker in supervisor.processes()], broker_ids)
+
+    patience.wait_until(
+        are_told,
+        lambda: "the brokers to hear from the controller",
+        METADATA_TIMEOUT_S,
+        f"the brokers heard nothing from the controller within {METADATA_TIMEOUT_S:.0f} s",
+    )

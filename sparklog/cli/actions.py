@@ -1,0 +1,47 @@
+"""Commands with actions, such as ``sparklog configs describe``: the parser of each action."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sparklog.cli.command import examples_text
+from sparklog.cli.connect import add_cluster_arguments, add_json_argument, connect
+from sparklog.client.cluster import ClusterClient
+
+Actions = Any
+"""What ``add_subparsers`` returns; argparse has no public name for it."""
+
+Do = Callable[[ClusterClient, argparse.Namespace], int]
+"""Carries an action out; returns the exit status."""
+
+
+def add_actions(parser: argparse.ArgumentParser, names: str) -> Actions:
+    """Room for the actions ``names``, as ``a|b``."""
+    add_cluster_arguments(parser)
+    return parser.add_subparsers(dest="action", required=True, metavar=names)
+
+
+def add_action(
+    actions: Actions, name: str, summary: str, do: Do, examples: Sequence[str] = ()
+) -> argparse.ArgumentParser:
+    """A parser for one action, with the options that every action has."""
+    parser: argparse.ArgumentParser = actions.add_parser(
+        name,
+        help=summary,
+        description=summary,
+        epilog=examples_text(tuple(one for one in examples if f" {name} " in one)),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(do=do)
+    add_cluster_arguments(parser)
+    add_json_argument(parser)
+    return parser
+
+
+def run_action(arguments: argparse.Namespace, check: Callable[[argparse.Namespace], None]) -> int:
+    """Connect and do what was asked for, unless ``check`` raises for options that make no sense."""
+    check(arguments)
+    do: Do = arguments.do
+    with connect(arguments) as cluster:
+        return do(cluster, arguments)

@@ -1,0 +1,1 @@
+"""``sparklog dump-log``: what is in the files of a log directory, in the words of Kafka's DumpLogSegments."""

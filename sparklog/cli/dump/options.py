@@ -1,0 +1,62 @@
+"""What the options ask for, and whom the dumping parts tell what they find."""
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sparklog.cli.dump.output import Output
+from sparklog.cli.dump.problems import Kind, Problems
+
+_BASE_OFFSET: Final = re.compile(r"(\d{1,19}|\d{20})\.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpOptions:
+    """Kafka's options, under Kafka's names."""
+
+    deep_iteration: bool
+    print_data_log: bool
+    skip_record_metadata: bool
+    verify_index_only: bool
+    index_sanity_check: bool
+    max_message_size: int
+    max_bytes: int | None
+
+
+@dataclass(slots=True)
+class Report:
+    """One file that is being dumped: what to do, and where to put it."""
+
+    path: str
+    options: DumpOptions
+    output: Output
+    problems: Problems
+    full_path: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.full_path = os.path.abspath(self.path)
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.path)
+
+    @property
+    def base_offset(self) -> int | None:
+        """What the file's name says; None if it says nothing."""
+        found = _BASE_OFFSET.match(self.name)
+        return int(found[1]) if found else None
+
+    def beside(self, suffix: str) -> str:
+        """The file of the same segment with another suffix."""
+        return os.path.join(os.path.dirname(self.full_path), self.name.split(".")[0] + suffix)
+
+    def problem(self, kind: Kind, **facts: Any) -> None:
+        self.problems.add(kind, self.full_path, **facts)
+
+    def corrupt(self, reason: str) -> None:
+        """Something is wrong with the file that has no place in it."""
+        self.problem(Kind.CORRUPT, reason=reason)
+
+    def corrupt_at(self, position: int, size: int, reason: str) -> None:
+        self.problem(Kind.CORRUPT_AT, position=position, size=size, reason=reason)

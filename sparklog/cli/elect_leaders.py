@@ -1,0 +1,175 @@
+"""``sparklog elect-leaders``: give leaderships back to the preferred replicas, or end a partition's silence.
+
+A preferred election loses nothing: it moves leadership to a replica that is in sync. An unclean one is for
+partitions that nobody leads because every replica that was in sync is gone: it lets another lead, and what
+only those had is lost. So it must be asked for topic by topic, and what may be lost is said first.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from sparklog.cli.command import DONE, FAILED, Command, UsageError
+from sparklog.cli.connect import add_cluster_arguments, add_json_argument, connect, wants_json
+from sparklog.cli.progress import patience, say
+from sparklog.cli.table import render_table
+from sparklog.cli.topic_names import check_partition, topic_name, topic_wanted
+from sparklog.cli.values import partition_number
+from sparklog.client.admin import UNKNOWN_TOPIC_WAIT_MS
+from sparklog.client.changes import ClusterChanges, Refusals
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.metadata import ClusterMetadata
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
+
+NOT_NEEDED: Final = "not needed"
+HEARSAY_MS: Final = 3_000
+POLL_MS: Final = 50
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--preferred", action="store_true", help="let the first replica lead, if it is in sync; the default"
+    )
+    kind.add_argument(
+        "--unclean",
+        action="store_true",
+        help="where nobody leads, let any live replica lead; loses what only the others had",
+    )
+    parser.add_argument("--topic", type=topic_name, metavar="T", help="partitions of this topic")
+    parser.add_argument("--partition", type=partition_number, metavar="P", help="this one of --topic alone")
+    parser.add_argument("--all", action="store_true", help="all partitions of all topics")
+    add_cluster_arguments(parser)
+    add_json_argument(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    _check(arguments)
+    with connect(arguments) as cluster:
+        return elect(cluster, arguments)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.unclean and arguments.topic is None:
+        raise UsageError("--unclean may lose records: say of which topic, with --topic T")
+    if arguments.topic is None and not arguments.all:
+        raise UsageError("which partitions? give --topic T, or --all")
+    if arguments.topic is not None and arguments.all:
+        raise UsageError(f"both --topic {arguments.topic} and --all are given; choose one")
+    if arguments.partition is not None and arguments.topic is None:
+        raise UsageError(f"--partition {arguments.partition} of which topic? give --topic T")
+
+
+def elect(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
+    partitions = None if arguments.all else _partitions(cluster, arguments)
+    before = cluster.metadata(None)
+    if arguments.unclean and partitions is not None:
+        _tell_what_may_be_lost(before, partitions)
+    with patience("electing leaders"):
+        elected, refused = ClusterChanges(cluster).elect_leaders(partitions, unclean=arguments.unclean)
+    _show(arguments, _after(cluster, before, elected), elected, refused)
+    failed = [error for error in refused.values() if error.code is not ErrorCode.election_not_needed]
+    return FAILED if failed else DONE
+
+
+def _after(
+    cluster: ClusterClient, before: ClusterMetadata, elected: Sequence[TopicPartition]
+) -> ClusterMetadata:
+    """Who leads, once the broker that is asked has heard of the elections: that takes it a moment."""
+    deadline = cluster.deadline(HEARSAY_MS)
+    while True:
+        seen = cluster.metadata(None)
+        if deadline.is_over or all(_epoch(seen, one) != _epoch(before, one) for one in elected):
+            return seen
+        cluster.wait(POLL_MS)
+
+
+def _epoch(seen: ClusterMetadata, partition: TopicPartition) -> int:
+    topic = seen.topics.get(partition.topic)
+    state = topic.partitions.get(partition.partition) if topic else None
+    return -1 if state is None else state.leader_epoch
+
+
+def _partitions(cluster: ClusterClient, arguments: argparse.Namespace) -> list[TopicPartition]:
+    name: str = arguments.topic
+    with patience(f"looking for topic {name!r}"), topic_wanted(cluster, arguments, name):
+        topic = cluster.topic(name, timeout_ms=UNKNOWN_TOPIC_WAIT_MS)
+    if arguments.partition is None:
+        return topic.topic_partitions()
+    check_partition(topic, arguments.partition)
+    return [TopicPartition(name, arguments.partition)]
+
+
+def _tell_what_may_be_lost(seen: ClusterMetadata, partitions: Sequence[TopicPartition]) -> None:
+    for partition in partitions:
+        state = seen.topics[partition.topic].partitions[partition.partition]
+        live = [one for one in state.replicas if one in seen.brokers]
+        if state.leader in seen.brokers or not live:
+            continue  # nobody will be elected
+        say(
+            f"warning: {partition}: in sync are {list(state.isr)}, alive {live}; acknowledged "
+            f"records that only {list(state.isr)} have will be lost, also when they return"
+        )
+
+
+def _show(
+    arguments: argparse.Namespace,
+    seen: ClusterMetadata,
+    elected: Sequence[TopicPartition],
+    refused: Refusals,
+) -> None:
+    results = {
+        **dict.fromkeys(elected, "elected"),
+        **{
+            partition: NOT_NEEDED if error.code is ErrorCode.election_not_needed else f"refused: {error}"
+            for partition, error in refused.items()
+        },
+    }
+    leaders = {partition: _leader(seen, partition) for partition in results}
+    if wants_json(arguments):
+        listed = [
+            {
+                "topic": partition.topic,
+                "partition": partition.partition,
+                "result": results[partition].partition(":")[0],
+                "leader": leaders[partition],
+                "error": refused[partition].code.name if partition in refused else None,
+                "message": refused[partition].message if partition in refused else None,
+            }
+            for partition in sorted(results)
+        ]
+        print(json.dumps({"partitions": listed}))
+    elif results:
+        rows = [
+            [
+                partition.topic,
+                partition.partition,
+                None if leaders[partition] < 0 else leaders[partition],
+                one,
+            ]
+            for partition, one in sorted(results.items())
+        ]
+        print(render_table(["TOPIC", "PARTITION", "LEADER", "RESULT"], rows))
+    else:
+        print("every partition is led by its preferred replica")
+
+
+def _leader(seen: ClusterMetadata, partition: TopicPartition) -> int:
+    topic = seen.topics.get(partition.topic)
+    state = topic.partitions.get(partition.partition) if topic else None
+    return -1 if state is None else int(state.leader)
+
+
+COMMAND = Command(
+    name="elect-leaders",
+    summary="let preferred replicas lead, or any where nobody does",
+    add_arguments=add_arguments,
+    run=run,
+    examples=(
+        "sparklog elect-leaders --all --root /tmp/sparklog",
+        "sparklog elect-leaders --preferred --topic events --partition 0 --bootstrap-server 127.0.0.1:9092",
+        "sparklog elect-leaders --unclean --topic events --root /tmp/sparklog",
+    ),
+)

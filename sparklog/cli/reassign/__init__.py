@@ -1,0 +1,1 @@
+"""``sparklog reassign``: plan, execute, verify and cancel moves of partitions to other brokers."""

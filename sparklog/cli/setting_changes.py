@@ -1,0 +1,98 @@
+"""Settings as an administrator sees and changes them: their sources in words, and before -> after."""
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sparklog.cli.command import UsageError
+from sparklog.cli.progress import say
+from sparklog.client.settings import DescribedSetting, Settings, Source
+from sparklog.model.config import BROKER_SETTINGS, TOPIC_SETTINGS, check_broker_settings, check_topic_settings
+from sparklog.model.kafka_properties import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
+
+Change = Mapping[str, str | None]
+"""New values by name; None gives a setting back to what lies under it."""
+
+SOURCES: Final[Mapping[Source, str]] = {
+    Source.UNKNOWN: "unknown",
+    Source.TOPIC: "topic",
+    Source.DYNAMIC_BROKER: "dynamic, this broker",
+    Source.DYNAMIC_DEFAULT_BROKER: "dynamic, all brokers",
+    Source.STATIC_BROKER: "static, at start",
+    Source.DEFAULT: "default",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One setting, with where its value came from before and comes from now; empty where it has none."""
+
+    name: str
+    before: str
+    source_before: str
+    after: str
+    source_after: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {_shown(self.before, self.source_before)} -> " + _shown(
+            self.after, self.source_after
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {"name": self.name, "before": self.before, "after": self.after}
+
+
+def _shown(value: str, source: str) -> str:
+    shown = value if value else "(empty)" if source else "(not set)"
+    return f"{shown} ({source})" if source else shown
+
+
+def changes_of(set_: Iterable[tuple[str, str]], delete: Iterable[str], *, is_topic: bool) -> Change:
+    """What the options ask for, with a warning for each that has no effect. UsageError, ConfigError."""
+    given = dict(set_)
+    checked = check_topic_settings(given) if is_topic else check_broker_settings(given)
+    for warning in checked.warnings:
+        say(f"warning: {warning}")
+    known = (
+        TOPIC_SETTINGS.keys() | KAFKA_TOPIC_PROPERTIES
+        if is_topic
+        else BROKER_SETTINGS.keys() | KAFKA_BROKER_PROPERTIES
+    )
+    changes: dict[str, str | None] = dict(given)
+    for name in delete:
+        _check_deleted(name, given, known)
+        changes[name] = None
+    return changes
+
+
+def _check_deleted(name: str, given: Collection[str], known: Collection[str]) -> None:
+    if name in given:
+        raise UsageError(f"{name} is both set and deleted; choose one")
+    if name not in known:
+        near = difflib.get_close_matches(name, sorted(known), n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"there is no setting {name!r} that could be deleted{hint}")
+
+
+def changed_by(change: Change, settings: Settings, level: Source) -> list[Changed]:
+    """What ``change`` makes of ``settings`` where ``level`` is whose settings are changed."""
+    found = []
+    for name, value in change.items():
+        before = settings.get(name)
+        after, source = _after(value, before, level)
+        changed = Changed(
+            name, before.value if before else "", SOURCES[before.source] if before else "", after, source
+        )
+        if (changed.before, changed.source_before) != (changed.after, changed.source_after):
+            found.append(changed)
+    return found
+
+
+def _after(value: str | None, before: DescribedSetting | None, level: Source) -> tuple[str, str]:
+    if value is None:
+        under = before.without(level) if before is not None else None
+        return (under.value, SOURCES[under.source]) if under is not None else ("", "")
+    if before is not None and before.source < level:  # something else goes before what is set here
+        return before.value, SOURCES[before.source]
+    return value, SOURCES[level]

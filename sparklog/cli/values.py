@@ -1,0 +1,76 @@
+"""Values of options, checked as they are read: what is wrong with one is said with the value and the remedy.
+
+argparse puts the option's name in front of the text of an ``ArgumentTypeError``.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+INT16_MAX: Final = 2**15 - 1
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
+PORT_MAX: Final = 65_535
+
+
+def natural(text: str) -> int:
+    """A whole number from 0 on."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def partition_count(text: str) -> int:
+    return _at_most(positive(text), INT32_MAX)
+
+
+def replication_factor(text: str) -> int:
+    return _at_most(positive(text), INT16_MAX)
+
+
+def partition_number(text: str) -> int:
+    return _at_most(natural(text), INT32_MAX)
+
+
+def offset(text: str) -> int:
+    return _at_most(natural(text), INT64_MAX)
+
+
+def _at_most(number: int, most: int) -> int:
+    if number > most:
+        raise argparse.ArgumentTypeError(f"{number} is too large; Kafka's protocol goes up to {most}")
+    return number
+
+
+def port(text: str) -> int:
+    """A port to listen on; 0 stands for any free one."""
+    if not text.isascii() or not text.isdigit() or int(text) > PORT_MAX:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a port: give a number from 1 to {PORT_MAX}, or 0 for any free port"
+        )
+    return int(text)
+
+
+def setting(text: str) -> tuple[str, str]:
+    """``name=value``, as behind ``--config``; the value may be empty, the name may not."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=value")
+    return name.strip(), value
+
+
+def directory(text: str) -> Path:
+    """A directory, there or not; an empty text, from an unset variable, would mean the current one."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty; give a directory")
+    path = Path(text)
+    if path.exists() and not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is a file; give a directory")
+    return path

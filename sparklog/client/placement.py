@@ -1,0 +1,254 @@
+"""A better placement of partitions that exist: even, over racks, and with as few copies as possible.
+
+A new topic is placed from nothing (``sparklog.core.controller.assignment``); here every replica that moves is
+a copy over the network, so a replica stays wherever it may:
+
+1. Replicas on brokers that are not wanted go, and what is missing is added.
+2. A partition that has two replicas in one rack while another rack has none gives one of them away.
+3. Within each topic, replicas move from the broker with most to the broker with fewest until no two differ by
+   more than one; then so over all topics together, by moves that keep each topic even.
+4. The first replica, which is the preferred leader, is chosen so that these are even too. That moves no data.
+
+Racks go before evenness. They count only if every wanted broker names one.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sparklog.model.errors import ConfigError
+from sparklog.model.ids import TopicPartition
+
+Placement = dict[TopicPartition, tuple[int, ...]]
+"""The replicas of each partition, the preferred leader first."""
+
+
+def plan_placement(
+    current: Mapping[TopicPartition, Sequence[int]],
+    brokers: Mapping[int, str | None],
+    *,
+    replication_factor: int | None = None,
+) -> Placement:
+    """Where the partitions of ``current`` should be: on ``brokers`` (with their racks) alone.
+
+    Without ``replication_factor`` each keeps the number of replicas that it has. Raises ConfigError.
+    """
+    for partition, replicas in current.items():
+        factor = replication_factor or len(replicas)
+        if factor > len(brokers):
+            raise ConfigError(
+                f"{partition} cannot have {factor} replicas on {len(brokers)} brokers {sorted(brokers)}: "
+                f"name more brokers, or a replication factor of at most {len(brokers)}"
+            )
+    racks = {broker: rack for broker, rack in brokers.items() if rack is not None}
+    desk = _Desk({broker: racks[broker] if len(racks) == len(brokers) else "" for broker in brokers})
+    for partition in sorted(current):
+        desk.take(partition, current[partition], replication_factor or len(current[partition]))
+    for partition in sorted(current):
+        desk.complete(partition, replication_factor or len(current[partition]))
+    desk.spread_over_racks()
+    desk.even_out()
+    return _Leaders(current, desk.replicas).placement()
+
+
+@dataclass(slots=True)
+class _Desk:
+    """The placement while it is being made."""
+
+    racks: Mapping[int, str]
+    replicas: dict[TopicPartition, list[int]] = field(default_factory=dict)
+    loads: Counter[int] = field(default_factory=Counter)
+    topics: dict[str, Counter[int]] = field(default_factory=dict)
+    """Replicas that each broker has of a topic."""
+    partitions: dict[str, list[TopicPartition]] = field(default_factory=dict)
+
+    def take(self, partition: TopicPartition, present: Sequence[int], factor: int) -> None:
+        """Keep as many of the ``present`` replicas as may stay; the last of those that are too many go."""
+        self.replicas[partition] = []
+        self.topics.setdefault(partition.topic, Counter())
+        self.partitions.setdefault(partition.topic, []).append(partition)
+        for broker in present:
+            if broker in self.racks:
+                self._add(partition, broker)
+        while len(self.replicas[partition]) > factor:
+            surplus = self.replicas[partition][1:]
+            crowded = Counter(self.racks[broker] for broker in self.replicas[partition])
+            self._remove(partition, max(reversed(surplus), key=lambda one: crowded[self.racks[one]]))
+
+    def complete(self, partition: TopicPartition, factor: int) -> None:
+        while len(self.replicas[partition]) < factor:
+            used = self._racks_of(partition)
+            free = [broker for broker in self.racks if broker not in self.replicas[partition]]
+            self._add(
+                partition, min(free, key=lambda one: (self.racks[one] in used, *self._load(partition, one)))
+            )
+
+    def spread_over_racks(self) -> None:
+        rack_count = len(set(self.racks.values()))
+        for partition, replicas in self.replicas.items():
+            while len(used := self._racks_of(partition)) < min(rack_count, len(replicas)):
+                crowded = Counter(self.racks[broker] for broker in replicas)
+                leaving = max(
+                    (one for one in replicas if crowded[self.racks[one]] > 1),
+                    key=lambda one: self._load(partition, one),
+                )
+                free = [broker for broker, rack in self.racks.items() if rack not in used]
+                self._move(partition, leaving, min(free, key=lambda one: self._load(partition, one)))
+
+    def even_out(self) -> None:
+        for topic, counts in self.topics.items():
+            while self._move_one(counts, [topic]):
+                pass
+        while self._move_one(self.loads, list(self.topics)):
+            pass
+
+    def _move_one(self, counts: Counter[int], topics: Sequence[str]) -> bool:
+        """Move a replica of one of ``topics`` between two brokers whose ``counts`` differ by two or more."""
+        for source, target in _unequal_pairs(counts, self.loads, self.racks):
+            for topic in topics:
+                ahead = self.topics[topic][source] - self.topics[topic][target]
+                if ahead < 1:
+                    continue  # the topic would become less even
+                for partition in self.partitions[topic]:
+                    if self._may_move(partition, source, target):
+                        self._move(partition, source, target)
+                        return True
+        return False
+
+    def _may_move(self, partition: TopicPartition, source: int, target: int) -> bool:
+        replicas = self.replicas[partition]
+        if source not in replicas or target in replicas:
+            return False
+        kept = {self.racks[one] for one in replicas if one != source}
+        return len(kept | {self.racks[target]}) >= len(self._racks_of(partition))
+
+    def _racks_of(self, partition: TopicPartition) -> set[str]:
+        return {self.racks[broker] for broker in self.replicas[partition]}
+
+    def _load(self, partition: TopicPartition, broker: int) -> tuple[int, int, int]:
+        return self.topics[partition.topic][broker], self.loads[broker], broker
+
+    def _move(self, partition: TopicPartition, source: int, target: int) -> None:
+        self._remove(partition, source)
+        self._add(partition, target)
+
+    def _add(self, partition: TopicPartition, broker: int) -> None:
+        self.replicas[partition].append(broker)
+        self.loads[broker] += 1
+        self.topics[partition.topic][broker] += 1
+
+    def _remove(self, partition: TopicPartition, broker: int) -> None:
+        self.replicas[partition].remove(broker)
+        self.loads[broker] -= 1
+        self.topics[partition.topic][broker] -= 1
+
+
+def _unequal_pairs(
+    counts: Counter[int], loads: Counter[int], brokers: Mapping[int, str]
+) -> Iterator[tuple[int, int]]:
+    """Brokers with too much and with too little of something, the most unequal first."""
+    ranked = sorted(brokers, key=lambda one: (counts[one], loads[one], one))
+    pairs = [
+        (source, target)
+        for source in reversed(ranked)
+        for target in ranked
+        if counts[source] - counts[target] > 1
+    ]
+    pairs.sort(key=lambda pair: counts[pair[1]] - counts[pair[0]])
+    return iter(pairs)
+
+
+class _Leaders:
+    """Chooses the preferred leader of each partition among its replicas, changing as few as it can.
+
+    A broker that leads too many hands one to a broker that leads too few, either directly or along a chain of
+    brokers each of which takes one and gives one: without chains, a few overlapping replicas would be stuck.
+    """
+
+    def __init__(
+        self,
+        current: Mapping[TopicPartition, Sequence[int]],
+        replicas: Mapping[TopicPartition, Sequence[int]],
+    ) -> None:
+        self._replicas = {
+            partition: [one for one in current[partition] if one in found]
+            + [one for one in found if one not in current[partition]]
+            for partition, found in replicas.items()
+        }
+        self._leaders: dict[TopicPartition, int] = {}
+        self._loads: Counter[int] = Counter()
+        self._current = current
+
+    def placement(self) -> Placement:
+        topics: dict[str, list[TopicPartition]] = {}
+        for partition in self._replicas:
+            topics.setdefault(partition.topic, []).append(partition)
+        for partitions in topics.values():
+            self._choose(partitions)
+            while self._hand_over(partitions):
+                pass
+        while self._hand_over(list(self._replicas)):
+            pass
+        return {
+            partition: (leader, *(one for one in self._replicas[partition] if one != leader))
+            for partition, leader in self._leaders.items()
+        }
+
+    def _choose(self, partitions: Sequence[TopicPartition]) -> None:
+        for partition in partitions:
+            replicas = self._replicas[partition]
+            stays = replicas[0] == next(iter(self._current[partition]), None)
+            leader = replicas[0] if stays else min(replicas, key=lambda one: (self._loads[one], one))
+            self._lead(partition, leader)
+
+    def _lead(self, partition: TopicPartition, broker: int) -> None:
+        if partition in self._leaders:
+            self._loads[self._leaders[partition]] -= 1
+        self._leaders[partition] = broker
+        self._loads[broker] += 1
+
+    def _hand_over(self, partitions: Sequence[TopicPartition]) -> bool:
+        """Make the leaders of ``partitions`` more even by one; False if that cannot be done."""
+        counts: Counter[int] = Counter()
+        for partition in partitions:
+            counts[self._leaders[partition]] += 1
+            counts.update(dict.fromkeys(self._replicas[partition], 0))
+        for source in sorted(counts, key=lambda one: (-counts[one], one)):
+            chain = self._chain(partitions, source, counts)
+            if chain:
+                for partition, broker in chain:
+                    self._lead(partition, broker)
+                return True
+        return False
+
+    def _chain(
+        self, partitions: Sequence[TopicPartition], source: int, counts: Mapping[int, int]
+    ) -> list[tuple[TopicPartition, int]]:
+        """The shortest chain of takers from ``source`` to a broker that leads two fewer, or more."""
+        led: dict[int, list[TopicPartition]] = {}
+        for partition in partitions:
+            led.setdefault(self._leaders[partition], []).append(partition)
+        came_by: dict[int, tuple[int, TopicPartition]] = {}
+        reached, at = [source], 0
+        while at < len(reached):
+            giver = reached[at]
+            at += 1
+            if counts[giver] < counts[source] - 1:
+                return self._walk_back(came_by, source, giver)
+            for partition in led.get(giver, ()):
+                for taker in self._replicas[partition]:
+                    if taker != source and taker not in came_by:
+                        came_by[taker] = (giver, partition)
+                        reached.append(taker)
+        return []
+
+    @staticmethod
+    def _walk_back(
+        came_by: Mapping[int, tuple[int, TopicPartition]], source: int, end: int
+    ) -> list[tuple[TopicPartition, int]]:
+        chain = []
+        while end != source:
+            giver, partition = came_by[end]
+            chain.append((partition, end))
+            end = giver
+        return chain

@@ -1,0 +1,159 @@
+"""Batches with fewer records than before: what compaction makes of them, for both kinds of payload.
+
+Compaction never moves a record. A batch that loses records keeps its base offset, its last offset delta, its
+leader epoch and its producer's fields; the records that stay keep their offsets, so deltas get gaps. What is
+kept comes out in the same codec as it was in. A batch may lose all its records and stay as an *empty batch*,
+an envelope without payload, where its sequence numbers or its last offset are still needed.
+
+Looking inside is done for many rows at once, as in ``reading``: ``decode_runs`` tells of each row its key,
+its offset, and whether it is a tombstone (a record without value); ``Run.rebuild`` makes one of the run's
+batches anew out of the rows that are kept. Uncompressed record batches that follow each other are one run.
+
+A *delete horizon* (KIP-534) is when tombstones, or a transaction marker, may go: attribute bit 6 is set and
+the base timestamp *is* the horizon. Timestamps of records are differences to it then, mostly negative; what
+readers compute stays the same.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sparklog.records.columns import Int64s
+from sparklog.records.envelope import (
+    CONTROL_BIT,
+    DELETE_HORIZON_BIT,
+    LOG_APPEND_TIME_BIT,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    Bytes,
+    build_envelope,
+)
+from sparklog.records.kafka_spans import CHUNK_BYTES, CHUNK_RECORDS
+from sparklog.records.reading import Batch, is_joint
+
+Booleans = npt.NDArray[np.bool_]
+
+_EMPTY_BATCH_BITS = LOG_APPEND_TIME_BIT | TRANSACTIONAL_BIT | CONTROL_BIT
+
+
+class Run(ABC):
+    """The rows of one batch, or of several that were decoded together."""
+
+    __slots__ = ("batches", "first_rows", "is_tombstone", "keys", "offsets")
+
+    def __init__(
+        self, batches: Sequence[Batch], keys: Any, offsets: Int64s, is_tombstone: Booleans, counts: Int64s
+    ) -> None:
+        self.batches = batches
+        self.first_rows = np.concatenate(([0], np.cumsum(counts)))
+        """Batch n has the rows from ``first_rows[n]`` up to ``first_rows[n + 1]``."""
+        self.keys = keys
+        """A binary array."""
+        self.offsets = offsets
+        self.is_tombstone = is_tombstone
+
+    @abstractmethod
+    def rebuild(self, nth: int, rows: Int64s, delete_horizon_ms: int | None = None) -> bytes:
+        """Batch ``nth`` with only these ``rows`` (indexes into the run's); at least one must stay.
+
+        A delete horizon replaces the base timestamp; None leaves base timestamp and horizon as they are.
+        """
+
+
+def decode_runs(buffer: Bytes, batches: Sequence[Batch]) -> Iterator[Run]:
+    """The rows of ``batches``, which must have some, in order; CorruptBatch for one that cannot be read."""
+    joint: list[Batch] = []
+    joint_bytes = joint_records = 0
+    end = -1
+    for position, header in batches:
+        joins = is_joint(header)
+        belongs = (
+            joins
+            and position == end
+            and joint_bytes + header.size_bytes <= CHUNK_BYTES
+            and joint_records + header.record_count <= CHUNK_RECORDS
+        )
+        if joint and not belongs:
+            yield _joint_run(buffer, joint)
+            joint, joint_bytes, joint_records = [], 0, 0
+        if joins:
+            joint.append((position, header))
+            joint_bytes += header.size_bytes
+            joint_records += header.record_count
+            end = position + header.size_bytes
+        else:
+            yield decode(memoryview(buffer)[position : position + header.size_bytes], (position, header))
+    if joint:
+        yield _joint_run(buffer, joint)
+
+
+def decode(batch: Bytes, origin: Batch) -> Run:
+    """One batch, of whatever kind."""
+    if origin[1].is_arrow:
+        from sparklog.records.filter_arrow import ArrowRun
+
+        return ArrowRun.decode(batch, origin)
+    from sparklog.records.filter_records import RecordsRun
+
+    return RecordsRun.decode(batch, origin)
+
+
+def _joint_run(buffer: Bytes, batches: Sequence[Batch]) -> Run:
+    from sparklog.records.filter_records import RecordsRun
+
+    first, last = batches[0], batches[-1]
+    return RecordsRun.decode_jointly(
+        bytes(memoryview(buffer)[first[0] : last[0] + last[1].size_bytes]), first[0], batches
+    )
+
+
+def restamped(batch: Bytes, header: BatchHeader, delete_horizon_ms: int) -> bytes:
+    """The same batch with a delete horizon."""
+    run = decode(batch, (0, header))
+    return run.rebuild(0, np.arange(header.record_count), delete_horizon_ms)
+
+
+def emptied(header: BatchHeader) -> bytes:
+    """The batch without any records: it tells its offsets and its producer's sequence, and nothing else."""
+    return build_envelope(
+        b"",
+        attributes=header.attributes & _EMPTY_BATCH_BITS,
+        record_count=0,
+        last_offset_delta=header.last_offset_delta,
+        base_timestamp_ms=header.max_timestamp_ms,
+        max_timestamp_ms=header.max_timestamp_ms,
+        base_offset=header.base_offset,
+        leader_epoch=header.leader_epoch,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+    )
+
+
+def rebuilt_envelope(
+    header: BatchHeader,
+    payload: Bytes | Sequence[Bytes],
+    timestamps_ms: Int64s,
+    delete_horizon_ms: int | None,
+) -> bytes:
+    """The envelope around what is left of a batch, whose records have these timestamps."""
+    attributes, base_timestamp_ms = header.attributes, header.base_timestamp_ms
+    if delete_horizon_ms is not None:
+        attributes, base_timestamp_ms = attributes | DELETE_HORIZON_BIT, delete_horizon_ms
+    newest_ms = header.max_timestamp_ms if header.is_log_append_time else int(timestamps_ms.max())
+    return build_envelope(
+        payload,
+        attributes=attributes,
+        record_count=len(timestamps_ms),
+        last_offset_delta=header.last_offset_delta,
+        base_timestamp_ms=base_timestamp_ms,
+        max_timestamp_ms=newest_ms,
+        base_offset=header.base_offset,
+        leader_epoch=header.leader_epoch,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+    )

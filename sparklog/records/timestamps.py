@@ -1,0 +1,64 @@
+"""Whose clock the records of a topic go by, and how far they may be from the leader's.
+
+With ``message.timestamp.type=LogAppendTime`` all records of a batch have the time at which the leader
+appended it: the envelope's greatest timestamp, with an attribute bit that says so, and a new CRC. Nothing
+inside the batch is touched. Otherwise a topic may refuse records that are too old, or too far ahead.
+"""
+
+from sparklog.model.errors import ErrorCode
+from sparklog.records.envelope import BatchHeader, Bytes, set_append_time
+from sparklog.records.payload import payload_of
+from sparklog.records.validate import Accepted, Refused
+
+
+def stamp_append_time(buffer: bytearray | memoryview, accepted: Accepted, now_ms: int) -> Accepted | Refused:
+    """Give all records the time ``now_ms``, in place."""
+    refused = _refuse_stamped(accepted)
+    if refused is not None:
+        return refused
+    return Accepted(
+        [(position, set_append_time(buffer, position, now_ms)) for position, _ in accepted.batches]
+    )
+
+
+def check_create_times(
+    buffer: Bytes, accepted: Accepted, now_ms: int, *, before_max_ms: int, after_max_ms: int
+) -> Accepted | Refused:
+    """Refuse batches with records that are more than ``before_max_ms`` old or ``after_max_ms`` ahead."""
+    refused = _refuse_stamped(accepted)
+    if refused is not None:
+        return refused
+    for position, header in accepted.batches:
+        ahead_ms = header.max_timestamp_ms - now_ms
+        if ahead_ms > after_max_ms:
+            return _too_far(header, f"{ahead_ms} ms ahead", "after", after_max_ms)
+        # Only the records themselves tell the least; it cannot be too old if the clock is not.
+        if before_max_ms < now_ms:
+            age_ms = now_ms - _least_timestamp(buffer, position, header)
+            if age_ms > before_max_ms:
+                return _too_far(header, f"{age_ms} ms old", "before", before_max_ms)
+    return accepted
+
+
+def _least_timestamp(buffer: Bytes, position: int, header: BatchHeader) -> int:
+    # Here, because it brings Arrow and numpy, which nobody else needs who checks batches.
+    import pyarrow.compute as pc
+
+    batch = memoryview(buffer)[position : position + header.size_bytes]
+    times = payload_of(header).to_columns(batch, header).column("timestamp").cast("int64")
+    return int(pc.min(times).as_py()) // 1_000
+
+
+def _refuse_stamped(accepted: Accepted) -> Refused | None:
+    if any(header.is_log_append_time for _, header in accepted.batches):
+        reason = "a producer sent a batch that says its time is a broker's: only leaders may say so"
+        return Refused(ErrorCode.invalid_timestamp, reason)
+    return None
+
+
+def _too_far(header: BatchHeader, how: str, side: str, limit_ms: int) -> Refused:
+    return Refused(
+        ErrorCode.invalid_timestamp,
+        f"a record of {header.record_count} is {how}, more than message.timestamp.{side}.max.ms={limit_ms}: "
+        "correct the producer's clock, or raise that of the topic",
+    )

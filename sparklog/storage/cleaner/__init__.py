@@ -1,0 +1,1 @@
+"""The log cleaner: compaction of closed segments, and their safe replacement."""

@@ -1,0 +1,99 @@
+"""The latest offset of each key, in bounded memory, filled and asked for many keys at once.
+
+An open hash table in three numpy arrays: the two halves of a key's 128-bit hash and its latest offset, 24
+bytes a slot. A key that is looked for starts at a slot that its hash says and goes on in steps that its hash
+says; numpy does one step of all keys side by side, and each round has only those left that are not decided.
+Two keys with the same hash would be taken for one: ``records.key_hash`` says how improbable that is.
+
+The arrays are zeros that the operating system supplies when they are first touched, so a large map for a
+small log costs little.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sparklog.records.columns import Int64s
+from sparklog.records.key_hash import Hashes, KeyHasher
+
+SLOT_BYTES: Final = 24
+_SLOTS_MIN: Final = 1_024
+
+
+class OffsetMap:
+    """Keys to offsets. ``records_max``: how many records it may have to hold, if memory allows."""
+
+    __slots__ = ("_entries_max", "_hasher", "_lower", "_mask", "_next_offsets", "_upper", "entries")
+
+    def __init__(self, memory_bytes: int, load_factor: float, records_max: int, seed: int) -> None:
+        slots_max = max(_SLOTS_MIN, memory_bytes // SLOT_BYTES)
+        slots = _SLOTS_MIN
+        while slots * 2 <= slots_max and slots < 2 * records_max:
+            slots *= 2
+        self.entries = 0
+        self._hasher = KeyHasher(seed)
+        self._mask = np.uint64(slots - 1)
+        self._entries_max = max(1, min(slots - 1, int(slots * load_factor)))
+        self._upper: Hashes = np.zeros(slots, np.uint64)
+        self._lower: Hashes = np.zeros(slots, np.uint64)
+        self._next_offsets: Int64s = np.zeros(slots, np.int64)
+        """Latest offset + 1; 0 where the slot is free."""
+
+    @property
+    def room(self) -> int:
+        """How many more keys it takes."""
+        return self._entries_max - self.entries
+
+    def put(self, keys: Any, offsets: Int64s) -> bool:
+        """Remember the offsets of ``keys`` (no nulls), which are all greater than any before, ascending.
+
+        False, and nothing is remembered, if that are too many keys.
+        """
+        upper, lower = self._hasher.hashes(keys)
+        if len(upper) > self.room and self._count_new(upper, lower) > self.room:
+            return False
+        pending: npt.NDArray[np.int64] = np.arange(len(upper))
+        slots, steps = self._first_slots(upper, lower)
+        while len(pending):
+            at = slots[pending]
+            free = self._next_offsets[at] == 0
+            claiming = pending[free]
+            if len(claiming):
+                # Of those that claim the same slot the last one gets it; the greatest offset comes last.
+                claimed = at[free]
+                self._upper[claimed], self._lower[claimed] = upper[claiming], lower[claiming]
+                self._next_offsets[claimed] = offsets[claiming] + 1
+                self.entries += int((self._next_offsets[claimed] == offsets[claiming] + 1).sum())
+            found = (self._upper[at] == upper[pending]) & (self._lower[at] == lower[pending])
+            self._next_offsets[at[found]] = offsets[pending[found]] + 1
+            pending = pending[~found]
+            slots[pending] = (slots[pending] + steps[pending]) & self._mask
+        return True
+
+    def latest(self, keys: Any) -> Int64s:
+        """The latest offset of each of ``keys`` (no nulls); -1 for a key that was never put."""
+        upper, lower = self._hasher.hashes(keys)
+        return self._find(upper, lower)
+
+    def _find(self, upper: Hashes, lower: Hashes) -> Int64s:
+        latest = np.full(len(upper), -1, np.int64)
+        pending: npt.NDArray[np.int64] = np.arange(len(upper))
+        slots, steps = self._first_slots(upper, lower)
+        while len(pending):
+            at = slots[pending]
+            next_offsets = self._next_offsets[at]
+            found = (self._upper[at] == upper[pending]) & (self._lower[at] == lower[pending])
+            found &= next_offsets > 0
+            latest[pending[found]] = next_offsets[found] - 1
+            pending = pending[~found & (next_offsets > 0)]
+            slots[pending] = (slots[pending] + steps[pending]) & self._mask
+        return latest
+
+    def _first_slots(self, upper: Hashes, lower: Hashes) -> tuple[Hashes, Hashes]:
+        """Where each key begins to look, and in what steps it goes on: odd ones, which reach every slot."""
+        return upper & self._mask, (lower | np.uint64(1)) & self._mask
+
+    def _count_new(self, upper: Hashes, lower: Hashes) -> int:
+        unknown = self._find(upper, lower) < 0
+        return len(np.unique(np.stack((upper[unknown], lower[unknown])), axis=1)[0])

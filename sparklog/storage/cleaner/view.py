@@ -1,0 +1,119 @@
+"""A log as its cleaner sees it: what was true at one moment under the log's lock, and how to come back to it.
+
+A round of the cleaner runs for minutes without the lock. It reads closed segments, which nobody changes but
+by cutting the log or by removing them. Whoever does that need not wait for the cleaner, nor tell it: a cut,
+or the log's end, raises its generation, and a round that meets another generation ends with
+``CleaningAborted`` and has changed nothing since its last swap. It leaves out what retention removes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sparklog.core.compaction import CompactionRules, LastOfProducer, SegmentExtent
+from sparklog.model.errors import SparklogError
+from sparklog.storage.cleaner.swap import Swap
+from sparklog.storage.disk import Disk
+from sparklog.storage.index import OFFSET_ENTRY_BYTES
+from sparklog.storage.log import Log
+from sparklog.storage.log_config import LogConfig
+from sparklog.storage.segment import Segment
+
+_NEVER_OVERDUE_MS = 2**62
+"""From this lag on the age of segments need not be known."""
+
+
+class CleaningAborted(SparklogError):  # noqa: N818 (no error: the log moved on, and is cleaned another time)
+    """The log was cut, or lost segments, while it was being cleaned."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """The closed segments and all that a round must know of the rest."""
+
+    closed: tuple[Segment, ...]
+    extents: tuple[SegmentExtent, ...]
+    generation: int
+    log_start_offset: int
+    stable_end: int
+    producers: Mapping[int, LastOfProducer]
+    epoch_starts: frozenset[int]
+    rules: CompactionRules
+    index_interval_bytes: int
+    disk: Disk
+
+
+class LogAccess(Protocol):
+    """A log behind its lock."""
+
+    def view(self) -> LogView | None:
+        """None if the log is not to be cleaned now."""
+
+    def remaining(self, segments: Sequence[Segment], generation: int) -> tuple[Segment, ...] | None:
+        """Those of ``segments`` that the log still has; None if it was cut since, or is gone."""
+
+    def begin_swap(self, swap: Swap) -> bool:
+        """False if the log moved on."""
+
+    def finish_swap(self, swap: Swap) -> bool:
+        """False if the log moved on."""
+
+    def fail(self, error: OSError) -> None:
+        """The disk cannot be trusted any more."""
+
+
+def rules_of(config: LogConfig) -> CompactionRules:
+    return CompactionRules(
+        min_dirty_ratio=config.min_cleanable_dirty_ratio,
+        min_lag_ms=config.min_compaction_lag_ms,
+        max_lag_ms=config.max_compaction_lag_ms,
+        delete_retention_ms=config.delete_retention_ms,
+        segment_bytes=config.segment_bytes,
+        index_entries_max=config.index_max_bytes // OFFSET_ENTRY_BYTES,
+    )
+
+
+def view_of(log: Log, high_watermark: int) -> LogView | None:
+    """Call it under the log's lock. None if its topic is not compacted, or the log is damaged."""
+    if not log.config.compacts or log.corruption is not None:
+        return None
+    closed = log.segments[:-1]
+    open_offset = log.producers.first_open_offset()
+    return LogView(
+        closed=closed,
+        extents=tuple(_extents(closed, log.config)),
+        generation=log.generation,
+        log_start_offset=log.log_start_offset,
+        stable_end=high_watermark if open_offset is None else min(high_watermark, open_offset),
+        producers={
+            producer_id: LastOfProducer(state.epoch, frozenset(one.last_offset for one in state.batches))
+            for producer_id, state in log.producers.producers.items()
+        },
+        epoch_starts=frozenset(entry.start_offset for entry in log.epochs.entries[1:]),
+        rules=rules_of(log.config),
+        index_interval_bytes=log.config.index_interval_bytes,
+        disk=log.disk,
+    )
+
+
+def remaining(log: Log, segments: Sequence[Segment], generation: int) -> tuple[Segment, ...] | None:
+    """``LogAccess.remaining``; call it under the log's lock."""
+    if log.generation != generation:
+        return None
+    present = set(log.segments)
+    return tuple(segment for segment in segments if segment in present)
+
+
+def _extents(closed: Sequence[Segment], config: LogConfig) -> Sequence[SegmentExtent]:
+    asks_age = config.max_compaction_lag_ms < _NEVER_OVERDUE_MS
+    return [
+        SegmentExtent(
+            base_offset=segment.base_offset,
+            end_offset=segment.end_offset,
+            size_bytes=segment.size_bytes,
+            index_entries=segment.index_entries_max(),
+            newest_ms=segment.greatest_timestamp()[0],
+            oldest_ms=segment.first_batch_timestamp() if asks_age else -1,
+        )
+        for segment in closed
+    ]

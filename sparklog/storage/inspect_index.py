@@ -1,0 +1,109 @@
+"""Entries of index files, as they are: read piece by piece, judged by nobody but the caller.
+
+    .index       8 bytes   relative last offset u32, position u32
+    .timeindex  12 bytes   timestamp i64, relative offset u32
+    .txnindex   34 bytes   version i16, producer id i64, first offset i64, last offset i64,
+                           last stable offset i64: one entry per aborted transaction (Kafka's format)
+
+Kafka lays offset and time indexes out in full size ahead of time: zeros behind the last entry mean nothing.
+"""
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from sparklog.storage.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
+from sparklog.storage.inspect_file import InspectedFile
+
+OFFSET_ENTRY: Final = struct.Struct(">II")
+TIME_ENTRY: Final = struct.Struct(">qI")
+ABORTED_ENTRY: Final = struct.Struct(">hqqqq")
+ABORTED_VERSION: Final = 0
+assert OFFSET_ENTRY.size == OFFSET_ENTRY_BYTES
+assert TIME_ENTRY.size == TIME_ENTRY_BYTES
+assert ABORTED_ENTRY.size == 34
+
+_CHUNK_ENTRIES: Final = 8_192
+
+
+class OffsetEntry(NamedTuple):
+    """A batch by its last offset, and where it begins."""
+
+    offset: int
+    position: int
+
+
+class TimeEntry(NamedTuple):
+    """The greatest timestamp so far, and the last offset of the batch that has it."""
+
+    timestamp_ms: int
+    offset: int
+
+
+class AbortedTransaction(NamedTuple):
+    """An aborted transaction: what a reader of committed records leaves out."""
+
+    version: int
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+def offset_entries(
+    file: InspectedFile, base_offset: int, *, skip_zeros: bool = True
+) -> Iterator[OffsetEntry]:
+    """The entries, without the zeros behind the last one unless they are asked for."""
+    for number, (relative, position) in enumerate(_entries(file, OFFSET_ENTRY)):
+        if skip_zeros and relative == 0 and number and _is_zero_from(file, number * OFFSET_ENTRY.size):
+            return
+        yield OffsetEntry(base_offset + relative, position)
+
+
+def time_entries(file: InspectedFile, base_offset: int, *, skip_zeros: bool = True) -> Iterator[TimeEntry]:
+    """The entries, without the zeros behind the last one unless they are asked for."""
+    for number, (timestamp_ms, relative) in enumerate(_entries(file, TIME_ENTRY)):
+        if skip_zeros and relative == 0 and number and _is_zero_from(file, number * TIME_ENTRY.size):
+            return
+        yield TimeEntry(timestamp_ms, base_offset + relative)
+
+
+def aborted_transactions(file: InspectedFile) -> Iterator[AbortedTransaction]:
+    return (AbortedTransaction(*entry) for entry in _entries(file, ABORTED_ENTRY))
+
+
+def position_before(file: InspectedFile, base_offset: int, offset: int) -> int:
+    """Where an offset index sends someone who looks for ``offset``; 0 if it has nothing to say."""
+    relative = offset - base_offset
+    count = file.size() // OFFSET_ENTRY.size
+
+    def order(number: int) -> tuple[bool, int]:
+        found = OFFSET_ENTRY.unpack(file.read_fully(OFFSET_ENTRY.size, number * OFFSET_ENTRY.size))
+        return (number > 0 and found == (0, 0), found[0])
+
+    nth = bisect_right(range(count), (False, relative), key=order)
+    if not nth:
+        return 0
+    position: int = OFFSET_ENTRY.unpack(file.read_fully(OFFSET_ENTRY.size, (nth - 1) * OFFSET_ENTRY.size))[1]
+    return position
+
+
+def _entries(file: InspectedFile, form: struct.Struct) -> Iterator[tuple[Any, ...]]:
+    """Every whole entry; what is left behind the last one is for the caller to find by the file's size."""
+    left, position = file.size() // form.size, 0
+    while left:
+        count = min(left, _CHUNK_ENTRIES)
+        yield from form.iter_unpack(file.read_fully(count * form.size, position))
+        left -= count
+        position += count * form.size
+
+
+def _is_zero_from(file: InspectedFile, position: int) -> bool:
+    end = file.size()
+    while position < end:
+        piece = file.read_fully(min(_CHUNK_ENTRIES, end - position), position)
+        if any(piece):
+            return False
+        position += len(piece)
+    return True

@@ -1,0 +1,90 @@
+"""Many seeds: one after the other, or in several processes; the same comes out, in the order of the seeds.
+
+A process gets a few seeds at a time and gives back summaries. A run depends on nothing but its plan, so which
+process it takes place in, and what ran there before, changes nothing.
+"""
+
+import itertools
+import multiprocessing
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.testing.simulation.mutants import find_mutant
+from sparklog.testing.simulation.plan import draw_plan
+from sparklog.testing.simulation.simulation import simulate
+
+SEEDS_AT_A_TIME: Final = 10
+"""How many seeds a process is given: it takes some seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What became of one seed; ``invariant`` is None if nothing was violated."""
+
+    seed: int
+    invariant: str | None
+    what: str
+    simulated_ms: int
+    steps: int
+    acknowledged: int
+    faults: int
+    operations: int
+    marks: Mapping[str, int]
+
+
+def summary_of(seed: int, *, mutant: str | None = None, steps_max: int | None = None) -> Summary:
+    """Run one seed."""
+    bug = None if mutant is None else find_mutant(mutant)
+    assert (bug is None) == (mutant is None), mutant
+    plan = draw_plan(seed, steps_max=steps_max, hunt=None if bug is None else bug.hunt)
+    outcome = simulate(plan, mutant=bug)
+    violation = outcome.violation
+    return Summary(
+        seed,
+        None if violation is None else violation.invariant,
+        "" if violation is None else violation.what,
+        outcome.simulated_ms,
+        outcome.steps,
+        outcome.acknowledged,
+        outcome.faults,
+        outcome.operations,
+        outcome.marks,
+    )
+
+
+def processes_for(seeds: int) -> int:
+    """As many as there are CPUs for us, as long as each has enough to do to repay its start."""
+    return max(1, min(len(os.sched_getaffinity(0)), seeds // SEEDS_AT_A_TIME))
+
+
+def summaries(
+    seeds: Sequence[int], *, mutant: str | None = None, steps_max: int | None = None, processes: int = 1
+) -> Iterator[Summary]:
+    """Each seed's summary, in their order, as they come."""
+    if processes == 1:
+        yield from (summary_of(seed, mutant=mutant, steps_max=steps_max) for seed in seeds)
+        return
+    chunks = [
+        _Chunk(tuple(seeds[at : at + SEEDS_AT_A_TIME]), mutant, steps_max)
+        for at in range(0, len(seeds), SEEDS_AT_A_TIME)
+    ]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        try:
+            yield from itertools.chain.from_iterable(pool.map(_run_chunk, chunks))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    seeds: tuple[int, ...]
+    mutant: str | None
+    steps_max: int | None
+
+
+def _run_chunk(chunk: _Chunk) -> list[Summary]:
+    return [summary_of(seed, mutant=chunk.mutant, steps_max=chunk.steps_max) for seed in chunk.seeds]

@@ -1,0 +1,57 @@
+"""What a run reached: situations that must come up somewhere, or the simulation proves less than it says.
+
+A mark is counted when its situation comes up. A long run that never reaches one of ``ALL_MARKS`` fails in the
+test suite: workload and faults have drifted away from what they were made for.
+"""
+
+from collections import Counter
+from typing import Final
+
+ALL_MARKS: Final = (
+    "an acks=1 producer lost batches with a leader",
+    "a broker stopped cleanly",
+    "a cleaning was overtaken by a cut",
+    "a controller took over",
+    "a controller took over with a move under way",
+    "a controller took over with a topic being deleted",
+    "a follower cut its log",
+    "a follower began anew where the leader's log begins",
+    "a leader changed while a change of its ISR was pending",
+    "a log was compacted",
+    "a log's start was raised",
+    "a minimum was lowered",
+    "a minimum was raised",
+    "a move began",
+    "a move was cancelled",
+    "a move was finished",
+    "a move was given another target",
+    "a move changed the leader",
+    "a partition had no leader",
+    "a partition was added",
+    "a preferred election moved a leader",
+    "a removed replica's log was deleted",
+    "a topic was created again under its name",
+    "a topic was deleted",
+    "an election lost committed records where the topic allows it",
+    "an eligible replica was elected",
+    "an ISR of one",
+    "an ISR below the minimum",
+    "nobody proven was left, and the greatest log led",
+    "retention removed committed records",
+)
+
+
+class Marks:
+    """Counts of one run."""
+
+    __slots__ = ("counts",)
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def reach(self, mark: str) -> None:
+        assert mark in _KNOWN, mark
+        self.counts[mark] += 1
+
+
+_KNOWN: Final = frozenset(ALL_MARKS)

@@ -1,0 +1,79 @@
+"""Many nodes in one request: ZooKeeper's multi-read (operation 22, since 3.6), which kazoo does not know.
+
+A request is a list of header and question, ended by a header that says so; so is the answer:
+
+    header    type of the operation (int32), is it the end (1 byte), its error (int32)
+    question  path (string), is a watch wanted (1 byte)
+    found     data (buffer), stat (68 bytes)
+    missing   a header of type -1, error (int32)
+
+Each question is answered by itself: a node that is missing keeps nobody from the others. An older server
+answers the whole request with Unimplemented.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kazoo.exceptions import EXCEPTIONS, NoNodeError
+from kazoo.protocol.paths import _prefix_root
+
+from sparklog.model.zookeeper import Node, Stat
+
+MULTI_READ: Final = 22
+GET_DATA: Final = 4
+ERROR: Final = -1
+
+_HEADER: Final = struct.Struct(">i?i")
+_INT: Final = struct.Struct(">i")
+_STAT: Final = struct.Struct(">qqqqiiiqiiq")
+_QUESTION_HEADER: Final = _HEADER.pack(GET_DATA, False, -1)
+_END: Final = _HEADER.pack(-1, True, -1)
+_NO_WATCH: Final = b"\0"
+
+
+@dataclass(frozen=True, slots=True)
+class MultiRead:
+    """A request as kazoo's connection takes it. ``paths`` are without the ``chroot``."""
+
+    paths: Sequence[str]
+    chroot: str
+    type: int = MULTI_READ
+
+    def serialize(self) -> bytes:
+        questions = []
+        for path in self.paths:
+            name = _prefix_root(self.chroot, path).encode()
+            questions += [_QUESTION_HEADER, _INT.pack(len(name)), name, _NO_WATCH]
+        return b"".join([*questions, _END])
+
+    @staticmethod
+    def deserialize(answer: bytes, offset: int) -> list[Node | None]:
+        nodes: list[Node | None] = []
+        while True:
+            kind, is_end, _ = _HEADER.unpack_from(answer, offset)
+            offset += _HEADER.size
+            if is_end:
+                return nodes
+            if kind == ERROR:
+                _refuse_all_but_missing(answer, offset)
+                offset += _INT.size
+                nodes.append(None)
+            else:
+                node, offset = _read_node(answer, offset)
+                nodes.append(node)
+
+
+def _refuse_all_but_missing(answer: bytes, offset: int) -> None:
+    (code,) = _INT.unpack_from(answer, offset)
+    if code != NoNodeError.code:
+        raise EXCEPTIONS[code]()
+
+
+def _read_node(answer: bytes, offset: int) -> tuple[Node, int]:
+    (length,) = _INT.unpack_from(answer, offset)
+    start = offset + _INT.size
+    end = start + max(0, length)
+    czxid, mzxid, _, _, version, _, _, owner, *_ = _STAT.unpack_from(answer, end)
+    return Node(bytes(answer[start:end]), Stat(version, czxid, mzxid, owner)), end + _STAT.size

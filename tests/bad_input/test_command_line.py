@@ -1,0 +1,147 @@
+"""What the ``sparklog`` program says to what it cannot do, and that it ends with the status for it."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sparklog.cli.command import FAILED, WRONG_USAGE
+from sparklog.cli.main import main
+from sparklog.testing import InProcessCluster
+
+Case = Callable[..., str]
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(
+    brokers: InProcessCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> Run:
+    """Runs ``sparklog WORDS``; its last line on standard error."""
+
+    def program(words: list[str], status: int, stdin: bytes = b"") -> str:
+        (tmp_path / "stdin").write_bytes(stdin)
+        named = "--bootstrap-server" in words or "--root" in words or "--nowhere" in words
+        server = [] if named else ["--bootstrap-server", brokers.bootstrap_servers]
+        with (tmp_path / "stdin").open() as source:
+            monkeypatch.setattr(sys, "stdin", source)
+            assert main([*(word for word in words if word != "--nowhere"), *server]) == status
+        out, err = capfdbinary.readouterr()
+        assert out == b""
+        return err.decode().splitlines()[-1]
+
+    return program
+
+
+COMMANDS = [
+    ("a mistyped command", "topcis --nowhere", WRONG_USAGE, "`sparklog --help`"),
+    ("no cluster named", "topics list --nowhere", WRONG_USAGE, "give one of the two"),
+    ("a root that no cluster runs on", "status --root nothing", FAILED, "start one, or correct the path"),
+    (
+        "an address that is none",
+        "status --bootstrap-server nonsense",
+        WRONG_USAGE,
+        "give host:port",
+    ),
+    ("a misspelt option", "topics list --jsn", WRONG_USAGE, "`sparklog topics --help`"),
+    ("an unknown topic", "topics describe evnts", FAILED, "`sparklog topics list`"),
+    ("deletion of an unknown topic", "topics delete evnts", FAILED, "`sparklog topics list`"),
+    ("an invalid topic name", "topics create my.events!", WRONG_USAGE, "correct the name"),
+    (
+        "a topic that there is already",
+        "topics create t",
+        FAILED,
+        "use it, choose another name, or say `--if-not-exists`",
+    ),
+    (
+        "a replication factor above the number of brokers",
+        "topics create new --replication-factor 4",
+        FAILED,
+        "choose a lower one, or start more brokers",
+    ),
+    ("no partitions", "topics create new --partitions 0", WRONG_USAGE, "give 1 or more"),
+    (
+        "more partitions than make sense",
+        "topics create new --partitions 1000000",
+        FAILED,
+        "choose fewer",
+    ),
+    (
+        "a misspelt setting",
+        "topics create new -c retenton.ms=60000",
+        WRONG_USAGE,
+        "spell it as in [the list](settings.md#of-a-topic)",
+    ),
+    (
+        "a setting's value that cannot be",
+        "topics create new -c retention.ms=tomorrow",
+        WRONG_USAGE,
+        "see [what it may be](settings.md)",
+    ),
+    ("no such partition", "produce --topic t --partition 9", FAILED, "correct it, or leave it out"),
+    ("acks that there are not", "produce --topic t --acks 2", WRONG_USAGE, "all, 1 or 0"),
+    ("a topic left out", "produce", WRONG_USAGE, "name one"),
+    (
+        "an offset out of range",
+        "consume --topic t --partition 0 --offset 99999",
+        FAILED,
+        "choose one of those that there are, or `--from-beginning`",
+    ),
+    (
+        "an offset without its partition",
+        "consume --topic t --offset 1",
+        WRONG_USAGE,
+        "add `--partition`",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "command", "status", "do"), COMMANDS, ids=[row[0] for row in COMMANDS])
+def test_a_command_is_refused(
+    wrong: str,
+    command: str,
+    status: int,
+    do: str,
+    run: Run,
+    case: Case,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    seen = run(command.split(), status, b"x\n")
+    case(wrong, "command line", seen, do)
+
+
+def test_a_line_is_larger_than_a_message_may_be(run: Run, case: Case) -> None:
+    case(
+        "a message larger than `message.max.bytes`",
+        "command line",
+        run(["produce", "--topic", "t", "--partition", "0"], FAILED, b"x" * 2_000_000),
+        "raise the topic's `max.message.bytes`, or send shorter lines",
+    )
+
+
+def test_a_line_without_its_key(run: Run, brokers: InProcessCluster, case: Case) -> None:
+    brokers.create_topic("keyed")
+    case(
+        "a line without the key separator",
+        "command line",
+        run(["produce", "--topic", "keyed", "--key-separator", ":"], FAILED, b"k:1\n2\nk:3\n"),
+        "correct the line and send it with those behind it",
+    )
+    assert [(record.key, record.value) for record in brokers.consume("keyed")] == [(b"k", b"1")]
+
+
+def test_brokers_that_are_not_there(run: Run, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sparklog.cli.connect.REACH_TIMEOUT_MS", 200, raising=False)
+    monkeypatch.setattr("sparklog.cli.connect.RETRY_TIMEOUT_MS", 200)
+    case(
+        "brokers that are not there",
+        "command line",
+        run(["topics", "list", "--bootstrap-server", "127.0.0.1:1"], FAILED),
+        "start the cluster, or correct the address",
+    )

@@ -1,0 +1,345 @@
+"""Reads and writes that cannot be: the data source, called as Spark calls it, in less time.
+
+That Spark hands these messages on is for test_spark.py.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BinaryType, IntegerType, LongType, MapType, StringType, StructType
+
+import pyspark_sparklog.discovery
+from pyspark_sparklog import DefaultSource
+from sparklog.testing import InProcessCluster
+
+Case = Callable[..., str]
+Refused = Callable[[Callable[[], Any]], Exception]
+
+NOWHERE = "127.0.0.1:1"
+TYPES = {
+    "string": StringType(),
+    "bigint": LongType(),
+    "int": IntegerType(),
+    "map": MapType(StringType(), BinaryType()),
+}
+
+
+class Source:
+    """What Spark does with options, rows and a schema."""
+
+    def __init__(self, servers: str) -> None:
+        self.servers = servers
+
+    def source(self, options: dict[str, str]) -> DefaultSource:
+        given = {"kafka.bootstrap.servers": self.servers, **options}
+        return DefaultSource({name.lower(): text for name, text in given.items() if text is not None})
+
+    def read(self, **options: str) -> list[Any]:
+        source = self.source(options)
+        reader = source.reader(source.schema())
+        return [rows for partition in reader.partitions() for rows in reader.read(partition)]
+
+    def stream(self, **options: str) -> Any:
+        source = self.source(options)
+        return source.streamReader(source.schema())
+
+    def write(self, schema: str, *rows: Any, overwrite: bool = False, **options: str) -> None:
+        kind = StructType()
+        for column in schema.split(", "):
+            name, _, type_name = column.partition(" ")
+            kind.add(name, TYPES[type_name])
+        writer = self.source(options).writer(kind, overwrite)
+        columns = zip(*rows, strict=True)
+        arrow = to_arrow_schema(kind)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, arrow, strict=True)]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=arrow)
+        writer.write(iter([batch]))
+
+
+@pytest.fixture
+def source(brokers: InProcessCluster, monkeypatch: pytest.MonkeyPatch) -> Source:
+    monkeypatch.setattr(pyspark_sparklog.discovery, "NEW_TOPIC_WAIT_MS", 100)
+    return Source(brokers.bootstrap_servers)
+
+
+# Reading
+
+
+READS = [
+    ("an unknown topic", {"subscribe": "evnts"}, "correct the name, or create the topic"),
+    ("an invalid topic name", {"subscribe": "my events"}, "correct the name"),
+    (
+        "neither `subscribe` nor `subscribePattern` nor `assign`",
+        {},
+        "say which topics to read",
+    ),
+    ("two ways to say what to read", {"subscribe": "t", "assign": '{"t":[0]}'}, "leave one"),
+    (
+        "a misspelt option",
+        {"subscribe": "t", "startingOfset": "earliest"},
+        "spell it as in [the list](spark.md#reading)",
+    ),
+    (
+        "no `bootstrap.servers`",
+        {"subscribe": "t", "kafka.bootstrap.servers": None},
+        "give any broker of the cluster",
+    ),
+    (
+        "`bootstrap.servers` without a port",
+        {"subscribe": "t", "kafka.bootstrap.servers": "broker-1"},
+        "give host:port",
+    ),
+    (
+        "brokers that are not there",
+        {
+            "subscribe": "t",
+            "kafka.bootstrap.servers": NOWHERE,
+            "kafka.default.api.timeout.ms": "200",
+        },
+        "start the cluster, correct the address, or let the port through; "
+        "`kafka.default.api.timeout.ms` (60,000) is how long a read goes on trying",
+    ),
+    (
+        "a pattern that is none",
+        {"subscribePattern": "events-(eu|us"},
+        "correct the regular expression",
+    ),
+    (
+        "`startingOffsets` misspelt",
+        {"subscribe": "t", "startingOffsets": "earlist"},
+        "earliest, latest, or JSON",
+    ),
+    (
+        "`startingOffsets` that is cut off",
+        {"subscribe": "t", "startingOffsets": '{"t":{"0":2'},
+        "correct the JSON; mind the shell's quotes",
+    ),
+    (
+        "a negative offset",
+        {"subscribe": "t", "startingOffsets": '{"t":{"0":-7,"1":0}}'},
+        "-2 is earliest, -1 latest",
+    ),
+    (
+        "an offset beyond every log",
+        {"subscribe": "t", "startingOffsets": '{"t":{"0":99999999999999999999,"1":0}}'},
+        "give an offset that there is",
+    ),
+    (
+        "an offset that is no number",
+        {"subscribe": "t", "startingOffsets": '{"t":{"0":"first","1":0}}'},
+        "-2 is earliest, -1 latest",
+    ),
+    (
+        "offsets for some of the partitions",
+        {"subscribe": "t", "startingOffsets": '{"t":{"0":2}}'},
+        "name every partition, or read fewer with `assign`",
+    ),
+    (
+        "a start behind the end of the log",
+        {"subscribe": "t", "startingOffsets": '{"t":{"0":9,"1":0}}'},
+        "start earlier: the topic may have been created again since the offset was noted",
+    ),
+    (
+        "an end behind the end of the log",
+        {"subscribe": "t", "endingOffsets": '{"t":{"0":9,"1":0}}'},
+        "end earlier, or set `failOnDataLoss` to false to read what there is",
+    ),
+    (
+        "a batch read that starts at its end",
+        {"subscribe": "t", "startingOffsets": "latest"},
+        "start at earliest, at offsets or at a time",
+    ),
+    (
+        "a timestamp that no record is as late as",
+        {"subscribe": "t", "startingTimestamp": "32503680000000"},
+        "start earlier, or set `startingOffsetsByTimestampStrategy` to latest",
+    ),
+    (
+        "a count that is none",
+        {"subscribe": "t", "minPartitions": "0"},
+        "give a number from 1 on",
+    ),
+    (
+        "an option of Kafka's consumer that cannot be honoured",
+        {"subscribe": "t", "kafka.auto.offset.reset": "earliest"},
+        "use Spark's own option, as with the Kafka connector",
+    ),
+    (
+        "encryption, which there is not yet",
+        {"subscribe": "t", "kafka.security.protocol": "SASL_SSL"},
+        "connect without, inside a network that you trust",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "options", "do"), READS, ids=[row[0] for row in READS])
+def test_a_read_is_refused(
+    wrong: str, options: dict[str, str], do: str, source: Source, case: Case, refused: Refused
+) -> None:
+    case(wrong, "Spark read", refused(lambda: source.read(**options)), do)
+
+
+def test_an_offset_that_retention_has_deleted(
+    source: Source, brokers: InProcessCluster, case: Case, refused: Refused
+) -> None:
+    brokers.create_topic("aged", configs={"segment.bytes": "100", "retention.bytes": "1"})
+    for value in ("1", "2", "3"):
+        brokers.produce("aged", [value * 100])
+    deadline = time.monotonic() + 20
+    while brokers.partitions("aged")[0].log_start_offset < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    case(
+        "an offset whose record retention has deleted",
+        "Spark read",
+        refused(lambda: source.read(subscribe="aged", startingOffsets='{"aged":{"0":0}}')),
+        "start at earliest, or set `failOnDataLoss` to false; raise `retention.ms` if readers are slow",
+    )
+
+
+# Writing
+
+
+WRITES = [
+    (
+        "an unknown topic, while `auto.create.topics.enable` is false",
+        "value string",
+        ("x",),
+        {"topic": "evnts", "kafka.max.block.ms": "100"},
+        "correct the name, or create the topic",
+    ),
+    (
+        "an unknown topic in column `topic`, while `auto.create.topics.enable` is false",
+        "value string, topic string",
+        ("x", "evnts"),
+        {"kafka.max.block.ms": "100"},
+        "correct the rows, or create the topic",
+    ),
+    ("an invalid topic name", "value string", ("x",), {"topic": "my events"}, "correct the name"),
+    (
+        "an invalid topic name in column `topic`",
+        "value string, topic string",
+        ("x", "my events"),
+        {},
+        "correct the rows",
+    ),
+    (
+        "a null in the topic column",
+        "value string, topic string",
+        ("x", None),
+        {},
+        "set option `topic`, or filter: nothing of this Spark batch was written",
+    ),
+    ("no topic at all", "value string", ("x",), {}, "set option `topic`, or select a column"),
+    ("no value column", "key string", ("x",), {"topic": "t"}, "select one"),
+    (
+        "a column in the wrong case",
+        "Value string",
+        ("x",),
+        {"topic": "t"},
+        "rename it",
+    ),
+    ("a value of the wrong type", "value bigint", (1,), {"topic": "t"}, "cast it"),
+    (
+        "a key of the wrong type",
+        "key int, value string",
+        (1, "x"),
+        {"topic": "t"},
+        "cast it; how it is cast decides the partition",
+    ),
+    (
+        "a partition of the wrong type",
+        "value string, partition bigint",
+        ("x", 1),
+        {"topic": "t"},
+        "cast it",
+    ),
+    (
+        "headers of the wrong type",
+        "value string, headers map",
+        ("x", None),
+        {"topic": "t"},
+        "build the array",
+    ),
+    (
+        "a partition that the topic does not have",
+        "value string, partition int",
+        ("x", 7),
+        {"topic": "t"},
+        "correct it, or leave it to the key",
+    ),
+    (
+        "a row larger than `message.max.bytes`",
+        "value string",
+        ("x" * 2_000_000,),
+        {"topic": "t"},
+        "raise `max.message.bytes` of the topic; nothing of this Spark batch was written",
+    ),
+    (
+        "a misspelt option",
+        "value string",
+        ("x",),
+        {"topicc": "t"},
+        "spell it as in [the list](spark.md#writing)",
+    ),
+    (
+        "acks that there are not",
+        "value string",
+        ("x",),
+        {"topic": "t", "kafka.acks": "2"},
+        "all, 1 or 0; how many replicas `all` means is the topic's `min.insync.replicas`",
+    ),
+    (
+        "brokers that are not there",
+        "value string",
+        ("x",),
+        {"topic": "t", "kafka.bootstrap.servers": NOWHERE, "kafka.max.block.ms": "200"},
+        "start the cluster, or correct the address",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "schema", "row", "options", "do"), WRITES, ids=[row[0] for row in WRITES])
+def test_a_write_is_refused(
+    wrong: str,
+    schema: str,
+    row: tuple[Any, ...],
+    options: dict[str, str],
+    do: str,
+    source: Source,
+    case: Case,
+    refused: Refused,
+) -> None:
+    case(wrong, "Spark write", refused(lambda: source.write(schema, row, **options)), do)
+
+
+def test_a_log_is_not_overwritten(source: Source, case: Case, refused: Refused) -> None:
+    case(
+        '`mode("overwrite")`',
+        "Spark write",
+        refused(lambda: source.write("value string", ("x",), overwrite=True, topic="t")),
+        "append; to begin anew, delete the topic and create it",
+    )
+
+
+def test_too_few_replicas_in_sync(
+    source: Source, brokers: InProcessCluster, case: Case, refused: Refused
+) -> None:
+    brokers.create_topic("strict", configs={"min.insync.replicas": "3"})
+    brokers.kill(3)
+    options = {"topic": "strict", "kafka.delivery.timeout.ms": "500"}
+    case(
+        "fewer replicas in sync than `min.insync.replicas`",
+        "Spark write",
+        refused(lambda: source.write("value string", ("x",), **options)),
+        "bring the missing broker back; the write goes on trying for `kafka.delivery.timeout.ms` (120,000)",
+    )
+    brokers.revive(3)
+    brokers.wait_for_isr("strict", 3)
+    brokers.wait_for_isr("kept", 3)
+    source.write("value string", ("x",), **options)
+    assert [record.value for record in brokers.consume("strict")] == [b"x"]

@@ -1,0 +1,340 @@
+"""Kafka clients: what librdkafka's user is told, and what a broker answers to what no good client sends."""
+
+import logging
+import re
+import socket
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from sparklog.model.errors import ErrorCode
+from sparklog.network.connection import Connection
+from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.testing import InProcessCluster
+from sparklog.wire.codec import decode_response
+from sparklog.wire.messages.api_versions import ApiVersionsRequest
+from sparklog.wire.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
+from sparklog.wire.versions import KNOWN_VERSIONS
+
+pytestmark = pytest.mark.integration
+
+Case = Callable[..., str]
+Refused = Callable[[Callable[[], Any]], Exception]
+Logged = Callable[[str], str]
+
+GOOD = build_records_batch([Record(value=b"x")], now_ms=1_000)
+
+
+@pytest.fixture(scope="module")
+def admin(brokers: InProcessCluster) -> AdminClient:
+    return AdminClient({"bootstrap.servers": brokers.bootstrap_servers})
+
+
+TOPICS = [
+    ("an invalid topic name", NewTopic("my events", 1, 1), "correct the name"),
+    (
+        "a replication factor above the number of brokers",
+        NewTopic("new", 1, 4),
+        "choose a lower one, or start more brokers; one that is down does not count",
+    ),
+    ("a topic that there is already", NewTopic("t", 1, 1), "use it, or choose another name"),
+    (
+        "a name that differs from another topic's by . and _ only",
+        NewTopic("a_b", 1, 1),
+        "choose another name",
+    ),
+    (
+        "a misspelt setting of a topic",
+        NewTopic("new", 1, 1, config={"retenton.ms": "60000"}),
+        "spell it as in [the list](settings.md#of-a-topic)",
+    ),
+    (
+        "a setting's value that cannot be",
+        NewTopic("new", 1, 1, config={"min.insync.replicas": "0"}),
+        "see [what it may be](settings.md)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "topic", "do"), TOPICS, ids=[row[0] for row in TOPICS])
+def test_a_topic_is_not_created(
+    wrong: str,
+    topic: NewTopic,
+    do: str,
+    admin: AdminClient,
+    brokers: InProcessCluster,
+    case: Case,
+    refused: Refused,
+) -> None:
+    if topic.topic == "a_b" and "a.b" not in brokers.admin.list_topics():
+        brokers.create_topic("a.b")
+    case(wrong, "Kafka client", refused(lambda: admin.create_topics([topic])[topic.topic].result(20)), do)
+    assert "new" not in brokers.admin.list_topics()
+
+
+def test_a_topic_is_deleted_that_is_not_there(admin: AdminClient, case: Case, refused: Refused) -> None:
+    case(
+        "deletion of an unknown topic",
+        "Kafka client",
+        refused(lambda: admin.delete_topics(["evnts"])["evnts"].result(20)),
+        "correct the name",
+    )
+
+
+def produced(servers: str, value: bytes, **settings: Any) -> KafkaException:
+    """What the delivery callback is told about one record for t-0."""
+    told: list[Any] = []
+    names = {name.replace("_", "."): setting for name, setting in settings.items()}
+    producer = Producer({"bootstrap.servers": servers, **names})
+    producer.produce("t", value, partition=0, on_delivery=lambda error, _: told.append(error))
+    assert producer.flush(20) == 0
+    return KafkaException(told[0])
+
+
+def test_a_message_is_too_large(brokers: InProcessCluster, case: Case) -> None:
+    case(
+        "a message larger than `message.max.bytes`",
+        "Kafka client",
+        produced(brokers.bootstrap_servers, b"x" * 2_000_000, message_max_bytes=3_000_000),
+        "raise the topic's `max.message.bytes`, or send smaller messages",
+    )
+
+
+@pytest.fixture
+def consumed(brokers: InProcessCluster) -> Iterator[Callable[[str, int], KafkaException]]:
+    """The error event of a consumer."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": brokers.bootstrap_servers,
+            "group.id": "bad-input",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+        }
+    )
+
+    def consume(topic: str, offset: int) -> KafkaException:
+        consumer.assign([TopicPartition(topic, 0, offset)])
+        message = consumer.poll(20)
+        assert message is not None
+        return KafkaException(message.error())
+
+    yield consume
+    consumer.close()
+
+
+def test_a_client_is_told_of_an_unknown_topic(admin: AdminClient, case: Case) -> None:
+    error = admin.list_topics("evnts", timeout=20).topics["evnts"].error
+    case("an unknown topic", "Kafka client", KafkaException(error), "correct the name, or create the topic")
+
+
+def test_a_consumer_is_told_of_an_offset_out_of_range(
+    consumed: Callable[[str, int], KafkaException], brokers: InProcessCluster, case: Case
+) -> None:
+    case(
+        "an offset out of range",
+        "Kafka client",
+        consumed("t", 99),
+        "set `auto.offset.reset` to earliest or latest",
+        {f"broker {brokers.wait_for_leader('t')}": "broker 1"},
+    )
+
+
+# What only a broken client, or none at all, sends
+
+
+def answer(connection: Connection, records: bytes, *, version: int | None = None, **more: Any) -> Any:
+    request = ProduceRequest(
+        acks=more.pop("acks", -1),
+        timeout_ms=500,
+        topic_data=[
+            ProduceTopic(
+                name=more.pop("topic", "t"), partition_data=[ProducePartition(index=0, records=records)]
+            )
+        ],
+        **more,
+    )
+    response = connection.call(request, version=version, timeout_ms=5_000)
+    return response.responses[0].partition_responses[0]
+
+
+def told(partition: Any) -> str:
+    assert partition.base_offset == -1
+    code = partition.error_code.name.upper()
+    return f"{code}: {partition.error_message}" if partition.error_message else code
+
+
+def old_message() -> bytes:
+    """A message set of format v1, as clients before Kafka 0.11 send it."""
+    body = struct.pack(">bbqii", 1, 0, 1_000, -1, 1) + b"x"
+    return struct.pack(">qiI", 0, 4 + len(body), zlib.crc32(body)) + body
+
+
+def damaged() -> bytes:
+    return GOOD[:-1] + bytes([GOOD[-1] ^ 1])
+
+
+PRODUCES = [
+    (
+        "a batch damaged on its way",
+        damaged(),
+        {},
+        "nothing: clients send it again; if it comes often, look at the producer's machine",
+    ),
+    ("a batch that is cut off", GOOD[:40], {}, "mend the client"),
+    (
+        "a batch of many bytes",
+        build_records_batch([Record(value=bytes(2_000_000))], now_ms=1_000),
+        {},
+        "raise the topic's `max.message.bytes`, or send smaller batches",
+    ),
+    (
+        "messages in the format before Kafka 0.11",
+        old_message(),
+        {},
+        "use a client of Kafka 0.11 or newer, and no `message.format.version`",
+    ),
+    ("acks that there are not", GOOD, {"acks": 2}, "0, 1 or -1 (all)"),
+    ("an unknown topic", GOOD, {"topic": "evnts"}, "correct the name, or create the topic"),
+    (
+        "a transactional producer",
+        GOOD,
+        {"transactional_id": "payments"},
+        "leave `transactional.id` out: an idempotent producer writes each message once",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "records", "more", "do"), PRODUCES, ids=[row[0] for row in PRODUCES])
+def test_a_produce_request_is_refused(
+    wrong: str, records: bytes, more: dict[str, Any], do: str, connection: Connection, case: Case
+) -> None:
+    case(wrong, "produce response", told(answer(connection, records, **more)), do)
+
+
+def test_a_produce_request_of_an_old_version_is_refused_too(connection: Connection) -> None:
+    refused = answer(connection, old_message(), version=2)
+    assert refused.error_code is ErrorCode.unsupported_for_message_format
+
+
+def test_a_write_with_too_few_replicas_in_sync_is_refused(brokers: InProcessCluster, case: Case) -> None:
+    brokers.create_topic("strict-too", configs={"min.insync.replicas": "3"})
+    brokers.kill(3)
+    leader = brokers.brokers[brokers.wait_for_leader("strict-too", other_than=3)].endpoint
+    with Connection.open(leader.host, leader.port, client_id="bad-input", timeout_ms=5_000) as connection:
+        partition = answer(connection, GOOD, topic="strict-too")
+        while partition.error_code is ErrorCode.not_leader_or_follower:  # it has not heard yet
+            partition = answer(connection, GOOD, topic="strict-too")
+    case(
+        "fewer replicas in sync than `min.insync.replicas`",
+        "produce response",
+        told(partition),
+        "bring the missing broker back; clients go on trying meanwhile",
+    )
+    brokers.revive(3)
+    brokers.wait_for_isr("strict-too", 3)
+    brokers.wait_for_isr("kept", 3)
+
+
+def framed(*parts: bytes) -> bytes:
+    body = b"".join(parts)
+    return struct.pack(">i", len(body)) + body
+
+
+def header(api_key: int, version: int) -> bytes:
+    return struct.pack(">hhih", api_key, version, 7, -1)
+
+
+NO_REQUESTS = [
+    ("HTTP on a broker's port", b"GET / HTTP/1.1\r\n\r\n", "1195725856 bytes", "use a Kafka client"),
+    (
+        "TLS on a broker's port",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        "369295618 bytes",
+        "set `security.protocol` to PLAINTEXT",
+    ),
+    (
+        "a frame larger than `socket.request.max.bytes`",
+        struct.pack(">i", 2**31 - 1),
+        "2147483647 bytes",
+        "send less at a time, or raise it; no memory was taken",
+    ),
+    ("a negative frame size", struct.pack(">i", -5), "-5 bytes", "mend the client"),
+    ("an empty frame", framed(), "frame has 0", "mend the client"),
+    ("garbage in a frame", framed(bytes(range(20))), "of 20", "mend the client"),
+    (
+        "a version that the broker does not have",
+        framed(header(3, 99)),
+        "version 99",
+        "nothing: clients ask for versions first (ApiVersions), and this one did not",
+    ),
+    (
+        "a request that brokers do not serve: a consumer group's",
+        framed(header(11, 5)),
+        "API key 11",
+        "assign partitions, or read with Spark: there are no consumer groups yet",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "sent", "words", "do"), NO_REQUESTS, ids=[row[0] for row in NO_REQUESTS])
+def test_what_is_no_request_ends_its_connection_and_no_other(
+    wrong: str, sent: bytes, words: str, do: str, connection: Connection, case: Case, logged: Logged
+) -> None:
+    host, port = connection.peer.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as bad:
+        bad.sendall(sent)
+        assert bad.recv(1) == b""
+        line = logged(words)
+    number = line.split()[1]
+    case(wrong, "broker's log", line, do, {f"connection {number} from": "connection 7 from"})
+    assert answer(connection, GOOD).error_code is ErrorCode.none
+
+
+def test_a_client_that_stops_in_the_middle_of_a_frame_is_closed_as_idle(
+    case: Case, logged: Logged, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "sparklog.network")
+    with InProcessCluster(brokers=1, settings={"connections.max.idle.ms": "1000"}) as impatient:
+        host, port = impatient.bootstrap_servers.split(":")
+        stalled = [socket.create_connection((host, int(port)), timeout=20) for _ in range(20)]
+        for number, client in enumerate(stalled):
+            client.sendall((struct.pack(">i", 50_000_000) + bytes(1_000))[: 1 + number * 40])
+        impatient.create_topic("meanwhile")
+        impatient.produce("meanwhile", ["x"])
+        for client in stalled:
+            assert client.recv(1) == b""
+            client.close()
+        assert [record.value for record in impatient.consume("meanwhile")] == [b"x"]
+    line = re.sub(r"\d+ ms", "600000 ms", logged("PLAINTEXT is closed: no traffic"))
+    number = line.split()[1]
+    case(
+        "a client that stops in the middle of a frame",
+        "broker's log",
+        line,
+        "nothing: it holds as much memory as it has sent; `connections.max.idle.ms` is how long",
+        {f"connection {number} from": "connection 7 from"},
+    )
+
+
+def test_a_version_of_api_versions_that_nobody_has_is_answered_with_what_there_is(
+    connection: Connection, case: Case
+) -> None:
+    host, port = connection.peer.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as client:
+        client.sendall(framed(header(18, 99)))
+        (size,) = struct.unpack(">i", client.recv(4))
+        response = decode_response(ApiVersionsRequest.API_KEY, 0, memoryview(client.recv(size)))[1]
+    assert response.error_code is ErrorCode.unsupported_version
+    theirs = next(key for key in response.api_keys if key.api_key == ApiVersionsRequest.API_KEY)
+    case(
+        "a client newer than the broker",
+        "ApiVersions response",
+        f"{response.error_code.name.upper()}: {KNOWN_VERSIONS[18].name} {theirs.min_version} to "
+        f"{theirs.max_version}, and so on for all APIs",
+        "nothing: the client goes on with versions that both have",
+    )

@@ -1,0 +1,181 @@
+"""Brokers, and whole clusters, that cannot start: refused with the reason, and nobody else is disturbed."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparklog.broker.server import BrokerOptions, BrokerServer
+from sparklog.model.config import BrokerConfig
+from sparklog.model.ids import BrokerId
+from sparklog.testing import InProcessCluster
+from sparklog_runtime.layout import Layout, RootLock
+
+pytestmark = pytest.mark.integration
+
+Case = Callable[..., str]
+Refused = Callable[[Callable[[], Any]], Exception]
+
+START_TIMEOUT_S = 60
+
+
+@pytest.fixture(scope="module")
+def cluster_of_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
+    """With a real ZooKeeper, so that another broker can come."""
+    root = tmp_path_factory.mktemp("start")
+    with InProcessCluster(root, brokers=2, zookeeper="real") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def kept_there(cluster_of_two: InProcessCluster, kept: Any) -> Any:
+    return kept(cluster_of_two)
+
+
+@pytest.fixture
+def options(cluster_of_two: InProcessCluster, tmp_path: Path) -> BrokerOptions:
+    """Of a third broker, with which nothing is wrong."""
+    return BrokerOptions(
+        broker_id=BrokerId(3), host="127.0.0.1", port=0, log_dirs=(str(tmp_path / "logs"),),
+        zookeeper=cluster_of_two.zookeeper,
+        config=BrokerConfig.parse(
+            {"zookeeper.session.timeout.ms": "6000", "zookeeper.connection.timeout.ms": "1000"}
+        ),
+    )  # fmt: skip
+
+
+def start(options: BrokerOptions) -> None:
+    broker = BrokerServer(options)
+    broker.start()
+    broker.stop()
+
+
+def test_a_second_broker_with_an_id_that_lives(
+    options: BrokerOptions, cluster_of_two: InProcessCluster, kept_there: Any, case: Case, refused: Refused
+) -> None:
+    holder = cluster_of_two.brokers[1].endpoint
+    case(
+        "a second broker with a live id",
+        "broker's start",
+        refused(lambda: start(replace(options, broker_id=BrokerId(1)))),
+        "give it an id of its own; the first one goes on",
+        {holder.port: "9092", f"epoch {holder.epoch}": "epoch 27"},
+    )
+    kept_there.check()
+
+
+def test_log_directories_that_another_broker_uses(
+    options: BrokerOptions, cluster_of_two: InProcessCluster, kept_there: Any, case: Case, refused: Refused
+) -> None:
+    taken = cluster_of_two.root / "broker-1" / "0"
+    case(
+        "a log directory in use",
+        "broker's start",
+        refused(lambda: start(replace(options, log_dirs=(str(taken),)))),
+        "give it a directory of its own",
+        {cluster_of_two.root: "/data/sparklog", f"process {os.getpid()}": "process 4711"},
+    )
+    kept_there.check()
+
+
+def test_a_port_that_another_broker_listens_on(
+    options: BrokerOptions, cluster_of_two: InProcessCluster, kept_there: Any, case: Case, refused: Refused
+) -> None:
+    port = cluster_of_two.brokers[1].endpoint.port
+    case(
+        "a port in use",
+        "broker's start",
+        refused(lambda: start(replace(options, port=port))),
+        "choose a free one",
+        {port: "9092"},
+    )
+    kept_there.check()
+
+
+def test_data_of_another_broker(
+    options: BrokerOptions, cluster_of_two: InProcessCluster, kept_there: Any, case: Case, refused: Refused
+) -> None:
+    start(options)
+    (folder,) = options.log_dirs
+    case(
+        "a log directory that belongs to another broker",
+        "broker's start",
+        refused(lambda: start(replace(options, broker_id=BrokerId(4)))),
+        "correct the id, or the directory",
+        {folder: "/data/sparklog/broker-3/0"},
+    )
+    kept_there.check()
+
+
+def test_a_zookeeper_that_is_not_there(
+    options: BrokerOptions, kept_there: Any, case: Case, refused: Refused
+) -> None:
+    case(
+        "a ZooKeeper that is not there",
+        "broker's start",
+        refused(lambda: start(replace(options, zookeeper="127.0.0.1:1"))),
+        "start it, or correct the address; `zookeeper.connection.timeout.ms` is how long a start waits",
+    )
+    kept_there.check()
+
+
+# `sparklog start`
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Callable[..., str]:
+    """``sparklog start --root ROOT WORDS``; what is told on standard error when it gives up."""
+
+    def run(*words: str, status: int) -> str:
+        command = [sys.executable, "-m", "sparklog.cli.main", "start", "--brokers", "1"]
+        ended = subprocess.run(
+            [*command, "--root", str(tmp_path), *words],
+            capture_output=True,
+            text=True,
+            timeout=START_TIMEOUT_S,
+            check=False,
+        )
+        assert (ended.returncode, ended.stdout) == (status, ""), ended.stderr
+        assert not (tmp_path / "cluster.json").exists()
+        return ended.stderr.splitlines()[-1]
+
+    return run
+
+
+def test_a_root_directory_in_use(told: Callable[..., str], tmp_path: Path, case: Case) -> None:
+    with RootLock(Layout.at(tmp_path)):
+        seen = told("--port", "0", status=1)
+    hidden = {tmp_path: "/data/sparklog", f"process {os.getpid()}": "process 4711"}
+    case("a root directory in use", "`sparklog start`", seen, "as it says; the first one goes on", hidden)
+
+
+def test_a_port_in_use(told: Callable[..., str], case: Case) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        seen = told("--port", str(port), status=1)
+    case("a port in use", "`sparklog start`", seen, "as it says; `--port 0` takes free ones", {port: "9092"})
+
+
+def test_a_zookeeper_that_is_not_there_at_the_start(told: Callable[..., str], case: Case) -> None:
+    words = ("--zookeeper", "127.0.0.1:1", "-c", "zookeeper.connection.timeout.ms=1000")
+    case(
+        "a ZooKeeper that is not there",
+        "`sparklog start`",
+        told("--port", "0", *words, status=1),
+        "start it, or correct the address",
+    )
+
+
+def test_a_misspelt_setting(told: Callable[..., str], case: Case) -> None:
+    case(
+        "a misspelt setting",
+        "`sparklog start`",
+        told("-c", "message.max.byte=2000000", status=2),
+        "spell it as in [the list](settings.md)",
+    )

@@ -1,0 +1,54 @@
+"""ZooKeeper goes away and comes back: brokers serve meanwhile, and go on as if nothing had been."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparklog.client.admin import Admin, NewTopic
+from sparklog.client.cluster import ClusterClient
+from sparklog.testing import InProcessCluster
+
+pytestmark = pytest.mark.integration
+
+Case = Callable[..., str]
+Refused = Callable[[Callable[[], Any]], Exception]
+
+
+def test_a_zookeeper_goes_away_and_comes_back(
+    tmp_path: Path, case: Case, kept: Any, refused: Refused
+) -> None:
+    with InProcessCluster(tmp_path, zookeeper="real") as cluster:
+        acknowledged = kept(cluster)
+        acknowledged.check()
+        zookeeper = cluster._embedded  # nobody else has a reason to stop it
+        assert zookeeper is not None
+        zookeeper.kill()
+        for _ in range(3):
+            acknowledged.check()
+        impatient = ClusterClient(cluster.bootstrap_servers, request_timeout_ms=300, retry_timeout_ms=300)
+        with impatient:
+            seen = refused(lambda: Admin(impatient).create_topics([NewTopic(name="new", partitions=1)]))
+        # Which question a broker was too slow for is a matter of luck.
+        seen = re.sub(
+            r"answered \w+ request \d+ in time", "answered CreateTopics request 1 in time", str(seen)
+        )
+        case(
+            "a topic is created while ZooKeeper is away",
+            "sparklog's client",
+            seen,
+            "bring ZooKeeper back; reads and writes go on meanwhile, also those of new producers",
+            dict(zip(cluster.bootstrap_servers.split(","), SERVERS, strict=True)),
+        )
+        zookeeper.start()
+        cluster.create_topic("newer")
+        acknowledged.check()
+        victim = cluster.wait_for_leader("kept")
+        cluster.kill(victim)
+        assert cluster.wait_for_leader("kept", other_than=victim) != victim
+        acknowledged.check()
+
+
+SERVERS = ("127.0.0.1:9092", "127.0.0.1:9093", "127.0.0.1:9094")

@@ -1,0 +1,311 @@
+"""The cleaner of a broker: which log it takes, what it remembers, and whom it leaves alone."""
+
+import threading
+import uuid
+
+import pytest
+
+from sparklog.broker.cleaner_threads import CleanerThreads
+from sparklog.broker.log_cleaner import LogCleaner
+from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.ports import Ports
+from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.model.cluster import PartitionState
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.parts import read_parts
+from sparklog.records.envelope import split
+from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.storage.disk import LocalDisk
+from sparklog.storage.log_directory import LogDirectory
+
+SETTINGS = {"log.cleanup.policy": "compact", "log.segment.bytes": "2000", "log.cleaner.backoff.ms": "10"}
+
+
+class Nobody:
+    """Fetchers and ISR proposals of a broker that is alone."""
+
+    def start(self, partition, leader) -> None:
+        pass
+
+    stop = ask_leader_offsets = back_off = propose = start
+
+
+class Room:
+    """A broker that leads the partitions it is told of, over one log directory."""
+
+    def __init__(self, folder, clock, settings=None) -> None:
+        self.clock, self.folder = clock, folder
+        self.config = BrokerConfig.parse({**SETTINGS, **(settings or {})})
+        self.open()
+
+    def open(self) -> None:
+        self.directory = LogDirectory.open(str(self.folder), 1, "c", LocalDisk(), self.clock, boot_id="b")
+        self.log_dirs = LogDirs([self.directory], self.config)
+        ports = Ports(clock=self.clock, timer=None, executor=None, new_guard=threading.Lock)
+        self.replicas = ReplicaManager(
+            BrokerId(1), self.config, self.log_dirs, ports, fetchers=Nobody(), proposals=Nobody()
+        )
+        self.replicas.broker_epoch = BrokerEpoch(1)
+        self.log_dirs.load(executor=None)
+        self.replicas.load()
+        self.cleaner = LogCleaner(
+            self.replicas.partitions,
+            self.log_dirs,
+            self.config,
+            self.clock,
+            guard=threading.Lock(),
+            new_seed=lambda: 1,
+        )
+
+    def restart(self) -> None:
+        self.replicas.close(clean_epoch=1)
+        self.open()
+
+    def lead(self, topic: str, epoch: int = 1):
+        state = PartitionState(
+            leader=BrokerId(1),
+            leader_epoch=LeaderEpoch(epoch),
+            isr=(BrokerId(1),),
+            replicas=(BrokerId(1),),
+            min_insync_replicas=1,
+        )
+        tp = TopicPartition(topic, 0)
+        topic_id = uuid.uuid5(uuid.NAMESPACE_DNS, topic)
+        assert self.replicas.become(tp, topic_id, state, {}, is_new=True) is ErrorCode.none
+        return self.replicas.get(tp)
+
+    def put(self, partition, count: int = 100, keys: int = 5) -> None:
+        for nth in range(count):
+            batch = bytearray(build_records_batch([Record(b"%d" % (nth % keys), b"v" * 30)], now_ms=1))
+            assert partition.append_as_leader(batch, split(batch), 1, 0).error is ErrorCode.none
+
+    def state(self, topic: str):
+        (found,) = [state for state in self.cleaner.states() if state.topic_partition.topic == topic]
+        return found
+
+    def record_count(self, partition) -> int:
+        read = partition.log.read(0, 1 << 30, 1 << 60, at_least_one_batch=True)
+        return sum(header.record_count for _, header in split(read_parts(read.parts)))
+
+
+@pytest.fixture
+def room(tmp_path, clock) -> Room:
+    return Room(tmp_path, clock)
+
+
+def test_a_dirty_log_is_cleaned_and_remembered_over_a_restart(room) -> None:
+    partition = room.lead("table")
+    room.put(partition)
+    before = room.state("table")
+    assert (before.dirty_ratio, before.is_due, before.last) == (1.0, True, None)
+    assert room.cleaner.clean_all() == 1
+    after = room.state("table")
+    assert (after.first_dirty, after.dirty_bytes, after.is_due) == (before.end, 0, False)
+    assert after.last.end == before.end
+    assert room.record_count(partition) < 40
+    text = (room.folder / "cleaner-offset-checkpoint").read_text()
+    assert text == f"0\n1\ntable 0 {before.end}\n"
+    room.restart()
+    room.lead("table", 2)
+    assert room.state("table").first_dirty == before.end
+    assert room.cleaner.next() is None
+
+
+def test_the_log_with_more_dirt_is_taken_first_and_by_one_only(room) -> None:
+    little, much = room.lead("little"), room.lead("much")
+    room.put(little)
+    room.put(much)
+    room.cleaner.clean_all()
+    room.put(little, 250)
+    room.put(much, 500)
+    first, second = room.cleaner.next(), room.cleaner.next()
+    assert [first.topic_partition.topic, second.topic_partition.topic] == ["much", "little"]
+    assert room.cleaner.next() is None
+    assert room.state("much").is_being_cleaned
+    for _ in first.run():
+        """No pause."""
+    assert not room.state("much").is_being_cleaned
+    assert not room.state("much").is_due
+    assert room.state("little").is_due
+
+
+def test_a_damaged_log_is_set_aside_and_the_others_are_cleaned(room, caplog) -> None:
+    bad, good = room.lead("bad"), room.lead("good")
+    room.put(bad)
+    room.put(good, 90)
+    path = room.folder / "bad-0" / ("0" * 20 + ".log")
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    assert room.cleaner.clean_all() == 2
+    assert "bad-0 cannot be compacted, and is left as it is" in caplog.text
+    assert "CorruptBatch" in room.state("bad").uncleanable
+    assert room.state("good").uncleanable is None
+    assert room.record_count(good) < 40
+    room.put(bad)
+    assert room.cleaner.next() is None
+    with bad._guard:
+        bad.log.truncate_to(0)
+    room.put(bad)
+    assert room.cleaner.clean_all() == 1
+    assert room.state("bad").uncleanable is None
+
+
+def test_after_an_error_of_the_disk_a_log_is_tried_again_a_minute_later(room, monkeypatch) -> None:
+    partition = room.lead("table")
+    room.put(partition)
+    opened = LocalDisk.open
+
+    def full(self, path, *, create=False):
+        if create:
+            raise OSError(28, "No space left on device", path)
+        return opened(self, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalDisk, "open", full)
+        assert room.cleaner.clean_all() == 1
+    assert "No space left" in room.state("table").uncleanable
+    assert not partition.is_offline
+    assert room.cleaner.next() is None
+    room.clock.now_ms += 60_000
+    assert room.cleaner.clean_all() == 1
+    assert room.state("table").uncleanable is None
+
+
+def test_a_failed_sync_takes_the_partition_offline(room, monkeypatch) -> None:
+    partition = room.lead("table")
+    room.put(partition)
+
+    def fail(self, path) -> None:
+        raise OSError(5, "Input/output error", path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalDisk, "sync_directory", fail)
+        room.cleaner.clean_all()
+    assert partition.is_offline
+    assert room.cleaner.states() == []
+
+
+def test_a_truncation_lowers_the_checkpoint(room) -> None:
+    partition = room.lead("table")
+    room.put(partition)
+    room.cleaner.clean_all()
+    with partition._guard:
+        partition.log.truncate_to(50)
+        end = partition.log.log_end_offset
+    assert room.log_dirs.cleaned_up_to(partition.topic_partition) == end
+    assert f"table 0 {end}" in (room.folder / "cleaner-offset-checkpoint").read_text()
+
+
+def test_a_checkpoint_above_the_end_that_a_power_cut_left_is_lowered(room) -> None:
+    partition = room.lead("table")
+    room.put(partition)
+    room.replicas.close(clean_epoch=1)
+    (room.folder / "cleaner-offset-checkpoint").write_text("0\n1\ntable 0 5000\n")
+    room.open()
+    assert room.log_dirs.cleaned_up_to(TopicPartition("table", 0)) == 100
+    assert "table 0 100" in (room.folder / "cleaner-offset-checkpoint").read_text()
+
+
+def test_two_logs_keep_their_checkpoints_apart(room) -> None:
+    one, other = room.lead("one"), room.lead("other")
+    room.put(one)
+    room.put(other, 60)
+    assert room.cleaner.clean_all() == 2
+    ends = {state.topic_partition.topic: state.first_dirty for state in room.cleaner.states()}
+    assert ends["one"] > ends["other"] > 0
+    room.replicas.stop_replica(one.topic_partition, 2, delete=True)
+    text = (room.folder / "cleaner-offset-checkpoint").read_text()
+    assert text == f"0\n1\nother 0 {ends['other']}\n"
+
+
+def test_a_round_that_was_overtaken_by_a_truncation_leaves_no_checkpoint(room) -> None:
+    partition = room.lead("table")
+    room.put(partition)
+    steps = room.cleaner.next().run()
+    next(steps)
+    with partition._guard:
+        partition.log.truncate_to(50)
+    assert list(steps) == []
+    assert room.log_dirs.cleaned_up_to(partition.topic_partition) is None
+    assert room.state("table").uncleanable is None
+
+
+def test_a_deleted_log_is_forgotten_in_the_middle_of_its_cleaning(room) -> None:
+    partition = room.lead("table")
+    room.put(partition)
+    steps = room.cleaner.next().run()
+    next(steps)
+    room.replicas.stop_replica(partition.topic_partition, 2, delete=True)
+    assert list(steps) == []
+    assert room.cleaner.states() == []
+    assert room.cleaner.next() is None
+    again = room.lead("table")
+    room.put(again)
+    assert room.cleaner.clean_all() == 1
+
+
+def test_a_replica_without_a_role_is_not_cleaned(room) -> None:
+    room.put(room.lead("table"))
+    room.restart()
+    assert room.cleaner.next() is None
+
+
+def cleaner_threads() -> set[threading.Thread]:
+    """Also those of other brokers that live in this process."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("log-cleaner")}
+
+
+def test_threads_clean_what_becomes_dirty_and_end_when_told(room) -> None:
+    partition = room.lead("table")
+    cleaned = threading.Event()
+    done = room.cleaner.done
+
+    def tell(*args) -> None:
+        done(*args)
+        cleaned.set()
+
+    room.cleaner.done = tell
+    before = cleaner_threads()
+    threads = CleanerThreads(room.cleaner, room.config)
+    threads.start()
+    assert cleaner_threads() > before
+    room.put(partition)
+    assert cleaned.wait(60)
+    threads.close()
+    assert cleaner_threads() == before
+    assert room.record_count(partition) < 100
+    assert not [name for name in (room.folder / "table-0").iterdir() if "cleaned" in name.name]
+
+
+def test_a_stop_in_the_middle_of_a_round_throws_its_work_away(tmp_path, clock) -> None:
+    room = Room(tmp_path, clock, {"log.cleaner.io.max.bytes.per.second": "1"})
+    partition = room.lead("table")
+    room.put(partition)
+    resting = threading.Event()
+    pause_ms = room.cleaner.pause_ms
+
+    def tell(done_bytes: int) -> int:
+        pause = pause_ms(done_bytes)
+        if pause:
+            resting.set()
+        return pause
+
+    room.cleaner.pause_ms = tell
+    threads = CleanerThreads(room.cleaner, room.config)
+    threads.start()
+    assert resting.wait(20)
+    threads.close()
+    assert room.record_count(partition) == 100
+    assert not room.state("table").is_being_cleaned
+
+
+def test_without_the_cleaner_there_are_no_threads(tmp_path, clock) -> None:
+    room = Room(tmp_path, clock, {"log.cleaner.enable": "false"})
+    before = cleaner_threads()
+    threads = CleanerThreads(room.cleaner, room.config)
+    threads.start()
+    assert cleaner_threads() == before
+    threads.close()

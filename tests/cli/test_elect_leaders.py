@@ -1,0 +1,105 @@
+"""Leaders elected on demand: preferred ones without loss, any at all where nobody leads."""
+
+import json
+import time
+
+import pytest
+
+from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
+
+pytestmark = pytest.mark.integration
+
+WAIT_S = 30
+
+
+@pytest.fixture
+def topic(cluster):
+    """Led by somebody else than its preferred replica; (preferred, leader)."""
+    cluster.create_topic("events", replication_factor=2)
+    preferred, other = cluster.partitions("events")[0].replicas
+    cluster.kill(preferred)
+    cluster.wait_for_leader("events", other_than=preferred)
+    cluster.revive(preferred)
+    cluster.wait_for_isr("events", 2)
+    return preferred, other
+
+
+def test_leadership_goes_back_to_the_preferred_replica(administer, topic):
+    ran = administer("elect-leaders --topic events")
+    assert ran.status == DONE
+    assert ran.out.splitlines()[1].split() == ["events", "0", str(topic[0]), "elected"]
+    again = administer("elect-leaders --preferred --topic events --partition 0")
+    assert (again.status, again.out.splitlines()[1].split()[3:]) == (DONE, ["not", "needed"])
+
+
+def test_all_partitions_tell_only_of_those_that_changed(administer, topic):
+    (told,) = json.loads(administer("elect-leaders --all --json").out)["partitions"]
+    assert told == {
+        "topic": "events",
+        "partition": 0,
+        "result": "elected",
+        "leader": topic[0],
+        "error": None,
+        "message": None,
+    }
+    assert administer("elect-leaders --all").out == "every partition is led by its preferred replica\n"
+
+
+def test_a_preferred_replica_that_is_away_is_refused(administer, cluster, topic):
+    cluster.kill(topic[0])
+    ran = administer("elect-leaders --topic events")
+    assert ran.status == FAILED
+    assert f"refused: PREFERRED_LEADER_NOT_AVAILABLE: The preferred leader, broker {topic[0]}," in ran.out
+
+
+def test_an_unclean_election_says_first_what_may_be_lost_and_ends_the_silence(administer, cluster):
+    cluster.create_topic("events", replication_factor=2)
+    leader, follower = cluster.partitions("events")[0].replicas
+    cluster.kill(follower)
+    cluster.produce("events", ["only the leader has this"])
+    cluster.kill(leader)
+    cluster.revive(follower)
+    until(lambda: cluster.partitions("events")[0].leader == -1)
+    ran = administer("elect-leaders --unclean --topic events")
+    assert ran.status == DONE
+    assert f"events-0: in sync are [{leader}], alive [{follower}]" in ran.err
+    assert f"records that only [{leader}] have will be lost" in ran.err
+    assert ran.out.splitlines()[1].split() == ["events", "0", str(follower), "elected"]
+    assert cluster.consume("events") == []
+    epoch = cluster.partitions("events")[0].leader_epoch
+    words = f"elections without a proven log of events-0 (leader epoch {epoch})"
+    assert words in administer("status").out
+    assert words in administer("topics describe events").out
+    assert json.loads(administer("status --json").out)["lossy_partitions"] == {"events-0": epoch}
+
+
+def until(condition):
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("", "which partitions? give --topic T, or --all"),
+        ("--unclean", "--unclean may lose records: say of which topic, with --topic T"),
+        ("--unclean --all", "--unclean may lose records: say of which topic, with --topic T"),
+        ("--topic t --all", "both --topic t and --all are given; choose one"),
+        ("--partition 1 --all", "--partition 1 of which topic? give --topic T"),
+        ("--preferred --unclean --topic t", "not allowed with argument --preferred"),
+    ],
+)
+def test_options_that_make_no_sense_are_wrong_usage(administer, options, words):
+    ran = administer(f"elect-leaders {options}")
+    assert (ran.status, ran.out) == (WRONG_USAGE, "")
+    assert words in ran.err
+
+
+def test_a_partition_that_is_not_there_is_named(administer, cluster):
+    cluster.create_topic("events")
+    ran = administer("elect-leaders --topic events --partition 4")
+    assert (ran.status, ran.err) == (
+        FAILED, "sparklog: --partition 4: topic 'events' has only partition 0\n",
+    )  # fmt: skip

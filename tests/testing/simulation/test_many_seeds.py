@@ -1,0 +1,48 @@
+"""The seeds of the suite: two thousand clusters, in as many processes as there are CPUs."""
+
+import pytest
+
+from sparklog.testing.simulation import fleet
+from sparklog.testing.simulation.faults import ALL_KINDS
+from sparklog.testing.simulation.fleet import processes_for, summaries
+from sparklog.testing.simulation.marks import ALL_MARKS
+from sparklog.testing.simulation.operations import ALL_OPERATIONS
+from sparklog.testing.simulation.plan import draw_plan
+
+SEEDS = range(1, 2_001)
+
+pytestmark = pytest.mark.timeout(1_800)
+
+
+@pytest.fixture(scope="module")
+def suite():
+    return list(summaries(SEEDS, processes=processes_for(len(SEEDS))))
+
+
+def test_troubled_clusters_break_no_rule_and_come_to_rest_once_they_are_mended(suite):
+    assert [one for one in suite if one.invariant is not None] == []
+    assert [one.seed for one in suite] == list(SEEDS)
+
+
+def test_every_situation_that_matters_came_up_in_some_run(suite):
+    reached = {mark for one in suite for mark in one.marks}
+    assert set(ALL_MARKS) - reached == set()
+
+
+def test_there_was_trouble_and_work_enough(suite):
+    assert sum(one.faults for one in suite) > 5 * len(SEEDS)
+    assert sum(one.operations for one in suite) > 3 * len(SEEDS)
+    assert sum(one.acknowledged for one in suite) > 50 * len(SEEDS)
+
+
+def test_the_seeds_of_the_suite_have_every_kind_of_fault_and_of_operation():
+    plans = [draw_plan(seed) for seed in SEEDS]
+    assert {fault.kind for plan in plans for fault in plan.faults} == set(ALL_KINDS)
+    assert {one.kind for plan in plans for one in plan.operations} == set(ALL_OPERATIONS)
+
+
+def test_several_processes_tell_the_same_in_the_same_order(monkeypatch):
+    monkeypatch.setattr(fleet, "SEEDS_AT_A_TIME", 2)
+    seeds = range(1, 8)
+    alone = list(summaries(seeds, steps_max=600))
+    assert list(summaries(seeds, steps_max=600, processes=3)) == alone

@@ -1,0 +1,51 @@
+"""The simulated network: requests that come twice, answers that never come."""
+
+import pytest
+
+from sparklog.testing.simulation.network import Network
+from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule
+from sparklog.wire.codec import decode_request, encode_response
+from sparklog.wire.messages.metadata import MetadataRequest, MetadataResponse
+
+
+class Asked:
+    """A caller and a server that count."""
+
+    def __init__(self) -> None:
+        self.schedule = Schedule()
+        self.network = Network(self.schedule, 1, (1.0, 2.0))
+        self.served, self.answers, self.failures = 0, 0, []
+        self.network.listen("server", Process(self.schedule, "server"), self.serve)
+
+    def serve(self, exchange) -> None:
+        self.served += 1
+        header = decode_request(exchange.frame).header
+        exchange.reply(encode_response(MetadataResponse(), header.api_version, header.correlation_id))
+
+    def answered(self, _response) -> None:
+        self.answers += 1
+
+    def ask(self) -> None:
+        self.network.call(
+            Process(self.schedule, "caller"), "caller", "server", MetadataRequest(), timeout_ms=500,
+            on_response=self.answered, on_failure=self.failures.append,
+        )  # fmt: skip
+        self.schedule.run_until(self.schedule.now_us + 3_000 * US_PER_MS)
+
+
+@pytest.fixture
+def asked():
+    return Asked()
+
+
+def test_a_request_that_is_repeated_takes_place_twice_and_is_answered_once(asked) -> None:
+    asked.network.weather("caller", "server").repeat = 1.0
+    asked.ask()
+    assert (asked.served, asked.answers, asked.failures) == (2, 1, [])
+
+
+def test_a_lost_answer_leaves_the_request_done_and_its_sender_waiting_for_the_time_out(asked) -> None:
+    asked.network.weather("server", "caller").answer_loss = 1.0
+    asked.ask()
+    assert (asked.served, asked.answers) == (1, 0)
+    assert isinstance(asked.failures[0], TimeoutError)
