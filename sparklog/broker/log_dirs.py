@@ -163,7 +163,14 @@ class LogDirs:
         return log
 
     def delete(self, topic_partition: TopicPartition) -> None:
-        self._home.pop(topic_partition).delete_log(topic_partition)
+        """Raises DirectoryFailed for a disk that cannot: what is left there would come back with the next
+        start, and cannot be told from a replica that is wanted.
+        """
+        directory = self._home.pop(topic_partition)
+        try:
+            directory.delete_log(topic_partition)
+        except OSError as error:
+            raise DirectoryFailed(directory, error) from error
 
     def set_aside(self, topic_partition: TopicPartition) -> None:
         """Rename a log so that it is no partition's any more."""

@@ -13,6 +13,7 @@ from sparklog.broker.answers import DeletionResult
 from sparklog.broker.deletions import DeletionPurgatory
 from sparklog.broker.fetch import FetchPurgatory
 from sparklog.broker.flusher import Flusher
+from sparklog.broker.gone_replicas import GoneReplicas
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.partition import Partition
 from sparklog.broker.ports import IsrProposals, Ports
@@ -113,6 +114,7 @@ class ReplicaManager:
         self._on_replicas_lost = on_replicas_lost
         self._partitions: dict[TopicPartition, Partition] = {}
         self._names: dict[TopicId, str] = {}
+        self._gone = GoneReplicas()
         self._guard = ports.new_guard()
         self.controller_epoch = -1
         self._set_throttle_rates()
@@ -181,8 +183,14 @@ class ReplicaManager:
         *,
         is_new: bool,
     ) -> ErrorCode:
-        """Take up the role that ``state`` gives us, creating the log if there is none yet."""
+        """Take up the role that ``state`` gives us, creating the log if there is none yet.
+
+        Not for a replica that was deleted in this epoch or a later one: such a message is late.
+        """
         with self._guard:
+            if self._gone.is_gone(topic_id, topic_partition.partition, state.leader_epoch):
+                logger.warning("%s: a late role in %s, after this replica was deleted", topic_partition, state)
+                return ErrorCode.fenced_leader_epoch
             try:
                 topic_config = self.config.topic(configs)
                 partition = self._get_or_create(topic_partition, topic_id, topic_config, is_new)
@@ -215,6 +223,8 @@ class ReplicaManager:
         with self._guard:
             partition = self._partitions.get(topic_partition)
             if partition is None or topic_id not in (NO_TOPIC_ID, partition.topic_id):
+                if delete:
+                    self._gone.note(topic_id, topic_partition.partition, leader_epoch)
                 return ErrorCode.none
             if 0 <= leader_epoch < partition.leader_epoch:
                 return ErrorCode.fenced_leader_epoch
@@ -223,13 +233,13 @@ class ReplicaManager:
                 return ErrorCode.none
             if partition.is_offline and not self._log_dirs.is_online(topic_partition):
                 return ErrorCode.kafka_storage_error
-            del self._partitions[topic_partition]
-            if all(other.topic_id != partition.topic_id for other in self.partitions()):
-                self._names.pop(partition.topic_id, None)
+            self._gone.note(partition.topic_id, topic_partition.partition, leader_epoch)
+            self._forget(partition)
             try:
                 partition.delete(lambda: self._log_dirs.delete(topic_partition))
-            except OSError:
+            except DirectoryFailed as failed:
                 logger.exception("%s: the log could not be deleted", topic_partition)
+                self._on_directory_failed(failed)
                 return ErrorCode.kafka_storage_error
             return ErrorCode.none
 
@@ -422,7 +432,10 @@ class ReplicaManager:
         """
         topic_partition = partition.topic_partition
         partition.delete(lambda: self._log_dirs.set_aside(topic_partition))
-        del self._partitions[topic_partition]
+        self._forget(partition)
+
+    def _forget(self, partition: Partition) -> None:
+        del self._partitions[partition.topic_partition]
         if all(other.topic_id != partition.topic_id for other in self.partitions()):
             self._names.pop(partition.topic_id, None)
 

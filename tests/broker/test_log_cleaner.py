@@ -242,7 +242,7 @@ def test_a_deleted_log_is_forgotten_in_the_middle_of_its_cleaning(room) -> None:
     assert list(steps) == []
     assert room.cleaner.states() == []
     assert room.cleaner.next() is None
-    again = room.lead("table")
+    again = room.lead("table", epoch=3)
     room.put(again)
     assert room.cleaner.clean_all() == 1
 

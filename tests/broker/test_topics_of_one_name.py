@@ -94,6 +94,45 @@ def test_a_late_stop_of_an_earlier_topic_does_not_touch_the_one_that_has_its_nam
     assert broker.names == []
 
 
+def test_a_late_role_does_not_bring_back_a_replica_that_was_moved_away(broker):
+    broker.lead(LATER, epoch=9)
+    assert broker.replicas.stop_replica(TP, 10, delete=True, topic_id=LATER) is ErrorCode.none
+    assert broker.lead(LATER, epoch=9) is ErrorCode.fenced_leader_epoch
+    assert broker.lead(LATER, epoch=10) is ErrorCode.fenced_leader_epoch
+    assert broker.names == []
+
+
+def test_a_replica_that_is_moved_back_later_is_made_again(broker):
+    broker.lead(LATER, epoch=9)
+    broker.replicas.stop_replica(TP, 10, delete=True, topic_id=LATER)
+    assert broker.lead(LATER, epoch=11) is ErrorCode.none
+    assert broker.names == ["quakes-0"]
+
+
+def test_a_role_that_comes_after_the_stop_that_followed_it_makes_no_replica(broker):
+    assert broker.replicas.stop_replica(TP, 3, delete=True, topic_id=LATER) is ErrorCode.none
+    assert broker.lead(LATER, epoch=2) is ErrorCode.fenced_leader_epoch
+    assert broker.lead(LATER, epoch=4) is ErrorCode.none
+
+
+def test_no_role_brings_back_a_deleted_topic_but_another_of_its_name_is_welcome(broker):
+    broker.lead(EARLIER, epoch=5)
+    broker.replicas.stop_replica(TP, -2, delete=True, topic_id=EARLIER)
+    assert broker.lead(EARLIER, epoch=99) is ErrorCode.fenced_leader_epoch
+    assert broker.lead(LATER) is ErrorCode.none
+
+
+def test_a_disk_that_cannot_delete_a_log_has_failed(broker, monkeypatch):
+    broker.lead(LATER, epoch=9)
+
+    def refuse(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(broker.directory, "delete_log", refuse)
+    assert broker.replicas.stop_replica(TP, -2, delete=True, topic_id=LATER) is ErrorCode.kafka_storage_error
+    assert list(broker.replicas.offline_directories()) == [str(broker.folder)]
+
+
 def test_a_topic_that_a_full_update_does_not_name_is_gone_from_the_cache():
     cache = MetadataCache(threading.Lock())
 
