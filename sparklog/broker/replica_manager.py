@@ -189,7 +189,7 @@ class ReplicaManager:
         """
         with self._guard:
             if self._gone.is_gone(topic_id, topic_partition.partition, state.leader_epoch):
-                logger.warning("%s: a late role in %s, after this replica was deleted", topic_partition, state)
+                logger.warning("%s: a late role, deleted here since: %s", topic_partition, state)
                 return ErrorCode.fenced_leader_epoch
             try:
                 topic_config = self.config.topic(configs)
