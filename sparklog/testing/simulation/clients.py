@@ -46,7 +46,8 @@ TOMBSTONES: Final = 0.15
 """Share of the records of a compacted topic that delete their key."""
 
 LOST_SEQUENCE_RETRIES: Final = 5
-"""Answers about a sequence gap after which a producer with acks=1 starts over: its batches may be gone."""
+"""Answers about a sequence gap after which a producer starts over that may have lost batches, or been
+overtaken by its own."""
 
 GAPS: Final = (
     ErrorCode.out_of_order_sequence_number,
@@ -184,6 +185,7 @@ class Producer(Client):
         self._in_flight = 0
         self._must_repeat = False
         self._gaps = 0
+        self._first_acknowledged: int | None = None
 
     @property
     def producer_id(self) -> int:
@@ -277,6 +279,8 @@ class Producer(Client):
         if send in self.waiting:
             self.waiting.remove(send)
             self.acknowledged += 1
+            if self._first_acknowledged is None:
+                self._first_acknowledged = send.entry.sequence
             self._place.story.tell(
                 self.name, f"was told that {send.entry.sequence} is at {answer.base_offset}"
             )
@@ -291,22 +295,37 @@ class Producer(Client):
             self._gaps += 1
             truth = self._place.witness.truths.get(self.topic_partition)
             has_lost = truth is not None and truth.lossy_epoch >= 0
-            if (self.acks == 1 or has_lost) and self._gaps > LOST_SEQUENCE_RETRIES:
+            may_start_over = self.acks == 1 or has_lost or self._was_overtaken
+            if may_start_over and self._gaps > LOST_SEQUENCE_RETRIES:
                 if self.acks == 1:
                     self._place.witness.marks.reach("an acks=1 producer lost batches with a leader")
                 self._start_over()
         self._repeat()
 
+    @property
+    def _was_overtaken(self) -> bool:
+        """Whether a leader that knew nothing of this producer took a later batch than its first.
+
+        Brokers take any first sequence, as Kafka's do, since the batches before may have been deleted; of
+        several in flight the first may meet a leader without its role yet. Clients bump their epoch then
+        (KIP-360).
+        """
+        first = self._first_acknowledged
+        return first is not None and bool(self.waiting) and self.waiting[0].entry.sequence < first
+
     def topic_was_made_anew(self) -> None:
         self._start_over()
 
     def _start_over(self) -> None:
-        """Batches are gone, by a change of leader or with their topic: go on under a new identity."""
+        """Batches are gone, by a change of leader or with their topic, or refused for good: go on under a new
+        identity.
+        """
         self.given_up += len(self.waiting)
         self.waiting.clear()
         self._identities += 1
         self._sequence = 0
         self._gaps = 0
+        self._first_acknowledged = None
 
     def _repeat(self) -> None:
         """Something went wrong: when nothing is in flight any more, send all again, in order."""
