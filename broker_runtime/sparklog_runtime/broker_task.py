@@ -7,7 +7,11 @@ Reasons, which all lead to the same tidy stop:
     SIGTERM       somebody asked, or the kernel tells that the parent has ended (PR_SET_PDEATHSIG)
     SIGHUP        PySpark's daemon ends: its executor, driver or Spark context has ended
     parent        the parent has changed, seen by looking, where the kernel tells nothing
-    broker        the broker stopped by itself: its session expired, it met a newer one, a disk broke
+    broker        the broker stopped by itself: it met a newer one, a disk broke
+
+The end of the broker's ZooKeeper session is no reason. It stops serving at once, as others may have taken
+over, and the process starts it anew: after a ZooKeeper that was away all brokers come to that together, and
+a new process each would cost seconds.
 
 The end of the connection to the supervisor is no reason: the network may be cut, and ZooKeeper decides who
 is alive. The connection is made again.
@@ -26,6 +30,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from types import FrameType
 from typing import Any, Final, NoReturn
 
@@ -44,6 +49,7 @@ _RECONNECT_S: Final = 0.5
 _CONNECT_TIMEOUT_S: Final = 5.0
 _THREADS_GONE_S: Final = 1.0
 _PATIENCE_S: Final = 2.0
+_BROKER_POLL_S: Final = 0.1
 
 
 class StopReason:
@@ -164,16 +170,30 @@ class _BrokerProcess:
         _log_to_file(self._plan.log_file_pattern.format(id=identity.broker_id))
         log.info("broker %d starts as process %d on port %d", identity.broker_id, os.getpid(), identity.port)
         threading.Thread(target=self._listen, name="control", daemon=True).start()
-        make = self._plan.make_broker
-        if make is not None:
-            broker = make(self._plan, identity)
-        else:
-            broker = make_real_broker(self._plan, identity, self._tell_recovery)
+        broker = self._make(identity)
         self._start(broker)
-        self._reason.wait()
+        while self._has_lost_session(broker):
+            log.warning("broker %d starts again in this process: %s", identity.broker_id, broker.failure)
+            broker = self._make(replace(identity, port=broker.endpoint.port))
+            self._start(broker)
         log.info("broker %d stops: %s", identity.broker_id, self._reason.text)
         self._stop(broker)
         return f"broker {identity.broker_id} stopped: {self._reason.text}"
+
+    def _make(self, identity: BrokerIdentity) -> RunningBroker:
+        make = self._plan.make_broker
+        if make is not None:
+            return make(self._plan, identity)
+        return make_real_broker(self._plan, identity, self._tell_recovery)
+
+    def _has_lost_session(self, broker: RunningBroker) -> bool:
+        """Wait for a reason to stop (False), or for the end of the broker's ZooKeeper session (True)."""
+        while not self._reason.is_given():
+            if broker.wait_stopped(_BROKER_POLL_S):
+                if broker.has_lost_session and not self._reason.is_given():
+                    return True
+                self._reason.give(f"broker: {broker.failure or 'it stopped by itself'}")
+        return False
 
     def report_failure(self, error: BaseException) -> None:
         """Tell the supervisor why the broker cannot run, if it can be told."""
@@ -246,17 +266,11 @@ class _BrokerProcess:
             "log_dirs": list(self._identity.log_dirs),
         }
         self._tell(self._registered)
-        threading.Thread(target=self._watch_broker, args=(broker,), name="broker-watch", daemon=True).start()
 
     def _tell_recovery(self, text: str) -> None:
         """A recovery that takes longer than people wait for without wondering."""
         if time.monotonic() - self._started_at > _PATIENCE_S:
             self._tell({"type": "recovering", "text": text[:500]})
-
-    def _watch_broker(self, broker: RunningBroker) -> None:
-        while not self._reason.is_given():
-            if broker.wait_stopped(_PARENT_POLL_S):
-                self._reason.give(f"broker: {broker.failure or 'it stopped by itself'}")
 
     def _stop(self, broker: RunningBroker) -> None:
         overdue = threading.Timer(STOP_TIMEOUT_S, self._exit_overdue)

@@ -6,10 +6,11 @@ controller tells this broker what it leads and follows.
 
 Stop, by protocol first: ask the controller to move our leaderships, stop fetching and serving, flush, write
 checkpoints, mark the directories clean, and leave ZooKeeper. A broker that ZooKeeper tells that its session
-expired has been replaced as far as everybody else is concerned: it stops at once, without any of that. So
-does one whose last log directory fails: nobody else would learn that the partitions it leads are served no
-more. Was it an fsync that failed, that directory is marked suspect in ZooKeeper before its lock is let go.
-While another directory serves, the broker goes on without the one that failed, and tells the controller.
+expired has been replaced as far as everybody else is concerned: it stops at once, without any of that, and
+may be started anew, as another ``BrokerServer``, in the same process. One whose last log directory fails
+stops at once, too: nobody else would learn that the partitions it leads are served no more. Was it an fsync
+that failed, that directory is marked suspect in ZooKeeper before its lock is let go. While another directory
+serves, the broker goes on without the one that failed, and tells the controller.
 """
 
 import logging
@@ -101,6 +102,8 @@ class BrokerServer:
         self._producer_ids: ProducerIds | None = None
         self._clean = False
         self.failure: str | None = None
+        self.has_lost_session = False
+        """Whether it failed with its ZooKeeper session: then nothing is in the way of another start."""
         self.cleaner: LogCleaner | None = None
         """What compacts the logs, once the broker has started."""
 
@@ -147,7 +150,7 @@ class BrokerServer:
         options, registration = self._options, self._registration
         self._undo.append(registration.close)
         registration.connect()
-        registration.on_expired(self._fail)
+        registration.on_expired(self._on_expired)
         log_dirs = registration.open_directories(self._executor, self._clock)
         self._undo.append(lambda: self._close_logs(log_dirs))
         context, fetchers, proposals, lanes = self._compose(log_dirs)
@@ -258,6 +261,10 @@ class BrokerServer:
         )
 
     # Stop
+
+    def _on_expired(self, why: str) -> None:
+        self.has_lost_session = self.failure is None
+        self._fail(why)
 
     def _fail(self, why: str, suspect: str | None = None) -> None:
         """The world has gone on without us, or the disk failed: serve nobody from this moment on, and stop.

@@ -19,12 +19,16 @@ class FakeBroker:
     """Listens on its port; leaves ``stopped`` beside its logs when it was stopped cleanly."""
 
     failure: str | None = None
+    has_lost_session = False
+    lives = 0
 
     def __init__(self, plan: BrokerPlan, identity: BrokerIdentity) -> None:
         self._behaviour = plan.settings.get("behaviour", "")
         self._identity = identity
         self._stopped = threading.Event()
-        self.endpoint = SimpleNamespace(host=identity.host, port=identity.port, epoch=os.getpid())
+        self.endpoint = SimpleNamespace(
+            host=identity.host, port=identity.port, epoch=os.getpid() + FakeBroker.lives
+        )
 
     def start(self) -> None:
         if self._behaviour == "misconfigured":
@@ -36,7 +40,12 @@ class FakeBroker:
         if self._behaviour == "leaves a thread":
             threading.Thread(target=threading.Event().wait, name="left", daemon=True).start()
         if self._behaviour == "fails later":
-            self.failure = "its session expired"
+            self.failure = "its disk broke"
+            self._stopped.set()
+        FakeBroker.lives += 1
+        if self._behaviour == "loses its session once" and FakeBroker.lives == 1:
+            self.failure, self.has_lost_session = "its session expired", True
+            self._socket.close()
             self._stopped.set()
 
     def stop(self, clean: bool = True) -> None:

@@ -190,7 +190,21 @@ def test_a_broker_that_stops_by_itself_is_launched_anew(rig):
     made.launch()
     while made.launcher.launches < 2:
         assert made.changes.acquire(timeout=60)
-    assert "its session expired" in (made.root / "logs/broker-1.log").read_text()
+    assert "its disk broke" in (made.root / "logs/broker-1.log").read_text()
+
+
+def test_a_broker_whose_session_expired_starts_again_in_its_process_under_its_new_epoch(rig):
+    made = rig(behaviour="loses its session once")
+    made.launch()
+    assert made.supervisor.wait_registered(20)
+    while made.supervisor.processes()[0].epoch != made.pid(1) + 1:
+        assert made.changes.acquire(timeout=60)
+    assert made.launcher.launches == 1
+    assert made.deaths.empty()
+    assert (
+        "starts again in this process: its session expired" in (made.root / "logs/broker-1.log").read_text()
+    )
+    assert made.supervisor.stop(20) is True
 
 
 def test_a_setting_that_cannot_work_ends_the_wait_at_once(rig):
