@@ -287,13 +287,8 @@ class Cluster:
         machine.disk.cut_power(dice(self.plan.seed, f"power cut {fault.number}"))
 
     def _taint(self, broker_id: BrokerId) -> None:
-        """This replica may have lost records: excused until it is counted again."""
-        for truth in self.witness.truths.values():
-            if broker_id not in truth.assignment.replicas:
-                continue
-            state = truth.state
-            counted = state.isr_incarnations.get(broker_id, -1) if state is not None else -1
-            truth.tainted[broker_id] = max(counted, self._incarnation(broker_id))
+        """This broker's replicas may have lost records."""
+        self.witness.taint(broker_id, self._incarnation(broker_id))
 
     def _fail_disk(self, fault: Fault) -> None:
         machine = self.machines[fault.target]

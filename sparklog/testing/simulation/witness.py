@@ -65,6 +65,8 @@ class Witness:
     seen: dict[tuple[BrokerId, TopicPartition], Fingerprint] = field(default_factory=dict)
     sent: dict[tuple[int, int, int], Rows] = field(default_factory=dict)
     """Keys and values of batches to compacted topics, by producer and sequence."""
+    struck: dict[BrokerId, int] = field(default_factory=dict)
+    """The last incarnation of each broker whose logs may have lost records."""
     _of_replicas: list[Invariant] = field(init=False)
     _of_commits: list[Invariant] = field(init=False)
     _of_states: list[Invariant] = field(init=False)
@@ -283,6 +285,8 @@ class Witness:
         truth.state_version = node.stat.version
         state = decode_state(topic, number, node.data).partition(truth.assignment, node.stat.version)
         before, truth.state = truth.state, state
+        if before is None:
+            self._taint_new(truth, state)
         if self.story.is_told:
             self._tell_state(truth, state)
         self._mark_state(truth, before, state)
@@ -294,6 +298,22 @@ class Witness:
                 del truth.tainted[broker_id]
         for invariant in self._of_states:
             invariant.on_state(truth, before, state)
+
+    def taint(self, broker_id: BrokerId, incarnation: int) -> None:
+        """What this broker's replicas held in that incarnation may be gone: each is excused until it is
+        counted again, in a later one."""
+        self.struck[broker_id] = incarnation
+        for truth in self.truths.values():
+            if broker_id in truth.assignment.replicas:
+                truth.tainted[broker_id] = incarnation
+
+    def _taint_new(self, truth: PartitionTruth, state: PartitionState) -> None:
+        """A new partition counts whoever is registered, also a broker whose power was cut while its session
+        lives on. It had nothing to lose there, but no restart can prove that."""
+        for member in state.isr:
+            struck = self.struck.get(member, -1)
+            if state.isr_incarnations[member] <= struck:
+                truth.tainted[member] = struck
 
     def _lose(self, truth: PartitionTruth, state: PartitionState) -> None:
         """An election made some log the truth."""

@@ -1,0 +1,102 @@
+"""The witness: what it reads from ZooKeeper, whom it excuses, and whom it does not."""
+
+from dataclasses import replace
+
+import pytest
+
+from sparklog.core.controller.znodes import (
+    Assignment,
+    TopicNode,
+    encode_state,
+    encode_topic,
+    state_path,
+    topic_path,
+)
+from sparklog.model.cluster import PartitionState
+from sparklog.model.config import BrokerConfig
+from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch, TopicId, TopicPartition
+from sparklog.model.zookeeper import ANY_VERSION, SetData
+from sparklog.testing.memory_zookeeper import ZooKeeperTree
+from sparklog.testing.simulation.invariants import Violation
+from sparklog.testing.simulation.schedule import Schedule
+from sparklog.testing.simulation.story import Story
+from sparklog.testing.simulation.witness import Witness
+
+BROKERS = (BrokerId(1), BrokerId(2), BrokerId(3))
+TP = TopicPartition("quakes", 0)
+FIRST = PartitionState(
+    leader=BROKERS[0],
+    leader_epoch=LeaderEpoch(0),
+    isr=BROKERS,
+    replicas=BROKERS,
+    isr_incarnations=dict.fromkeys(BROKERS, 4),
+)
+AT_A_LOSS = replace(
+    FIRST,
+    leader_epoch=LeaderEpoch(1),
+    isr=BROKERS[:1],
+    isr_incarnations={BROKERS[0]: 5},
+    lost_in_epoch=LeaderEpoch(1),
+)
+
+
+class Scene:
+    """ZooKeeper with one topic, and its witness."""
+
+    def __init__(self) -> None:
+        self.tree = ZooKeeperTree()
+        self._session = self.tree.open_session()
+        self.witness = Witness(Story(Schedule()), self.tree, BrokerConfig.parse({}), (TP.topic,))
+        node = TopicNode(TopicId(int=1), (Assignment(BROKERS),))
+        self._put(topic_path(TP.topic), encode_topic(node))
+
+    def write(self, state: PartitionState) -> None:
+        self._put(state_path(*TP), encode_state(state, ControllerEpoch(1)))
+        self.witness.look_at_zookeeper()
+
+    def cut_power(self, *brokers: BrokerId, incarnation: int = 4) -> None:
+        for broker in brokers:
+            self.witness.taint(broker, incarnation)
+
+    @property
+    def tainted(self) -> set[BrokerId]:
+        return set(self.witness.truths[TP].tainted)
+
+    def _put(self, path: str, data: bytes) -> None:
+        self.tree.ensure_path(self._session, path)
+        self.tree.apply(self._session, [SetData(path, data, ANY_VERSION)])
+
+
+@pytest.fixture
+def scene():
+    return Scene()
+
+
+def test_a_partition_made_after_the_power_of_all_was_cut_may_be_elected_at_a_loss(scene):
+    scene.cut_power(*BROKERS)
+    scene.write(FIRST)
+    assert scene.tainted == set(BROKERS)
+    scene.write(AT_A_LOSS)
+    assert scene.tainted == set(BROKERS[1:])
+
+
+def test_a_partition_that_counts_a_later_incarnation_may_not(scene):
+    scene.cut_power(*BROKERS, incarnation=3)
+    scene.write(FIRST)
+    assert scene.tainted == set()
+    with pytest.raises(Violation, match=r"NoElectionLoses: .*brokers \[1, 2, 3\] had lost nothing"):
+        scene.write(AT_A_LOSS)
+
+
+def test_one_broker_whose_power_was_not_cut_forbids_an_election_at_a_loss(scene):
+    scene.cut_power(*BROKERS[:2])
+    scene.write(FIRST)
+    with pytest.raises(Violation, match=r"brokers \[3\] had lost nothing"):
+        scene.write(AT_A_LOSS)
+
+
+def test_a_partition_that_was_there_when_the_power_was_cut_excuses_its_replicas_alike(scene):
+    scene.write(FIRST)
+    scene.cut_power(*BROKERS, BrokerId(4))
+    assert scene.tainted == set(BROKERS)
+    scene.write(AT_A_LOSS)
