@@ -141,7 +141,8 @@ class Process:
 
 
 class Schedule:
-    """The world's time. ``on_step`` is called after every event, with the process that it belonged to."""
+    """The world's time. ``on_step`` is called after every event, with the process that it belonged to, and
+    before every wait in the middle of one."""
 
     def __init__(self) -> None:
         self.now_us = 0
@@ -200,9 +201,14 @@ class Schedule:
         self.on_step(process)
 
     def block(self, process: Process, delay_us: int) -> None:
-        """The running event of ``process`` waits; the rest of the world goes on meanwhile."""
+        """The running event of ``process`` waits; the rest of the world goes on meanwhile.
+
+        What it has done so far is looked at first: the world may act upon it. A broker that registers is
+        elected for the log that it has just recovered, not for the one that a power cut took from it.
+        """
         if not process.is_alive:
             raise ProcessDied(process.name)
+        self.on_step(process)
         arrived: list[bool] = []
         process.is_waiting = True
         self.after(delay_us, None, lambda: arrived.append(True))

@@ -1,0 +1,28 @@
+"""Simulated time: who is looked at, and when."""
+
+from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule
+
+
+def test_a_process_that_waits_in_the_middle_of_an_event_was_looked_at_before_others_act_upon_it() -> None:
+    """A controller elects the broker that has just registered; what its log lost must be known by then."""
+    schedule = Schedule()
+    broker, controller = Process(schedule, "broker"), Process(schedule, "controller")
+    happened: list[str] = []
+    schedule.on_step = lambda process: happened.append(f"look at {process}")
+
+    def start() -> None:
+        happened.append("broker recovers its log")
+        schedule.block(broker, 5 * US_PER_MS)
+        happened.append("broker is registered")
+
+    schedule.after(0, broker, start)
+    schedule.after(2 * US_PER_MS, controller, lambda: happened.append("controller elects"))
+    schedule.run_until(10 * US_PER_MS)
+    assert happened == [
+        "broker recovers its log",
+        "look at broker",
+        "controller elects",
+        "look at controller",
+        "broker is registered",
+        "look at broker",
+    ]
