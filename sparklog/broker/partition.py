@@ -253,14 +253,14 @@ class Partition(PartitionShell):
             self._apply(raising)
             if self._replica.leader is not leader:
                 return DeletionResult(ErrorCode.kafka_storage_error)
-            self._apply(leader.on_deletion_waits(token, wanted, live))
+            self._apply(leader.on_deletion_waits(token, wanted, live, self._clock.monotonic_ms()))
             return DeletionResult(ErrorCode.none, waits=True)
 
     def on_live_brokers(self, live: Collection[BrokerId]) -> None:
-        """Deletions wait for the replicas of these brokers only."""
+        """Nothing waits for the replicas of other brokers than these, but for members of the ISR."""
         with self._step():
             if (leader := self._replica.leader) is not None:
-                self._apply(leader.on_live_brokers(live))
+                self._apply(leader.on_live_brokers(live, self._clock.monotonic_ms()))
 
     def forget_deletion(self, token: int) -> None:
         with self._guard:

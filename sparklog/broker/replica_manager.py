@@ -115,6 +115,7 @@ class ReplicaManager:
         self._partitions: dict[TopicPartition, Partition] = {}
         self._names: dict[TopicId, str] = {}
         self._gone = GoneReplicas()
+        self._live: frozenset[BrokerId] = frozenset()
         self._guard = ports.new_guard()
         self.controller_epoch = -1
         self._set_throttle_rates()
@@ -272,8 +273,9 @@ class ReplicaManager:
             throttle.set_topic(topic, named, self.broker_id)
 
     def on_live_brokers(self, live: Collection[BrokerId]) -> None:
-        """The controller says which brokers live: nobody need wait for the others to delete records."""
-        if len(self.deletions):
+        """The controller says which brokers live: nobody need wait for the others."""
+        if len(self.deletions) or self._live != set(live):
+            self._live = frozenset(live)
             for partition in self.partitions():
                 partition.on_live_brokers(live)
 

@@ -144,7 +144,7 @@ def test_the_low_watermark_is_unknown_until_each_live_follower_has_fetched(pair)
     pair[1].become(1, 2)
     leader = pair[1].partition._replica.leader
     assert leader.on_delete_records(12) == [RaiseLogStart(12)]
-    assert leader.on_deletion_waits(7, 0, LIVE) == []
+    assert leader.on_deletion_waits(7, 0, LIVE, 0) == []
     assert leader.low_watermark == -1
     actions = leader.on_follower_fetch(2, -1, 30, 0, 0)
     assert CompleteDeletion(7, ErrorCode.none, 0) in actions

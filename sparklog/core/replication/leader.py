@@ -173,17 +173,21 @@ class Leader:
             return ErrorCode.offset_out_of_range
         return [RaiseLogStart(wanted)] if wanted > self.marks.log_start_offset else []
 
-    def on_deletion_waits(self, token: int, offset: int, live: Collection[BrokerId]) -> list[Action]:
+    def on_deletion_waits(
+        self, token: int, offset: int, live: Collection[BrokerId], now_ms: MonotonicMs
+    ) -> list[Action]:
         """A deletion below ``offset`` waits until no replica on a ``live`` broker has any of it."""
         self.deletions.add(token, offset)
-        return self.on_live_brokers(live)
+        return self.on_live_brokers(live, now_ms)
 
-    def on_live_brokers(self, live: Collection[BrokerId]) -> list[Action]:
-        """Which brokers live: deletions wait for the others no longer. They cut when they are back."""
-        if not self.deletions:
-            return []
+    def on_live_brokers(self, live: Collection[BrokerId], now_ms: MonotonicMs) -> list[Action]:
+        """Which brokers live. Deletions wait for the others no longer (they cut when they are back), nor does
+        the high watermark for one that was about to join the ISR. A member of it the controller removes.
+        """
         self.deletions.live = frozenset(live)
-        return self._complete_deletions()
+        for follower, progress in self.followers.items():
+            progress.is_away = follower not in self.deletions.live
+        return [*self._advance_high_watermark(now_ms), *self._complete_deletions()]
 
     @property
     def low_watermark(self) -> int:
@@ -387,7 +391,7 @@ class Leader:
         for replica, progress in self.followers.items():
             joining = (
                 progress.log_end_offset != UNKNOWN_OFFSET
-                and not progress.is_refused
+                and not (progress.is_refused or progress.is_away)
                 and progress.is_caught_up(leader_end, now_ms, self.lag_max_ms)
             )
             if replica in members or joining:

@@ -28,6 +28,8 @@ class FollowerProgress:
     proposed_again_ms: MonotonicMs = NEVER
     is_refused: bool = False
     """The controller would not count it when it was proposed last: it is about to leave, not to join."""
+    is_away: bool = False
+    """Its broker was not among those that live when that was told last: it is not about to join either."""
     same_again: int = 0
     """Fetches in a row for what the fetch before could have had already."""
 
@@ -49,6 +51,7 @@ class FollowerProgress:
         self.log_end_offset = fetch_offset
         self.log_start_offset = log_start_offset
         self.last_fetch_ms = now_ms
+        self.is_away = False
         self.leader_end_at_last_fetch = leader_log_end_offset
 
     @property

@@ -155,6 +155,38 @@ def test_the_high_watermark_waits_for_a_caught_up_outsider_who_is_about_to_join(
     assert fetch(leader, 3, 10) == [PublishHighWatermark(10)]
 
 
+def test_the_high_watermark_does_not_wait_for_an_outsider_whose_broker_died_on_its_way_in() -> None:
+    leader = leader_with(isr=(1, 2), log_end_offset=10, high_watermark=10)
+    fetch(leader, 2, 10)
+    fetch(leader, 3, 10)  # its proposal is under way, or waits behind another
+    append(leader, 5)
+    fetch(leader, 2, 15)
+    answered(leader, 1, error=ErrorCode.operation_not_attempted)
+    assert leader.marks.high_watermark == 10
+    actions = leader.on_live_brokers({ONE, TWO}, at(1))
+    assert PublishHighWatermark(15) in actions
+
+
+def test_an_outsider_who_fetches_again_after_its_broker_was_said_to_be_away_is_waited_for() -> None:
+    leader = leader_with(isr=(1, 2), log_end_offset=10, high_watermark=10)
+    fetch(leader, 2, 10)
+    leader.on_live_brokers({ONE, TWO}, at(1))
+    fetch(leader, 3, 10, at(2))
+    append(leader, 5, at(3))
+    fetch(leader, 2, 15, at(3))
+    assert leader.marks.high_watermark == 10
+
+
+def test_a_member_of_the_isr_is_waited_for_until_the_controller_removes_it() -> None:
+    leader = leader_with(log_end_offset=10, high_watermark=10)
+    fetch(leader, 2, 10)
+    fetch(leader, 3, 10)
+    append(leader, 5)
+    fetch(leader, 2, 15)
+    assert leader.on_live_brokers({ONE, TWO}, at(1)) == []
+    assert leader.marks.high_watermark == 10
+
+
 def test_a_follower_behind_the_epochs_start_does_not_join_although_it_reached_the_high_watermark() -> None:
     """[26] KAFKA-7128"""
     leader = leader_with(isr=(1, 2), log_end_offset=20, high_watermark=10)
