@@ -14,6 +14,7 @@ from sparklog.core.controller.image import LiveBroker, Snapshot, TopicSnapshot
 from sparklog.core.controller.znodes import (
     BROKER_CONFIGS,
     BROKER_IDS,
+    BROKER_INCARNATIONS,
     DELETE_TOPICS,
     EVERY_BROKER,
     PRODUCER_ID_BLOCK,
@@ -49,6 +50,11 @@ def read_brokers(zookeeper: ZooKeeper) -> dict[BrokerId, LiveBroker]:
         if live is not None:
             brokers[live.broker.id] = live
     return brokers
+
+
+def read_registered(zookeeper: ZooKeeper) -> frozenset[BrokerId]:
+    """Every broker that ever registered: its incarnation outlives its registration."""
+    return frozenset(BrokerId(int(name)) for name in zookeeper.children(BROKER_INCARNATIONS))
 
 
 def _read_broker(zookeeper: ZooKeeper, broker: BrokerId) -> LiveBroker | None:

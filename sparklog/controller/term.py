@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sparklog.controller.ports import AnswerCommand, Channels
-from sparklog.controller.snapshot import read_brokers, read_snapshot
+from sparklog.controller.snapshot import read_brokers, read_registered, read_snapshot
 from sparklog.core.controller.actions import (
     Action,
     Answer,
@@ -24,6 +24,7 @@ from sparklog.core.controller.actions import (
     Disconnect,
     PushAnswer,
     ReadBrokers,
+    ReadRegistered,
     Reload,
     Report,
     Resign,
@@ -80,7 +81,7 @@ class Term:
         self._channels = channels
         self._wake_at = wake_at
         self._machine = ControllerMachine(config)
-        self._question: ReadBrokers | Reload | None = None
+        self._question: ReadBrokers | ReadRegistered | Reload | None = None
         self._deferred: deque[Fact] = deque()
         self._waiting: dict[CommandId, tuple[Command, AnswerCommand]] = {}
         self._next_command = 0
@@ -156,7 +157,7 @@ class Term:
             answered: list[Action] = []
             for action in actions:
                 match action:
-                    case WriteZooKeeper() | ReadBrokers() | Reload():
+                    case WriteZooKeeper() | ReadBrokers() | ReadRegistered() | Reload():
                         answered = self._ask(action)
                     case _:
                         self._do(action)
@@ -183,7 +184,7 @@ class Term:
         _, answer = self._waiting.pop(command)
         answer(result)
 
-    def _ask(self, question: WriteZooKeeper | ReadBrokers | Reload) -> list[Action]:
+    def _ask(self, question: WriteZooKeeper | ReadBrokers | ReadRegistered | Reload) -> list[Action]:
         """The actions that follow from the outcome; none if ZooKeeper is away, then the question stays."""
         try:
             match question:
@@ -201,6 +202,8 @@ class Term:
         except ConnectionLost as error:
             assert not isinstance(question, WriteZooKeeper)
             logger.warning("%s; going on when ZooKeeper is back", error)
+                case ReadRegistered():
+                    return self._machine.on_registered(read_registered(self._zookeeper), self._now())
             self._question = question
             self._wake_at(self._now() + RETRY_MS)
             return []

@@ -96,6 +96,13 @@ def test_a_broker_that_is_down_may_be_given_settings_but_tells_none(administer, 
     assert "broker 9 is not alive" in ran.err
 
 
+def test_a_broker_that_never_was_is_given_no_settings_but_the_ids_that_there_are(administer, cluster):
+    cluster.kill(3)
+    ran = administer("configs alter --broker 9 --set log.retention.ms=6")
+    assert (ran.status, ran.out) == (FAILED, "")
+    assert "no broker with id 9 has ever registered; there are 1, 2, 3, 4" in ran.err
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [

@@ -1,7 +1,7 @@
 """What the controller's machine wants done. The shell does it, in the order given.
 
-``WriteZooKeeper``, ``ReadBrokers`` and ``Reload`` are questions: the shell must feed the outcome back before
-it tells the machine anything else. They are always the last action of a list.
+``WriteZooKeeper``, ``ReadBrokers``, ``ReadRegistered`` and ``Reload`` are questions: the shell must feed the
+outcome back before it tells the machine anything else. They are always the last action of a list.
 """
 
 from collections.abc import Mapping
@@ -32,6 +32,13 @@ class WriteZooKeeper:
 @dataclass(frozen=True, slots=True)
 class ReadBrokers:
     """Read the live brokers and their incarnations again. Outcome: ``on_brokers``."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRegistered:
+    """Read the ids of all brokers that ever registered. Outcome: ``on_registered``."""
 
     reason: str
 
@@ -158,5 +165,15 @@ class Report:
 
 
 Action = (
-    WriteZooKeeper | ReadBrokers | Reload | Resign | Connect | Disconnect | Send | Answer | WakeAt | Report
+    WriteZooKeeper
+    | ReadBrokers
+    | ReadRegistered
+    | Reload
+    | Resign
+    | Connect
+    | Disconnect
+    | Send
+    | Answer
+    | WakeAt
+    | Report
 )

@@ -16,6 +16,7 @@ from sparklog.core.controller.admin_commands import (
     ALL_BROKERS,
     BROKER,
     TOPIC,
+    ChangeConfigs,
     ConfigChange,
     ConfigResult,
     ConfigsResult,
@@ -88,7 +89,7 @@ def _plan(image: ClusterImage, change: ConfigChange) -> tuple[Mapping[str, str],
             raise KafkaError(ErrorCode.unknown_topic_or_partition, message)
         before, known = topic.configs, TOPIC_SETTINGS
     else:
-        _check_broker(change.name)
+        _check_broker(image, change.name)
         before, known = image.broker_configs.get(change.name, {}), BROKER_SETTINGS
     after = {} if change.replaces_all else dict(before)
     for one in change.changes:
@@ -97,10 +98,26 @@ def _plan(image: ClusterImage, change: ConfigChange) -> tuple[Mapping[str, str],
     return before, after
 
 
-def _check_broker(name: str) -> None:
-    if name != ALL_BROKERS and not (name.isascii() and name.isdecimal() and name == str(int(name[:10]))):
+def strangers(image: ClusterImage, request: ChangeConfigs) -> list[str]:
+    """Brokers that the request names and the image does not know: down, or not there at all."""
+    named = (one.name for one in request.resources if one.kind == BROKER and _is_broker_id(one.name))
+    return [name for name in named if not image.has_known(name)]
+
+
+def _is_broker_id(name: str) -> bool:
+    return name.isascii() and name.isdecimal() and name == str(int(name[:10]))
+
+
+def _check_broker(image: ClusterImage, name: str) -> None:
+    if name == ALL_BROKERS:
+        return
+    if not _is_broker_id(name):
         message = f"Node id must be an integer, but it is: {name}"
         raise KafkaError(ErrorCode.invalid_request, message)
+    if not image.has_known(name):
+        known = ", ".join(map(str, sorted(image.brokers.keys() | image.registered)))
+        message = f"no broker with id {name} has ever registered; there are {known or 'none yet'}"
+        raise KafkaError(ErrorCode.broker_id_not_registered, message)
 
 
 def _apply(

@@ -169,6 +169,8 @@ class ClusterImage:
     controller_epoch: ControllerEpoch
     controller_epoch_version: int
     brokers: dict[BrokerId, LiveBroker] = field(default_factory=dict)
+    registered: frozenset[BrokerId] = frozenset()
+    """Brokers that ever registered, down ones too; read when somebody names one that is not alive."""
     topics: dict[str, TopicImage] = field(default_factory=dict)
     topic_names: dict[TopicId, str] = field(default_factory=dict)
     deletions: dict[str, Deletion] = field(default_factory=dict)
@@ -206,6 +208,11 @@ class ClusterImage:
         return image
 
     # -- questions
+
+    def has_known(self, broker: str) -> bool:
+        """Whether a broker of this id was ever here, or has settings that can be taken from it again."""
+        known = self.brokers.keys() | self.registered
+        return bool(self.broker_configs.get(broker)) or broker in map(str, known)
 
     def state(self, partition: TopicPartition) -> PartitionState | None:
         topic = self.topics.get(partition.topic)

@@ -10,6 +10,7 @@ shell writes the decision, and only a confirmed write is replayed into the image
                        writing --on_write_refused: an incarnation moved--> reading brokers --on_brokers--> ..
                        writing --on_write_refused for another reason--> reloading --on_reloaded--> ..
                        writing --on_write_lost--> reloading --on_reloaded--> ..
+    settled --settings for a broker that is not alive--> reading registered --on_registered--> ..
 
 Whatever was not confirmed is taken again, as the same step, after reading. Too many refusals in a row mean
 that we and ZooKeeper do not understand each other, and the machine resigns.
@@ -32,6 +33,7 @@ from sparklog.core.controller.actions import (
     Connect,
     PushAnswer,
     ReadBrokers,
+    ReadRegistered,
     Reload,
     Report,
     Resign,
@@ -55,6 +57,7 @@ from sparklog.core.controller.commands import (
     DeleteTopics,
     LoseLogs,
 )
+from sparklog.core.controller.config_changes import strangers
 from sparklog.core.controller.elections import elect_one
 from sparklog.core.controller.image import ClusterImage, LiveBroker, Snapshot
 from sparklog.core.controller.reassignment import list_moves
@@ -81,7 +84,7 @@ REFUSALS_MAX: Final = 20
 
 STORY_LINE_MAX: Final = 500
 
-Phase = Literal["new", "settled", "writing", "reading brokers", "reloading", "resigned"]
+Phase = Literal["new", "settled", "writing", "reading brokers", "reading registered", "reloading", "resigned"]
 
 
 @dataclass(slots=True)
@@ -118,6 +121,7 @@ class ControllerMachine:
         self._expect(now_ms, "reloading", f"reloaded in epoch {snapshot.controller_epoch}")
         before, self.bench.image = self.image, ClusterImage.of(snapshot, self.config)
         actions = self._channels_after(before)
+        self.image.registered = before.registered
         self._keep_what_brokers_said(before)
         self._forget_earlier_news()
         return [*actions, *self.bench.start_over(), *self._continue(now_ms)]
@@ -164,6 +168,13 @@ class ControllerMachine:
             self.bench.steps.appendleft(FailBrokers(tuple(gone)))
         return self._continue(now_ms)
 
+    def on_registered(self, ids: frozenset[BrokerId], now_ms: int) -> list[Action]:
+        """These brokers have registered at some time; most of them are alive."""
+        self._expect(now_ms, "reading registered", f"registered {sorted(ids)}")
+        self.phase = "settled"
+        self.image.registered = ids
+        return self._continue(now_ms)
+
     def _is_same(self, live: LiveBroker) -> bool:
         return self.image.is_current(live.broker.id, live.broker.epoch)
 
@@ -193,6 +204,9 @@ class ControllerMachine:
                 self.bench.create_partitions(command, request, now_ms)
             case ChangeConfigs():
                 self.bench.steps.append(ApplyConfigs(command, request))
+                if unknown := strangers(self.image, request):
+                    self.phase = "reading registered"
+                    return [ReadRegistered(f"settings are given to {', '.join(unknown[:3])}")]
             case ElectLeaders():
                 self.bench.elect_leaders(command, request)
             case AlterReassignments():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sparklog.controller.snapshot import read_brokers, read_snapshot
+from sparklog.controller.snapshot import read_brokers, read_registered, read_snapshot
 from sparklog.core.controller import actions as act
 from sparklog.core.controller import commands as cmd
 from sparklog.core.controller import znodes
@@ -159,7 +159,7 @@ class World:
         """Carry out actions as the shell does; returns all that were carried out."""
         done: list[act.Action] = []
         while True:
-            questions = (act.WriteZooKeeper, act.ReadBrokers, act.Reload)
+            questions = (act.WriteZooKeeper, act.ReadBrokers, act.ReadRegistered, act.Reload)
             assert not any(isinstance(action, questions) for action in actions[:-1]), actions
             done += actions
             self.machine.check_invariants()
@@ -184,6 +184,8 @@ class World:
                 return self.machine.on_written(self.now_ms)
             case act.ReadBrokers():
                 return self.machine.on_brokers(read_brokers(self.zk), self.now_ms)
+            case act.ReadRegistered():
+                return self.machine.on_registered(read_registered(self.zk), self.now_ms)
             case act.Reload():
                 return self.machine.on_reloaded(self.snapshot(), self.now_ms)
 

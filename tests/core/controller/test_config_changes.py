@@ -4,8 +4,10 @@ import pytest
 
 from sparklog.core.controller import actions as act
 from sparklog.core.controller import admin_commands as admin
+from sparklog.core.controller import znodes
 from sparklog.core.controller.admin_commands import ALL_BROKERS, BROKER, TOPIC
 from sparklog.model.errors import ErrorCode
+from sparklog.model.zookeeper import Create
 
 
 def change(world, *changes, kind=TOPIC, name="t", validate_only=False, **more):
@@ -138,6 +140,41 @@ def test_what_the_controller_acts_on_cannot_differ_between_brokers(world):
     refused = change(world, ("min.insync.replicas", "set", "2"), kind=BROKER, name="1")
     assert refused.error == ErrorCode.invalid_config
     assert "set it for all brokers" in refused.message
+
+
+def set_retention(world, broker):
+    return change(world, ("log.retention.ms", "set", "8"), kind=BROKER, name=broker)
+
+
+def test_settings_of_a_broker_that_never_was_are_refused_with_those_that_were(world):
+    world.crash(2)
+    refused = set_retention(world, "9")
+    assert refused.error == ErrorCode.broker_id_not_registered
+    assert refused.message == "no broker with id 9 has ever registered; there are 1, 2, 3"
+    assert "9" not in world.machine.image.broker_configs
+
+
+def test_a_broker_that_is_down_takes_settings_even_from_a_controller_that_never_saw_it(world):
+    world.crash(2)
+    world.activate()
+    assert set_retention(world, "2").error == ErrorCode.none
+    assert world.machine.image.broker_configs["2"] == {"log.retention.ms": "8"}
+
+
+@pytest.mark.parametrize("lost", ["before", "after"])
+def test_a_broker_that_is_down_takes_settings_though_their_write_got_lost(world, lost):
+    world.crash(2)
+    world.activate()
+    world.lose_answers = [lost]
+    assert set_retention(world, "2").error == ErrorCode.none
+
+
+def test_settings_that_a_broker_without_a_registration_has_can_be_taken_back(world):
+    path, configs = znodes.broker_config_path("9"), {"log.retention.ms": "8"}
+    world.zk.multi([Create(path, znodes.encode_configs(configs))])
+    world.activate()
+    assert change(world, ("log.retention.ms", "delete", None), kind=BROKER, name="9").configs == {}
+    assert set_retention(world, "9").error == ErrorCode.broker_id_not_registered
 
 
 # -- min.insync.replicas, which decides who is eligible
