@@ -10,8 +10,10 @@ after which whatever the new leader shares with the committed log is the committ
 """
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from sparklog.broker.partition import Partition
 from sparklog.core.controller.znodes import Assignment
@@ -25,8 +27,14 @@ from sparklog.storage.segment import Segment
 
 ALL_BYTES = 1 << 40
 
+PIECES_KEPT: Final = 2_048
+"""Replicas hold the same bytes, and a log that is looked at again has mostly the bytes that it had."""
+
 Rows = tuple[tuple[bytes, bytes | None], ...]
 """Keys and values of a batch as it was sent."""
+
+Fingerprint = tuple[int, int, int, int, int, bool, bool]
+"""Of a partition: whatever an invariant asks for changes with it."""
 
 
 class Entry(NamedTuple):
@@ -89,6 +97,8 @@ class ReplicaView:
     end_offset: int = 0
     high_watermark: int = 0
     leader_epoch: int = -1
+    fingerprint: Fingerprint | None = None
+    """What the partition was like when it was looked at last."""
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -133,12 +143,35 @@ class ReplicaView:
         read = log.read(offset, ALL_BYTES, end, at_least_one_batch=True)
         if read is None:
             return []
-        data = read_parts(read.parts)
-        batches = split(data)
-        if is_thinned:
-            for position, header in batches:
-                self.kept[header.base_offset] = offsets_in(data, position, header)
-        return [entry_of(header) for _, header in batches]
+        entries: list[Entry] = []
+        for part in read.parts:
+            piece = _piece(read_parts((part,)), is_thinned)
+            if not piece.is_whole and len(read.parts) > 1:
+                piece = _piece(read_parts(read.parts), is_thinned)  # damaged: as who reads all of it sees it
+                self.kept.update(piece.kept)
+                return list(piece.entries)
+            entries += piece.entries
+            self.kept.update(piece.kept)
+        return entries
+
+
+class _Piece(NamedTuple):
+    """What some bytes of a log hold."""
+
+    entries: tuple[Entry, ...]
+    kept: Mapping[int, tuple[int, ...]]
+    is_whole: bool
+    """Whether the last batch ends where the bytes do."""
+
+
+@lru_cache(PIECES_KEPT)
+def _piece(data: bytes, is_thinned: bool) -> _Piece:
+    batches = split(data)
+    kept = {
+        header.base_offset: offsets_in(data, position, header) for position, header in batches if is_thinned
+    }
+    end = batches[-1][0] + batches[-1][1].size_bytes if batches else 0
+    return _Piece(tuple(entry_of(header) for _, header in batches), kept, end == len(data))
 
 
 def offsets_in(data: bytes, position: int, header: BatchHeader) -> tuple[int, ...]:
@@ -200,6 +233,11 @@ class PartitionTruth:
     def start_max(self) -> int:
         """How far a log's start may be."""
         return max(self.deleted_end, self.committed_end if self.may_delete else 0)
+
+    def is_of(self, partition: Partition) -> bool:
+        """Whether a partition of this name is one of this topic, not of another that had its name."""
+        topic_id = partition.topic_id
+        return topic_id is self.topic_id or topic_id == self.topic_id
 
     def view(self, broker_id: BrokerId) -> ReplicaView:
         known = self.views.get(broker_id)

@@ -30,9 +30,7 @@ from sparklog.testing.memory_zookeeper import ZooKeeperTree
 from sparklog.testing.simulation.invariants import Invariant, NoElectionLoses, Violation, all_invariants
 from sparklog.testing.simulation.marks import Marks
 from sparklog.testing.simulation.story import Story
-from sparklog.testing.simulation.truth import Entry, PartitionTruth, ReplicaView, Rows
-
-Fingerprint = tuple[int, int, int, int, int, bool, bool]
+from sparklog.testing.simulation.truth import Entry, Fingerprint, PartitionTruth, ReplicaView, Rows
 
 
 @dataclass(slots=True)
@@ -62,7 +60,6 @@ class Witness:
     on_partition: Callable[[TopicPartition], None] = lambda partition: None
     """Told of every partition that there was not before."""
     invariants: list[Invariant] = field(default_factory=all_invariants)
-    seen: dict[tuple[BrokerId, TopicPartition], Fingerprint] = field(default_factory=dict)
     sent: dict[tuple[int, int, int], Rows] = field(default_factory=dict)
     """Keys and values of batches to compacted topics, by producer and sequence."""
     struck: dict[BrokerId, int] = field(default_factory=dict)
@@ -90,15 +87,14 @@ class Witness:
         """After a step of a broker: has any of its partitions changed?"""
         for topic_partition, truth in self.truths.items():
             partition = replicas.get(topic_partition)
-            if partition is None or partition.topic_id != truth.topic_id:
-                view = truth.views.get(broker_id)
+            view = truth.views.get(broker_id)
+            if partition is None or not truth.is_of(partition):
                 if view is not None and view.log is not None:
                     self._gone(truth, view)
                 continue
             now = _fingerprint(partition)
-            key = (broker_id, topic_partition)
-            if self.seen.get(key) != now or truth.view(broker_id).log is not partition.log:
-                self.seen[key] = now
+            if view is None or view.fingerprint != now or view.log is not partition.log:
+                truth.view(broker_id).fingerprint = now
                 self._changed(truth, broker_id, partition)
 
     def cleaned(self, broker_id: BrokerId, partition: Partition | None) -> None:
