@@ -27,6 +27,12 @@ log = logging.getLogger(__name__)
 
 STOP_DEADLINE_S: Final = 60.0
 
+SIGNAL_POLL_S: Final = 0.1
+"""Python runs signal handlers on the main thread, and a signal that the kernel gave to another thread does
+not end a wait there that has no time-out. Nor may a handler set the event that it interrupts the wait for:
+that takes the event's lock a second time.
+"""
+
 
 def serve(cluster: LocalCluster) -> int:
     """Say that the cluster is ready, and wait for its end."""
@@ -54,7 +60,6 @@ def run_in_foreground(
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
         signals.append(number)
-        woken.set()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, on_signal)
@@ -65,7 +70,9 @@ def run_in_foreground(
     starter = threading.Thread(target=_run, args=(cluster, work, outcome, woken), name="start", daemon=True)
     starter.start()
     threading.Thread(target=_watch, args=(cluster, woken), name="watch-end", daemon=True).start()
-    woken.wait()
+    while not (signals or woken.wait(SIGNAL_POLL_S)):
+        pass
+    woken.set()
     if signals:
         log.info("stops on %s", signal.Signals(signals[0]).name)
         say("stopping")
