@@ -297,6 +297,10 @@ class Partition(PartitionShell):
         # Before positions are compared: a follower that has what is damaged here must not be made to cut it.
         self.log.refuse_damaged(request.fetch_offset)
         position = leader.check_fetch_position(request.fetch_offset, request.last_fetched_epoch)
+        if position is ErrorCode.none and request.follower is not None:
+            position = leader.check_follower_log(
+                request.follower, request.fetch_offset, request.last_fetched_epoch, request.log_start_offset
+            )
         if isinstance(position, Diverging):
             return self._result(leader, diverging=position)
         if position is not ErrorCode.none:

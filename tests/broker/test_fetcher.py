@@ -56,6 +56,30 @@ def test_logs_that_parted_are_equal_again_after_the_leader_changed(members, batc
     assert histories[0] == histories[1] == [(1, 0), (2, 2)]
 
 
+@pytest.mark.parametrize("unreplicated", [1, 3, 7])
+def test_who_has_what_was_never_committed_below_the_leaders_start_begins_anew_before_it_is_counted(
+    members, batch, unreplicated
+) -> None:
+    """The old leader has written at offsets whose true records were committed, and deleted, without it."""
+    start(members)
+    members[1].produce(batch(2))
+    members[2].fetcher.run_once()
+    for _ in range(unreplicated):
+        members[1].produce(batch(1))
+    members[2].become(2, 2, isr=(2,), min_isr=1)
+    members[2].produce(batch(3))
+    members[2].partition.delete_records(5, (), 1)
+    members[1].become(2, 2, isr=(2,), min_isr=1)
+    starts = []
+    members[2].propose = lambda *_: starts.append(members[1].partition.log.segments[0].base_offset)
+    for _ in range(5):
+        members[1].fetcher.run_once()
+    members[2].produce(batch(1))
+    members[1].fetcher.run_once()
+    assert starts[:1] == [5]
+    assert ends(members) == [6, 6]
+
+
 def test_a_produce_that_waited_on_a_deposed_leader_is_told(members, batch) -> None:
     start(members)
     answers = members[1].produce(batch())

@@ -135,12 +135,13 @@ class Follower:
     def on_leader_offsets(self, leader_start: int, leader_end: int) -> list[Action]:
         """Where the leader's log starts and ends, asked after OFFSET_OUT_OF_RANGE.
 
-        Only a leader that ends below us makes us truncate, only one that starts above us makes us start
-        anew: a leader that has grown past us in the meantime must not cost us our log (KAFKA-2143).
+        Only a leader that ends below us makes us truncate, only one that has nothing of what we have makes us
+        start anew: a leader that has grown past us in the meantime must not cost us our log (KAFKA-2143).
         """
-        if leader_end < self.marks.log_end_offset:
+        start, end = self.marks.log_start_offset, self.marks.log_end_offset
+        if leader_end < end:
             return [TruncateTo(leader_end)]
-        if leader_start > self.marks.log_end_offset:
+        if leader_start > end or leader_start == end > start:
             return [RestartAt(leader_start)]
         return []
 

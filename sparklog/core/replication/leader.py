@@ -229,6 +229,23 @@ class Leader:
             return ErrorCode.offset_out_of_range
         return ErrorCode.none
 
+    def check_follower_log(
+        self, follower: BrokerId, fetch_offset: int, last_fetched_epoch: int, log_start_offset: int
+    ) -> Diverging | ErrorCode:
+        """Whether we can vouch for the records of a follower outside the ISR, whose position is in our range.
+
+        That two logs are equal up to a record is known by its epoch. One older than our history ended where
+        our log begins, or before; where, we have forgotten with the records. So what such a follower has
+        below our log's start may never have been committed: it cuts to there, and begins anew.
+        """
+        start, known = self.marks.log_start_offset, self.epochs.entries
+        has_records = fetch_offset > max(0, log_start_offset)
+        if not has_records or not known or not 0 <= last_fetched_epoch < known[0].epoch:
+            return ErrorCode.none
+        if follower in effective_isr(self.isr):
+            return ErrorCode.none  # it has all that is committed, and so all that was deleted since
+        return Diverging(last_fetched_epoch, start) if fetch_offset > start else ErrorCode.offset_out_of_range
+
     def readable_end(self, *, is_follower: bool) -> int:
         """Exclusive end of what this kind of fetcher may see."""
         return self.marks.log_end_offset if is_follower else self.marks.high_watermark

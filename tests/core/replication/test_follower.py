@@ -116,6 +116,11 @@ def test_a_leader_that_starts_above_us_makes_us_start_anew() -> None:
     assert follower_with().on_leader_offsets(50, 90) == [RestartAt(50)]
 
 
+def test_a_leader_that_starts_where_we_end_has_nothing_of_ours_either() -> None:
+    assert follower_with(end=20).on_leader_offsets(20, 90) == [RestartAt(20)]
+    assert follower_with(start=20, high_watermark=20, end=20).on_leader_offsets(20, 90) == []
+
+
 def test_a_leader_that_has_grown_past_us_meanwhile_costs_us_nothing() -> None:
     """KAFKA-2143"""
     assert follower_with().on_leader_offsets(0, 25) == []

@@ -428,6 +428,30 @@ def test_a_fetch_position_is_compared_with_the_leaders_history(fetch_offset, las
     assert leader.check_fetch_position(fetch_offset, last_epoch) == expected
 
 
+@pytest.mark.parametrize(
+    ("follower", "fetch_offset", "last_epoch", "log_start", "expected"),
+    [
+        pytest.param(3, 12, 3, 5, ErrorCode.offset_out_of_range, id="it ends where our log begins"),
+        pytest.param(3, 12, 3, -1, ErrorCode.offset_out_of_range, id="it does not say where it begins"),
+        pytest.param(3, 15, 3, 5, Diverging(3, 12), id="it ends behind, but has nothing of our epochs"),
+        pytest.param(3, 12, 4, 5, ErrorCode.none, id="we know its epoch, and so that our logs are equal"),
+        pytest.param(3, 12, 3, 12, ErrorCode.none, id="it has no records"),
+        pytest.param(3, 12, -1, 12, ErrorCode.none, id="it never had any"),
+        pytest.param(2, 12, 3, 5, ErrorCode.none, id="it is in the ISR"),
+    ],
+)
+def test_nobody_vouches_for_records_of_an_epoch_that_the_leader_has_forgotten(
+    follower, fetch_offset, last_epoch, log_start, expected
+) -> None:
+    """Records were deleted up to 12, and with them what is known of the epochs before 4."""
+    leader = leader_with(isr=(1, 2), epoch=5, log_end_offset=15, history=((0, 0), (2, 4), (4, 10)))
+    append(leader, 5)
+    leader.marks.log_start_offset = leader.marks.high_watermark = 12
+    leader.epochs.trim_to(12)
+    found = leader.check_follower_log(BrokerId(follower), fetch_offset, last_epoch, log_start)
+    assert found == expected
+
+
 def test_a_parked_follower_is_woken_by_an_append_and_a_consumer_by_the_high_watermark() -> None:
     leader = leader_with(isr=(1, 2))
     assert leader.on_fetch_waits(1, 0, is_follower=True) == []
