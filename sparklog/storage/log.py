@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from sparklog.core.replication.epoch_history import EpochEntry, EpochHistory
+from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import CorruptBatch, LogDirectoryError, SparklogError
 from sparklog.model.ids import Offset, TopicId, TopicPartition
@@ -32,6 +32,7 @@ from sparklog.records.envelope import BatchHeader
 from sparklog.storage import checkpoints
 from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.disk import Buffer, Disk
+from sparklog.storage.epoch_file import EpochFile
 from sparklog.storage.flush import Flush
 from sparklog.storage.index import RELATIVE_MAX
 from sparklog.storage.late_removals import LateRemovals, remove_files
@@ -107,7 +108,8 @@ class Log:
         self._snapshots: Snapshots = recovered.snapshots
         self._unsynced: dict[int, Segment] = {segment.base_offset: segment for segment in recovered.scanned}
         self._open_sealed: deque[Segment] = deque()
-        self._epochs_saved: tuple[EpochEntry, ...] = recovered.epochs_on_disk
+        on_disk = recovered.epochs_on_disk
+        self._epoch_file = EpochFile(disk, directory, on_disk, not (on_disk and recovered.scanned))
         self._names_changed = bool(recovered.scanned)
         self._is_linked = False
         """Whether the directory's own name was surely synced."""
@@ -378,6 +380,7 @@ class Log:
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
         """Remove everything; the next record gets ``offset``."""
         self._lower_end(0)
+        self._epoch_file.write(self.epochs)  # or a crash would bring back those of batches that are no more
         self._remove_segments(self._segments)
         self._segments = [
             Segment.create(self._disk, self.directory, offset, self.config, self._clock.wall_ms())
@@ -456,6 +459,7 @@ class Log:
             return 0
         if doomed == len(self._segments):
             self.roll()
+        self._epoch_file.write(self.epochs)  # recovery could derive them from these batches only
         self.raise_log_start(self._segments[doomed].base_offset)
         for segment in self._segments[:doomed]:
             segment.give_up(self.late_removals, now_ms + self.config.file_delete_delay_ms)
@@ -500,7 +504,8 @@ class Log:
         """First step of a flush: what to sync for the log as it is now."""
         if self._sync_failed:
             raise LogDirectoryError(f"an earlier fsync of {self} failed; what it held back may be lost")
-        paths = self._save_epochs()
+        paths = self._epoch_file.write_for_sync(self.epochs)
+        self._names_changed |= bool(paths)
         segments = list(self._unsynced.values())
         self._unsynced.clear()
         for segment in segments:
@@ -519,16 +524,6 @@ class Log:
         return Flush(
             self.log_end_offset, self.generation, files, tuple(paths), tuple(directories), self._disk
         )
-
-    def _save_epochs(self) -> list[str]:
-        """Write the epoch history if it changed; what was written. Until then recovery would rebuild it."""
-        if tuple(self.epochs.entries) == self._epochs_saved:
-            return []
-        path = f"{self.directory}/{checkpoints.EPOCHS}"
-        checkpoints.write_epochs(self._disk, path, self.epochs)
-        self._epochs_saved = tuple(self.epochs.entries)
-        self._names_changed = True
-        return [path]
 
     def finish_flush(self, flush: Flush) -> int:
         """Last step: the recovery point, raised if the flush still tells the truth."""

@@ -350,6 +350,25 @@ def test_an_active_segment_that_is_too_old_as_a_whole_is_rolled_and_goes_too(ben
     assert (again.log_start_offset, again.log_end_offset) == (25, 26)
 
 
+def test_after_a_crash_a_log_that_retention_emptied_still_knows_its_last_epoch(bench: Bench) -> None:
+    config = LogConfig(segment_bytes=1_000, retention_ms=100)
+    log = filled(bench, 25, config, epoch=4)
+    log.flush()
+    for _ in range(5):
+        bench.append(log, epoch=5)
+    assert log.delete_old_segments(30) == 3
+    again = bench.open(config, recovery_point=25, high_watermark=30)
+    assert again.epochs.entries == log.epochs.entries == [(5, 30)]
+
+
+def test_a_log_that_began_anew_and_crashed_claims_no_epoch_that_it_gave_up(bench: Bench) -> None:
+    log = filled(bench, 25, epoch=9)
+    log.flush()
+    log.truncate_fully_and_start_at(60)
+    again = bench.open(recovery_point=0)
+    assert (again.log_start_offset, again.epochs.entries) == (60, [])
+
+
 def test_deleted_segments_stay_for_a_while_by_another_name(bench: Bench) -> None:
     config = LogConfig(segment_bytes=1_000, retention_bytes=600, retention_ms=-1, file_delete_delay_ms=5_000)
     log = filled(bench, 25, config)
