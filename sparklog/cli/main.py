@@ -1,113 +1,66 @@
-"""The ``sparklog`` program: finds the command, parses its arguments, runs it, says what went wrong.
+"""The ``sparklog`` program, from its first moment on: Ctrl-C ends it quietly even while it still loads.
 
-Exit status: 0 done, 1 it failed and standard error says why, 2 wrong usage.
+Exit status: 0 done, 1 it failed and standard error says why, 2 wrong usage, 130 (128 and the signal's number,
+as shells have it) Ctrl-C cut it short. Commands that run until Ctrl-C, as ``start`` does, end with 0 then.
+
+Nothing heavy is imported here: until ``main`` runs, Ctrl-C is a traceback.
 """
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from typing import Final
 
-from sparklog import __version__
-from sparklog.cli.command import DONE, FAILED, WRONG_USAGE, Command, UsageError, build_parser, examples_text
-from sparklog.cli.registry import command_names, load_command
-from sparklog.model.errors import ConfigError, KafkaError, SparklogError
-
-EXAMPLES: Final = (
-    "sparklog demo                                        see it work, in a minute or two",
-    "sparklog start --brokers 3 --root /tmp/sparklog      a cluster on this machine, in the foreground",
-    "sparklog topics create events --partitions 3 --replication-factor 3 --root /tmp/sparklog",
-    "echo hello | sparklog produce --topic events --root /tmp/sparklog",
-    "sparklog consume --topic events --from-beginning --bootstrap-server 127.0.0.1:9092",
-    "sparklog status --root /tmp/sparklog --json",
-)
+INTERRUPTED = 128 + signal.SIGINT
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program; returns its exit status."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+def main(argv: "list[str] | tuple[str, ...] | None" = None) -> int:
+    """Run the program; its exit status. ``argv`` is given by those who run it in their own process."""
+    if argv is None:
+        _end_at_once_on_interrupt(is_wanted=True)
     try:
-        status = _run(arguments)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        _silence_stdout()  # whoever read our output has had enough: nothing is wrong
-        return DONE
-    except (UsageError, ConfigError) as error:
-        return _complain(error, WRONG_USAGE)
-    except KafkaError as error:
-        return _complain(_words_of(error), FAILED)
-    except SparklogError as error:
-        return _complain(error, FAILED)
-    except OSError as error:  # a full disk behind standard output, say
-        _silence_stdout()
-        return _complain(error, FAILED)
+        _import_kio()
+        from sparklog.cli.program import run_program
+
+        return run_program(
+            list(sys.argv[1:] if argv is None else argv),
+            on_loaded=lambda: _end_at_once_on_interrupt(is_wanted=False),
+        )
     except KeyboardInterrupt:
-        return _complain("interrupted", FAILED)
-    return status
+        _say_interrupted()
+        return INTERRUPTED
 
 
-def _run(arguments: list[str]) -> int:
-    first = arguments[0] if arguments else "--help"
-    if first in ("-h", "--help", "help") and len(arguments) <= 1:
-        print(_overview())
-        return DONE if arguments else WRONG_USAGE
-    if first == "help":
-        arguments = [arguments[1], "--help"]
-    if first == "--version":
-        print(f"sparklog {__version__}")
-        return DONE
-    if arguments[0].startswith("-"):
-        raise UsageError(f"unknown option {arguments[0]!r} before the command; see sparklog --help")
-    command = load_command(arguments[0])
+def _end_at_once_on_interrupt(*, is_wanted: bool) -> None:
+    """A KeyboardInterrupt may end up anywhere in a library that is being imported, and be lost or printed
+    there; and there is nothing to clean up yet. A signal that is ignored, or another's, is left alone.
+    """
+    if is_wanted and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end_at_once)
+    elif not is_wanted and signal.getsignal(signal.SIGINT) is _end_at_once:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end_at_once(_number: int, _frame: object) -> None:
+    _say_interrupted()
+    os._exit(INTERRUPTED)
+
+
+def _say_interrupted() -> None:
     try:
-        parsed = build_parser(command).parse_args(arguments[1:])
-    except SystemExit as stop:  # argparse has printed its help or its complaint
-        return stop.code if isinstance(stop.code, int) else WRONG_USAGE
-    return command.run(parsed)
-
-
-def _overview() -> str:
-    lines = [
-        "usage: sparklog COMMAND [options]",
-        "",
-        "A Spark-native replicated log that speaks Kafka's protocol.",
-    ]
-    lines += ["", "commands:"]
-    width = max(map(len, command_names()))
-    lines += [f"  {name:<{width}} {_summary(name)}" for name in command_names()]
-    lines += [
-        "",
-        "  sparklog COMMAND --help    explains a command",
-        "  sparklog --version         tells the version",
-    ]
-    return "\n".join([*lines, "", examples_text(EXAMPLES)])
-
-
-def _summary(name: str) -> str:
-    try:
-        command: Command = load_command(name)
-    except SparklogError as error:
-        return f"(not available: {error})"
-    return command.summary
-
-
-def _words_of(error: KafkaError) -> str:
-    """The message, with the code's name if that is not in it already."""
-    code = error.code.name.upper()
-    return error.message if code in error.message else f"{error.message} ({code})" if error.message else code
-
-
-def _complain(problem: object, status: int) -> int:
-    print(f"sparklog: {problem}", file=sys.stderr)
-    return status
-
-
-def _silence_stdout() -> None:
-    """Python flushes standard output once more at its end; give it somewhere to go."""
-    if sys.stdout is None:  # it was closed before we began
+        os.write(2, b"sparklog: interrupted\n")
+    except OSError:  # standard error is closed; the status tells
         return
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _import_kio() -> None:
+    """Without hypothesis: where that is installed kio hands it strategies, which takes longest of all."""
+    if "hypothesis" in sys.modules:
+        return
+    sys.modules["hypothesis"] = None  # type: ignore[assignment]  # how Python is told that there is none
+    try:
+        import kio.static.primitive  # noqa: F401
+    finally:
+        del sys.modules["hypothesis"]
 
 
 if __name__ == "__main__":

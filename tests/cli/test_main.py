@@ -41,7 +41,7 @@ def command(run: Callable[[argparse.Namespace], int]) -> Command:
     return Command(name="fly", summary="rise into the air", add_arguments=lambda _: None, run=run)
 
 
-def raising(error: Exception) -> Callable[[argparse.Namespace], int]:
+def raising(error: BaseException) -> Callable[[argparse.Namespace], int]:
     def run(_: argparse.Namespace) -> int:
         raise error
 
@@ -132,3 +132,75 @@ def test_a_reader_that_has_had_enough_is_no_error() -> None:
         timeout=60,
     )
     assert ran.stderr == b""
+
+
+RUN_AND_INTERRUPT = """
+import os, signal, sys
+from sparklog.cli.main import main
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == wanted:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+wanted = sys.argv.pop(1)
+sys.exit(main())
+"""
+
+
+def run_python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, check=False, timeout=60, text=True
+    )
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["kio", "argparse", "sparklog.model.errors", "sparklog.cli.program", "sparklog.cli.topics", "uuid"],
+)
+def test_ctrl_c_while_the_program_loads_ends_it_with_130_and_no_traceback(module: str) -> None:
+    ran = run_python(RUN_AND_INTERRUPT, module, "topics", "list", "--root", "/nowhere")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "sparklog: interrupted\n")
+
+
+def test_ctrl_c_in_the_middle_of_a_command_is_130_too(sparklog: Sparklog, install: Install) -> None:
+    install(fly=command(raising(KeyboardInterrupt())))
+    ran = sparklog("fly", connect=False)
+    assert (ran.status, ran.err) == (130, "sparklog: interrupted\n")
+
+
+def test_a_command_hears_ctrl_c_as_python_has_it_and_an_ignored_one_stays_ignored() -> None:
+    program = """
+import signal, sys
+from sparklog.cli import main as entry
+from sparklog.cli.command import Command
+signal.signal(signal.SIGINT, getattr(signal, sys.argv.pop(1)))
+def run(_):
+    print(repr(signal.getsignal(signal.SIGINT)))
+    return 0
+import sparklog.cli.program as program
+program.load_command = lambda name: Command(name=name, summary="", add_arguments=lambda _: None, run=run)
+sys.exit(entry.main())
+"""
+    assert "default_int_handler" in run_python(program, "default_int_handler", "fly").stdout
+    assert "SIG_IGN" in run_python(program, "SIG_IGN", "fly").stdout
+
+
+def test_what_is_loaded_before_ctrl_c_is_heard_is_as_little_as_can_be() -> None:
+    program = """
+import re, signal, sys  # as the script of an entry point does
+before = set(sys.modules)
+import sparklog.cli.main
+print(*sorted(sys.modules.keys() - before))
+"""
+    assert run_python(program).stdout == "sparklog sparklog.cli sparklog.cli.main\n"
+
+
+def test_the_program_does_not_wait_for_hypothesis_where_that_is_installed() -> None:
+    program = (
+        "import sys; from sparklog.cli.main import main; main(['--help']); print('hypothesis' in sys.modules)"
+    )
+    assert run_python(program).stdout.endswith("\nFalse\n")
+    program = f"import hypothesis; {program}"
+    assert run_python(program).stdout.endswith("\nTrue\n")
