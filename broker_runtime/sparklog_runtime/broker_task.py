@@ -264,6 +264,7 @@ class _BrokerProcess:
             "host": served.host,
             "port": served.port,
             "log_dirs": list(self._identity.log_dirs),
+            "metrics_port": broker.metrics_port,
         }
         self._tell(self._registered)
 

@@ -400,13 +400,20 @@ class LocalCluster:
                     port=process.port,
                     pid=process.pid,
                     log_dirs=process.log_dirs,
+                    metrics_port=process.metrics_port,
                 )
                 for process in processes
             ),
         )
 
     def _controller_entries(self, controller: Controller) -> tuple[ControllerEntry, ...]:
-        own = ControllerEntry(os.getpid(), self._driver_host(), controller.port, controller.is_active)
+        own = ControllerEntry(
+            pid=os.getpid(),
+            host=self._driver_host(),
+            port=controller.port,
+            active=controller.is_active,
+            metrics_port=controller.metrics_port,
+        )
         if own.active or self.options.zookeeper is None:
             return (own,)
         elected = controller.elected()

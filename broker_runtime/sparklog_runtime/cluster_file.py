@@ -19,6 +19,8 @@ class ControllerEntry:
     host: str
     port: int
     active: bool
+    metrics_port: int | None = None
+    """Where it serves metrics; None if it does not, or another application has to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class BrokerEntry:
     port: int
     pid: int
     log_dirs: tuple[str, ...]
+    metrics_port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,13 @@ class ClusterFile:
                 "zookeeper": self.zookeeper,
                 "zookeeper_pid": self.zookeeper_pid,
                 "controllers": [
-                    {"pid": entry.pid, "host": entry.host, "port": entry.port, "active": entry.active}
+                    {
+                        "pid": entry.pid,
+                        "host": entry.host,
+                        "port": entry.port,
+                        "active": entry.active,
+                        "metrics_port": entry.metrics_port,
+                    }
                     for entry in self.controllers
                 ],
                 "brokers": [
@@ -61,6 +70,7 @@ class ClusterFile:
                         "port": entry.port,
                         "pid": entry.pid,
                         "log_dirs": list(entry.log_dirs),
+                        "metrics_port": entry.metrics_port,
                     }
                     for entry in self.brokers
                 ],

@@ -7,7 +7,7 @@ random token, so that a stranger who finds the port is refused. The messages, by
       hello       token, slot, pid, found: ids of the brokers whose data this host has; again after a
                   reconnect, then with broker_id
       recovering  text: how far the recovery of its logs is, for people
-      registered  epoch, host, port, log_dirs: the broker serves
+      registered  epoch, host, port, log_dirs, metrics_port or null: the broker serves
       failed      reason, fatal: it could not start; fatal when trying again cannot help
       bye         clean: it has stopped on purpose
     supervisor to broker

@@ -42,6 +42,11 @@ class Controller(Protocol):
     @property
     def port(self) -> int: ...
     @property
+    def metrics_port(self) -> int | None:
+        """Where it serves metrics, if it does."""
+        ...
+
+    @property
     def is_active(self) -> bool: ...
     @property
     def failure(self) -> str | None:
@@ -192,6 +197,10 @@ class _RealController:
     @property
     def port(self) -> int:
         return int(self._server.port)
+
+    @property
+    def metrics_port(self) -> int | None:
+        return self._server.metrics_port
 
     @property
     def is_active(self) -> bool:

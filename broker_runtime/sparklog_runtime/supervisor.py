@@ -70,6 +70,7 @@ class BrokerProcess:
     epoch: int
     log_dirs: tuple[str, ...]
     is_registered: bool
+    metrics_port: int | None = None
 
 
 @dataclass(slots=True)
@@ -365,6 +366,7 @@ class Supervisor:
                 epoch=require_int(message, "epoch"),
                 log_dirs=tuple(require_list(message, "log_dirs", str)),
                 is_registered=True,
+                metrics_port=_metrics_port(message),
             )
             slot.registered_at = time.monotonic()
             log.info("broker %d is registered in epoch %d", slot.process.broker_id, slot.process.epoch)
@@ -420,6 +422,10 @@ def _try_send(connection: ControlConnection, message: Message) -> None:
         connection.send(message)
     except OSError as error:
         log.info("%s could not be told to %s: %s", connection.peer_name, message["type"], error)
+
+
+def _metrics_port(message: Message) -> int | None:
+    return None if message.get("metrics_port") is None else require_int(message, "metrics_port")
 
 
 def _first_line(error: BaseException) -> str:

@@ -82,6 +82,14 @@ class IsrProposalSender:
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="isr-proposals", daemon=True)
 
+    @property
+    def shrinks(self) -> int:
+        return self._queue.shrinks
+
+    @property
+    def expands(self) -> int:
+        return self._queue.expands
+
     def start(self) -> None:
         self._thread.start()
 
@@ -150,6 +158,9 @@ class ProposalQueue:
         self._waiting: Batch = {}
         self.answer_ms = ANSWER_MS
         """How long to wait for the answer to the next request."""
+        self.shrinks = 0
+        self.expands = 0
+        """ISRs that became smaller and larger by what was proposed here, for metrics."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -230,7 +241,9 @@ class ProposalQueue:
                         waiting.partition.topic_partition,
                         reply.error.name,
                     )
-                waiting.partition.on_isr_reply(
+                grown = waiting.partition.on_isr_reply(
                     waiting.proposal.leader_epoch, waiting.proposal.proposal, reply
                 )
+                self.expands += grown > 0
+                self.shrinks += grown < 0
         return unsettled

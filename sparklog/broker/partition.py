@@ -18,7 +18,7 @@ from sparklog.broker.batches import Batches, continuing, stamp_all, whole
 from sparklog.broker.partition_shell import PartitionShell
 from sparklog.core.replication.actions import RestartAt, TruncateTo, WakeFetch
 from sparklog.core.replication.follower import FetchPosition, Follower
-from sparklog.core.replication.isr import effective_isr
+from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import ACKS_ALL, NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.transaction.producer_state import Duplicate, Refused
@@ -136,11 +136,15 @@ class Partition(PartitionShell):
             if (leader := self._replica.leader) is not None:
                 self._apply(leader.on_tick(now_ms, waiting_since))
 
-    def on_isr_reply(self, leader_epoch: int, proposal: int, reply: IsrReply) -> None:
+    def on_isr_reply(self, leader_epoch: int, proposal: int, reply: IsrReply) -> int:
+        """The controller's answer to a proposal; by how many members it makes the ISR larger."""
         with self._step():
             leader = self._replica.leader
-            if leader is not None and leader.leader_epoch == leader_epoch:
-                self._apply(leader.on_isr_reply(proposal, reply, self._clock.monotonic_ms()))
+            if leader is None or leader.leader_epoch != leader_epoch:
+                return 0
+            before = committed_isr(leader.isr).members
+            self._apply(leader.on_isr_reply(proposal, reply, self._clock.monotonic_ms()))
+            return len(committed_isr(leader.isr).members) - len(before)
 
     # Writing
 

@@ -24,6 +24,7 @@ from sparklog.core.replication.actions import (
     TruncateTo,
     split_actions,
 )
+from sparklog.core.replication.isr import committed_isr
 from sparklog.core.replication.replica import Replica
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
@@ -81,6 +82,18 @@ class PartitionShell:
     @property
     def is_leader(self) -> bool:
         return self._replica.leader is not None
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """Whether we lead, and not all replicas are in sync."""
+        leader = self._replica.leader
+        return leader is not None and len(committed_isr(leader.isr).members) < len(leader.replicas)
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        """Whether we lead, and writes with acks=all are refused for want of replicas in sync."""
+        leader = self._replica.leader
+        return leader is not None and leader.is_under_min_isr
 
     @property
     def is_offline(self) -> bool:

@@ -30,6 +30,7 @@ from sparklog.broker.isr_proposals import IsrProposalSender
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.metrics import broker_metrics
 from sparklog.broker.options import BrokerOptions
 from sparklog.broker.peers import PeerConnections
 from sparklog.broker.ports import Peers, Ports
@@ -106,6 +107,8 @@ class BrokerServer:
         """Whether it failed with its ZooKeeper session: then nothing is in the way of another start."""
         self.cleaner: LogCleaner | None = None
         """What compacts the logs, once the broker has started."""
+        self.metrics_port: int | None = None
+        """Where metrics are served, if they are."""
 
     @property
     def endpoint(self) -> Broker:
@@ -176,6 +179,7 @@ class BrokerServer:
         housekeeping.start()
         self._undo.append(housekeeping.close)
         self._start_cleaner(context, log_dirs)
+        self._start_metrics(context.replicas, proposals)
         logger.info("broker %s is up in epoch %d", self.endpoint, self._broker_epoch)
 
     def _start_cleaner(self, context: BrokerContext, log_dirs: LogDirs) -> None:
@@ -190,6 +194,20 @@ class BrokerServer:
         threads = CleanerThreads(self.cleaner, self._config)
         threads.start()
         self._undo.append(threads.close)
+
+    def _start_metrics(self, replicas: ReplicaManager, proposals: IsrProposalSender) -> None:
+        port = self._config.get_int("metrics.port")
+        if port < 0:
+            return
+        # Here, so that only those pay for its library who want metrics.
+        from sparklog.network.metrics_server import serve_metrics
+
+        server = serve_metrics(
+            lambda: broker_metrics(replicas, proposals), self._options.host, port, name=self._client_id
+        )
+        if server is not None:
+            self.metrics_port = server.port
+            self._undo.append(server.close)
 
     def _compose(
         self, log_dirs: LogDirs

@@ -31,6 +31,7 @@ class BrokerStatus:
     alive: bool
     rack: str | None = None
     pid: int | None = None
+    metrics_port: int | None = None
     leaders: int = 0
     replicas: int = 0
     in_sync: int = 0
@@ -108,7 +109,8 @@ def _brokers(seen: ClusterMetadata, local: Mapping[str, Any]) -> list[BrokerStat
     }
     for entry in _entries(local, "brokers"):
         down = BrokerStatus(entry["id"], entry["host"], entry["port"], alive=False)
-        brokers.setdefault(entry["id"], down).pid = entry["pid"]
+        known = brokers.setdefault(entry["id"], down)
+        known.pid, known.metrics_port = entry["pid"], entry.get("metrics_port")
     for partition in _partitions(seen):
         for broker_id, broker in brokers.items():
             broker.leaders += partition.leader == broker_id

@@ -97,6 +97,8 @@ class Candidate:
         self._is_pausing = False
         self.failure: str | None = None
         """Why this candidate cannot serve; None as soon as it does again."""
+        self.lossy_elections = 0
+        """Elections of all its terms that may have lost acknowledged records; each is in the log as well."""
 
     @property
     def term(self) -> Term | None:
@@ -270,6 +272,7 @@ class Candidate:
             clock=self._clock,
             channels=self._open_channels(epoch),
             wake_at=self._wake_at,
+            on_loss=self._count_loss,
         )
         self._term, self._office_version = term, version
         self._began_ms = self._clock.monotonic_ms()
@@ -331,6 +334,9 @@ class Candidate:
             self._zookeeper.multi(removal)
         except MultiFailed as refused:
             logger.info("broker %d is gone or registered again already: %s", broker, refused)
+
+    def _count_loss(self) -> None:
+        self.lossy_elections += 1
 
     def _wake_at(self, deadline_ms: int) -> None:
         self._after(deadline_ms - self._clock.monotonic_ms(), self._tick)

@@ -7,12 +7,14 @@ the listener's reactor, a timer, and while active one sender per live broker.
 
 import logging
 import threading
+from contextlib import ExitStack
 from typing import Final
 
 from sparklog.controller.broker_channels import BrokerChannels
 from sparklog.controller.candidate import Candidate
 from sparklog.controller.event_loop import EventLoop
 from sparklog.controller.handlers import ControllerHandlers
+from sparklog.controller.metrics import controller_metrics
 from sparklog.controller.ports import AnswerCommand
 from sparklog.core.controller.actions import PushAnswer
 from sparklog.core.controller.commands import Command
@@ -73,6 +75,9 @@ class ControllerServer:
         self._timer: ThreadTimer | None = None
         self._candidate: Candidate | None = None
         self._channels: BrokerChannels | None = None
+        self.metrics_port: int | None = None
+        """Where metrics are served, if they are."""
+        self._closing = ExitStack()
 
     @property
     def port(self) -> int:
@@ -103,10 +108,12 @@ class ControllerServer:
         )
         self._loop.start()
         self._loop.submit(self._candidate.start)
+        self._start_metrics(self._candidate)
         self.run_events()
 
     def stop(self) -> None:
         """Leave the office free for the next controller, and end all threads."""
+        self._closing.close()
         self._reactor.stop(STOP_TIMEOUT_MS)
         candidate = self._candidate
         if candidate is not None and not self._loop.stop(candidate.close, STOP_TIMEOUT_MS):
@@ -131,6 +138,18 @@ class ControllerServer:
         self._loop.submit(done.set)
         if not done.wait(EVENTS_TIMEOUT_MS / 1_000):
             logger.warning("the controller is busy or waits for ZooKeeper")
+
+    def _start_metrics(self, candidate: Candidate) -> None:
+        port = self._config.get_int("metrics.port")
+        if port < 0:
+            return
+        # Here, so that only those pay for its library who want metrics.
+        from sparklog.network.metrics_server import serve_metrics
+
+        server = serve_metrics(lambda: controller_metrics(candidate), self._host, port, name="controller")
+        if server is not None:
+            self.metrics_port = server.port
+            self._closing.callback(server.close)
 
     # ------------------------------------------------------------------------- between the threads
 

@@ -35,6 +35,7 @@ from sparklog.core.controller.actions import (
     WriteZooKeeper,
 )
 from sparklog.core.controller.commands import Command, CommandId, Result, refusal
+from sparklog.core.controller.image import ClusterImage
 from sparklog.core.controller.machine import ControllerMachine
 from sparklog.core.controller.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller_epoch
 from sparklog.model.config import BrokerConfig
@@ -71,6 +72,7 @@ class Term:
         clock: Clock,
         channels: Channels,
         wake_at: Callable[[int], None],
+        on_loss: Callable[[], None],
     ) -> None:
         self.epoch = epoch
         self._zookeeper = zookeeper
@@ -80,11 +82,17 @@ class Term:
         self._clock = clock
         self._channels = channels
         self._wake_at = wake_at
+        self._on_loss = on_loss
         self._machine = ControllerMachine(config)
         self._question: ReadBrokers | ReadRegistered | Reload | None = None
         self._deferred: deque[Fact] = deque()
         self._waiting: dict[CommandId, tuple[Command, AnswerCommand]] = {}
         self._next_command = 0
+
+    @property
+    def image(self) -> ClusterImage:
+        """What this term knows of the cluster; it changes on the event loop's thread only."""
+        return self._machine.image
 
     # ------------------------------------------------------------------------- facts
 
@@ -177,6 +185,8 @@ class Term:
                 self._wake_at(deadline_ms)
             case Report(message, is_loss):
                 logger.log(logging.ERROR if is_loss else logging.WARNING, "%s", message)
+                if is_loss:
+                    self._on_loss()
             case Resign(reason):
                 raise TermEnded(reason)
 
@@ -192,6 +202,8 @@ class Term:
                     return self._write(question)
                 case ReadBrokers():
                     return self._machine.on_brokers(read_brokers(self._zookeeper), self._now())
+                case ReadRegistered():
+                    return self._machine.on_registered(read_registered(self._zookeeper), self._now())
                 case Reload(reason):
                     logger.warning("reading everything again: %s", reason)
                     self._require_office()
@@ -202,8 +214,6 @@ class Term:
         except ConnectionLost as error:
             assert not isinstance(question, WriteZooKeeper)
             logger.warning("%s; going on when ZooKeeper is back", error)
-                case ReadRegistered():
-                    return self._machine.on_registered(read_registered(self._zookeeper), self._now())
             self._question = question
             self._wake_at(self._now() + RETRY_MS)
             return []

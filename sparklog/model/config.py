@@ -240,6 +240,9 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "Bytes a second that the broker fetches for its replicas that are not in sync, of the "
             "partitions that their topics name as throttled.", 0, _LONG_MAX),
     Setting("request.timeout.ms", "int", 30_000, "Longest wait for a controller's answer.", 100, _INT_MAX),
+    Setting("metrics.port", "int", -1,
+            "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "
+            "one, -1 serves none. Sparklog's own.", -1, 65_535),
 )  # fmt: skip
 """What a broker acts on."""
 

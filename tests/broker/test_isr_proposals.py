@@ -44,12 +44,13 @@ class Partition:
     topic_id, topic_partition = TOPIC_ID, TP
 
     def __init__(self) -> None:
-        self.replies, self.told = [], threading.Event()
+        self.replies, self.told, self.grows_by = [], threading.Event(), 0
 
-    def on_isr_reply(self, leader_epoch, proposal, reply) -> None:
+    def on_isr_reply(self, leader_epoch, proposal, reply) -> int:
         self.replies.append((leader_epoch, proposal, reply.error))
         if reply.error is ErrorCode.none:
             self.told.set()
+        return self.grows_by
 
 
 def answer(error):
@@ -101,6 +102,16 @@ def test_a_proposal_that_was_refused_for_good_is_not_sent_again(error) -> None:
     queue.put(TP, PROPOSAL)
     assert queue.on_response(queue.take_all(), answer(error)) == {}
     assert partition.replies == [(3, 1, error)]
+
+
+@pytest.mark.parametrize(("grows_by", "counted"), [(1, (0, 1)), (-2, (1, 0)), (0, (0, 0))])
+def test_isrs_that_shrank_and_grew_are_counted(grows_by, counted) -> None:
+    partition = Partition()
+    partition.grows_by = grows_by
+    queue = ProposalQueue(BrokerId(1), lambda: BrokerEpoch(10), lambda _: partition)
+    queue.put(TP, PROPOSAL)
+    queue.on_response(queue.take_all(), answer(ErrorCode.none))
+    assert (queue.shrinks, queue.expands) == counted
 
 
 def test_a_silent_controller_is_asked_again_ever_more_patiently_until_there_is_an_answer_or_another() -> None:

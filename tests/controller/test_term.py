@@ -58,6 +58,7 @@ class Office:
     wakes: list = field(default_factory=list)
     answers: list = field(default_factory=list)
     epochs: dict = field(default_factory=dict)
+    losses: int = 0
 
     def __post_init__(self):
         for path in znodes.PERSISTENT_PATHS:
@@ -78,8 +79,12 @@ class Office:
             clock=self.clock,
             channels=self.channels,
             wake_at=self.wakes.append,
+            on_loss=self.note_loss,
         )
         self.term.begin()
+
+    def note_loss(self):
+        self.losses += 1
 
     def register(self, broker, boot="boot"):
         address = Broker(BrokerId(broker), "host", 9000 + broker)
@@ -181,6 +186,20 @@ def test_a_report_about_a_registration_that_was_not_read_yet_is_understood(offic
     office.term.broker_died(BrokerId(1), office.epochs[1])
     assert office.zookeeper.exists(znodes.broker_path(BrokerId(1))) is None
     assert office.state()[0].leader == 2
+
+
+@pytest.mark.parametrize(("allowed", "losses"), [("true", 1), ("false", 0)])
+def test_an_election_that_may_lose_records_is_counted(office, allowed, losses):
+    configs = {"unclean.leader.election.enable": allowed}
+    topic = cmd.NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1), BrokerId(2))}, configs=configs)
+    office.term.command(cmd.CreateTopics((topic,), 0), office.answers.append)
+    for broker in (1, 2):
+        office.expire(broker)
+        office.term.brokers_changed()
+    assert office.losses == 0
+    office.register(1)
+    office.term.brokers_changed()
+    assert (office.losses, office.state()[0].leader) == (losses, 1 if losses else -1)
 
 
 def test_a_lost_session_ends_the_term(office):

@@ -20,6 +20,7 @@ class FakeBroker:
 
     failure: str | None = None
     has_lost_session = False
+    metrics_port = 9404
     lives = 0
 
     def __init__(self, plan: BrokerPlan, identity: BrokerIdentity) -> None:

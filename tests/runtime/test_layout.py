@@ -79,7 +79,7 @@ def _content(pid: int) -> ClusterFile:
         bootstrap_servers="127.0.0.1:9092",
         zookeeper="127.0.0.1:2181",
         zookeeper_pid=1,
-        controllers=(ControllerEntry(2, "127.0.0.1", 9091, True),),
+        controllers=(ControllerEntry(2, "127.0.0.1", 9091, True, 9404),),
         brokers=(BrokerEntry(1, "127.0.0.1", 9092, pid, ("/d/broker-1/0",)),),
     )
 
@@ -91,8 +91,17 @@ def test_the_cluster_file_has_the_fields_that_tools_rely_on(tmp_path):
         "bootstrap_servers": "127.0.0.1:9092",
         "zookeeper": "127.0.0.1:2181",
         "zookeeper_pid": 1,
-        "controllers": [{"pid": 2, "host": "127.0.0.1", "port": 9091, "active": True}],
-        "brokers": [{"id": 1, "host": "127.0.0.1", "port": 9092, "pid": 4711, "log_dirs": ["/d/broker-1/0"]}],
+        "controllers": [{"pid": 2, "host": "127.0.0.1", "port": 9091, "active": True, "metrics_port": 9404}],
+        "brokers": [
+            {
+                "id": 1,
+                "host": "127.0.0.1",
+                "port": 9092,
+                "pid": 4711,
+                "log_dirs": ["/d/broker-1/0"],
+                "metrics_port": None,
+            }
+        ],
     }
     assert [path.name for path in tmp_path.iterdir()] == ["cluster.json"]
 

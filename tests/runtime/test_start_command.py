@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_again(
     start, tmp_path, wait_until, kafka
 ):
-    cluster = start(tmp_path, "--brokers", "3", "--port", "0", "-c", "log.roll.hours=1")
+    cluster = start(tmp_path, "--brokers", "3", "--port", "0", "-c", "log.roll.hours=1", "metrics.port=0")
     ready = cluster.wait_ready()
     content = cluster.cluster()
     bootstrap = content["bootstrap_servers"]
@@ -32,6 +33,9 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
     pids = [content["zookeeper_pid"], cluster.process.pid, *(broker["pid"] for broker in content["brokers"])]
     assert set(pids) <= set(cluster.processes())
     assert len(set(pids)) == 5
+    assert "sparklog_controller_live_brokers 3.0" in _metrics(content["controllers"][0])
+    for broker in content["brokers"]:
+        assert "sparklog_broker_partitions 0.0" in _metrics(broker)
 
     second = start(tmp_path, "--brokers", "3", "--port", "0")
     _, err = second.process.communicate(timeout=60)
@@ -64,6 +68,12 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
     assert kafka.consume(again.cluster()["bootstrap_servers"], 3) == [b"1", b"2", b"3"]
     assert again.stop(signal.SIGINT)[0] == 0
     assert again.processes() == []
+
+
+def _metrics(server: dict) -> list[str]:
+    url = f"http://{server['host']}:{server['metrics_port']}/metrics"
+    with urllib.request.urlopen(url, timeout=20) as answer:
+        return answer.read().decode().splitlines()
 
 
 def _listens(port: int) -> bool:

@@ -120,6 +120,7 @@ def test_brokers_are_launched_and_known_by_pid_port_and_epoch(rig):
     assert [first.port, second.port] == made.ports.ports
     assert first.epoch == first.pid != second.pid
     assert first.log_dirs == (f"{made.root}/broker-1/0",)
+    assert first.metrics_port == 9404
     socket.create_connection(("127.0.0.1", first.port), 5).close()
 
 

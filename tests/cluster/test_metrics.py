@@ -1,0 +1,165 @@
+"""What clusters tell about themselves over HTTP, when things go well and when they do not."""
+
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from sparklog.controller.metrics import controller_metrics
+from sparklog.model.ids import TopicPartition
+from sparklog.testing import InProcessCluster
+
+pytestmark = pytest.mark.integration
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+ROW = re.compile(r"\| `(sparklog_\w+)` \| (\w+) \| ([^|]+) \| ([^|]+) \|")
+HEAD = re.compile(r"# HELP (\S+) (.+)\n# TYPE \1 (\w+)\n")
+TP = TopicPartition("t", 0)
+
+
+def scrape(server) -> str:
+    url = f"http://127.0.0.1:{server.metrics_port}/metrics"
+    with urllib.request.urlopen(url, timeout=20) as answer:
+        return answer.read().decode()
+
+
+def figures(server) -> dict[str, float]:
+    """By name without ``sparklog_controller_`` or ``sparklog_broker_``."""
+    lines = [line.split() for line in scrape(server).splitlines() if not line.startswith("#")]
+    return {re.sub("^sparklog_(controller|broker)_", "", name): float(value) for name, value in lines}
+
+
+def wait_for(server, **expected: int) -> None:
+    eventually(lambda: expected.items() <= figures(server).items(), lambda: f"{expected}, {figures(server)}")
+
+
+def eventually(is_so: Callable[[], bool], story: Callable[[], str]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline, story()
+        time.sleep(0.01)
+
+
+def with_metrics(brokers: int, **options) -> InProcessCluster:
+    settings = {"metrics.port": "0", **options.pop("settings", {})}
+    return InProcessCluster(brokers=brokers, settings=settings, **options)
+
+
+def test_the_page_names_what_brokers_and_controllers_tell_with_type_and_meaning_and_nothing_else() -> None:
+    with with_metrics(1) as cluster:
+        told = HEAD.findall(scrape(cluster.controller)) + HEAD.findall(scrape(cluster.brokers[1]))
+    written = [(name, meaning, kind) for name, kind, meaning, _ in ROW.findall(PAGE.read_text())]
+    assert written == told
+    assert len(told) == 13
+
+
+def test_an_unclean_election_is_counted_and_offline_partitions_are_seen_while_it_is_not_made() -> None:
+    with with_metrics(2, settings={"unclean.leader.election.enable": "true"}) as cluster:
+        cluster.create_topic("t")
+        leader = cluster.wait_for_leader("t")
+        cluster.kill(3 - leader)
+        cluster.produce("t", ["only the leader has it"])
+        wait_for(cluster.controller, active=1, live_brokers=1, offline_partitions=0)
+        cluster.kill(leader)
+        wait_for(cluster.controller, live_brokers=0, offline_partitions=1, unclean_elections_total=0)
+        cluster.revive(3 - leader)
+        wait_for(cluster.controller, live_brokers=1, offline_partitions=0, unclean_elections_total=1)
+
+
+def test_a_clean_failover_is_none_and_leaves_a_partition_with_another_leader_than_the_preferred_one() -> None:
+    with with_metrics(2) as cluster:
+        cluster.create_topic("t")
+        leader = cluster.wait_for_leader("t")
+        wait_for(cluster.controller, preferred_replica_imbalance=0)
+        cluster.kill(leader)
+        cluster.wait_for_leader("t", other_than=leader)
+        cluster.revive(leader)
+        cluster.wait_for_isr("t", 2)
+        wait_for(cluster.controller, preferred_replica_imbalance=1, unclean_elections_total=0)
+        wait_for(cluster.brokers[3 - leader], leaders=1, partitions=1, under_replicated_partitions=0)
+        wait_for(cluster.brokers[leader], leaders=0, partitions=1)
+
+
+def test_a_follower_that_hangs_is_a_shrink_and_when_it_goes_on_an_expand() -> None:
+    with with_metrics(2, settings={"replica.lag.time.max.ms": "500"}) as cluster:
+        cluster.create_topic("t")
+        leader = cluster.wait_for_leader("t")
+        wait_for(
+            cluster.brokers[leader], isr_shrinks_total=0, isr_expands_total=0, under_replicated_partitions=0
+        )
+        with cluster.brokers[3 - leader]._replicas.get(TP)._guard:
+            cluster.produce("t", ["acknowledged once the follower is out"])
+            seen = figures(cluster.brokers[leader])
+        assert (seen["isr_shrinks_total"], seen["isr_expands_total"]) == (1, 0)
+        assert (seen["under_replicated_partitions"], seen["under_min_isr_partitions"]) == (1, 0)
+        wait_for(
+            cluster.brokers[leader], isr_shrinks_total=1, isr_expands_total=1, under_replicated_partitions=0
+        )
+
+
+def test_partitions_with_too_few_replicas_in_sync_show_at_their_leader_alone() -> None:
+    with with_metrics(2, settings={"min.insync.replicas": "2"}) as cluster:
+        cluster.create_topic("t", partitions=2)
+        wait_for(cluster.brokers[1], leaders=1, under_min_isr_partitions=0)
+        cluster.kill(2)
+        wait_for(cluster.brokers[1], leaders=2, under_min_isr_partitions=2, under_replicated_partitions=2)
+        cluster.revive(2)
+        wait_for(cluster.brokers[2], leaders=0, under_min_isr_partitions=0, under_replicated_partitions=0)
+        wait_for(cluster.brokers[1], leaders=2, under_min_isr_partitions=0, isr_expands_total=2)
+
+
+def test_a_disk_that_fails_shows_as_an_offline_directory_with_its_partitions() -> None:
+    with with_metrics(1, log_dirs=2) as cluster:
+        cluster.create_topic("t", partitions=4)
+        wait_for(cluster.brokers[1], partitions=4, leaders=4, offline_partitions=0, offline_log_directories=0)
+        replicas = cluster.brokers[1]._replicas
+        replicas._on_log_failed(replicas.get(TP), "its disk is broken", is_suspect=False)
+        wait_for(cluster.brokers[1], partitions=4, leaders=2, offline_partitions=2, offline_log_directories=1)
+
+
+def test_a_controller_that_is_not_in_charge_tells_nothing_of_the_cluster() -> None:
+    standby = SimpleNamespace(term=None, is_active=False, lossy_elections=0)
+    assert {metric.value for metric in controller_metrics(standby)} == {0}
+
+
+def test_no_port_is_open_and_no_library_imported_unless_metrics_are_wanted() -> None:
+    program = (
+        "import sys; from sparklog.testing import InProcessCluster\n"
+        "with InProcessCluster(brokers=1) as cluster:\n"
+        "    servers = [cluster.controller, cluster.brokers[1]]\n"
+        "    print([one.metrics_port for one in servers], 'prometheus_client' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ran.stdout == "[None, None] False\n", ran.stderr
+
+
+def test_a_port_in_use_keeps_nobody_from_serving() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        settings = {"metrics.port": str(taken.getsockname()[1])}
+        with with_metrics(1, settings=settings) as cluster:
+            assert (cluster.controller.metrics_port, cluster.brokers[1].metrics_port) == (None, None)
+            cluster.create_topic("t")
+            cluster.produce("t", ["a"])
+            assert [record.value for record in cluster.consume("t", at_least=1)] == [b"a"]
+
+
+def test_metrics_end_with_their_server() -> None:
+    with with_metrics(2) as cluster:
+        ports = {one.metrics_port for one in (cluster.controller, *cluster.brokers.values())}
+        assert len(ports) == 3
+        cluster.kill(1)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", cluster.brokers[1].metrics_port), 5)
+        wait_for(cluster.brokers[2], partitions=0)
+    assert not [thread for thread in threading.enumerate() if thread.name.endswith("-metrics")]
+    for port in ports:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), 5)
