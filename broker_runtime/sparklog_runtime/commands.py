@@ -11,7 +11,7 @@ from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
 from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions
-from sparklog_runtime.foreground import run_in_foreground, say, serve
+from sparklog_runtime.foreground import Voice, run_in_foreground, say, serve
 from sparklog_runtime.settings_check import master_problem, zookeeper_problem
 
 log = logging.getLogger(__name__)
@@ -137,11 +137,12 @@ def _run_start(args: argparse.Namespace) -> int:
         options.check()
         for warning in check_broker_settings(options.settings).warnings:
             say(f"warning: {warning}")
-        cluster = LocalCluster(options, progress=say)
+        voice = Voice()
+        cluster = LocalCluster(options, progress=voice)
     except (ConfigError, UsageError) as error:
         say(str(error))
         return WRONG_USAGE
-    return run_in_foreground(cluster, lambda: serve(cluster))
+    return run_in_foreground(cluster, lambda: serve(cluster), hush=voice.hush)
 
 
 def _add_demo_arguments(parser: argparse.ArgumentParser) -> None:

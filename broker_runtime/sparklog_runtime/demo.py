@@ -26,7 +26,7 @@ from sparklog_runtime.demo_folder import keep_from_demos, start_command, take_de
 from sparklog_runtime.demo_live import LiveCount
 from sparklog_runtime.demo_progress import Ticker, write_progress
 from sparklog_runtime.demo_screen import Screen
-from sparklog_runtime.foreground import run_in_foreground
+from sparklog_runtime.foreground import Voice, run_in_foreground
 
 log = logging.getLogger(__name__)
 
@@ -57,17 +57,36 @@ def run_demo(keep: bool, root: str | None) -> int:
         port=0,
         settings={"min.insync.replicas": "2", "auto.create.topics.enable": "false"},
     )
-    cluster = LocalCluster(options, progress=screen.line, notice=log.warning)
-    demo = Demo(cluster, screen, keep=keep)
-    return run_in_foreground(cluster, demo.run, greet=demo.greet, interrupted=demo.interrupted)
+    notices = Notices()
+    cluster = LocalCluster(options, progress=screen.line, notice=notices)
+    demo = Demo(cluster, screen, notices, keep=keep)
+    return run_in_foreground(
+        cluster, demo.run, greet=demo.greet, hush=demo.hush, interrupted=demo.interrupted
+    )
+
+
+class Notices:
+    """What becomes of brokers. The demo shows its own kill in its own words; what comes after, while the
+    cluster is kept, is told as ``sparklog start`` tells it.
+    """
+
+    def __init__(self) -> None:
+        self.voice = Voice()
+        self.are_told = False
+
+    def __call__(self, text: str) -> None:
+        log.warning("%s", text)
+        if self.are_told:
+            self.voice(text)
 
 
 class Demo:
     """One run on a cluster that has started. ``run`` is called on a thread of its own."""
 
-    def __init__(self, cluster: LocalCluster, screen: Screen, *, keep: bool) -> None:
+    def __init__(self, cluster: LocalCluster, screen: Screen, notices: Notices, *, keep: bool) -> None:
         self._cluster = cluster
         self._screen = screen
+        self._notices = notices
         self._keep = keep
         self._pause = threading.Event()
         self._status: int | None = None
@@ -76,6 +95,10 @@ class Demo:
     def interrupted(self, number: int) -> int:
         """The exit status after a signal: a cluster that was kept ends properly, a demo is cut short."""
         return 128 + number if self._status is None else self._status
+
+    def hush(self) -> None:
+        self._screen.hush()
+        self._notices.voice.hush()
 
     def greet(self) -> None:
         self._screen.text(
@@ -103,6 +126,7 @@ class Demo:
             keep_from_demos(cluster.layout.root)
         self._say_what_next(bootstrap, is_right)
         if self._keep:
+            self._notices.are_told = True
             cluster.wait_ended()
         return self._status
 

@@ -6,6 +6,7 @@ data may be wanted: when a demo was told to keep it, or when ``sparklog start`` 
 
 import shlex
 import shutil
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -20,14 +21,31 @@ def take_demo_folder(folder: Path) -> None:
     if not folder.exists():
         folder.mkdir(parents=True)
     elif any(folder.iterdir()) and not (folder / MARKER).exists():
-        raise SparklogError(
-            f"{folder} is not empty and is left alone: no demo made it, or one with --keep did, or a start "
-            "has run there. Choose another folder with --root, or go on with its data: "
-            f"{start_command(folder)}"
-        )
+        raise SparklogError(_why_not(folder))
     else:
         _empty(folder)
     (folder / MARKER).touch()
+
+
+def _why_not(folder: Path) -> str:
+    """Why a folder is left alone, and what to do; RootInUse while a cluster runs there."""
+    another = f"sparklog demo --root {shlex.quote(str(_unused(folder)))}"
+    if not (folder / "lock").is_file():
+        return (
+            f"{folder} is not empty and is left alone, as no demo made it; choose another folder: {another}"
+        )
+    with RootLock(Layout.at(folder)):
+        pass
+    return (
+        f"{folder} has a cluster's data, which no demo empties since `sparklog start` ran on it, or a demo "
+        f"was told to --keep it. For a new demo choose another folder: {another}; or, if nobody wants the "
+        f"data, remove it first: rm -r {shlex.quote(str(folder))}. To go on with the data: {start_command(folder)}"
+    )
+
+
+def _unused(folder: Path) -> Path:
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
+    return next(one for one in numbered if not one.exists())
 
 
 def _empty(folder: Path) -> None:

@@ -34,14 +34,12 @@ class Ticker:
         self._thread.join(INTERVAL_S)
 
     def _run(self) -> None:
-        from py4j.protocol import Py4JError
-
         began = time.monotonic()
         try:
             while not self._ended.wait(INTERVAL_S):
                 self._tell(f"{self._describe()} ({time.monotonic() - began:.0f} s)")
-        except (Py4JError, OSError) as error:
-            log.info("no more progress, as Spark does not answer: %s", error)
+        except Exception:  # of many kinds where Spark ends; whoever waits for the work itself hears of it
+            log.info("no more progress, as Spark does not answer", exc_info=True)
 
 
 def write_progress(spark: Any, admin: Admin, topic: str, tell: Callable[[str], None]) -> Ticker:

@@ -7,12 +7,18 @@ from collections.abc import Sequence
 
 
 class Screen:
-    """Prints to standard output, one line at a time from any thread."""
+    """Prints to standard output, one line at a time from any thread, until it is hushed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._step = 0
+        self._is_hushed = False
+
+    def hush(self) -> None:
+        """Print no more: the demo stops, and what its threads still have to say is of no use."""
+        with self._lock:
+            self._is_hushed = True
 
     def step(self, title: str) -> None:
         self._step += 1
@@ -42,7 +48,8 @@ class Screen:
 
     def _print(self, text: str) -> None:
         with self._lock:
-            print(text, flush=True)
+            if not self._is_hushed:
+                print(text, flush=True)
 
     @staticmethod
     def problem(text: str) -> None:

@@ -47,13 +47,14 @@ def run_in_foreground(
     work: Callable[[], int],
     *,
     greet: Callable[[], None] = lambda: None,
+    hush: Callable[[], None] = lambda: None,
     interrupted: Callable[[int], int] = lambda number: DONE,
 ) -> int:
     """Start, do ``work``, and stop when it returns or a signal comes; then leave no process behind.
 
     The exit status is what ``work`` returned, 1 if start or work failed, and after a signal what
     ``interrupted`` makes of its number: for a cluster that runs until then, that is its proper end. ``greet``
-    is called first, once signals are heard.
+    is called first, once signals are heard, and ``hush`` before the stop: nobody else may write from then on.
     """
     woken = threading.Event()
     signals: list[int] = []
@@ -66,6 +67,7 @@ def run_in_foreground(
     greet()
     adopt_orphans()
     _log_to_file(cluster)
+    _log_what_fails_beside(lambda: bool(signals) or woken.is_set())
     outcome = _Outcome()
     starter = threading.Thread(target=_run, args=(cluster, work, outcome, woken), name="start", daemon=True)
     starter.start()
@@ -73,6 +75,7 @@ def run_in_foreground(
     while not (signals or woken.wait(SIGNAL_POLL_S)):
         pass
     woken.set()
+    hush()
     if signals:
         log.info("stops on %s", signal.Signals(signals[0]).name)
         say("stopping")
@@ -100,12 +103,19 @@ def _run(cluster: LocalCluster, work: Callable[[], int], outcome: _Outcome, woke
             outcome.status = work()
     except BaseException as error:
         outcome.error = error
-        outcome.reason = (
-            str(error) if isinstance(error, SparklogError) else f"{type(error).__name__}: {error}"
-        )
+        outcome.reason = _words_of(error)
         if not isinstance(error, SparklogError):
             log.error("the work in the foreground failed", exc_info=error)
     woken.set()
+
+
+def _words_of(error: BaseException) -> str:
+    if isinstance(error, SparklogError):
+        return str(error)
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 (py4j asks the JVM for an error's words, and that may be gone by now)
+        return f"{type(error).__name__}, which Spark can no longer put into words"
 
 
 def _watch(cluster: LocalCluster, woken: threading.Event) -> None:
@@ -156,6 +166,28 @@ def _log_to_file(cluster: LocalCluster) -> None:
     logging.captureWarnings(True)
 
 
+def _log_what_fails_beside(is_over: Callable[[], bool]) -> None:
+    """Errors that no thread caught, and those in finalizers, go to the log too. Once we stop they are news to
+    nobody: whoever talks to Spark then, py4j's own threads among them, finds it gone.
+    """
+    on_thread_error, on_unraisable = threading.excepthook, sys.unraisablehook
+
+    def log_thread_error(failed: threading.ExceptHookArgs) -> None:
+        if failed.exc_value is not None:
+            name = failed.thread.name if failed.thread is not None else "that is gone"
+            log.error("the thread %s failed", name, exc_info=failed.exc_value)
+        if not is_over():
+            on_thread_error(failed)
+
+    def log_unraisable(failed: "sys.UnraisableHookArgs") -> None:
+        if failed.exc_value is not None:
+            log.error("%s: %r", failed.err_msg or "ignored in", failed.object, exc_info=failed.exc_value)
+        if not is_over():
+            on_unraisable(failed)
+
+    threading.excepthook, sys.unraisablehook = log_thread_error, log_unraisable
+
+
 class _LateFileHandler(logging.FileHandler):
     """A file handler that drops records until the folder of its file exists."""
 
@@ -164,6 +196,23 @@ class _LateFileHandler(logging.FileHandler):
 
     def filter(self, record: logging.LogRecord) -> Any:
         return super().filter(record) if Path(self.baseFilename).parent.is_dir() else False
+
+
+class Voice:
+    """Tells lines on standard error, from any thread, until it is hushed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_hushed = False
+
+    def __call__(self, text: str) -> None:
+        with self._lock:
+            if not self._is_hushed:
+                say(text)
+
+    def hush(self) -> None:
+        with self._lock:
+            self._is_hushed = True
 
 
 def say(text: str) -> None:

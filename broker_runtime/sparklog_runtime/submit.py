@@ -29,7 +29,7 @@ from sparklog.model.errors import ConfigError
 from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions
 from sparklog_runtime.commands import broker_ids
-from sparklog_runtime.foreground import run_in_foreground, say, serve
+from sparklog_runtime.foreground import Voice, run_in_foreground, say, serve
 from sparklog_runtime.processes import die_with_parent
 from sparklog_runtime.properties import read_properties
 
@@ -109,13 +109,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = cluster_options(args, str(context.appName))
         for warning in check_broker_settings(options.settings).warnings:
             say(f"warning: {warning}")
-        cluster = LocalCluster(options, progress=say, context=context)
+        voice = Voice()
+        cluster = LocalCluster(options, progress=voice, context=context)
     except ConfigError as error:
         say(str(error))
         context.stop()
         return WRONG_USAGE
     _stop_with_spark()
-    status = run_in_foreground(cluster, lambda: serve(cluster))
+    status = run_in_foreground(cluster, lambda: serve(cluster), hush=voice.hush)
     context.stop()
     return status
 
