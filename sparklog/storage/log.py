@@ -255,12 +255,15 @@ class Log:
         active.seal()
         self._snapshots.save(base_offset, self.producers)
         self._batches_since_snapshot = 0
-        segment = Segment.create(self._disk, self.directory, base_offset, self.config, self._clock.wall_ms())
+        segment = self._new_segment(base_offset)
         self._segments.append(segment)
         self._unsynced[active.base_offset] = active
         self._unsynced[base_offset] = segment
         self._names_changed = True
         self._keep_open(active)
+
+    def _new_segment(self, base_offset: int) -> Segment:
+        return Segment.create(self._disk, self.directory, base_offset, self.config, self._clock.wall_ms())
 
     def assign_epoch(self, epoch: int, start_offset: int) -> None:
         """Note that a leader epoch begins, before its first append."""
@@ -378,13 +381,22 @@ class Log:
         return self.log_end_offset
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
-        """Remove everything; the next record gets ``offset``."""
+        """Remove everything; the next record gets ``offset``.
+
+        A log that ended there ends there also if a crash comes in between: a replica that may be elected
+        then must not give offsets away twice.
+        """
+        goes_on = offset == self.log_end_offset and self.corruption is None
         self._lower_end(0)
         self._epoch_file.write(self.epochs)  # or a crash would bring back those of batches that are no more
-        self._remove_segments(self._segments)
-        self._segments = [
-            Segment.create(self._disk, self.directory, offset, self.config, self._clock.wall_ms())
-        ]
+        if goes_on:
+            if self._segments[-1].base_offset < offset:
+                self._segments.append(self._new_segment(offset))
+            self._remove_segments(self._segments[:-1], oldest_first=True)
+        else:
+            self._remove_segments(self._segments)
+            self._segments.append(self._new_segment(offset))
+        del self._segments[:-1]
         self.producers.clear()
         self.log_start_offset = Offset(offset if log_start_offset is None else log_start_offset)
         self.log_end_offset = Offset(offset)
@@ -412,12 +424,12 @@ class Log:
         self._snapshots.remove_after(end_offset)
         self.epochs.truncate_to(end_offset)
 
-    def _remove_segments(self, segments: Iterable[Segment]) -> None:
-        """Newest first, so that a crash in between leaves a log that is merely longer."""
+    def _remove_segments(self, segments: Iterable[Segment], *, oldest_first: bool = False) -> None:
+        """Newest first, so that a crash in between leaves a log that is merely longer, unless one stays."""
         for base_offset in reversed(self._aside):
             remove_segment_files(self._disk, self.directory, base_offset)
         self._aside = ()
-        for segment in reversed(list(segments)):
+        for segment in segments if oldest_first else reversed(list(segments)):
             segment.remove()
             self._unsynced.pop(segment.base_offset, None)
 

@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from sparklog.records.envelope import split
 from sparklog.storage.log import Log, LogCorrupt
 from sparklog.storage.log_config import LogConfig
+from sparklog.storage.segment import Segment
 
 Bench = Any
 SMALL = LogConfig(segment_bytes=1_000, index_interval_bytes=150)
@@ -380,6 +382,35 @@ def test_leftovers_of_interrupted_work_are_swept_away(bench: Bench) -> None:
     assert bench.open(SMALL).log_end_offset == 15
     assert not any("99" in name or name.endswith((".tmp", ".deleted")) for name in names(bench))
     assert "somebody-elses-file" in names(bench)
+
+
+@pytest.mark.parametrize("batches", [25, 20])
+@pytest.mark.parametrize("removed", [0, 1, 2])
+def test_a_log_that_starts_anew_at_its_end_ends_there_also_after_a_crash_in_between(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, batches: int, removed: int
+) -> None:
+    """With 20 batches of 100 bytes the active segment is empty already."""
+    log = bench.open(SMALL)
+    for _ in range(batches):
+        bench.append(log)
+    if batches == 20:
+        log.roll()
+    steps = iter(range(removed))
+    remove = Segment.remove
+
+    def remove_some(segment: Segment) -> None:
+        if next(steps, None) is None:
+            raise InterruptedError
+        remove(segment)
+
+    with monkeypatch.context() as patched, suppress(InterruptedError):
+        patched.setattr(Segment, "remove", remove_some)
+        log.truncate_fully_and_start_at(batches)
+    again = bench.open(SMALL, recovery_point=0)
+    assert (again.corruption, again.log_end_offset) == (None, batches)
+    again.truncate_fully_and_start_at(batches)
+    again.check_invariants()
+    assert (again.segment_bases, again.log_start_offset, again.epochs.entries) == ([batches], batches, [])
 
 
 # ---- log start ---------------------------------------------------------------------------------------------
