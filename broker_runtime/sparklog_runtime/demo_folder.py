@@ -39,7 +39,7 @@ def _why_not(folder: Path) -> str:
     return (
         f"{folder} has a cluster's data, which no demo empties since `sparklog start` ran on it, or a demo "
         f"was told to --keep it. For a new demo choose another folder: {another}; or, if nobody wants the "
-        f"data, remove it first: rm -r {shlex.quote(str(folder))}. To go on with the data: {start_command(folder)}"
+        f"data, remove it first: rm -r {shlex.quote(str(folder))}. To go on with it: {start_command(folder)}"
     )
 
 
