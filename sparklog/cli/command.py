@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Final, NoReturn
 
 from sparklog.model.errors import SparklogError
@@ -28,6 +29,10 @@ _INVALID_CHOICE: Final = re.compile(
     r"invalid choice: '(?P<value>.*)' \(choose from (?P<choices>.*)\)", re.DOTALL
 )
 _UNRECOGNIZED: Final = "unrecognized arguments: "
+_SOMETHING_IS_MISSING: Final = re.compile(
+    r"the following arguments are required: |one of the arguments .* is required"
+)
+_OPTION: Final = re.compile(r"--?[A-Za-z][^=]*")
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -75,6 +80,8 @@ class Parser(argparse.ArgumentParser):
         self.exit(WRONG_USAGE, f"{self.prog}: {self._in_our_words(message)}; see {self.prog} --help\n")
 
     def _in_our_words(self, message: str) -> str:
+        if _SOMETHING_IS_MISSING.match(message) and (misspelt := self._unknown_options()):
+            message = f"{_UNRECOGNIZED}{' '.join(misspelt)}"  # what is missing may be what was meant
         if message.startswith(_UNRECOGNIZED):
             unknown = message.removeprefix(_UNRECOGNIZED).split()[0].partition("=")[0]
             return message + did_you_mean(unknown, _long_options(self))
@@ -89,19 +96,33 @@ class Parser(argparse.ArgumentParser):
         hint = did_you_mean(choice["value"], choices.split(", "))
         return f"{name}: {choice['value']!r} is none of {choices}{hint}"
 
+    def _unknown_options(self) -> list[str]:
+        """Those typed that neither this parser knows nor one nested in it."""
+        known, unknown = _options(self), []
+        for argument in takewhile(lambda one: one != "--", self._typed):
+            name = _OPTION.match(argument)
+            is_short = name is not None and argument[:2] in known  # its value may be behind it: -ca=1
+            if name is not None and name[0] not in known and not is_short:
+                unknown.append(name[0])
+        return unknown
+
     def _as_typed(self, names: str) -> str:
         """The one of ``-c/--config`` that was typed."""
         typed = {argument.partition("=")[0] for argument in self._typed}
         return next((name for name in names.split("/") if name in typed), names)
 
 
-def _long_options(parser: argparse.ArgumentParser) -> list[str]:
+def _options(parser: argparse.ArgumentParser) -> list[str]:
     """Of a parser and of those nested in it."""
-    found = [option for option in parser._option_string_actions if option.startswith("--")]
+    found = list(parser._option_string_actions)
     for action in parser._actions:
         for nested in action.choices.values() if isinstance(action.choices, dict) else ():
-            found += _long_options(nested)
+            found += _options(nested)
     return found
+
+
+def _long_options(parser: argparse.ArgumentParser) -> list[str]:
+    return [option for option in _options(parser) if option.startswith("--")]
 
 
 def did_you_mean(given: str, known: Sequence[str]) -> str:

@@ -87,6 +87,29 @@ def test_a_mistyped_option_is_wrong_usage(sparklog: Sparklog) -> None:
     assert "--jsn" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("produce --topc t", "sparklog produce: unrecognized arguments: --topc; did you mean --topic?;"),
+        (
+            "configs describe --topc=t",
+            "configs describe: unrecognized arguments: --topc; did you mean --topic?;",
+        ),
+        ("reassign execute --pln x", "unrecognized arguments: --pln; did you mean --plan?;"),
+        ("topics create --partition 3", "unrecognized arguments: --partition; did you mean --partitions?;"),
+        ("topics --jsn", "unrecognized arguments: --jsn; did you mean --json?;"),
+        ("topics create -ca=1", "the following arguments are required: NAME"),
+        ("produce --partition 1 -- --topc", "the following arguments are required: --topic"),
+    ],
+)
+def test_a_misspelt_option_is_named_before_one_that_is_missing(
+    words: str, complaint: str, sparklog: Sparklog
+) -> None:
+    ran = sparklog(*words.split(), connect=False)
+    assert ran.status == WRONG_USAGE
+    assert complaint in ran.err
+
+
 def test_an_installed_command_is_found_and_run(sparklog: Sparklog, install: Install) -> None:
     install(fly=command(lambda _: DONE))
     assert sparklog("fly", connect=False).status == DONE
