@@ -6,7 +6,8 @@ none to use again. Arrow's arrays are buffers, though, and so are numpy's; nothi
 and texts. Only fixed-width integers and binary columns pass this bridge.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 Bools = npt.NDArray[np.bool_]
 
+_INT32_MAX: Final = 2**31 - 1
 _NUMBERS: Final = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
 _LARGE: Final = (pa.types.is_large_binary, pa.types.is_large_string, pa.types.is_large_list)
 
@@ -32,16 +34,16 @@ def booleans(values: Bools) -> pa.Array:
 
 def binaries(values: Sequence[bytes | None]) -> pa.Array:
     """A binary column of single values; OverflowError for more than 2 GB."""
-    ends = np.cumsum([0, *(0 if value is None else len(value) for value in values)])
-    if ends[-1] > np.iinfo(np.int32).max:
+    present = [value for value in values if value is not None]
+    validity: pa.Buffer | None = None
+    lengths: Iterable[int] = map(len, present)
+    if len(present) < len(values):
+        validity = _bitmap(np.array([value is not None for value in values], np.bool_))
+        lengths = (0 if value is None else len(value) for value in values)
+    ends = list(accumulate(lengths, initial=0))
+    if ends[-1] > _INT32_MAX:
         raise OverflowError(f"{ends[-1]} bytes do not fit one binary column; write smaller batches")
-    nulls = np.fromiter((value is None for value in values), np.bool_, len(values))
-    data = b"".join(value for value in values if value is not None)
-    buffers = [
-        _bitmap(~nulls) if nulls.any() else None,
-        pa.py_buffer(ends.astype(np.int32)),
-        pa.py_buffer(data),
-    ]
+    buffers = [validity, pa.py_buffer(np.array(ends, np.int32)), pa.py_buffer(b"".join(present))]
     return pa.Array.from_buffers(pa.binary(), len(values), buffers)
 
 
@@ -49,7 +51,7 @@ def repeated_text(text: str, count: int) -> pa.Array:
     """The same string ``count`` times."""
     data = text.encode()
     ends = np.arange(count + 1, dtype=np.int64) * len(data)
-    if ends[-1] > np.iinfo(np.int32).max:
+    if ends[-1] > _INT32_MAX:
         raise OverflowError(f"{count} times {text!r} do not fit one string column")
     buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data * count)]
     return pa.Array.from_buffers(pa.string(), count, buffers)

@@ -25,8 +25,17 @@ from sparklog.records.columns import Int64s
 from sparklog.records.envelope import Bytes
 from sparklog.records.filter import Run, rebuilt_envelope
 from sparklog.records.kafka import records_of
-from sparklog.records.kafka_spans import Octets, Spans, boundaries, gather, spans_of, varints
-from sparklog.records.kafka_walk import VARINT_BYTES_MAX, VARLONG_BYTES_MAX, check_count
+from sparklog.records.kafka_encode import append_varint
+from sparklog.records.kafka_spans import (
+    FEW_RECORDS,
+    Octets,
+    Spans,
+    boundaries,
+    gather,
+    spans_of,
+    varints,
+)
+from sparklog.records.kafka_walk import VARINT_BYTES_MAX, VARLONG_BYTES_MAX, check_count, varint
 from sparklog.records.reading import Batch, check_offset_deltas, per_row, record_boundaries
 
 _HEAD_BYTES_MAX: Final = VARINT_BYTES_MAX + 1 + VARLONG_BYTES_MAX
@@ -96,7 +105,7 @@ class RecordsRun(Run):
         starts, ends = self._starts[rows], self._ends[rows]
         timestamps_ms = np.int64(header.base_timestamp_ms) + deltas_ms
         if delete_horizon_ms is None:
-            records = _joined(gather(self._payload, starts, ends - starts))
+            records = _pieces(self._payload, starts, ends)
         else:
             records = _with_new_heads(self._payload, starts, ends, timestamps_ms - delete_horizon_ms)
         payload = compress(header.compression, records)
@@ -135,8 +144,18 @@ def _joined(pieces: Any) -> memoryview:
     return memoryview(data)[int(bounds[0]) : int(bounds[-1])]
 
 
-def _with_new_heads(payload: bytes, starts: Int64s, ends: Int64s, deltas_ms: Int64s) -> memoryview:
+def _pieces(payload: bytes, starts: Int64s, ends: Int64s) -> Bytes:
+    """The records as they are."""
+    if len(starts) < FEW_RECORDS:
+        bounds = zip(starts.tolist(), ends.tolist(), strict=True)
+        return b"".join([payload[start:end] for start, end in bounds])
+    return _joined(gather(payload, starts, ends - starts))
+
+
+def _with_new_heads(payload: bytes, starts: Int64s, ends: Int64s, deltas_ms: Int64s) -> Bytes:
     """The records with these timestamp deltas."""
+    if len(starts) < FEW_RECORDS:
+        return _few_with_new_heads(payload, starts.tolist(), ends.tolist(), deltas_ms.tolist())
     octets = np.frombuffer(payload, np.uint8)
     _, after_length = varints(octets, starts)
     _, tail_starts = varints(octets, after_length + 1, VARLONG_BYTES_MAX)
@@ -153,6 +172,22 @@ def _with_new_heads(payload: bytes, starts: Int64s, ends: Int64s, deltas_ms: Int
     )
     tails = gather(payload, tail_starts, tail_lengths)
     return _joined(pc.binary_join_element_wise(head_array, tails, b""))
+
+
+def _few_with_new_heads(
+    payload: bytes, starts: list[int], ends: list[int], deltas_ms: list[int]
+) -> bytearray:
+    """The same one by one."""
+    records = bytearray()
+    for start, end, delta_ms in zip(starts, ends, deltas_ms, strict=True):
+        _, after_length = varint(payload, start)
+        _, tail_start = varint(payload, after_length + 1, VARLONG_BYTES_MAX)
+        head = bytearray((payload[after_length],))
+        append_varint(head, delta_ms)
+        append_varint(records, len(head) + end - tail_start)
+        records += head
+        records += payload[tail_start:end]
+    return records
 
 
 def _encoded(numbers: Int64s, bytes_max: int) -> tuple[Octets, Any]:

@@ -21,6 +21,7 @@ from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, Bytes, Compre
 from sparklog.records.kafka_check import check_records
 from sparklog.records.kafka_encode import batch_of_rows
 from sparklog.records.kafka_spans import (
+    FEW_RECORDS,
     Spans,
     boundaries,
     gather,
@@ -31,7 +32,7 @@ from sparklog.records.kafka_spans import (
 )
 from sparklog.records.kafka_walk import WalkedRecord, check_count, walk
 
-SMALL_RECORD_COUNT: Final = 32
+SMALL_RECORD_COUNT: Final = FEW_RECORDS
 """Batches below this are walked record by record; above, numpy's fixed cost has paid off (measured)."""
 
 

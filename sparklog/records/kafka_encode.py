@@ -171,22 +171,23 @@ def _encode_few(rows: Iterable[Row]) -> memoryview:
     payload = bytearray()
     for offset_delta, delta_ms, key, value, headers in rows:
         record = bytearray(1)  # attributes
-        _append_varint(record, delta_ms)
-        _append_varint(record, offset_delta)
+        append_varint(record, delta_ms)
+        append_varint(record, offset_delta)
         _append_bytes(record, key)
         _append_bytes(record, value)
-        _append_varint(record, len(headers))
+        append_varint(record, len(headers))
         for name, text in headers:
             _append_bytes(record, name.encode())
             _append_bytes(record, text)
-        _append_varint(payload, len(record))
+        append_varint(payload, len(record))
         payload += record
         if len(payload) > _BATCH_BYTES_MAX - ENVELOPE_BYTES:
             raise _too_large()
     return memoryview(payload)
 
 
-def _append_varint(buffer: bytearray, number: int) -> None:
+def append_varint(buffer: bytearray, number: int) -> None:
+    """Zigzag, little end first."""
     raw = number << 1 if number >= 0 else (-number << 1) - 1
     while raw > 0x7F:
         buffer.append(raw & 0x7F | 0x80)
@@ -198,7 +199,7 @@ def _append_bytes(buffer: bytearray, value: bytes | None) -> None:
     if value is None:
         buffer.append(1)  # a length of -1
     else:
-        _append_varint(buffer, len(value))
+        append_varint(buffer, len(value))
         buffer += value
 
 

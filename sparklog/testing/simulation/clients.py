@@ -16,7 +16,7 @@ from sparklog.model.parts import read_parts
 from sparklog.records.envelope import BatchHeader, build_envelope, parse_header, split
 from sparklog.records.kafka import records_of
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.payload import payload_of as records_payload_of
+from sparklog.records.kafka_walk import walk
 from sparklog.testing.simulation.network import Network
 from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule, dice
 from sparklog.testing.simulation.story import Story
@@ -421,10 +421,9 @@ class Consumer(Client):
         if not header.record_count:
             return
         batch = memoryview(records)[position : position + header.size_bytes]
-        rows = records_payload_of(header).to_columns(batch, header)
-        columns = (rows.column(name).to_pylist() for name in ("offset", "key", "value"))
-        for offset, key, value in zip(*columns, strict=True):
-            self.table[key] = (offset, value)
+        for record in walk(records_of(batch, header), header.record_count):
+            assert record.key is not None, header
+            self.table[record.key] = (header.base_offset + record.offset_delta, record.value)
 
 
 _PAYLOADS: Final[dict[int, bytes]] = {}
