@@ -1,14 +1,20 @@
 """Settings as an administrator sees and changes them: their sources in words, and before -> after."""
 
-import difflib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sparklog.cli.command import UsageError
 from sparklog.cli.progress import say
 from sparklog.client.settings import DescribedSetting, Settings, Source
-from sparklog.model.config import BROKER_SETTINGS, TOPIC_SETTINGS, check_broker_settings, check_topic_settings
+from sparklog.model.config import (
+    BROKER_SETTINGS,
+    TOPIC_SETTINGS,
+    check_broker_settings,
+    check_topic_settings,
+    nearest_broker_setting,
+    nearest_topic_setting,
+)
 from sparklog.model.kafka_properties import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
 
 Change = Mapping[str, str | None]
@@ -59,20 +65,17 @@ def changes_of(set_: Iterable[tuple[str, str]], delete: Iterable[str], *, is_top
         if is_topic
         else BROKER_SETTINGS.keys() | KAFKA_BROKER_PROPERTIES
     )
+    nearest = nearest_topic_setting if is_topic else nearest_broker_setting
     changes: dict[str, str | None] = dict(given)
     for name in delete:
-        _check_deleted(name, given, known)
+        if name in given:
+            raise UsageError(f"{name} is both set and deleted; choose one")
+        if name not in known:
+            near = nearest(name)
+            hint = f"; did you mean {near}?" if near else ""
+            raise UsageError(f"there is no setting {name!r} that could be deleted{hint}")
         changes[name] = None
     return changes
-
-
-def _check_deleted(name: str, given: Collection[str], known: Collection[str]) -> None:
-    if name in given:
-        raise UsageError(f"{name} is both set and deleted; choose one")
-    if name not in known:
-        near = difflib.get_close_matches(name, sorted(known), n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"there is no setting {name!r} that could be deleted{hint}")
 
 
 def changed_by(change: Change, settings: Settings, level: Source) -> list[Changed]:

@@ -12,7 +12,7 @@ import difflib
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -330,6 +330,45 @@ TOPIC_SETTINGS: Final[Mapping[str, Setting]] = _table(
 """What a topic may set for itself."""
 
 
+TOPIC_NAMES: Final[Mapping[str, str]] = {
+    **{setting.broker_name: name for name, setting in TOPIC_SETTINGS.items() if setting.broker_name},
+    "log.local.retention.bytes": "local.retention.bytes",
+    "log.local.retention.ms": "local.retention.ms",
+    "log.message.downconversion.enable": "message.downconversion.enable",
+    "log.message.format.version": "message.format.version",
+    "log.message.timestamp.difference.max.ms": "message.timestamp.difference.max.ms",
+    "log.preallocate": "preallocate",
+    "log.retention.hours": "retention.ms",
+    "log.retention.minutes": "retention.ms",
+    "log.roll.hours": "segment.ms",
+    "log.roll.jitter.hours": "segment.jitter.ms",
+}
+"""What a topic calls a setting that brokers have under a name of their own."""
+
+BROKER_NAMES: Final[Mapping[str, str]] = {
+    **{topic_name: name for name, topic_name in TOPIC_NAMES.items()},
+    **{name: setting.broker_name for name, setting in TOPIC_SETTINGS.items() if setting.broker_name},
+}
+
+
+def nearest_topic_setting(name: str) -> str | None:
+    """What a topic may have been meant to set by ``name``: also by a broker's name for it."""
+    return _nearest(name, TOPIC_SETTINGS.keys() | KAFKA_TOPIC_PROPERTIES, TOPIC_NAMES)
+
+
+def nearest_broker_setting(name: str) -> str | None:
+    """What a broker may have been meant to set by ``name``: also by a topic's name for it."""
+    return _nearest(name, BROKER_SETTINGS.keys() | KAFKA_BROKER_PROPERTIES, BROKER_NAMES)
+
+
+def _nearest(name: str, known: Set[str], others: Mapping[str, str]) -> str | None:
+    """``others`` are names of the other level, with those of this one."""
+    if name in others:
+        return others[name]
+    near = difflib.get_close_matches(name, sorted(known | others.keys()), n=1, cutoff=0.6)
+    return others.get(near[0], near[0]) if near else None
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """Settings that were checked: typed values of those given, and a warning per one we do not act on."""
@@ -340,7 +379,11 @@ class Checked:
 
 
 def _check(
-    given: Mapping[str, str], known: Mapping[str, Setting], kafka: Iterable[str], what: str
+    given: Mapping[str, str],
+    known: Mapping[str, Setting],
+    kafka: Iterable[str],
+    nearest: Callable[[str], str | None],
+    what: str,
 ) -> Checked:
     kafka_names = frozenset(kafka)
     values: dict[str, Value] = {}
@@ -355,20 +398,20 @@ def _check(
             ignored[name] = text
             warnings.append(f"{what} setting {name}={text} is accepted, but sparklog does not act on it yet")
         else:
-            near = difflib.get_close_matches(name, [*known, *kafka_names], n=1, cutoff=0.6)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            near = nearest(name)
+            hint = f"; did you mean {near}?" if near else ""
             raise ConfigError(f"unknown {what} setting {name!r}{hint}")
     return Checked(values, tuple(warnings), ignored)
 
 
 def check_broker_settings(given: Mapping[str, str]) -> Checked:
     """Type and check broker settings; raises ConfigError on an unknown name or an illegal value."""
-    return _check(given, BROKER_SETTINGS, KAFKA_BROKER_PROPERTIES, "broker")
+    return _check(given, BROKER_SETTINGS, KAFKA_BROKER_PROPERTIES, nearest_broker_setting, "broker")
 
 
 def check_topic_settings(given: Mapping[str, str]) -> Checked:
     """Type and check topic settings; raises ConfigError on an unknown name or an illegal value."""
-    return _check(given, TOPIC_SETTINGS, KAFKA_TOPIC_PROPERTIES, "topic")
+    return _check(given, TOPIC_SETTINGS, KAFKA_TOPIC_PROPERTIES, nearest_topic_setting, "topic")
 
 
 class TypedSettings(ABC):

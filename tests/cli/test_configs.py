@@ -112,6 +112,9 @@ def test_a_broker_that_never_was_is_given_no_settings_but_the_ids_that_there_are
         ("alter --topic t", "nothing to change; give --set NAME=VALUE, or --delete NAME"),
         ("alter --topic t --set retention.ms", "is not of the form name=value"),
         ("alter --broker 1 --set log.retenton.ms=4", "did you mean log.retention.ms?"),
+        ("alter --topic t --set log.retention.ms=4", "did you mean retention.ms?"),
+        ("alter --topic t --delete log.roll.hours", "did you mean segment.ms?"),
+        ("alter --broker 1 --delete retention.ms", "did you mean log.retention.ms?"),
     ],
 )
 def test_options_that_make_no_sense_are_wrong_usage(administer, command, words):

@@ -3,7 +3,9 @@
 import pytest
 
 from sparklog.model.config import (
+    BROKER_NAMES,
     BROKER_SETTINGS,
+    TOPIC_NAMES,
     TOPIC_SETTINGS,
     BrokerConfig,
     Setting,
@@ -12,6 +14,7 @@ from sparklog.model.config import (
     render,
 )
 from sparklog.model.errors import ConfigError
+from sparklog.model.kafka_properties import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
 
 
 def test_given_values_stand_over_defaults() -> None:
@@ -54,6 +57,43 @@ def test_a_misspelt_name_is_refused_with_the_nearest_known_one() -> None:
         check_broker_settings({"min.insync.replica": "2"})
     with pytest.raises(ConfigError, match=r"unknown topic setting 'retention\.msec'.*retention\.ms"):
         check_topic_settings({"retention.msec": "2"})
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        *((broker, topic) for broker, topic in TOPIC_NAMES.items() if broker != topic),
+        ("log.retenton.ms", "retention.ms"),
+        ("retention.hours", "retention.ms"),
+    ],
+)
+def test_a_broker_s_name_given_to_a_topic_is_refused_with_the_topic_s_name_for_it(given, meant) -> None:
+    with pytest.raises(ConfigError, match=rf"unknown topic setting '{given}'; did you mean {meant}\?"):
+        check_topic_settings({given: "1"})
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("retention.ms", "log.retention.ms"),
+        ("segment.ms", "log.roll.ms"),
+        ("max.message.bytes", "message.max.bytes"),
+        ("preallocate", "log.preallocate"),
+        ("retenton.ms", "log.retention.ms"),
+    ],
+)
+def test_a_topic_s_name_given_to_a_broker_is_refused_with_the_broker_s_name_for_it(given, meant) -> None:
+    with pytest.raises(ConfigError, match=rf"unknown broker setting '{given}'; did you mean {meant}\?"):
+        check_broker_settings({given: "1"})
+
+
+def test_names_of_one_level_stand_for_names_of_the_other() -> None:
+    topic = TOPIC_SETTINGS.keys() | KAFKA_TOPIC_PROPERTIES
+    broker = BROKER_SETTINGS.keys() | KAFKA_BROKER_PROPERTIES
+    assert set(TOPIC_NAMES) <= broker
+    assert set(TOPIC_NAMES.values()) <= topic
+    assert set(BROKER_NAMES) <= topic
+    assert set(BROKER_NAMES.values()) <= broker
 
 
 def test_a_setting_that_kafka_has_and_we_do_not_act_on_is_accepted_with_one_warning() -> None:
