@@ -119,18 +119,32 @@ def _parse_numbers(option: str, text: str, sample: str, values: str) -> dict[Top
                     f"option {option}: {key!r}: {value!r} of topic {topic!r} is not a partition "
                     f"with {values}; expected something like {sample}"
                 )
-            numbers[TopicPartition(topic, int(key))] = value
+            tp = TopicPartition(topic, int(key))
+            if tp in numbers:  # "0" and "00"
+                raise _double(option, key, text)
+            numbers[tp] = value
     return numbers
 
 
 def _parse_object(option: str, text: str, sample: str) -> dict[str, Any]:
+    def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            raise _double(option, next(key for key in keys if keys.count(key) > 1), text)
+        return found
+
     try:
-        parsed = json.loads(text)
+        parsed = json.loads(text, object_pairs_hook=without_doubles)
     except ValueError:
         raise _malformed(option, text, sample) from None
     if not isinstance(parsed, dict):
         raise _malformed(option, text, sample)
     return parsed
+
+
+def _double(option: str, key: str, text: str) -> ConfigError:
+    return ConfigError(f"option {option}: {key!r} is named twice, and only one can count; merge them: {text}")
 
 
 def _malformed(option: str, text: str, sample: str) -> ConfigError:

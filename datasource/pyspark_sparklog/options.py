@@ -1,22 +1,29 @@
 """Reading options: names without regard to case, values with their bounds, misspelt names refused.
 
 Spark hands options over as text, keys in lower case. Options that belong to a Kafka client begin with
-``kafka.`` and are accepted whatever they are, so that jobs can be moved as they are; those that matter here
-are acted upon, those that would change what is read or written and cannot be honoured are refused.
+``kafka.``. Those that matter here are acted upon, those that would change what is read or written and cannot
+be honoured are refused, and the rest of what Kafka's clients have is passed over, so that jobs can be moved
+as they are. What they do not have is refused where it looks like one of theirs, misspelt; other names, which
+may be meant for a plugin or come with a later Kafka, are warned of, once in each Python process.
 """
 
 import difflib
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pyspark_sparklog.client_options import CLIENT_OPTIONS
 from sparklog.client.bootstrap import parse_bootstrap_servers
 from sparklog.model.errors import ConfigError
 
 BOOTSTRAP: Final = "kafka.bootstrap.servers"
 BOOTSTRAP_SHORT: Final = "bootstrap.servers"
 CLIENT_PREFIX: Final = "kafka."
+
+LIKELY_MISSPELT: Final = 0.85
+"""How much a name must be like a Kafka client's option to be refused as that one, misspelt."""
 
 LONG_MAX: Final = 2**63 - 1
 INT_MAX: Final = 2**31 - 1
@@ -42,6 +49,9 @@ REFUSED_CLIENT_OPTIONS: Final[Mapping[str, str]] = {
 
 DEFAULT_PARTITIONERS: Final = ("DefaultPartitioner", "UniformStickyPartitioner")
 """Java's own partitioners that do what is done here anyway."""
+
+_logger: Final = logging.getLogger(__name__)
+_warned_of: Final[set[str]] = set()
 
 _DURATION: Final = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?", re.IGNORECASE)
 _MS_PER_UNIT: Final = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -129,9 +139,9 @@ class Options:
         if len(texts) > 1:
             raise ConfigError(f"options {BOOTSTRAP} and {BOOTSTRAP_SHORT} differ: {sorted(texts)}; give one")
         if not texts:
-            near = difflib.get_close_matches(BOOTSTRAP, self._given, n=1, cutoff=0.8)
-            hint = f"; did you mean it by {near[0]!r}?" if near else ", such as 127.0.0.1:9092"
-            raise ConfigError(f"option '{BOOTSTRAP}' (or '{BOOTSTRAP_SHORT}') must be specified{hint}")
+            raise ConfigError(
+                f"option '{BOOTSTRAP}' (or '{BOOTSTRAP_SHORT}') must be specified, such as 127.0.0.1:9092"
+            )
         text = texts.pop()
         parse_bootstrap_servers(text)
         return text
@@ -139,7 +149,10 @@ class Options:
     def _refuse_unknown(self, name: str) -> None:
         if name in self._known or name in _SPARK_NAMES or name == BOOTSTRAP_SHORT:
             return
-        if name.startswith((CLIENT_PREFIX, "__")):
+        if name.startswith("__"):
+            return
+        if name.startswith(CLIENT_PREFIX):
+            self._refuse_misspelt_client_option(name.removeprefix(CLIENT_PREFIX))
             return
         if name == "path":
             raise ConfigError(f"a sparklog {self._what} takes no path: topics are named by options")
@@ -149,6 +162,21 @@ class Options:
         else:
             hint = f"options of Kafka clients begin with {CLIENT_PREFIX!r}"
         raise ConfigError(f"unknown option {name!r} for a sparklog {self._what}; {hint}")
+
+    def _refuse_misspelt_client_option(self, name: str) -> None:
+        if name in CLIENT_OPTIONS:
+            return
+        near = difflib.get_close_matches(name, CLIENT_OPTIONS, n=1, cutoff=LIKELY_MISSPELT)
+        if near:
+            raise ConfigError(
+                f"unknown option '{CLIENT_PREFIX}{name}' for a sparklog {self._what}; "
+                f"did you mean {CLIENT_PREFIX}{near[0]}?"
+            )
+        if name not in _warned_of:
+            _warned_of.add(name)
+            _logger.warning(
+                "option %s%s has no effect: neither sparklog nor Kafka's clients have it", CLIENT_PREFIX, name
+            )
 
     def _refuse_client_options(self) -> None:
         for name, remedy in REFUSED_CLIENT_OPTIONS.items():

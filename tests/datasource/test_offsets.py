@@ -60,6 +60,23 @@ def test_malformed_offsets_are_refused_with_a_sample(text: str) -> None:
         parse_offsets("startingOffsets", text)
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('{"a":{"0":1},"a":{"1":2}}', "a"),
+        ('{"a":{"0":1,"0":2}}', "0"),
+        ('{"a":{"0":1,"00":2}}', "00"),
+        ('{"a":{"0":1},"b":{"1":2,"2":1,"1":2}}', "1"),
+    ],
+)
+def test_what_is_named_twice_is_refused_rather_than_merged(text: str, key: str) -> None:
+    for parse in (parse_offsets, parse_timestamps):
+        with pytest.raises(ConfigError, match=f"option o: '{key}' is named twice"):
+            parse("o", text)
+    with pytest.raises(ConfigError, match="option o: 'a' is named twice"):
+        parse_assignment("o", '{"a":[0],"a":[1]}')
+
+
 def test_an_offset_below_the_sentinels_is_refused() -> None:
     with pytest.raises(ConfigError, match="a-0 has offset -3"):
         parse_offsets("endingOffsets", '{"a":{"0":-3}}')

@@ -28,9 +28,11 @@ def test_missing_bootstrap_servers_are_told_by_name() -> None:
         options({}).connection(retry_option="max.block.ms")
 
 
-def test_misspelt_bootstrap_servers_are_told_with_what_was_found() -> None:
-    with pytest.raises(ConfigError, match=r"did you mean it by 'kafka.boostrap.servers'"):
-        options({"kafka.boostrap.servers": "a:1"}).connection(retry_option="max.block.ms")
+def test_misspelt_bootstrap_servers_are_told_before_anything_is_missed() -> None:
+    with pytest.raises(
+        ConfigError, match=r"'kafka.boostrap.servers'.*did you mean kafka.bootstrap.servers\?"
+    ):
+        options({"kafka.boostrap.servers": "a:1"})
 
 
 def test_two_different_bootstrap_servers_are_refused() -> None:
@@ -49,8 +51,35 @@ def test_an_option_like_no_other_is_refused_with_a_hint_at_the_prefix() -> None:
         options({"zzz": "1"})
 
 
-def test_any_option_of_a_kafka_client_is_accepted() -> None:
-    assert options({"kafka.some.new.option": " x "}).client("some.new.option") == "x"
+def test_options_of_kafkas_clients_are_accepted_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    assert options({"kafka.linger.ms": " 5 ", "kafka.FETCH.min.bytes": "1"}).client("linger.ms") == "5"
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("kafka.isolaton.level", "kafka.isolation.level"),
+        ("kafka.ack", "kafka.acks"),
+        ("kafka.compresion.type", "kafka.compression.type"),
+        ("kafka.max.blocks.ms", "kafka.max.block.ms"),
+    ],
+)
+def test_a_misspelt_option_of_a_kafka_client_is_refused_with_the_right_one(given: str, meant: str) -> None:
+    with pytest.raises(
+        ConfigError, match=rf"unknown option '{given}' for a sparklog read; did you mean {meant}"
+    ):
+        options({given: "x"})
+
+
+def test_an_option_that_kafkas_clients_do_not_have_either_is_warned_of_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for _ in range(2):
+        assert options({"kafka.my.plugin.setting": " x "}).client("my.plugin.setting") == "x"
+    assert caplog.messages == [
+        "option kafka.my.plugin.setting has no effect: neither sparklog nor Kafka's clients have it"
+    ]
 
 
 def test_what_spark_itself_hands_on_is_accepted() -> None:
