@@ -145,8 +145,10 @@ class LogDirs:
         """A new, empty log in the directory that has the fewest.
 
         DirectoryOffline for a replica that is not new while a directory is out: it may be in there, with
-        records that only it has.
+        records that only it has. For any replica once all are out, until the broker has stopped.
         """
+        if not self._directories:
+            raise DirectoryOffline(f"{topic_partition}: no log directory is left to make a log in")
         if self._offline and not is_new:
             raise DirectoryOffline(
                 f"{topic_partition} has no log in a directory that serves, and may have one in "

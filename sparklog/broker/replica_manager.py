@@ -14,7 +14,7 @@ from sparklog.broker.deletions import DeletionPurgatory
 from sparklog.broker.fetch import FetchPurgatory
 from sparklog.broker.flusher import Flusher
 from sparklog.broker.gone_replicas import GoneReplicas
-from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
+from sparklog.broker.log_dirs import DirectoryFailed, DirectoryOffline, LogDirs
 from sparklog.broker.partition import Partition
 from sparklog.broker.ports import IsrProposals, Ports
 from sparklog.broker.produce import ProducePurgatory
@@ -195,6 +195,9 @@ class ReplicaManager:
             try:
                 topic_config = self.config.topic(configs)
                 partition = self._get_or_create(topic_partition, topic_id, topic_config, is_new)
+            except DirectoryOffline as offline:
+                logger.error("no log could be made: %s", offline)
+                return ErrorCode.kafka_storage_error
             except (OSError, SparklogError) as error:
                 logger.exception("%s: no log could be made", topic_partition)
                 if isinstance(error, DirectoryFailed):

@@ -36,7 +36,7 @@ class Broker:
     def start(self):
         self.directory = LogDirectory.open(str(self.folder), 1, "c", LocalDisk(), self.clock, boot_id="b")
         config = BrokerConfig()
-        log_dirs = LogDirs([self.directory], config)
+        log_dirs = self.log_dirs = LogDirs([self.directory], config)
         log_dirs.load(executor=None)
         ports = Ports(clock=self.clock, timer=None, executor=None, new_guard=threading.Lock)
         nobody = SimpleNamespace(start=lambda *_: None, stop=lambda *_: None)
@@ -50,12 +50,12 @@ class Broker:
         self.replicas.close(None)
         self.start()
 
-    def lead(self, topic_id, epoch=0):
+    def lead(self, topic_id, epoch=0, *, is_new=False):
         replicas = (BrokerId(1),)
         state = PartitionState(
             leader=BrokerId(1), leader_epoch=LeaderEpoch(epoch), isr=replicas, replicas=replicas
         )
-        return self.replicas.become(TP, topic_id, state, {}, is_new=False)
+        return self.replicas.become(TP, topic_id, state, {}, is_new=is_new)
 
     @property
     def names(self):
@@ -131,6 +131,17 @@ def test_a_disk_that_cannot_delete_a_log_has_failed(broker, monkeypatch):
     monkeypatch.setattr(broker.directory, "delete_log", refuse)
     assert broker.replicas.stop_replica(TP, -2, delete=True, topic_id=LATER) is ErrorCode.kafka_storage_error
     assert list(broker.replicas.offline_directories()) == [str(broker.folder)]
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_role_that_comes_when_the_last_directory_has_failed_is_refused_without_a_stack_trace(
+    broker, caplog, is_new
+):
+    broker.log_dirs.fail(broker.directory, "Input/output error", is_suspect=False)
+    assert broker.lead(LATER, is_new=is_new) is ErrorCode.kafka_storage_error
+    (refusal,) = [one for one in caplog.records if "no log could be made" in one.message]
+    assert refusal.exc_info is None
+    assert "quakes-0" in refusal.message
 
 
 def test_a_topic_that_a_full_update_does_not_name_is_gone_from_the_cache():
