@@ -3,6 +3,9 @@
 Segments go oldest first and without a gap, and only below the high watermark: what is not committed yet may
 have to be given to followers (KAFKA-5634). The active segment goes too once all that is in it is too old; the
 log is rolled first, so that there always is one.
+
+What an index says about a segment's age is compared with the batch that it names: an index is disposable, and
+one that rotted must cost nobody a record.
 """
 
 from collections.abc import Sequence
@@ -37,18 +40,28 @@ class Retention:
     def _sealed_goes(self, segment: Segment, excess_bytes: int) -> bool:
         if segment.end_offset <= self.log_start_offset:
             return True
+        if self._is_too_much(segment, excess_bytes):
+            return True
         newest_ms = segment.greatest_timestamp()[0]
-        return self._goes(segment, excess_bytes, newest_ms if newest_ms >= 0 else segment.created_ms)
+        if not self._is_too_old(newest_ms if newest_ms >= 0 else segment.created_ms):
+            return False
+        if segment.bears_out_greatest_timestamp():
+            return True
+        segment.cool()  # with its index made anew; the next round judges by that
+        return False
 
     def _active_goes(self, segment: Segment, excess_bytes: int) -> bool:
         """Records without time are as old as their segment, but one that is written to may just have come."""
-        newest_ms = segment.greatest_timestamp()[0]
-        now_if_unknown = newest_ms if newest_ms >= 0 else self.now_ms
-        return segment.size_bytes > 0 and self._goes(segment, excess_bytes, now_if_unknown)
-
-    def _goes(self, segment: Segment, excess_bytes: int, newest_ms: int) -> bool:
-        if not self.config.deletes:
+        if not segment.size_bytes:
             return False
-        if self.config.retention_bytes >= 0 and excess_bytes >= segment.size_bytes:
+        if self._is_too_much(segment, excess_bytes):
             return True
-        return 0 <= self.config.retention_ms < self.now_ms - newest_ms
+        newest_ms = segment.greatest_timestamp()[0]
+        return newest_ms >= 0 and self._is_too_old(newest_ms) and segment.bears_out_greatest_timestamp()
+
+    def _is_too_much(self, segment: Segment, excess_bytes: int) -> bool:
+        config = self.config
+        return config.deletes and config.retention_bytes >= 0 and excess_bytes >= segment.size_bytes
+
+    def _is_too_old(self, newest_ms: int) -> bool:
+        return self.config.deletes and 0 <= self.config.retention_ms < self.now_ms - newest_ms

@@ -14,6 +14,7 @@ through the same method that made them at first. An index that turns out to be m
 time is made again too, by a walk over the envelopes.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeVar
@@ -326,7 +327,26 @@ class Segment:
         entry = last_time_entry(
             self.base_offset, file.pread(TIME_ENTRY_BYTES, file.size() - TIME_ENTRY_BYTES)
         )
-        return entry if entry and self.base_offset <= entry[1] < self.end_offset else None
+        is_sound = entry and entry[0] >= 0 and self.base_offset <= entry[1] < self.end_offset
+        return entry if is_sound else None
+
+    def bears_out_greatest_timestamp(self) -> bool:
+        """Whether the batch that ``greatest_timestamp`` names has it. Where not, the index is made anew.
+
+        Of a segment whose batches are damaged the index is believed: nothing else could tell its age.
+        """
+        timestamp_ms, offset = self.greatest_timestamp()
+        if timestamp_ms <= NO_TIMESTAMP:
+            return True
+        try:
+            found = next(self.headers_from(offset), None)
+        except CorruptBatch:
+            return True
+        if found and (found[1].last_offset, found[1].max_timestamp_ms) == (offset, timestamp_ms):
+            return True
+        with contextlib.suppress(CorruptBatch):
+            self._rebuild_indexes(f"it has timestamp {timestamp_ms} at offset {offset}, where it is not")
+        return False
 
     def headers_from(self, offset: int) -> Iterator[tuple[int, BatchHeader]]:
         """Position and envelope of the batch that holds ``offset``, and of all that follow."""

@@ -4,6 +4,7 @@ import errno
 import logging
 import os
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -367,6 +368,57 @@ def test_a_log_that_began_anew_and_crashed_claims_no_epoch_that_it_gave_up(bench
     log.truncate_fully_and_start_at(60)
     again = bench.open(recovery_point=0)
     assert (again.log_start_offset, again.epochs.entries) == (60, [])
+
+
+def closed_log(bench: Bench, timestamp: int) -> Path:
+    """A log of two full segments and a part, closed; the time index of the first."""
+    log = filled(bench, 25, LogConfig(segment_bytes=1_000, index_interval_bytes=300), timestamp=timestamp)
+    log.close()
+    path: Path = bench.segment_file(0, ".timeindex")
+    return path
+
+
+@pytest.mark.parametrize("bit", range(96))
+def test_no_rotten_bit_of_a_time_index_makes_retention_take_what_is_young(bench: Bench, bit: int) -> None:
+    index = closed_log(bench, timestamp=bench.clock.now_ms)
+    data = bytearray(index.read_bytes())
+    data[bit // 8 - 12] ^= 0x80 >> bit % 8
+    index.write_bytes(data)
+    log = bench.open(LogConfig(retention_ms=1_000), recovery_point=25, clean=True)
+    bench.clock.now_ms += 900
+    for _ in range(3):
+        assert log.delete_old_segments(25) == 0
+
+
+def test_an_index_that_made_a_segment_look_too_old_is_made_anew_on_disk(bench: Bench) -> None:
+    index = closed_log(bench, timestamp=bench.clock.now_ms)
+    sound = index.read_bytes()
+    index.write_bytes(bytes(8) + sound[8:])
+    log = bench.open(LogConfig(retention_ms=1_000, index_interval_bytes=300), recovery_point=25, clean=True)
+    assert log.delete_old_segments(25) == 0
+    assert index.read_bytes() == sound
+    bench.clock.now_ms += 1_001
+    assert log.delete_old_segments(25) == 3
+
+
+def test_a_rotten_index_of_the_active_segment_does_not_make_it_too_old(bench: Bench) -> None:
+    closed_log(bench, timestamp=bench.clock.now_ms)
+    index = bench.segment_file(20, ".timeindex")
+    index.write_bytes(bytes(8) + index.read_bytes()[8:])
+    log = bench.open(LogConfig(retention_ms=-1, retention_bytes=500), recovery_point=25, clean=True)
+    assert log.delete_old_segments(25) == 2
+    log.config = LogConfig(retention_ms=1_000)
+    bench.clock.now_ms += 900
+    assert log.delete_old_segments(25) == 0
+    bench.clock.now_ms += 101
+    assert log.delete_old_segments(25) == 1
+
+
+def test_a_segment_of_damaged_batches_goes_when_its_index_says_that_it_is_old(bench: Bench) -> None:
+    closed_log(bench, timestamp=1_000)
+    bench.segment_file(0).write_bytes(bytes(1_000))
+    log = bench.open(LogConfig(retention_ms=100), recovery_point=25, clean=True)
+    assert log.delete_old_segments(25) == 3
 
 
 def test_deleted_segments_stay_for_a_while_by_another_name(bench: Bench) -> None:
