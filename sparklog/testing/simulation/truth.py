@@ -76,7 +76,8 @@ def entry_of(header: BatchHeader) -> Entry:
 class ReplicaView:
     """One replica's log as it is now, also while its broker is dead.
 
-    ``matched`` of its first entries are committed ones; ``cursor`` is the committed batch that must be next.
+    ``matched`` of its first entries are committed ones, -1: none was compared; ``cursor`` is the committed
+    batch that must be next, -1: it is to be looked for.
     """
 
     broker_id: BrokerId
@@ -110,32 +111,50 @@ class ReplicaView:
         log, self.partition = partition.log, partition
         self.shared_before = self.shared_end
         self.log_start = log.log_start_offset
-        if log is not self.log or log.generation != self.generation or is_cleaned:
+        is_same = log is self.log and log.generation == self.generation
+        if is_same and is_cleaned and log.corruption is None and log.log_end_offset == self.end_offset:
+            found = self._read_swapped(log, is_thinned)
+            same = _shared_length(found, self.entries)
+            if same < self.matched:
+                self.matched, self.cursor = same, -1
+        elif not is_same or is_cleaned:
             self.log, self.generation = log, log.generation
             self.kept.clear()
-            found = self._read(log, log.log_start_offset, is_thinned)
-            same = 0
-            while same < min(len(found), len(self.entries)) and found[same] == self.entries[same]:
-                same += 1
-            self.entries = found
+            found = self._read(log, log.log_start_offset, log.log_end_offset, is_thinned)
+            same = _shared_length(found, self.entries)
             self.matched = -1
-            self.end_offset = log.log_end_offset
-            self.segments = log.segments
-            return found[same:]
-        if log.log_end_offset == self.end_offset:
+        elif log.log_end_offset == self.end_offset:
             return []
-        found = self._read(log, self.end_offset, is_thinned)
-        self.entries += found
+        else:
+            same = len(self.entries)
+            found = self.entries + self._read(log, self.end_offset, log.log_end_offset, is_thinned)
+        self.entries = found
         self.end_offset = log.log_end_offset
-        return found
+        self.segments = log.segments
+        return found[same:]
 
     def forget(self) -> None:
         """The replica is gone from its disk."""
         self.entries, self.log, self.partition, self.matched = [], None, None, -1
         self.high_watermark, self.leader_epoch, self.log_start, self.end_offset = 0, -1, 0, 0
 
-    def _read(self, log: Log, offset: int, is_thinned: bool) -> list[Entry]:
-        end: int = log.log_end_offset
+    def _read_swapped(self, log: Log, is_thinned: bool) -> list[Entry]:
+        """After the cleaner put a segment in place of others: the rest hold what they held."""
+        known = set(self.segments)
+        found: list[Entry] = []
+        for segment in log.segments:
+            start = max(segment.base_offset, log.log_start_offset)
+            if segment in known:
+                first = bisect_right(self.entries, start, key=_next_offset)
+                end = bisect_left(self.entries, segment.end_offset, key=_base_offset)
+                found += self.entries[first:end]
+            else:
+                for offset in [at for at in self.kept if segment.base_offset <= at < segment.end_offset]:
+                    del self.kept[offset]
+                found += self._read(log, start, segment.end_offset, is_thinned)
+        return found
+
+    def _read(self, log: Log, offset: int, end: int, is_thinned: bool) -> list[Entry]:
         if log.corruption is not None:
             end = min(end, log.corruption.offset)
         if offset >= end:
@@ -153,6 +172,12 @@ class ReplicaView:
             entries += piece.entries
             self.kept.update(piece.kept)
         return entries
+
+
+def _shared_length(one: list[Entry], other: list[Entry]) -> int:
+    """How many entries both begin with."""
+    differ = (at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right)
+    return next(differ, min(len(one), len(other)))
 
 
 class _Piece(NamedTuple):
@@ -251,6 +276,9 @@ class PartitionTruth:
         if view.matched < 0:
             view.matched = 0
             view.cursor = bisect_right(committed, view.log_start, key=_next_offset)
+        elif view.cursor < 0:
+            known_end = entries[view.matched - 1].next_offset if view.matched else view.log_start
+            view.cursor = bisect_right(committed, known_end, key=_next_offset)
         at, cursor = view.matched, view.cursor
         if at < len(entries) and entries[at].next_offset <= view.log_start:
             at = bisect_right(entries, view.log_start, key=_next_offset)
@@ -275,10 +303,12 @@ class PartitionTruth:
         if batch.base_offset < self.forgiven_end:
             return True
         kept = view.kept.get(batch.base_offset, ())
-        return all(
-            offset in kept or self._is_replaced(offset, now_ms)
-            for offset in range(max(batch.base_offset, view.log_start), batch.next_offset)
-        )
+        if len(kept) == batch.next_offset - batch.base_offset:
+            return True
+        for offset in range(max(batch.base_offset, view.log_start), batch.next_offset):
+            if offset not in kept and not self._is_replaced(offset, now_ms):
+                return False
+        return True
 
     def _is_replaced(self, offset: int, now_ms: int) -> bool:
         record = self.records[offset]
