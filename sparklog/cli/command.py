@@ -28,6 +28,7 @@ _ABOUT_AN_ARGUMENT: Final = re.compile(r"argument (?P<names>\S+): (?P<problem>.*
 _INVALID_CHOICE: Final = re.compile(
     r"invalid choice: '(?P<value>.*)' \(choose from (?P<choices>.*)\)", re.DOTALL
 )
+_INVALID_NUMBER: Final = re.compile(r"invalid int value: '(?P<value>.*)'", re.DOTALL)
 _UNRECOGNIZED: Final = "unrecognized arguments: "
 _SOMETHING_IS_MISSING: Final = re.compile(
     r"the following arguments are required: |one of the arguments .* is required"
@@ -89,6 +90,8 @@ class Parser(argparse.ArgumentParser):
         if about is None:
             return message
         name, problem = self._as_typed(about["names"]), about["problem"]
+        if (number := _INVALID_NUMBER.fullmatch(problem)) is not None:
+            return f"{name}: {number['value']!r} is not a whole number"
         choice = _INVALID_CHOICE.fullmatch(problem)
         if choice is None:
             return f"{name}: {problem}"

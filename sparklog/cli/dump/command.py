@@ -6,6 +6,8 @@ other. Files are opened for reading only and without a lock: a broker may be usi
 
 import argparse
 import contextlib
+import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -25,6 +27,9 @@ from sparklog.storage.log_directory import BOOT_ID, CLEAN_MARKER, LOCK
 MESSAGE_SIZE_MAX: Final = 5 * 1024 * 1024
 BYTES_MAX: Final = 2**31 - 1
 """Kafka's default, by which it means no limit."""
+
+NAMED_MAX: Final = 8
+"""Files of a directory that a refusal names."""
 
 Dump = Callable[[Report, InspectedFile], None]
 
@@ -63,7 +68,7 @@ segments (.log), indexes (.index, .timeindex, .txnindex), producer states (.snap
 checkpoints, leader-epoch-checkpoint, partition.metadata, meta.properties.
 
 Files are only read, and not locked: a broker may be running on them.
-Exit status: 0, or 1 if something is damaged or two files contradict each other."""
+Exit status: 0, or 1 if something is damaged or two files contradict each other, or 2 for wrong usage."""
 
 EXAMPLES: Final = (
     "sparklog dump-log --files DIR/orders-0/00000000000000000000.log",
@@ -132,13 +137,16 @@ def _add_decoders(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     options = _options(arguments)
+    paths = [path for paths in arguments.files for path in paths.split(",") if path]
+    for path in paths:
+        _refuse_directory(path)
     output: Output
     if wants_json(arguments):
         output = JsonOutput(sys.stdout.write)
     else:
         output = TextOutput(sys.stdout.write, sys.stderr.write)
     problems = Problems()
-    for path in (path for paths in arguments.files for path in paths.split(",") if path):
+    for path in paths:
         _dump(Report(path, options, output, problems))
     output.end(problems)
     return FAILED if problems.found else DONE
@@ -165,9 +173,28 @@ def _options(arguments: argparse.Namespace) -> DumpOptions:
     )
 
 
+def _refuse_directory(path: str) -> None:
+    """UsageError that names what there is to dump in it, if the path is a directory's."""
+    if not os.path.isdir(path):
+        return
+    try:
+        names = sorted(name for name in os.listdir(path) if _how_to_dump(name)[0] is not None)
+    except OSError as error:
+        raise UsageError(f"--files {path} is a directory that cannot be read: {error.strerror}") from None
+    if not names:
+        raise UsageError(f"--files {path} is a directory, with nothing in it that can be dumped; name files")
+    more = f" (and {len(names) - NAMED_MAX} more)" if len(names) > NAMED_MAX else ""
+    files = ",".join(shlex.quote(os.path.join(path, name)) for name in names[:NAMED_MAX])
+    raise UsageError(f"--files {path} is a directory; name the files in it that are meant: {files}{more}")
+
+
+def _how_to_dump(name: str) -> tuple[Dump | None, str]:
+    return BY_NAME.get(name) or BY_SUFFIX.get(name.rpartition(".")[2]) or (None, "entries")
+
+
 def _dump(report: Report) -> None:
     kind = report.name.rpartition(".")[2]
-    dump, rows = BY_NAME.get(report.name) or BY_SUFFIX.get(kind) or (None, "entries")
+    dump, rows = _how_to_dump(report.name)
     report.output.begin_file(report.path, report.name if report.name in BY_NAME else kind, rows)
     if dump is None:
         say(f"Ignoring unknown file {report.path}")
