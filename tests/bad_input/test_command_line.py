@@ -85,6 +85,20 @@ COMMANDS = [
     ("no such partition", "produce --topic t --partition 9", FAILED, "correct it, or leave it out"),
     ("acks that there are not", "produce --topic t --acks 2", WRONG_USAGE, "all, 1 or 0"),
     ("a topic left out", "produce", WRONG_USAGE, "name one"),
+    ("a misspelt option, where another is missing", "produce --topc t", WRONG_USAGE, "correct it"),
+    (
+        "a broker's name for a topic's setting",
+        "configs alter --topic t --set log.retention.ms=60000",
+        WRONG_USAGE,
+        "use [the topic's name](settings.md#of-a-topic)",
+    ),
+    ("a directory to be dumped", "dump-log --nowhere --files .", WRONG_USAGE, "name files"),
+    (
+        "settings for a broker that there never was",
+        "configs alter --broker 9 --set log.retention.ms=60000",
+        FAILED,
+        "correct the id, or start that broker first",
+    ),
     (
         "an offset out of range",
         "consume --topic t --partition 0 --offset 99999",

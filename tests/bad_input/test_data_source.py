@@ -84,6 +84,11 @@ READS = [
         "spell it as in [the list](spark.md#reading)",
     ),
     (
+        "a misspelt option of Kafka's clients",
+        {"subscribe": "t", "kafka.isolaton.level": "read_uncommitted"},
+        "spell it as Kafka does",
+    ),
+    (
         "no `bootstrap.servers`",
         {"subscribe": "t", "kafka.bootstrap.servers": None},
         "give any broker of the cluster",
@@ -117,6 +122,11 @@ READS = [
         "`startingOffsets` that is cut off",
         {"subscribe": "t", "startingOffsets": '{"t":{"0":2'},
         "correct the JSON; mind the shell's quotes",
+    ),
+    (
+        "a partition that is named twice",
+        {"subscribe": "t", "startingOffsets": '{"t":{"0":1},"t":{"1":0}}'},
+        "one entry for each topic and partition",
     ),
     (
         "a negative offset",
