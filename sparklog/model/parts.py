@@ -40,9 +40,12 @@ def part_length(part: Part) -> int:
 
 
 def parts_length(parts: Iterable[Part]) -> int:
-    return sum(part_length(part) for part in parts)
+    length = 0
+    for part in parts:
+        length += part.length if isinstance(part, FileSlice) else len(part)
+    return length
 
 
 def read_parts(parts: Sequence[Part]) -> bytes:
     """All the bytes, in memory; for edges that must look inside (transcoding, validation, tools)."""
-    return b"".join(part.read() if isinstance(part, FileSlice) else bytes(part) for part in parts)
+    return b"".join([part.read() if isinstance(part, FileSlice) else part for part in parts])

@@ -158,10 +158,10 @@ class BatchHeader(NamedTuple):
 
 def parse_header(buffer: Bytes, position: int = 0) -> BatchHeader:
     """The envelope at ``position``; 61 bytes suffice. CorruptBatch if it cannot be one."""
-    available = max(0, len(buffer) - position)
-    if available < ENVELOPE_BYTES:
+    if len(buffer) - position < ENVELOPE_BYTES:
+        available = max(0, len(buffer) - position)
         raise CorruptBatch(f"{available} bytes at {position} are less than an envelope's {ENVELOPE_BYTES}")
-    header = BatchHeader._make(ENVELOPE.unpack_from(buffer, position))
+    header = BatchHeader(*ENVELOPE.unpack_from(buffer, position))
     if header.magic != MAGIC:
         raise CorruptBatch(f"batch at byte {position} has magic {header.magic}; only {MAGIC} is stored here")
     if header.length < LENGTH_MIN:
@@ -198,10 +198,11 @@ def split(buffer: Bytes) -> list[tuple[int, BatchHeader]]:
     position, end = 0, len(buffer)
     while end - position >= ENVELOPE_BYTES:
         header = parse_header(buffer, position)
-        if header.size_bytes > end - position:
+        behind = position + LENGTH_OVERHEAD + header.length
+        if behind > end:
             break
         batches.append((position, header))
-        position += header.size_bytes
+        position = behind
     return batches
 
 

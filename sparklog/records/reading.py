@@ -7,6 +7,7 @@ Control batches hold no rows.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, Bytes, Compre
 from sparklog.records.kafka_spans import (
     CHUNK_BYTES,
     CHUNK_RECORDS,
+    FEW_RECORDS,
     boundaries,
     gather,
     headers_array,
@@ -127,10 +129,28 @@ def _timestamps_ms(deltas_ms: Int64s, headers: Sequence[BatchHeader], counts: In
 
 def check_offset_deltas(deltas: Int64s, headers: Sequence[BatchHeader], counts: Int64s) -> None:
     """As in every batch for itself: deltas grow, begin at 0 or later, and stay within the batch."""
+    if len(deltas) < FEW_RECORDS:
+        if not _few_grow(iter(deltas.tolist()), headers):
+            raise _unordered(headers)
+        return
     firsts = np.zeros(len(deltas), bool)
     firsts[np.cumsum(counts)[:-1]] = True
     firsts[0] = True
     grows = np.diff(deltas, prepend=-1) > 0
     last_deltas = per_row([header.last_offset_delta for header in headers], counts)
     if np.any((deltas < 0) | (deltas > last_deltas) | ~(grows | firsts)):
-        raise CorruptBatch(f"offset deltas in batches from offset {headers[0].base_offset} on do not grow")
+        raise _unordered(headers)
+
+
+def _few_grow(deltas: Iterator[int], headers: Sequence[BatchHeader]) -> bool:
+    for header in headers:
+        previous = -1
+        for delta in islice(deltas, header.record_count):
+            if not previous < delta <= header.last_offset_delta:
+                return False
+            previous = delta
+    return True
+
+
+def _unordered(headers: Sequence[BatchHeader]) -> CorruptBatch:
+    return CorruptBatch(f"offset deltas in batches from offset {headers[0].base_offset} on do not grow")

@@ -194,7 +194,12 @@ def string_reader(read_length: Callable[[Cursor], int], *, nullable: bool) -> Re
         if length < 0:
             _check_null(nullable, "a string")
             return None
-        return str(cursor.take(length), "utf-8")
+        start = cursor.position
+        octets = cursor.buffer[start : start + length]
+        if len(octets) < length:
+            cursor.take(length)
+        cursor.position = start + length
+        return str(octets, "utf-8")
 
     return read_string
 
@@ -316,6 +321,8 @@ def array_reader(
         if count < 0:
             _check_null(nullable, "an array")
             return None
+        if not count:
+            return []
         cursor.require(count, item_bytes_min)
         if entities:
             cursor.count_entities(count)

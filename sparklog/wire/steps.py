@@ -118,7 +118,10 @@ class Tag:
     defaults: dict[str, Any]
 
     def is_absent(self, entity: Any) -> bool:
-        return all(getattr(entity, name) == default for name, default in self.defaults.items())
+        for name, default in self.defaults.items():  # noqa: SIM110 (half the time of a generator)
+            if getattr(entity, name) != default:
+                return False
+        return True
 
 
 class Tags:

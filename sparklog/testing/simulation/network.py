@@ -46,7 +46,8 @@ class Weather:
 
     def draw_delay_us(self) -> int:
         low, high = self.delay_ms
-        return int((self.random.uniform(low, high) + self.random.random() * self.extra_ms) * US_PER_MS)
+        draw = self.random.random
+        return int((low + (high - low) * draw() + draw() * self.extra_ms) * US_PER_MS)
 
     def loses(self) -> bool:
         return self.is_cut > 0 or (self.loss > 0 and self.random.random() < self.loss)

@@ -106,7 +106,7 @@ class Process:
         self._drain()
 
     def must_hold(self) -> bool:
-        return self.is_paused or self.is_waiting or bool(self._held)
+        return self._pauses > 0 or self.is_waiting or bool(self._held)
 
     def hold(self, event: Event) -> None:
         self._held.append(event)
@@ -157,7 +157,7 @@ class Schedule:
         return self.now_us // US_PER_MS
 
     def after(self, delay_us: int, process: Process | None, action: Action) -> Event:
-        return self.at(self.now_us + max(0, delay_us), process, action)
+        return self.at(self.now_us + delay_us if delay_us > 0 else self.now_us, process, action)
 
     def at(self, when_us: int, process: Process | None, action: Action) -> Event:
         event = Event(process, action)
@@ -167,7 +167,8 @@ class Schedule:
 
     def run_until(self, when_us: int) -> None:
         """Everything that happens up to ``when_us``; then it is that time."""
-        while self._heap and self._heap[0][0] <= when_us:
+        heap = self._heap
+        while heap and heap[0][0] <= when_us:
             self.step()
         self.now_us = max(self.now_us, when_us)
 
@@ -176,7 +177,8 @@ class Schedule:
         when_us, _, event = heapq.heappop(self._heap)
         if event.is_cancelled:
             return
-        self.now_us = max(self.now_us, when_us)
+        if when_us > self.now_us:
+            self.now_us = when_us
         process = event.process
         if process is None:
             event.action()
