@@ -7,6 +7,7 @@ import pytest
 from sparklog.controller.candidate import Candidate
 from sparklog.controller.term import DEFERRED_MAX, Term, TermEnded
 from sparklog.core.controller import actions as act
+from sparklog.core.controller import admin_commands as admin
 from sparklog.core.controller import commands as cmd
 from sparklog.core.controller import znodes
 from sparklog.core.controller.incarnation import DirectoryIdentity
@@ -166,6 +167,24 @@ def test_news_of_brokers_that_cannot_be_read_now_are_read_later(office):
     office.zookeeper.is_away = False
     office.term.retry()
     assert office.state()[0].leader == 2
+
+
+def test_a_broker_that_is_down_takes_settings_once_zookeeper_is_back_to_say_that_it_registered(
+    office,
+):
+    change = admin.SettingChange("log.retention.ms", "set", "8")
+    office.expire(1)
+    office.term.brokers_changed()
+    office.zookeeper.is_away = True
+    resources = tuple(admin.ConfigChange(admin.BROKER, name, (change,)) for name in ("1", "9"))
+    office.term.command(admin.ChangeConfigs(resources), office.answers.append)
+    office.allocate(2)
+    assert office.answers == []
+    office.zookeeper.is_away = False
+    office.term.retry()
+    configs, block = office.answers
+    assert [one.error for one in configs.resources] == [ErrorCode.none, ErrorCode.broker_id_not_registered]
+    assert block.error == ErrorCode.none, "what came meanwhile is told after it"
 
 
 def test_a_report_of_death_elects_before_anything_else_is_looked_at(office):
