@@ -194,14 +194,22 @@ def string_reader(read_length: Callable[[Cursor], int], *, nullable: bool) -> Re
         if length < 0:
             _check_null(nullable, "a string")
             return None
+        return str(cursor.take(length), "utf-8")
+
+    if read_length is not read_compact_length:
+        return read_string
+
+    def read_compact_string(cursor: Cursor) -> str | None:
+        """Nearly every string has a length of one byte, and is read here without a further call."""
         start = cursor.position
-        octets = cursor.buffer[start : start + length]
-        if len(octets) < length:
-            cursor.take(length)
-        cursor.position = start + length
+        end = start + cursor.buffer[start]
+        octets = cursor.buffer[start + 1 : end]
+        if not start < end < start + 0x80 or len(octets) != end - start - 1:
+            return read_string(cursor)
+        cursor.position = end
         return str(octets, "utf-8")
 
-    return read_string
+    return read_compact_string
 
 
 def string_writer(append_length: Callable[[bytearray, int | None], None], *, nullable: bool) -> Writer:
@@ -214,7 +222,18 @@ def string_writer(append_length: Callable[[bytearray, int | None], None], *, nul
         append_length(output.buffer, len(encoded))
         output.buffer += encoded
 
-    return write_string
+    if append_length is not append_compact_length:
+        return write_string
+
+    def write_compact_string(value: str | None, output: Output) -> None:
+        if value is None or len(encoded := value.encode()) >= 0x7F:
+            write_string(value, output)
+            return
+        buffer = output.buffer
+        buffer.append(len(encoded) + 1)
+        buffer += encoded
+
+    return write_compact_string
 
 
 def bytes_reader(read_length: Callable[[Cursor], int], *, nullable: bool) -> Reader:
@@ -326,6 +345,8 @@ def array_reader(
         cursor.require(count, item_bytes_min)
         if entities:
             cursor.count_entities(count)
+        if count == 1:
+            return [read_item(cursor)]
         return [read_item(cursor) for _ in range(count)]
 
     return read_array
