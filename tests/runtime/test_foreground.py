@@ -40,7 +40,9 @@ class Cluster:
         self.ended.set()
         late = threading.Thread(target=self.fail, name="py4j-callbacks")
         late.start()
-        late.join()
+        for thread in threading.enumerate():
+            if thread.name in ("py4j-callbacks", "start"):
+                thread.join()
         Finalized()
 
     def fail(self):
