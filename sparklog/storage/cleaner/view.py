@@ -89,7 +89,7 @@ def view_of(log: Log, high_watermark: int) -> LogView | None:
             producer_id: LastOfProducer(state.epoch, frozenset(one.last_offset for one in state.batches))
             for producer_id, state in log.producers.producers.items()
         },
-        epoch_starts=frozenset(entry.start_offset for entry in log.epochs.entries[1:]),
+        epoch_starts=frozenset(entry.start_offset for entry in log.epochs.entries),
         rules=rules_of(log.config),
         index_interval_bytes=log.config.index_interval_bytes,
         disk=log.disk,

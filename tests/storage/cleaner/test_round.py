@@ -2,6 +2,7 @@
 
 import pytest
 
+from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.model.errors import CorruptBatch, SparklogError
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import DELETE_HORIZON_BIT, Compression
@@ -155,7 +156,7 @@ def test_the_end_of_a_cleaned_segment_is_told_by_an_empty_batch(table):
     table.put((b"a", b"2"))
     table.roll()
     table.clean()
-    assert [(header.last_offset, header.record_count) for header in table.headers()] == [(3, 1)]
+    assert [(header.last_offset, header.record_count) for header in table.headers()] == [(0, 0), (3, 1)]
 
 
 def test_kafka_17076_a_log_whose_end_was_cleaned_away_ends_where_it_ended_after_a_restart(table):
@@ -182,6 +183,7 @@ def test_the_sequences_that_a_producer_may_send_again_survive_its_records(table)
     table.roll()
     table.clean()
     assert [(h.base_offset, h.record_count, h.base_sequence) for h in table.headers()] == [
+        (0, 0, 0),  # the oldest epoch's first
         (1, 0, 1), (2, 0, 2), (3, 0, 3), (4, 0, 4), (5, 0, 5),
         (6, 1, 0),
         (7, 1, -1),
@@ -206,10 +208,11 @@ def test_where_leader_epochs_begin_survives_the_records_there(table):
     table.put((b"z", b"3"), leader_epoch=3)
     table.roll()
     table.clean()
-    assert [(h.base_offset, h.record_count) for h in table.headers()] == [(1, 0), (2, 1), (3, 1)]
+    assert [(h.base_offset, h.record_count) for h in table.headers()] == [(0, 0), (1, 0), (2, 1), (3, 1)]
     (table.directory / "table-0" / "leader-epoch-checkpoint").unlink(missing_ok=True)
     assert table.open().epochs.end_offset_for(0, 4) == (0, 1)
     assert table.log.epochs.end_offset_for(3, 4) == (3, 4)
+    assert table.log.epochs.entries[0] == EpochEntry(0, 0)
 
 
 def test_aborted_records_go_at_once_and_replace_nothing(table):
@@ -246,6 +249,7 @@ def test_a_transaction_whose_marker_is_not_committed_yet_stops_the_cleaner_too(t
 
 @pytest.mark.parametrize("commit", [True, False])
 def test_a_marker_stays_until_no_data_is_left_and_then_until_its_horizon(table, commit: bool):
+    table.put((b"f", b"1"))
     table.put((b"a", b"1"), producer=(1, 0, 0), transactional=True)
     marker = table.mark(1, commit=commit)
     table.put((b"a", b"2"))
@@ -261,7 +265,7 @@ def test_a_marker_stays_until_no_data_is_left_and_then_until_its_horizon(table, 
     attributes = clean_once_more()
     assert attributes is not None
     assert not attributes & DELETE_HORIZON_BIT
-    assert table.headers()[0].record_count == 0  # the producer's last batch, without records
+    assert table.headers()[1].record_count == 0  # the producer's last batch, without records
     table.log.producers.clear()
     clean_once_more()
     attributes = clean_once_more()
