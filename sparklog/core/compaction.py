@@ -19,8 +19,9 @@ and takes no longer than that sees every deletion.
 A batch without records stays as an empty envelope where something hangs on it: the batches of each producer
 that the log remembers (their sequences), the first batch of each leader epoch (where the one before ended:
 without it a restart, or a follower, would tell replicas a later end, and they would keep what was never
-committed; and without the oldest, replicas that still end there would have to begin anew), and the last batch of each cleaned segment (where the segment ends: without it a
-restart, or a follower, could find a log that is shorter than it was, KAFKA-17076).
+committed; and without the oldest, replicas that still end there would have to begin anew), and the last batch
+of each cleaned segment (where the segment ends: without it a restart, or a follower, could find a log that is
+shorter than it was, KAFKA-17076).
 """
 
 from bisect import bisect_right
