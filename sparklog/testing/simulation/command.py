@@ -34,7 +34,7 @@ SEEDS: Final = re.compile(r"(\d+)-(\d+)|(\d+)")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--seeds", metavar="A-B", help="run these seeds, both included")
-    what.add_argument("--replay", metavar="SEED", type=int, help="run one seed and tell its story")
+    what.add_argument("--replay", metavar="SEED", type=_one_seed, help="run one seed and tell its story")
     what.add_argument("--list-mutants", action="store_true", help="show the bugs that can be switched on")
     parser.add_argument(
         "--steps", metavar="N", type=int, help="end every run after N steps, come to rest or not"
@@ -47,6 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", metavar="FILE", type=Path, help="go on where the run that wrote FILE stopped"
     )
+
+
+def _one_seed(text: str) -> int:
+    if text.isascii() and text.isdigit():
+        return int(text)
+    what = f"{text!r} is a range" if SEEDS.fullmatch(text) else f"{text!r} is not a whole number"
+    raise argparse.ArgumentTypeError(f"{what}; a replay tells of one seed, as in --replay 17")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -107,6 +114,8 @@ def _run_seeds(arguments: argparse.Namespace) -> int:
     progress = Progress(current_commit(), first, last, first, arguments.mutant, arguments.steps)
     if arguments.resume is not None:
         progress = load(arguments.resume, progress)
+        if progress.next_seed > last:
+            print(f"{arguments.resume} has all these seeds; there is nothing left to run", file=sys.stderr)
     began_at, began = progress.next_seed, time.monotonic()
     told = began
     seeds = range(progress.next_seed, last + 1)

@@ -70,9 +70,10 @@ def load(path: Path, fresh: Progress) -> Progress:
         document = json.loads(path.read_text())
         violations = [Violated(**one) for one in document.pop("violations")]
         known = Progress(**document, violations=violations)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise SparklogError(
-            f"{path} is not a file of --resume ({error!r}): remove it to begin anew"
+            f"--resume {path}: no run of `sparklog simulate --seeds A-B --resume FILE` wrote that file; give "
+            "the file of such a run, or one that is not there yet"
         ) from None
     for name in ("commit", "first_seed", "last_seed", "mutant", "steps_max"):
         was, now = getattr(known, name), getattr(fresh, name)

@@ -73,6 +73,28 @@ def test_a_file_of_another_run_is_refused(tmp_path):
         run("--seeds", "1-5", "--steps", "200", "--resume", str(file))
 
 
+@pytest.mark.parametrize("foreign", ["[]", "{}", "a,b", "17", '{"violations": 1}'])
+def test_a_file_that_no_run_wrote_is_refused_and_left_as_it_is(tmp_path, foreign):
+    file = tmp_path / "precious.csv"
+    file.write_text(foreign)
+    with pytest.raises(SparklogError, match=r"no run of .* wrote that file; give the file"):
+        run("--seeds", "1-1", "--resume", str(file))
+    assert file.read_text() == foreign
+
+
+def test_a_run_that_is_through_says_that_nothing_is_left(tmp_path, capsys):
+    for _ in range(2):
+        run("--seeds", "1-1", "--steps", "200", "--resume", str(tmp_path / "night.json"))
+    assert "night.json has all these seeds; there is nothing left to run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("seed", "words"), [("1-3", "'1-3' is a range"), ("x", "'x' is not a whole number")])
+def test_a_replay_takes_one_seed(seed, words, capsys):
+    with pytest.raises(SystemExit):
+        run("--replay", seed)
+    assert f"{words}; a replay tells of one seed, as in --replay 17" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
