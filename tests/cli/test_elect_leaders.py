@@ -59,7 +59,7 @@ def test_an_unclean_election_says_first_what_may_be_lost_and_ends_the_silence(ad
     cluster.produce("events", ["only the leader has this"])
     cluster.kill(leader)
     cluster.revive(follower)
-    until(lambda: cluster.partitions("events")[0].leader == -1)
+    until(lambda: [one.leader for one in cluster.partitions("events")] == [-1])
     ran = administer("elect-leaders --unclean --topic events")
     assert ran.status == DONE
     assert f"events-0: in sync are [{leader}], alive [{follower}]" in ran.err
