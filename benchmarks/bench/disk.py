@@ -69,27 +69,32 @@ def _seconds(work: Callable[[], object]) -> float:
 def recovery(pair: Pair, scale: Scale) -> PartResult:
     """A directory after an unclean stop, and brokers after SIGKILL."""
     pair.stop()
-    made = _directory(scale)
-    ours = _killed(_OneBroker(), scale)
-    kafka = _killed(_OneKafka(), scale) if pair.with_kafka else None
-    megabytes = scale.recovered_bytes / 1e6
-    made.append(
-        Row(
-            f"a lone broker after SIGKILL with {megabytes:,.0f} MB past its recovery point",
-            "s",
-            ours,
-            kafka,
-            more_is_better=False,
-            note="launch to the next acknowledgement; Kafka is launched when its last session has ended",
+    made = []
+    for size in scale.recovered_bytes:
+        made += _directory(size)
+        ours = _killed(_OneBroker(), size)
+        kafka = _killed(_OneKafka(), size) if pair.with_kafka else None
+        made.append(
+            Row(
+                f"a lone broker after SIGKILL with {_in_words(size)} past its recovery point",
+                "s",
+                ours,
+                kafka,
+                more_is_better=False,
+                note="launch to the next acknowledgement; Kafka is launched when its last session has ended",
+            )
         )
-    )
     return PartResult(made, [f"{LOGS} logs, batches of {BATCH_BYTES // 1024} KB, {THREADS} threads."])
 
 
-def _directory(scale: Scale) -> list[Row]:
+def _in_words(size_bytes: int) -> str:
+    return f"{size_bytes / 1e9:g} GB"
+
+
+def _directory(size_bytes: int) -> list[Row]:
     root = tempfile.mkdtemp(prefix="bench-recovery-")
     try:
-        fill(root, LOGS, scale.recovered_bytes // LOGS, BATCH_BYTES)
+        fill(root, LOGS, size_bytes // LOGS, BATCH_BYTES)
         paths = sorted(Path(root).glob("*/*.log"))
         size = sum(path.stat().st_size for path in paths)
         rows = []
@@ -106,11 +111,19 @@ def _directory(scale: Scale) -> list[Row]:
                         seconds.append(_seconds(work))
                 reading, recovering = (size / 1e6 / statistics.median(one) for one in (reads, recoveries))
                 note = f"aim 0.7 of reading; reading {reading:,.0f} MB/s, so {recovering / reading:.2f} of it"
-                say(f"recovery, {cache}: {recovering:,.0f} MB/s; {note}")
-                rows.append(Row(f"recovery of a log directory, {cache}", "MB/s", recovering, note=note))
+                say(f"recovery of {_in_words(size_bytes)}, {cache}: {recovering:,.0f} MB/s; {note}")
+                rows.append(
+                    Row(
+                        f"recovery of a log directory of {_in_words(size_bytes)}, {cache}",
+                        "MB/s",
+                        recovering,
+                        note=note,
+                    )
+                )
             _checkpoint(root)
             seconds = _seconds(lambda: recover(root, executor))
-        rows.append(Row("recovery of it with a checkpoint just written", "s", seconds, more_is_better=False))
+        title = f"recovery of {_in_words(size_bytes)} with a checkpoint just written"
+        rows.append(Row(title, "s", seconds, more_is_better=False))
         return rows
     finally:
         shutil.rmtree(root)
@@ -179,7 +192,7 @@ class _OneKafka:
         self._cluster.stop()
 
 
-def _killed(system: _OneBroker | _OneKafka, scale: Scale) -> float:
+def _killed(system: _OneBroker | _OneKafka, size_bytes: int) -> float:
     try:
         admin = AdminClient(quiet(system.bootstrap))
         topic = NewTopic("recovered", LOGS, 1)
@@ -187,7 +200,7 @@ def _killed(system: _OneBroker | _OneKafka, scale: Scale) -> float:
         value = os.urandom(50_000)
         batching = {"batch.size": 1_000_000, "linger.ms": 5}
         producer = Producer(quiet(system.bootstrap, acks="all", **batching))
-        for number in range(scale.recovered_bytes // len(value)):
+        for number in range(size_bytes // len(value)):
             while True:
                 with contextlib.suppress(BufferError):
                     producer.produce("recovered", value, partition=number % LOGS)

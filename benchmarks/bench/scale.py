@@ -19,7 +19,7 @@ class Scale:
     real_partitions: tuple[int, ...]
     stub_partitions: tuple[int, ...]
     topics: int
-    recovered_bytes: int
+    recovered_bytes: tuple[int, ...]
     appended_bytes: int
     compacted_mb: int
 
@@ -36,7 +36,7 @@ FULL: Final = Scale(
     real_partitions=(1_000, 4_000),
     stub_partitions=(1_000, 4_000, 10_000),
     topics=1_000,
-    recovered_bytes=1_000_000_000,
+    recovered_bytes=(1_000_000_000, 8_000_000_000),
     appended_bytes=500_000_000,
     compacted_mb=100,
 )
@@ -52,7 +52,7 @@ QUICK: Final = Scale(
     real_partitions=(300,),
     stub_partitions=(1_000, 4_000),
     topics=200,
-    recovered_bytes=100_000_000,
+    recovered_bytes=(100_000_000,),
     appended_bytes=50_000_000,
     compacted_mb=20,
 )
