@@ -20,6 +20,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from sparklog.cli.processes import is_alive as is_alive
+
 RUN_VARIABLE: Final = "SPARKLOG_RUN"
 """Environment variable that every process of one run inherits."""
 
@@ -58,21 +60,6 @@ def reap_adopted() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0] != 0:
             pass
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that ended and was not collected yet does not."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return sys.platform != "linux"
-    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def processes_of_run(run: str) -> list[int]:

@@ -1,5 +1,6 @@
 """What one seed stands for: the cluster's settings, the network's speed, the workload and the faults."""
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -82,13 +83,8 @@ class Plan:
         )
 
 
-def draw_plan(
-    seed: int, *, steps_max: int | None = None, without_faults: bool = False, hunt: Hunt | None = None
-) -> Plan:
-    """The plan of a seed; with ``hunt`` the faults are of its kind, and nothing else goes on."""
-    draw = dice(seed, "plan")
-    partitions = draw.choice((1, 1, 2))
-    settings = {
+def _draw_settings(draw: random.Random) -> dict[str, str]:
+    return {
         "min.insync.replicas": draw.choice(("1", "2", "2")),
         "replica.lag.time.max.ms": draw.choice(("600", "1000", "2000")),
         "replica.fetch.wait.max.ms": draw.choice(("50", "200", "500")),
@@ -107,6 +103,15 @@ def draw_plan(
         "log.cleaner.io.buffer.size": "4096",
         "log.retention.check.interval.ms": "300",
     }
+
+
+def draw_plan(
+    seed: int, *, steps_max: int | None = None, without_faults: bool = False, hunt: Hunt | None = None
+) -> Plan:
+    """The plan of a seed; with ``hunt`` the faults are of its kind, and nothing else goes on."""
+    draw = dice(seed, "plan")
+    partitions = draw.choice((1, 1, 2))
+    settings = _draw_settings(draw)
     records_max = draw.choice((1, 3))
     producers = tuple(
         ProducerPlan(
