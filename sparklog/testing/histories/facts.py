@@ -1,0 +1,230 @@
+"""What rules ask of a history, worked out once: each partition's operations, its final read, and its lives.
+
+A partition's name stands for one log after the other: its topic can be deleted and made anew, and an election
+that may lose records gives up a part of the log that was. Each of these is a *life*. Operations of different
+lives have nothing to do with each other, and what did not happen in one of them for sure is not judged.
+"""
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import Final
+
+from sparklog.testing.histories.model import (
+    ACKS_ALL,
+    Deleted,
+    Dump,
+    End,
+    FinalRead,
+    History,
+    Leader,
+    Poll,
+    Seek,
+    Send,
+)
+
+SECOND: Final = 1_000_000_000
+FOREVER: Final = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run must reach to count, and how long a healed cluster may take.
+
+    ``stale_ns``: for how long a leader that was replaced may go on answering, and how late an event may be
+    noted. It matters where nobody noted leader epochs.
+    """
+
+    acks_min: int = 1
+    windows_min: int = 0
+    settle_ns: int = 60 * SECOND
+    stale_ns: int = 10 * SECOND
+
+
+@dataclass(slots=True, eq=False)
+class PartitionFacts:
+    """One partition. ``acked`` are the sends with acks=all that were acknowledged in the last life."""
+
+    topic: str
+    partition: int
+    stale_ns: int
+    spans: list[tuple[int, int]] = field(default_factory=lambda: [(-1, FOREVER)])
+    """From when to when each topic of this name was there for sure."""
+    is_compacted: bool = False
+    sends: list[Send] = field(default_factory=list)
+    acked: list[Send] = field(default_factory=list)
+    reads: list[Poll | Seek] = field(default_factory=list)
+    ends: list[End] = field(default_factory=list)
+    leaders: list[Leader] = field(default_factory=list)
+    lossy: list[Leader] = field(default_factory=list)
+    dumps: list[Dump] = field(default_factory=list)
+    final: FinalRead | None = None
+    is_gone: bool = False
+    """Whether its topic was deleted, and not made anew."""
+    value_at: dict[int, str] = field(default_factory=dict)
+    offsets: list[int] = field(default_factory=list)
+    """Of the final read."""
+    deleted: list[Deleted] = field(default_factory=list)
+    may_be_gone_before: int = 0
+    last_life: int = 0
+    last_of_key: dict[str, int] = field(default_factory=dict)
+    """Where each key has its last record in the final read."""
+    tombstone_of_key: dict[str, int] = field(default_factory=dict)
+    """How far up a key may have had a tombstone that is gone."""
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    def life_of_send(self, send: Send) -> int | None:
+        """In which life it was appended, if that is certain."""
+        return self._life(send.invoked_ns, send.done_ns, send.leader_epoch)
+
+    def life_of_read(self, read: Poll | End) -> int | None:
+        """Fetch and ListOffsets name the epoch and are refused by any other leader, so an epoch says all."""
+        if not self.lossy or read.leader_epoch < 0:
+            return self._life(read.invoked_ns, read.done_ns, -1)
+        span = self._span(read.invoked_ns, read.done_ns)
+        if span is None:
+            return None
+        begin, end = self.spans[span]
+        return _life(
+            span,
+            sum(begin <= one.at_ns < end and one.leader_epoch <= read.leader_epoch for one in self.lossy),
+        )
+
+    def _life(self, begin_ns: int, end_ns: int, epoch: int) -> int | None:
+        if not self.lossy and len(self.spans) == 1:
+            begin, end = self.spans[0]
+            return 0 if begin <= begin_ns and end_ns < end else None
+        span = self._span(begin_ns, end_ns)
+        if span is None:
+            return None
+        begin, end = self.spans[span]
+        margin = self.stale_ns if epoch < 0 else 0
+        number = 0
+        for one in self.lossy:
+            if not begin <= one.at_ns < end:
+                continue
+            if begin_ns > one.at_ns + margin and (epoch < 0 or epoch >= one.leader_epoch):
+                number += 1
+            elif not (end_ns < one.at_ns - margin and (epoch < 0 or epoch < one.leader_epoch)):
+                return None
+        return _life(span, number)
+
+    def _span(self, begin_ns: int, end_ns: int) -> int | None:
+        for number, (begin, end) in enumerate(self.spans):
+            if begin <= begin_ns and end_ns < end:
+                return number
+        return None
+
+    def offsets_between(self, first: int, end: int) -> list[int]:
+        """Where the final read has records, from ``first`` on and below ``end``."""
+        return self.offsets[bisect_left(self.offsets, first) : bisect_left(self.offsets, end)]
+
+    def may_lack(self, offset: int, key: str | None, is_tombstone: bool) -> bool:
+        """Whether a record that was there may be gone: deleted, or compacted away."""
+        if offset < self.may_be_gone_before:
+            return True
+        if not self.is_compacted or key is None:
+            return False
+        is_replaced = max(self.last_of_key.get(key, -1), self.tombstone_of_key.get(key, -1)) > offset
+        return is_tombstone or is_replaced
+
+
+def _life(span: int, losses: int) -> int:
+    return (span << 20) + losses
+
+
+@dataclass(slots=True, eq=False)
+class Facts:
+    history: History
+    limits: Limits
+    partitions: dict[tuple[str, int], PartitionFacts] = field(default_factory=dict)
+    send_of: dict[str, Send] = field(default_factory=dict)
+    """The send of each value."""
+    sent_twice: list[Send] = field(default_factory=list)
+    """Sends whose value is another one's too."""
+
+    @staticmethod
+    def of(history: History, limits: Limits) -> "Facts":
+        facts = Facts(history, limits)
+        facts._gather()
+        for one in facts.partitions.values():
+            facts._settle(one)
+        return facts
+
+    def partition(self, topic: str, number: int) -> PartitionFacts:
+        found = self.partitions.get((topic, number))
+        if found is None:
+            found = self.partitions[topic, number] = PartitionFacts(topic, number, self.limits.stale_ns)
+        return found
+
+    def _gather(self) -> None:
+        history, send_of = self.history, self.send_of
+        for send in history.sends:
+            self.partition(send.topic, send.partition).sends.append(send)
+            if send_of.setdefault(send.value, send) is not send:
+                self.sent_twice.append(send)
+        for read in history.reads:
+            self.partition(read.topic, read.partition).reads.append(read)
+        for answer in history.ends:
+            self.partition(answer.topic, answer.partition).ends.append(answer)
+        for final in history.finals:
+            self.partition(final.topic, final.partition).final = final
+        for dump in history.dumps:
+            self.partition(dump.topic, dump.partition).dumps.append(dump)
+        for deleted in history.deleted:
+            self.partition(deleted.topic, deleted.partition).deleted.append(deleted)
+        for leader in history.leaders:
+            self.partition(leader.topic, leader.partition).leaders.append(leader)
+
+    def _settle(self, one: PartitionFacts) -> None:
+        self._settle_lives(one)
+        if one.final is not None:
+            one.value_at = dict(one.final.records)
+            one.offsets = [offset for offset, _ in one.final.records]
+        begin, _ = one.spans[-1]
+        one.may_be_gone_before = max((it.before for it in one.deleted if it.at_ns >= begin), default=0)
+        one.acked = [
+            send
+            for send in one.sends
+            if send.outcome == "ok" and send.acks == ACKS_ALL and one.life_of_send(send) == one.last_life
+        ]
+        if one.is_compacted:
+            self._settle_keys(one)
+
+    def _settle_lives(self, one: PartitionFacts) -> None:
+        begin, is_there = -1, True
+        spans: list[tuple[int, int]] = []
+        for event in self.history.topics:
+            if event.topic != one.topic:
+                continue
+            one.is_compacted |= event.is_compacted
+            if event.is_created and not is_there:
+                begin, is_there = event.at_ns, True
+            elif not event.is_created and is_there:
+                spans.append((begin, event.at_ns))
+                is_there = False
+        if is_there:
+            spans.append((begin, FOREVER))
+        else:
+            one.final, one.is_gone = None, True
+            one.dumps.clear()
+        one.spans = spans
+        one.lossy = [leader for leader in one.leaders if leader.is_unclean]
+        begin, end = spans[-1]
+        one.last_life = _life(len(spans) - 1, sum(begin <= leader.at_ns < end for leader in one.lossy))
+
+    def _settle_keys(self, one: PartitionFacts) -> None:
+        """Where keys were last, and where tombstones of theirs can have been."""
+        for offset, value in one.value_at.items():
+            send = self.send_of.get(value)
+            if send is not None and send.key is not None:
+                one.last_of_key[send.key] = max(one.last_of_key.get(send.key, -1), offset)
+        seen = {
+            value: offset for read in one.reads if isinstance(read, Poll) for offset, value in read.records
+        }
+        for send in one.sends:
+            if send.is_tombstone and send.key is not None and send.outcome != "fail":
+                known = max(seen.get(send.value, -1), send.offset)
+                at = known if known >= 0 else FOREVER
+                one.tombstone_of_key[send.key] = max(one.tombstone_of_key.get(send.key, -1), at)

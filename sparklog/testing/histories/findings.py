@@ -1,0 +1,65 @@
+"""What a rule has to say, and how operations are told in words."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.testing.histories.facts import Facts, PartitionFacts
+from sparklog.testing.histories.model import Poll, Send
+
+ACKS: Final = {-1: "acks=all", 0: "acks=0", 1: "acks=1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``evidence`` are the operations that contradict each other."""
+
+    rule: str
+    where: str
+    what: str
+    evidence: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.where}: {self.what}" + "".join(f"\n    {line}" for line in self.evidence)
+
+
+Found = Iterator[tuple[PartitionFacts, str, tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``look`` goes over the facts once and gives where, what and the evidence of every breach."""
+
+    name: str
+    number: str
+    """In the list of invariants: L1 to L11."""
+    says: str
+    look: Callable[[Facts], Found]
+
+
+def seconds(ns: int) -> str:
+    return f"{ns / 1e9:.6f} s"
+
+
+def told_send(send: Send) -> str:
+    kind = "idempotent, " if send.is_idempotent else ""
+    text = f"{send.process} sent {send.value} ({kind}{ACKS[send.acks]}) at {seconds(send.invoked_ns)}"
+    if send.done_ns < 0:
+        return f"{text}, no answer"
+    if send.outcome != "ok":
+        return f"{text}, {send.outcome} at {seconds(send.done_ns)}: {send.error}"
+    where = f", offset {send.offset}" if send.offset >= 0 else ""
+    return f"{text}, ok at {seconds(send.done_ns)}{where}"
+
+
+def told_poll(poll: Poll) -> str:
+    records = poll.records
+    got = "nothing" if not records else f"{records[0][0]} to {records[-1][0]}"
+    return f"{poll.process} polled from {poll.start} and got {got} at {seconds(poll.done_ns)}"
+
+
+def told_final(one: PartitionFacts) -> str:
+    final = one.final
+    if final is None:
+        return "there is no final read"
+    return f"the final read has {len(final.records)} records from {final.start} to before {final.end}"

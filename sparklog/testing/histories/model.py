@@ -1,0 +1,166 @@
+"""A history in memory: each send, poll and question is one object, from invocation to completion.
+
+Whoever records in memory (the simulation) makes these objects; the reader makes them of lines. Times are
+nanoseconds of one clock. A number that is not known is -1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+ACKS_ALL: Final = -1
+
+Outcome = Literal["ok", "fail", "info"]
+"""It happened; it definitely did not; nobody knows. A send without an answer is ``info``."""
+
+Record = tuple[int, str]
+"""Offset and value."""
+
+
+@dataclass(slots=True, eq=False)
+class Send:
+    """One record on its way into a log."""
+
+    process: str
+    topic: str
+    partition: int
+    value: str
+    acks: int
+    session: str
+    seq: int
+    is_idempotent: bool
+    invoked_ns: int
+    key: str | None = None
+    is_tombstone: bool = False
+    outcome: Outcome = "info"
+    done_ns: int = -1
+    offset: int = -1
+    leader_epoch: int = -1
+    error: str = "no answer"
+
+    @property
+    def is_ok(self) -> bool:
+        return self.outcome == "ok"
+
+
+@dataclass(slots=True, eq=False)
+class Poll:
+    """What an assigned consumer was given, from its position on."""
+
+    process: str
+    topic: str
+    partition: int
+    start: int
+    records: Sequence[Record]
+    invoked_ns: int
+    done_ns: int
+    leader_epoch: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class Seek:
+    process: str
+    topic: str
+    partition: int
+    offset: int
+    done_ns: int
+
+
+@dataclass(slots=True, eq=False)
+class End:
+    """An answer to ListOffsets(latest)."""
+
+    process: str
+    topic: str
+    partition: int
+    invoked_ns: int
+    done_ns: int
+    offset: int
+    leader_epoch: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class FinalRead:
+    """All of a partition, read when everything was mended."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    records: list[Record]
+    done_ns: int
+
+
+@dataclass(slots=True, eq=False)
+class Dump:
+    """One replica's log, read from its files. ``records`` are offset, leader epoch and value; ``batches`` are
+    first offset, last offset and digest."""
+
+    broker: str
+    topic: str
+    partition: int
+    start: int
+    end: int
+    high_watermark: int
+    records: list[tuple[int, int, str]]
+    batches: list[tuple[int, int, str]]
+    done_ns: int
+
+
+@dataclass(slots=True, eq=False)
+class TopicEvent:
+    """A topic is there from now on, or is about to be deleted."""
+
+    topic: str
+    is_created: bool
+    at_ns: int
+    is_compacted: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Deleted:
+    """From now on records below ``before`` may be gone."""
+
+    topic: str
+    partition: int
+    before: int
+    at_ns: int
+
+
+@dataclass(slots=True, eq=False)
+class Leader:
+    topic: str
+    partition: int
+    leader: str
+    leader_epoch: int
+    at_ns: int
+    is_unclean: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class FaultWindow:
+    """``end_ns`` is -1 if nobody said that it ended."""
+
+    id: str
+    kind: str
+    target: str
+    begin_ns: int
+    end_ns: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class History:
+    """Everything, each kind in the order of completion as far as it has one."""
+
+    sends: list[Send] = field(default_factory=list)
+    reads: list[Poll | Seek] = field(default_factory=list)
+    ends: list[End] = field(default_factory=list)
+    finals: list[FinalRead] = field(default_factory=list)
+    dumps: list[Dump] = field(default_factory=list)
+    topics: list[TopicEvent] = field(default_factory=list)
+    deleted: list[Deleted] = field(default_factory=list)
+    leaders: list[Leader] = field(default_factory=list)
+    faults: list[FaultWindow] = field(default_factory=list)
+    not_run: list[tuple[str, str]] = field(default_factory=list)
+    healed_ns: int = -1
+    """When everything was mended, for good: the last such event."""

@@ -1,0 +1,85 @@
+"""A verdict for people, and as JSON."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sparklog.testing.histories.check import RULES, Verdict
+from sparklog.testing.histories.figures import Figures
+
+SHOWN_MAX = 5
+"""Findings of one rule that people are shown in full."""
+
+
+def word_of(verdict: Verdict) -> str:
+    if verdict.findings:
+        return "VIOLATED"
+    return "INVALID" if verdict.invalid else "clean"
+
+
+def as_json(verdict: Verdict) -> dict[str, Any]:
+    figures = verdict.figures
+    return {
+        "verdict": word_of(verdict).lower(),
+        "invalid": list(verdict.invalid),
+        "findings": [
+            {"rule": one.rule, "where": one.where, "what": one.what, "evidence": list(one.evidence)}
+            for one in verdict.findings
+        ],
+        "sends": figures.sends,
+        "polls": figures.polls,
+        "records_read": figures.records_read,
+        "ends": figures.ends,
+        "partitions": figures.partitions,
+        "finals": figures.finals,
+        "dumps": figures.dumps,
+        "lag_max_ms": figures.lag_max_ns / 1e6,
+        "not_judged": figures.not_judged,
+        "faults": [
+            {
+                "kind": one.kind,
+                "windows": one.windows,
+                "with_traffic": one.with_traffic,
+                "longest_unavailable_ms": one.longest_ns / 1e6,
+                "median_unavailable_ms": one.median_ns / 1e6,
+            }
+            for one in figures.faults
+        ],
+        "not_run": [{"kind": kind, "why": why} for kind, why in figures.not_run],
+    }
+
+
+def as_lines(verdict: Verdict) -> Iterator[str]:
+    yield from _rules(verdict)
+    yield ""
+    yield from _figures(verdict.figures)
+    for missing in verdict.invalid:
+        yield f"INVALID: {missing}"
+    yield word_of(verdict)
+
+
+def _rules(verdict: Verdict) -> Iterator[str]:
+    for rule in RULES:
+        findings = [one for one in verdict.findings if one.rule == rule.name]
+        yield f"{rule.number:<4} {rule.name:<32} {len(findings) or 'ok'}"
+        for one in findings[:SHOWN_MAX]:
+            yield f"       {one.where}: {one.what}"
+            yield from (f"           {line}" for line in one.evidence)
+
+
+def _figures(figures: Figures) -> Iterator[str]:
+    for acks, counts in figures.sends.items():
+        told = ", ".join(f"{counts.get(outcome, 0)} {outcome}" for outcome in ("ok", "info", "fail"))
+        yield f"sends with acks={acks}: {told}"
+    yield f"polls: {figures.polls}, records read: {figures.records_read}, ends asked for: {figures.ends}"
+    yield f"partitions: {figures.partitions}, final reads: {figures.finals}, dumps: {figures.dumps}"
+    if figures.not_judged:
+        yield f"acknowledged, and not judged: {figures.not_judged} (topic deleted, or lossy election)"
+    yield f"longest from an acknowledgement to the first poll: {figures.lag_max_ns / 1e6:.0f} ms"
+    if figures.faults:
+        yield ""
+        yield f"{'fault':<28} {'windows':>8} {'with traffic':>13} {'longest ms':>11} {'median ms':>10}"
+    for one in figures.faults:
+        longest, middle = one.longest_ns / 1e6, one.median_ns / 1e6
+        yield f"{one.kind:<28} {one.windows:>8} {one.with_traffic:>13} {longest:>11.0f} {middle:>10.0f}"
+    for kind, why in figures.not_run:
+        yield f"{kind:<28} not run: {why}"

@@ -1,0 +1,218 @@
+"""Rules about what is in a log: nothing lost, invented, doubled or put in another order.
+
+Each rule goes over a partition's operations once.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import accumulate
+
+from sparklog.testing.histories.facts import Facts, PartitionFacts
+from sparklog.testing.histories.findings import Found, seconds, told_final, told_poll, told_send
+from sparklog.testing.histories.model import ACKS_ALL, Dump, FinalRead, Poll, Send
+
+Sight = tuple[int | None, int, str, Send | Poll | FinalRead | Dump]
+"""In which life, at which offset, which value, and what shows it."""
+
+
+def one_value_per_offset(facts: Facts) -> Found:
+    """Answers with acks=1 are left out: what only a leader had may be replaced."""
+    for one in facts.partitions.values():
+        lives: dict[int, dict[int, str]] = {}
+        told: set[tuple[int, int]] = set()
+        for life, offset, value, _ in _sights(one):
+            if life is None:
+                continue
+            seen = lives.get(life)
+            if seen is None:
+                seen = lives[life] = {}
+            known = seen.setdefault(offset, value)
+            if known != value and (life, offset) not in told:
+                told.add((life, offset))
+                evidence = [
+                    f"{_who(shown)} {there} at {offset}"
+                    for life_there, at, there, shown in _sights(one)
+                    if (life_there, at) == (life, offset)
+                ]
+                yield one, f"offset {offset} is {known}, and {value}", tuple(evidence[:6])
+
+
+def _sights(one: PartitionFacts) -> Iterator[Sight]:
+    for send in one.sends:
+        if send.outcome == "ok" and send.acks == ACKS_ALL and send.offset >= 0:
+            yield one.life_of_send(send), send.offset, send.value, send
+    for read in one.reads:
+        if isinstance(read, Poll):
+            life = one.life_of_read(read)
+            for offset, value in read.records:
+                yield life, offset, value, read
+    if one.final is not None:
+        for offset, value in one.final.records:
+            yield one.last_life, offset, value, one.final
+    for dump in one.dumps:
+        for offset, _, value in dump.records:
+            if offset < dump.high_watermark:
+                yield one.last_life, offset, value, dump
+
+
+def _who(shown: Send | Poll | FinalRead | Dump) -> str:
+    if isinstance(shown, Dump):
+        return f"the log of {shown.broker} has"
+    if isinstance(shown, FinalRead):
+        return "the final read has"
+    verb = "was told of" if isinstance(shown, Send) else "read"
+    return f"{shown.process} at {seconds(shown.done_ns)} {verb}"
+
+
+def acknowledged_writes_stay(facts: Facts) -> Found:
+    for one in facts.partitions.values():
+        if one.final is None:
+            continue
+        present = frozenset(one.value_at.values())
+        for send in one.acked:
+            if send.offset < 0:
+                is_there = send.value in present or one.may_be_gone_before > 0 or one.is_compacted
+            else:
+                is_there = _is_there(one, send)
+            if not is_there:
+                yield one, f"acknowledged {send.value} is lost", (told_send(send), _instead(one, send))
+
+
+def _is_there(one: PartitionFacts, send: Send) -> bool:
+    """Whether a send is where it was said to be, or may be gone."""
+    found = one.value_at.get(send.offset)
+    if found is None:
+        return one.may_lack(send.offset, send.key, send.is_tombstone)
+    return found == send.value
+
+
+def _instead(one: PartitionFacts, send: Send) -> str:
+    if send.offset in one.value_at:
+        return f"the final read has {one.value_at[send.offset]} at {send.offset}"
+    elsewhere = [offset for offset, value in one.value_at.items() if value == send.value]
+    return f"it is at {elsewhere}" if elsewhere else told_final(one)
+
+
+def leaders_lose_with_an_election_only(facts: Facts) -> Found:
+    """With acks=1 a record may go if its leader was replaced before the record was committed."""
+    for one in facts.partitions.values():
+        if one.final is None:
+            continue
+        acked = sorted((send.done_ns, send.offset) for send in one.acked)
+        times = [done_ns for done_ns, _ in acked]
+        highest = list(accumulate((offset for _, offset in acked), max))
+        for send in one.sends:
+            is_asked = send.outcome == "ok" and send.acks == 1 and send.offset >= 0
+            if not is_asked or _is_there(one, send) or one.life_of_send(send) != one.last_life:
+                continue
+            replaced_ns = _replaced_ns(one, send)
+            if replaced_ns is None:
+                what = f"{send.value} is lost, and its leader was not replaced"
+                yield one, what, (told_send(send), _instead(one, send))
+                continue
+            committed = bisect_left(times, replaced_ns)
+            if committed and highest[committed - 1] > send.offset:
+                what = (
+                    f"{send.value} is lost, and a later record was committed before its leader was replaced"
+                )
+                evidence = f"offset {highest[committed - 1]} was acknowledged before {seconds(replaced_ns)}"
+                yield one, what, (told_send(send), _instead(one, send), evidence)
+
+
+def _replaced_ns(one: PartitionFacts, send: Send) -> int | None:
+    """When the leader that answered was replaced, at the earliest."""
+    for leader in one.leaders:
+        if send.leader_epoch < 0:
+            if leader.at_ns + one.stale_ns >= send.invoked_ns:
+                return leader.at_ns - one.stale_ns
+        elif leader.leader_epoch > send.leader_epoch:
+            return leader.at_ns
+    return None
+
+
+def nothing_is_invented(facts: Facts) -> Found:
+    """Whatever was read was sent there, before, and not refused."""
+    for one in facts.partitions.values():
+        for read in one.reads:
+            if isinstance(read, Poll):
+                for offset, value in read.records:
+                    what = _is_invented(facts, one, value, read.done_ns)
+                    if what is not None:
+                        yield one, f"{value} at {offset} {what}", (told_poll(read), *_origin(facts, value))
+        if one.final is not None:
+            for offset, value in one.final.records:
+                what = _is_invented(facts, one, value, one.final.done_ns)
+                if what is not None:
+                    yield one, f"{value} at {offset} {what}", (told_final(one), *_origin(facts, value))
+        for dump in one.dumps:
+            for offset, _, value in dump.records:
+                what = _is_invented(facts, one, value, dump.done_ns)
+                if what is not None:
+                    evidence = (f"the log of {dump.broker} has it", *_origin(facts, value))
+                    yield one, f"{value} at {offset} {what}", evidence
+
+
+def _is_invented(facts: Facts, one: PartitionFacts, value: str, read_ns: int) -> str | None:
+    send = facts.send_of.get(value)
+    if send is None:
+        return "was never sent"
+    if send.partition != one.partition or send.topic != one.topic:
+        return f"was sent to {send.topic}-{send.partition}"
+    if send.outcome == "fail":
+        return "was refused"
+    if send.invoked_ns > read_ns:
+        return "was read before it was sent"
+    return None
+
+
+def _origin(facts: Facts, value: str) -> tuple[str, ...]:
+    send = facts.send_of.get(value)
+    return () if send is None else (told_send(send),)
+
+
+def nothing_is_doubled(facts: Facts) -> Found:
+    for one in facts.partitions.values():
+        if one.final is None:
+            continue
+        first: dict[str, int] = {}
+        for offset, value in one.final.records:
+            at = first.setdefault(value, offset)
+            if at != offset and value in facts.send_of and facts.send_of[value].is_idempotent:
+                yield one, f"{value} is at {at} and at {offset}", _origin(facts, value)
+
+
+def producers_keep_their_order(facts: Facts) -> Found:
+    """Of idempotent ones, whatever was in flight: others may be overtaken by what they gave up."""
+    for one in facts.partitions.values():
+        if one.final is None:
+            continue
+        last: dict[str, Send] = {}
+        for offset, value in one.final.records:
+            send = facts.send_of.get(value)
+            if send is None or not send.is_idempotent:
+                continue
+            before = last.setdefault(send.session, send)
+            if send.seq < before.seq:
+                what = (
+                    f"number {send.seq} of session {send.session} is at {offset}, behind number {before.seq}"
+                )
+                yield one, what, (told_send(before), told_send(send))
+            last[send.session] = send
+
+
+def order_is_real(facts: Facts) -> Found:
+    """What was sent after an acknowledgement is behind what was acknowledged."""
+    for one in facts.partitions.values():
+        if one.final is None:
+            continue
+        latest: Send | None = None
+        for offset, value in one.final.records:
+            send = facts.send_of.get(value)
+            if send is None:
+                continue
+            is_acked = send.outcome == "ok" and send.acks == ACKS_ALL and send.offset == offset
+            if is_acked and latest is not None and send.done_ns < latest.invoked_ns:
+                what = f"{latest.value} is before {send.value} at {offset}, and was sent after its answer"
+                yield one, what, (told_send(send), told_send(latest))
+            if latest is None or send.invoked_ns > latest.invoked_ns:
+                latest = send

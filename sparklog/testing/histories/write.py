@@ -1,0 +1,223 @@
+"""Writes a history: one line for each thing, as it happens, from any thread.
+
+    with Writer(path) as writer:
+        op = writer.send("p-1", "t", 0, "t/0/p-1#0/0", acks="all", session="p-1#0", seq=0, idempotent=True)
+        ...
+        writer.sent("p-1", op, offset=12)      # or writer.failed, or writer.unknown
+
+Lines reach the file at once, so that what a killed process has seen is known.
+"""
+
+import itertools
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Literal, Self
+
+VERSION: Final = 1
+RECORDS_MAX: Final = 10_000
+"""Longer reads are written in parts."""
+ERROR_MAX: Final = 1_024
+
+
+class Writer:
+    """One file. ``clock`` gives nanoseconds of CLOCK_MONOTONIC."""
+
+    def __init__(self, path: Path, *, clock: Callable[[], int] = time.monotonic_ns) -> None:
+        self._file = path.open("a", encoding="utf-8", buffering=1)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._ops = itertools.count(1)
+        self.event("harness", "history", version=VERSION)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._file.close()
+
+    def line(self, process: str, kind: str, what: str, /, **fields: Any) -> None:
+        """Any line; fields that are None are left out."""
+        given = {name: value for name, value in fields.items() if value is not None}
+        with self._lock:  # the clock is read inside: lines must be in the order of time
+            head = {"t_ns": self._clock(), "process": process, "type": kind, "f": what}
+            self._file.write(json.dumps(head | given, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+    # ---- producers -----------------------------------------------------------------------------------------
+
+    def send(
+        self,
+        process: str,
+        topic: str,
+        partition: int,
+        value: str,
+        *,
+        acks: Literal["all", 1, 0],
+        session: str,
+        seq: int,
+        idempotent: bool,
+        key: str | None = None,
+        tombstone: bool = False,
+    ) -> int:
+        """Before the record may leave; the number is for what becomes of it."""
+        op = next(self._ops)
+        self.line(
+            process,
+            "invoke",
+            "send",
+            op=op,
+            topic=topic,
+            partition=partition,
+            value=value,
+            acks=acks,
+            session=session,
+            seq=seq,
+            idempotent=idempotent,
+            key=key,
+            tombstone=tombstone or None,
+        )
+        return op
+
+    def sent(
+        self, process: str, op: int, *, offset: int | None = None, leader_epoch: int | None = None
+    ) -> None:
+        self.line(process, "ok", "send", op=op, offset=offset, leader_epoch=leader_epoch)
+
+    def failed(self, process: str, op: int, error: object, *, what: str = "send") -> None:
+        """It is certain that nothing was appended, now or later. A time-out never is."""
+        self.line(process, "fail", what, op=op, error=str(error)[:ERROR_MAX])
+
+    def unknown(self, process: str, op: int, error: object, *, what: str = "send") -> None:
+        self.line(process, "info", what, op=op, error=str(error)[:ERROR_MAX])
+
+    # ---- consumers -----------------------------------------------------------------------------------------
+
+    def poll(self, process: str, topic: str, partition: int) -> int:
+        """Before a poll; optional, but a poll without it is taken to have begun when it was answered."""
+        op = next(self._ops)
+        self.line(process, "invoke", "poll", op=op, topic=topic, partition=partition)
+        return op
+
+    def polled(
+        self,
+        process: str,
+        topic: str,
+        partition: int,
+        start: int,
+        records: Sequence[tuple[int, str]],
+        *,
+        op: int | None = None,
+        leader_epoch: int | None = None,
+    ) -> None:
+        """What a poll from position ``start`` gave."""
+        self.line(
+            process,
+            "ok",
+            "poll",
+            op=op,
+            topic=topic,
+            partition=partition,
+            records=records,
+            leader_epoch=leader_epoch,
+            **{"from": start},
+        )
+
+    def seek(self, process: str, topic: str, partition: int, offset: int) -> None:
+        self.line(process, "ok", "seek", topic=topic, partition=partition, offset=offset)
+
+    def end(self, process: str, topic: str, partition: int) -> int:
+        """Before ListOffsets(latest)."""
+        op = next(self._ops)
+        self.line(process, "invoke", "end", op=op, topic=topic, partition=partition)
+        return op
+
+    def ended(self, process: str, op: int, offset: int, *, leader_epoch: int | None = None) -> None:
+        self.line(process, "ok", "end", op=op, offset=offset, leader_epoch=leader_epoch)
+
+    # ---- the end of a run ----------------------------------------------------------------------------------
+
+    def final(
+        self,
+        process: str,
+        topic: str,
+        partition: int,
+        *,
+        start: int,
+        end: int,
+        records: Sequence[tuple[int, str]],
+    ) -> None:
+        """All of a partition, once everything is mended."""
+        for first, last, part in _parts(records, start, end):
+            self.line(
+                process, "ok", "final", topic=topic, partition=partition, start=first, end=last, records=part
+            )
+
+    def dump(
+        self,
+        process: str,
+        broker: str,
+        topic: str,
+        partition: int,
+        *,
+        start: int,
+        end: int,
+        high_watermark: int,
+        records: Sequence[tuple[int, int, str]],
+        batches: Sequence[tuple[int, int, str]] = (),
+    ) -> None:
+        """One replica's log, as its files have it."""
+        parts = list(_parts(records, start, end))
+        split = list(_split_batches(batches, [last for _, last, _ in parts]))
+        for (first, last, part), digests in zip(parts, split, strict=True):
+            self.line(
+                process,
+                "ok",
+                "dump",
+                broker=broker,
+                topic=topic,
+                partition=partition,
+                start=first,
+                end=last,
+                high_watermark=high_watermark,
+                records=part,
+                batches=digests or None,
+            )
+
+    # ---- events --------------------------------------------------------------------------------------------
+
+    def event(self, process: str, what: str, /, **fields: Any) -> None:
+        """A line of the table of events: ``event("harness", "fault", kind="kill", target="broker-1", …)``."""
+        self.line(process, "event", what, **fields)
+
+
+def _parts(
+    records: Sequence[tuple[Any, ...]], start: int, end: int
+) -> Iterable[tuple[int, int, Sequence[tuple[Any, ...]]]]:
+    """``records`` in pieces, with the offsets at which each begins and ends."""
+    for at in range(0, max(len(records), 1), RECORDS_MAX):
+        part = records[at : at + RECORDS_MAX]
+        is_last = at + RECORDS_MAX >= len(records)
+        last = end if is_last else part[-1][0] + 1
+        yield start, last, part
+        start = last
+
+
+def _split_batches(
+    batches: Sequence[tuple[int, int, str]], ends: Sequence[int]
+) -> Iterable[list[tuple[int, int, str]]]:
+    """Each batch with the part in which it begins."""
+    at = 0
+    for number, end in enumerate(ends):
+        first = at
+        while at < len(batches) and (batches[at][0] < end or number == len(ends) - 1):
+            at += 1
+        yield list(batches[first:at])
