@@ -231,7 +231,9 @@ class LocalCluster:
         """The address at which brokers and other controllers reach this process."""
         if self._runs_here():
             return "127.0.0.1"
-        return str(self.context.getConf().get("spark.driver.host")) if self.context else own_address()
+        if self.context:
+            return str(self.context.getConf().get("spark.driver.host"))
+        return own_address(self.options.zookeeper)
 
     def _checked_spark_conf(self) -> dict[str, str]:
         """Settings for a Spark of our own; ConfigError for those that brokers cannot live with."""

@@ -85,23 +85,39 @@ def default_conf(options: ClusterOptions, layout: Layout) -> dict[str, str]:
     master = options.spark_master()
     conf = local_conf(layout, ui=options.ui)
     if not is_on_this_machine(master):
-        conf["spark.driver.host"] = own_address()
+        conf["spark.driver.host"] = own_address(options.zookeeper)
         del conf["spark.driver.bindAddress"]
-    if is_local(master):
-        # All brokers are forked by one process: it imports what each would import by itself.
-        conf["spark.python.daemon.module"] = "sparklog_runtime.python_daemon"
-    else:
+    # Brokers of one executor, successors among them, are forked by one process: it imports what each
+    # would import by itself.
+    conf["spark.python.daemon.module"] = "sparklog_runtime.python_daemon"
+    if not is_local(master):
         # One core an executor and as many as there are brokers: one broker on each, and nothing else.
         conf["spark.executor.cores"] = "1"
         conf["spark.cores.max"] = str(options.brokers)
+        # The supervisor launches a dead broker again. A second attempt of Spark's would only start Python to
+        # hear that, and keep the executor busy meanwhile: seconds in which the broker is missing.
+        conf["spark.task.maxFailures"] = "1"
     return conf
 
 
-def own_address() -> str:
-    """This host's address towards others. No packet is sent: a UDP connect only asks the routing table."""
+def own_address(zookeeper: str | None) -> str:
+    """This host's address towards the cluster's ZooKeeper, or else towards the world.
+
+    A cluster's network need not have a way out of it, and where it has one, that may be another interface.
+    """
+    servers = [] if zookeeper is None else zookeeper.partition("/")[0].split(",")
+    for host in (*(server.rpartition(":")[0] for server in servers), "192.0.2.1"):
+        address = _address_towards(host)
+        if address is not None and not ipaddress.ip_address(address).is_loopback:
+            return address
+    return "127.0.0.1"
+
+
+def _address_towards(host: str) -> str | None:
+    """No packet is sent, but for a look-up of the name: a UDP connect only asks the routing table."""
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))
+            probe.connect((host, 9))
         except OSError:
-            return "127.0.0.1"
+            return None
         return str(probe.getsockname()[0])

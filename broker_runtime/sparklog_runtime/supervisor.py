@@ -376,10 +376,12 @@ class Supervisor:
             self._changed.notify_all()
         self._callbacks.on_change()
         if died_at is not None and not self._stopping:
-            self._callbacks.on_notice(
+            text = (
                 f"broker {process.broker_id} is back as process {process.pid} "
                 f"after {time.monotonic() - died_at:.1f} s"
             )
+            self._callbacks.on_notice(text)
+            log.info("%s", text)
 
     def _on_connection_end(self, slot: _Slot, connection: ControlConnection) -> None:
         """The process of a slot has died, or has told us goodbye, or cannot be reached."""

@@ -1,7 +1,9 @@
 """The log directories of one broker: where a partition's log is, and where a new one goes.
 
-A new log goes to the directory with the fewest partitions. A partition is in one directory only; one that is
-found in two is refused, with both places named.
+A new log goes to the directory with the fewest partitions. A partition is in one directory only; two copies
+of one log are refused, with both places named. Logs of two topics of one name are not: one of the topics was
+deleted, and its name used again, while that directory was offline. The first role tells which log is wanted;
+the other is set aside.
 
 A directory whose disk fails goes offline, and its partitions with it; the others serve on. It stays offline
 until the broker starts again, and while it is, no replica is made anew that may be in it (Kafka's rule).
@@ -16,7 +18,7 @@ from sparklog.model.config import BrokerConfig, TopicConfig
 from sparklog.model.errors import LogDirectoryError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.ports import Executor
-from sparklog.storage.disk import SyncFailed
+from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_directory import LogDirectory
@@ -31,7 +33,7 @@ class DirectoryFailed(OSError):  # noqa: N818 (says what is the case)
     def __init__(self, directory: LogDirectory, error: OSError) -> None:
         super().__init__(f"log directory {directory.path} failed: {error}")
         self.directory = directory
-        self.is_suspect = isinstance(error, SyncFailed)
+        self.is_suspect = may_have_lost(error)
 
 
 class DirectoryOffline(SparklogError):  # noqa: N818 (says what is the case)
@@ -54,7 +56,11 @@ class LogDirs:
         self._failed: list[LogDirectory] = []
         self._offline = dict(unusable or {})
         self._config = config
+        self._heard: frozenset[str] = frozenset()
+        """What the directories said at the start of failed fsyncs, also those that then failed themselves."""
         self._home: dict[TopicPartition, LogDirectory] = {}
+        self._rivals: dict[TopicPartition, list[LogDirectory]] = {}
+        """Where else there are logs of that name, of other topics."""
         self._guard = threading.Lock()
 
     @property
@@ -67,11 +73,21 @@ class LogDirs:
         return frozenset().union(*(directory.suspects() for directory in self._directories))
 
     def forget_suspects(self) -> None:
-        """The registration says by now what the directories that are here prove."""
+        """The registration says by now what the directories that are here prove.
+
+        Raises LogDirectoryError if a note stays: whoever served on would be counted in sync, and the next
+        start would prove nothing of that.
+        """
         present = {str(directory.uuid) for directory in self._directories}
         for directory in self._directories:
             if directory.suspects() & present:
-                directory.write_suspects(directory.suspects() - present)
+                try:
+                    directory.write_suspects(directory.suspects() - present)
+                except OSError as error:
+                    raise LogDirectoryError(
+                        f"log directory {directory.path} says that an fsync of another one failed, and that "
+                        f"note cannot be taken away now: {error}; repair its disk, or make room on it"
+                    ) from error
 
     def fail(self, directory: LogDirectory, why: str, *, is_suspect: bool) -> list[TopicPartition] | None:
         """Take a directory out of service; the partitions that are lost with it, None if it was out already.
@@ -101,14 +117,14 @@ class LogDirs:
 
     def identities(self) -> list[DirectoryIdentity]:
         """What each directory proves about the stop before. Call when the logs are loaded."""
-        suspects = self.suspects()
         return [
             DirectoryIdentity(
                 uuid=str(directory.uuid),
                 clean_epoch=directory.take_clean_marker(),
-                empty=directory.is_empty,
-                corrupt=str(directory.uuid) in suspects
+                emptied=directory.is_emptied,
+                corrupt=str(directory.uuid) in self._heard
                 or any(log.corruption is not None for log in directory.logs.values()),
+                logs=frozenset((log.topic_id, tp.partition) for tp, log in directory.logs.items()),
             )
             for directory in self._directories
         ]
@@ -116,6 +132,7 @@ class LogDirs:
     def load(self, executor: Executor, suspect: Set[str] = frozenset(), tell: Tell = logger.info) -> None:
         """Open every log on disk, recovering where the last stop was not clean. ``suspect`` are the ids of
         directories whose fsync failed then; ``tell`` hears how far that is."""
+        self._heard = self.suspects()
         default = LogConfig.of(self._config.topic({}))
         for directory in list(self._directories):
             is_suspect = str(directory.uuid) in suspect
@@ -124,17 +141,22 @@ class LogDirs:
                     lambda _topic: default, executor=executor, is_suspect=is_suspect, tell=tell
                 )
             except OSError as error:
-                self.fail(directory, f"it cannot be read: {error}", is_suspect=isinstance(error, SyncFailed))
+                self.fail(directory, f"it cannot be read: {error}", is_suspect=may_have_lost(error))
                 if not self._directories:
                     raise
                 continue
             for topic_partition in logs:
-                other = self._home.setdefault(topic_partition, directory)
-                if other is not directory:
-                    raise LogDirectoryError(
-                        f"{topic_partition} is in {other.path} and in {directory.path}:"
-                        " move one of the two copies away"
-                    )
+                if self._home.setdefault(topic_partition, directory) is not directory:
+                    self._add_rival(topic_partition, directory)
+
+    def _add_rival(self, topic_partition: TopicPartition, directory: LogDirectory) -> None:
+        rivals = self._rivals.setdefault(topic_partition, [])
+        for other in (self._home[topic_partition], *rivals):
+            where = f"{topic_partition} is in {other.path} and in {directory.path}"
+            if other.logs[topic_partition].topic_id == directory.logs[topic_partition].topic_id:
+                raise LogDirectoryError(f"{where}: move one of the two copies away")
+            logger.warning("%s, of two topics of that name: the one that gets no role is set aside", where)
+        rivals.append(directory)
 
     def logs(self) -> dict[TopicPartition, Log]:
         return {tp: directory.logs[tp] for tp, directory in self._home.items()}
@@ -174,9 +196,34 @@ class LogDirs:
         except OSError as error:
             raise DirectoryFailed(directory, error) from error
 
-    def set_aside(self, topic_partition: TopicPartition) -> None:
-        """Rename a log so that it is no partition's any more."""
-        self._home.pop(topic_partition).set_aside_log(topic_partition)
+    def give_up(self, topic_partition: TopicPartition) -> None:
+        """The log is of an earlier topic: another is wanted, and this one to be set aside with the rivals."""
+        self._rivals.setdefault(topic_partition, []).append(self._home.pop(topic_partition))
+
+    def adopt(self, topic_partition: TopicPartition, topic_id: TopicId) -> Log | None:
+        """The log of that topic, if its name has logs of several and none of them is in use."""
+        for directory in self._rivals.get(topic_partition, ()):
+            log = directory.logs[topic_partition]
+            if log.topic_id == topic_id and directory in self._directories:
+                self._rivals[topic_partition].remove(directory)
+                self._home[topic_partition] = directory
+                return log
+        return None
+
+    def set_aside_rivals(self, topic_partition: TopicPartition) -> None:
+        """The partition has a role: rename logs of other topics of that name, so that they are nobody's.
+
+        Raises DirectoryFailed. A start at which that directory serves again meets the log again.
+        """
+        rivals = self._rivals.get(topic_partition, [])
+        while rivals:
+            directory = rivals.pop()
+            if directory not in self._directories:
+                continue
+            try:
+                directory.set_aside_log(topic_partition)
+            except OSError as error:
+                raise DirectoryFailed(directory, error) from error
 
     def home_of(self, topic_partition: TopicPartition) -> LogDirectory | None:
         """The directory that a log is in."""
@@ -202,10 +249,12 @@ class LogDirs:
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
         """As they were last written, over all directories."""
-        merged: dict[TopicPartition, int] = {}
-        for directory in self._directories:
-            merged.update(directory.read_high_watermarks())
-        return merged
+        return {
+            topic_partition: offset
+            for directory in self._directories
+            for topic_partition, offset in directory.read_high_watermarks().items()
+            if self._home.get(topic_partition) is directory
+        }
 
     def write_high_watermarks(self, watermarks: Mapping[TopicPartition, int]) -> None:
         """Raises DirectoryFailed, as the next one does."""

@@ -40,6 +40,8 @@ class Snapshot:
     """One consistent view; replaced as a whole, so that readers need no lock."""
 
     controller_epoch: int = -1
+    push: int = -1
+    """The number of that controller's last update."""
     brokers: Mapping[BrokerId, Broker] = field(default_factory=dict)
     topics: Mapping[str, CachedTopic] = field(default_factory=dict)
     names: Mapping[TopicId, str] = field(default_factory=dict)
@@ -56,20 +58,27 @@ class MetadataCache:
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
-    def update(self, request: UpdateMetadataRequest) -> ErrorCode:
-        """Take over what a controller says, unless a newer one has spoken."""
+    def update(self, request: UpdateMetadataRequest) -> ErrorCode | None:
+        """Take over what a controller says, unless a newer one has spoken; None if it was heard before.
+
+        A controller sends an update when the one before was answered, so one with an older number is a
+        repetition that was long on its way. What it says has been overtaken, and nobody would say it anew.
+        """
         with self._guard:
             return self._update(request)
 
-    def _update(self, request: UpdateMetadataRequest) -> ErrorCode:
+    def _update(self, request: UpdateMetadataRequest) -> ErrorCode | None:
         old = self._snapshot
         if request.controller_epoch < old.controller_epoch:
             return ErrorCode.stale_controller_epoch
+        if request.controller_epoch == old.controller_epoch and -1 < request.push <= old.push:
+            return None
         topics = {} if request.type_ == FULL else dict(old.topics)
         for state in request.topic_states:
             self._update_topic(topics, state)
         self._snapshot = Snapshot(
             controller_epoch=request.controller_epoch,
+            push=request.push,
             brokers={
                 BrokerId(broker.id_): Broker(
                     BrokerId(broker.id_),

@@ -164,16 +164,17 @@ class Partition(PartitionShell):
             if self.log.corruption is not None and self.log.corruption.ends_log:
                 reason = f"the log of this only replica is damaged: {self.log.corruption.reason}"
                 return AppendResult(ErrorCode.kafka_storage_error, message=reason)
-            error = leader.refuse_append(acks)
-            if error is not ErrorCode.none:
-                return AppendResult(error, message=leader.why_refused(error))
             repeated = self._check_producer(batches)
-            if isinstance(repeated, Refused):
-                return AppendResult(repeated.code, message=repeated.message)
             if isinstance(repeated, Duplicate):
+                # Before all that refuses: a producer takes a refusal as proof that this is not in the log.
                 waits = self._wait(leader, acks, token, repeated.base_offset, repeated.last_offset + 1)
                 is_stamped = batches[0][1].is_log_append_time
                 return waits._replace(log_append_time_ms=repeated.timestamp_ms) if is_stamped else waits
+            error = leader.refuse_append(acks)
+            if error is not ErrorCode.none:
+                return AppendResult(error, message=leader.why_refused(error))
+            if isinstance(repeated, Refused):
+                return AppendResult(repeated.code, message=repeated.message)
             base_offset = self._replica.marks.log_end_offset
             stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
             if not self._append(records, stamped):

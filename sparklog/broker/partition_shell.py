@@ -30,7 +30,7 @@ from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.ports import Guard
 from sparklog.model.time import Clock
-from sparklog.storage.disk import SyncFailed
+from sparklog.storage.disk import may_have_lost
 from sparklog.storage.late_removals import remove_files
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
@@ -293,7 +293,7 @@ class PartitionShell:
 
     def _report_failure(self, error: OSError | SparklogError) -> None:
         reason = f"the log of {self.topic_partition} failed: {error}"
-        self._step_effects.append(ReportLogFailure(reason, isinstance(error, SyncFailed)))
+        self._step_effects.append(ReportLogFailure(reason, may_have_lost(error)))
 
     def _take_offline(self, reason: str) -> None:
         self._offline = True

@@ -101,7 +101,10 @@ class Registration:
             unusable[path] = str(error)
 
     def register(self, broker: Broker) -> BrokerEpoch:
-        """Become visible under a fresh broker epoch; refused while a foreign holder of this id lives."""
+        """Become visible under a fresh broker epoch; refused while a foreign holder of this id lives.
+
+        After LogDirectoryError the registration is there until ``close``: serve nobody meanwhile.
+        """
         assert self._log_dirs is not None, "open the directories first"
         epoch = register_broker(
             self._zookeeper,
@@ -111,10 +114,7 @@ class Registration:
             host_id=self._host_id,
             offline_directories=len(self._log_dirs.offline),
         )
-        try:
-            self._log_dirs.forget_suspects()
-        except OSError as error:
-            logger.warning("the next start will prove nothing either, for an old note stays: %s", error)
+        self._log_dirs.forget_suspects()
         return epoch
 
     def withdraw_suspect(self, broker_epoch: BrokerEpoch, directory_uuid: str) -> None:

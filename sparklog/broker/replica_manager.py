@@ -419,25 +419,44 @@ class ReplicaManager:
         self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig, is_new: bool
     ) -> Partition | ErrorCode:
         partition = self._partitions.get(topic_partition)
-        if partition is not None:
-            if partition.topic_id == topic_id:
-                partition.configure(LogConfig.of(config))
-                return partition
+        if partition is not None and partition.topic_id != topic_id:
             if partition.leader_epoch >= 0:
                 return ErrorCode.inconsistent_topic_id
-            self._set_aside(partition)
+            self._give_up(partition)
+            partition = None
+        partition = partition or self._adopt(topic_partition, topic_id)
+        self._set_aside_rivals(topic_partition)
+        if partition is not None:
+            partition.configure(LogConfig.of(config))
+            return partition
         log = self._log_dirs.create(topic_partition, topic_id, config, is_new=is_new)
         partition = self._partition(topic_partition, log, 0)
         self._partitions[topic_partition] = partition
         return partition
 
-    def _set_aside(self, partition: Partition) -> None:
+    def _give_up(self, partition: Partition) -> None:
         """A log that was here at the start, of an earlier topic of this name: its replica was moved away, and
         the topic deleted, while this broker was away. Nobody will ask for it; an operator may look at it.
         """
         topic_partition = partition.topic_partition
-        partition.delete(lambda: self._log_dirs.set_aside(topic_partition))
         self._forget(partition)
+        partition.delete(lambda: self._log_dirs.give_up(topic_partition))
+
+    def _adopt(self, topic_partition: TopicPartition, topic_id: TopicId) -> Partition | None:
+        """One of several logs that were here at the start, of topics that had this name one after another."""
+        log = self._log_dirs.adopt(topic_partition, topic_id)
+        if log is None:
+            return None
+        watermark = self._log_dirs.high_watermarks().get(topic_partition, 0)
+        partition = self._partitions[topic_partition] = self._partition(topic_partition, log, watermark)
+        return partition
+
+    def _set_aside_rivals(self, topic_partition: TopicPartition) -> None:
+        try:
+            self._log_dirs.set_aside_rivals(topic_partition)
+        except DirectoryFailed as failed:  # not the directory of the log that is wanted
+            logger.exception("%s: a log of an earlier topic could not be set aside", topic_partition)
+            self._on_directory_failed(failed)
 
     def _forget(self, partition: Partition) -> None:
         del self._partitions[partition.topic_partition]

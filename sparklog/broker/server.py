@@ -74,6 +74,23 @@ CONTROLLER_CALLS_MAX: Final = 4
 """Requests of clients that wait for the controller at the same time; others queue behind them."""
 
 
+def lost_logs_request(
+    broker_id: int, broker_epoch: BrokerEpoch, lost: list[tuple[TopicId, int]]
+) -> AssignReplicasToDirsRequest:
+    """Tells the controller which replicas went offline: Kafka's message, with no directory to name."""
+    topics = [
+        AssignReplicasToDirsTopic(
+            topic_id=topic, partitions=[AssignReplicasToDirsPartition(partition_index=number)]
+        )
+        for topic, number in lost
+    ]
+    return AssignReplicasToDirsRequest(
+        broker_id=broker_id,
+        broker_epoch=broker_epoch,
+        directories=[AssignReplicasToDirsDirectory(topics=topics)],
+    )
+
+
 class BrokerServer:
     """One broker process. ``start`` returns when it is registered; ``stop`` may be called at any time."""
 
@@ -305,20 +322,10 @@ class BrokerServer:
         threading.Thread(target=self._tell_controller, args=(lost,), name="lost-logs", daemon=True).start()
 
     def _tell_controller(self, lost: list[tuple[TopicId, int]]) -> None:
-        topics = [
-            AssignReplicasToDirsTopic(
-                topic_id=topic, partitions=[AssignReplicasToDirsPartition(partition_index=number)]
-            )
-            for topic, number in lost
-        ]
         while not self._stopped.is_set():
             assert self._link is not None
             generation = self._link.generation
-            request = AssignReplicasToDirsRequest(
-                broker_id=self._options.broker_id,
-                broker_epoch=self._broker_epoch,
-                directories=[AssignReplicasToDirsDirectory(topics=topics)],
-            )
+            request = lost_logs_request(self._options.broker_id, self._broker_epoch, lost)
             try:
                 error = self._link.call(request, timeout_ms=LOST_LOGS_TIMEOUT_MS, lane="lost-logs").error_code
             except (OSError, WireError, SparklogError) as problem:

@@ -47,6 +47,21 @@ class SyncFailed(OSError):  # noqa: N818 (says what is the case)
     """An fsync failed: what was written before may be gone, although it can still be read now."""
 
 
+_GIVEN_UP = frozenset(
+    getattr(errno, name)
+    for name in ("EROFS", "ENODEV", "ENXIO", "ESHUTDOWN", "EUCLEAN")
+    if hasattr(errno, name)
+)
+
+
+def may_have_lost(error: Exception) -> bool:
+    """Whether what was written before may be gone, although it can still be read and nothing has restarted.
+
+    A file system that goes read-only under us, or whose device is gone, never writes what it still held back.
+    """
+    return isinstance(error, SyncFailed) or (isinstance(error, OSError) and error.errno in _GIVEN_UP)
+
+
 class File(ReadableFile, Protocol):
     """A file opened for reading and appending."""
 

@@ -18,7 +18,7 @@ A log that was opened damaged says so in ``corruption``; see ``recovery``.
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -38,9 +38,10 @@ from sparklog.storage.index import RELATIVE_MAX
 from sparklog.storage.late_removals import LateRemovals, remove_files
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_read import LogRead, Reading
+from sparklog.storage.log_removal import DELETED_SUFFIX, STRAY_SUFFIX, remove_segments, rename_away
 from sparklog.storage.partition_metadata import settle_directory
 from sparklog.storage.record_times import first_record_from
-from sparklog.storage.recovery import CORRUPTION, Corruption, Proof, Recovered, recover, remove_segment_files
+from sparklog.storage.recovery import CORRUPTION, Corruption, Proof, Recovered, recover
 from sparklog.storage.retention import Retention
 from sparklog.storage.segment import NO_TIMESTAMP, Segment
 from sparklog.storage.snapshots import Snapshots, producer_batch, replay
@@ -50,10 +51,6 @@ SEALED_OPEN_MAX: Final = 4
 
 SNAPSHOT_BATCHES: Final = 4_096
 """Batches after which producer states are saved again, so that a truncation need not replay a segment."""
-
-DELETED_SUFFIX: Final = "-delete"
-STRAY_SUFFIX: Final = "-stray"
-_DIRECTORY_NAME_MAX: Final = 255
 
 
 class LogCorrupt(SparklogError):  # noqa: N818 (the field's word for the thing itself)
@@ -424,14 +421,11 @@ class Log:
         self._snapshots.remove_after(end_offset)
         self.epochs.truncate_to(end_offset)
 
-    def _remove_segments(self, segments: Iterable[Segment], *, oldest_first: bool = False) -> None:
-        """Newest first, so that a crash in between leaves a log that is merely longer, unless one stays."""
-        for base_offset in reversed(self._aside):
-            remove_segment_files(self._disk, self.directory, base_offset)
-        self._aside = ()
-        for segment in segments if oldest_first else reversed(list(segments)):
-            segment.remove()
+    def _remove_segments(self, segments: Sequence[Segment], *, oldest_first: bool = False) -> None:
+        remove_segments(self._disk, self.directory, segments, self._aside, oldest_first=oldest_first)
+        for segment in segments:
             self._unsynced.pop(segment.base_offset, None)
+        self._aside = ()
 
     def _settle_cut(self, active: Segment) -> None:
         if self.corruption is not None:
@@ -570,25 +564,22 @@ class Log:
         remove_files(self._disk, self.late_removals.take_all())
         self.flush()
 
-    def delete(self) -> None:
-        """Remove the log. It is renamed first, so that a crash in between leaves no half of it behind."""
-        self._disk.remove_directory(self._rename(DELETED_SUFFIX))
+    def delete(self, on_renamed: Callable[[], None] = lambda: None) -> None:
+        """Remove the log. It is renamed first, so that a crash in between leaves no half of it behind.
+
+        ``on_renamed`` is called while what is left still says that the log was deleted.
+        """
+        left = self._rename(DELETED_SUFFIX)
+        on_renamed()
+        self._disk.remove_directory(left)
 
     def set_aside(self) -> str:
         """Rename the log's directory, so that no start takes it for a partition's; the new path."""
         return self._rename(STRAY_SUFFIX)
 
     def _rename(self, suffix: str) -> str:
-        parent, _, name = self.directory.rpartition("/")
-        topic, _, number = name.rpartition("-")
-        ending = f"-{number}.{self.topic_id.hex}{suffix}"
         self.generation += 1
-        path = f"{parent}/{topic[: _DIRECTORY_NAME_MAX - len(ending)]}{ending}"
-        if self._disk.exists(path):
-            self._disk.remove_directory(path)
-        self._disk.rename(self.directory, path)
-        self._disk.sync_directory(parent)
-        return path
+        return rename_away(self._disk, self.directory, self.topic_id, suffix)
 
     def check_invariants(self) -> None:
         self.epochs.check_invariants()

@@ -37,8 +37,9 @@ from sparklog.model.ports import Executor
 from sparklog.model.time import Clock
 from sparklog.storage import checkpoints, meta_properties
 from sparklog.storage.disk import Disk, Lock
-from sparklog.storage.log import DELETED_SUFFIX, Log
+from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
+from sparklog.storage.log_removal import DELETED_SUFFIX
 from sparklog.storage.partition_metadata import is_unfinished
 from sparklog.storage.recovery import write_anew
 from sparklog.storage.recovery_progress import RecoveryProgress, Tell, bytes_to_check
@@ -50,7 +51,7 @@ SUSPECTS: Final = "suspect-directories"
 HOST_BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
 
 _PARTITION_DIRECTORY: Final = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)")
-_DELETED_DIRECTORY: Final = re.compile(rf".*-\d+\.[0-9a-f]{{32}}{DELETED_SUFFIX}")
+_DELETED_DIRECTORY: Final = re.compile(rf"(.*)-(\d+)\.[0-9a-f]{{32}}{DELETED_SUFFIX}")
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +110,7 @@ class LogDirectory:
         self._disk = disk
         self._clock = clock
         self._boot_id = boot_id
+        self._was_used = disk.exists(f"{path}/{BOOT_ID}")
         self._clean_taken = False
         self._clean_epoch: BrokerEpoch | None = None
         self._guard = threading.Lock()
@@ -136,7 +138,7 @@ class LogDirectory:
         """
         path = os.path.abspath(path)
         try:
-            disk.make_directory(path)
+            _make_directory(disk, path)
             lock = disk.lock(f"{path}/{LOCK}")
         except OSError as error:
             raise DirectoryUnusable(f"log directory {path} cannot be used: {error}") from error
@@ -170,6 +172,13 @@ class LogDirectory:
     def is_empty(self) -> bool:
         """Whether no partition has a log in it."""
         return not any(self._partition_of(name) for name in self._disk.list(self.path))
+
+    @property
+    def is_emptied(self) -> bool:
+        """Whether somebody took the logs away: there are none, but a checkpoint knows of some, or nothing is
+        left of what every start writes. One that never had a log, or whose logs were deleted, is not."""
+        names_some = bool(self._high_watermarks or self._recovery_points)
+        return self.is_empty and (names_some or not self._was_used)
 
     def _file(self, name: str) -> str:
         return f"{self.path}/{name}"
@@ -249,9 +258,10 @@ class LogDirectory:
             log_starts=dict(self._log_starts),
         )
         names = [name for name in self._disk.list(self.path) if self._disk.is_directory(self._file(name))]
-        for name in filter(_DELETED_DIRECTORY.fullmatch, names):
-            self._disk.remove_directory(self._file(name))
         found = {tp: name for name in names if (tp := self._partition_of(name))}
+        for name in names:
+            if match := _DELETED_DIRECTORY.fullmatch(name):
+                self._finish_deletion(TopicPartition(match[1], int(match[2])), name, found)
         progress = self._progress(found, loading, tell)
 
         def load(topic_partition: TopicPartition) -> None:
@@ -268,6 +278,7 @@ class LogDirectory:
                 progress.on_log()
 
         _for_each(list(found), load, executor)
+        self._lower_to_ends()
         self._disk.write_atomically(self._file(BOOT_ID), self._boot_id.encode("ascii"))
         return dict(self.logs)
 
@@ -277,9 +288,12 @@ class LogDirectory:
         if topic_partition in self.logs or self._disk.exists(self._file(name)):
             raise LogDirectoryError(f"{self._file(name)} exists already{self._twin_of(name)}")
         self._forget(topic_partition)
-        return self._adopt(
+        log = self._adopt(
             self._open_log(topic_partition, topic_id, config, _Loading(False, True, {}, {}, {}))
         )
+        if len(self.logs) == 1:  # so that a directory without logs tells whether it had one
+            self.write_high_watermarks({topic_partition: 0})
+        return log
 
     def _twin_of(self, name: str) -> str:
         """On a file system that takes ``a-0`` for ``A-0``, as macOS's own does: the other one, in words."""
@@ -293,14 +307,30 @@ class LogDirectory:
         )
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
-        """Remove a log and what the checkpoints say of it."""
-        self.logs.pop(topic_partition).delete()
-        self._forget(topic_partition)
+        """Remove a log and what the checkpoints say of it.
+
+        They forget it while its renamed directory is there, or an interruption would leave a directory that
+        looks as if somebody had taken its logs away.
+        """
+        self.logs.pop(topic_partition).delete(lambda: self._forget(topic_partition))
+
+    def _finish_deletion(
+        self, topic_partition: TopicPartition, name: str, found: Mapping[TopicPartition, str]
+    ) -> None:
+        if topic_partition not in found:  # else a new log has that name, and the checkpoints are its own
+            self._forget(topic_partition)
+        self._disk.remove_directory(self._file(name))
 
     def set_aside_log(self, topic_partition: TopicPartition) -> None:
-        """Keep the files of a log under a name that is no partition's, for an operator to look at."""
-        name = self.logs.pop(topic_partition).set_aside()
+        """Keep the files of a log under a name that is no partition's, for an operator to look at.
+
+        The checkpoints forget it first, or an interruption would leave a directory that looks as if somebody
+        had taken its logs away. Unlike what is left of a deletion, what is kept cannot tell a later start so:
+        it stays, and a later log of its name may really be taken away.
+        """
+        log = self.logs.pop(topic_partition)
         self._forget(topic_partition)
+        name = log.set_aside()
         logger.warning("%s is of an earlier topic of that name: set aside as %s", topic_partition, name)
 
     def _open_log(
@@ -331,8 +361,9 @@ class LogDirectory:
     ) -> RecoveryProgress | None:
         if loading.clean or not found:
             return None
+        reaches_back = 0 if loading.same_boot else 1
         total_bytes = sum(
-            bytes_to_check(self._disk, self._file(name), loading.recovery_points.get(tp, 0))
+            bytes_to_check(self._disk, self._file(name), loading.recovery_points.get(tp, 0) - reaches_back)
             for tp, name in found.items()
         )
         return RecoveryProgress(self.path, len(found), total_bytes, self._clock, tell)
@@ -340,9 +371,6 @@ class LogDirectory:
     def _adopt(self, log: Log) -> Log:
         topic_partition = log.topic_partition
         log.before_cut = lambda end_offset: self._lower(topic_partition, end_offset)
-        if self._cleaned.get(topic_partition, 0) > log.log_end_offset:
-            # A power cut took what had been compacted: what comes in its place is dirty.
-            self._lower(topic_partition, log.log_end_offset)
         self.logs[topic_partition] = log
         return log
 
@@ -401,6 +429,17 @@ class LogDirectory:
 
     def _lower(self, topic_partition: TopicPartition, end_offset: int) -> None:
         """Before a log is cut: no checkpoint on disk may be above its new end."""
+        self._lower_all({topic_partition: end_offset})
+
+    def _lower_to_ends(self) -> None:
+        """A power cut took what a checkpoint speaks of: committed, or compacted, records. This start has cut
+        there, and knew why; the next one, on this boot, would take the log for damaged.
+
+        A log that is damaged keeps what says so.
+        """
+        self._lower_all({tp: log.log_end_offset for tp, log in self.logs.items() if log.corruption is None})
+
+    def _lower_all(self, ends: Mapping[TopicPartition, int]) -> None:
         with self._guard:
             for name, offsets in (
                 (checkpoints.RECOVERY_POINTS, self._recovery_points),
@@ -408,8 +447,9 @@ class LogDirectory:
                 (checkpoints.LOG_STARTS, self._log_starts),
                 (checkpoints.CLEANED, self._cleaned),
             ):
-                if offsets.get(topic_partition, 0) > end_offset:
-                    offsets[topic_partition] = Offset(end_offset)
+                too_high = {tp: Offset(end) for tp, end in ends.items() if offsets.get(tp, 0) > end}
+                if too_high:
+                    offsets.update(too_high)
                     self._write(name, offsets)
 
     def _forget(self, topic_partition: TopicPartition) -> None:
@@ -454,9 +494,29 @@ def _take_possession(
             f"{path} has logs ({', '.join(logs[:3])}, ...) but no {meta_properties.FILE}: restore that file "
             "from a copy, or move the logs away"
         )
+    _sync_name(disk, path)  # perhaps a process was killed that had just made it
     properties = meta_properties.MetaProperties(cluster_id, BrokerId(broker_id), directory_id)
     meta_properties.write(disk, path, properties)
     return properties
+
+
+def _make_directory(disk: Disk, path: str) -> None:
+    """Make what is missing of ``path``, so that no power cut takes it with all that is synced in it."""
+    missing: list[str] = []
+    above = path
+    while not disk.exists(above):
+        missing.append(above)
+        above = os.path.dirname(above)
+    disk.make_directory(path)
+    for made in reversed(missing):
+        _sync_name(disk, made)
+
+
+def _sync_name(disk: Disk, path: str) -> None:
+    try:
+        disk.sync_directory(os.path.dirname(path))
+    except PermissionError as error:
+        logger.warning("whether a power cut may take %s with it cannot be ruled out: %s", path, error)
 
 
 def _for_each(

@@ -153,8 +153,14 @@ def recover(
 
 
 def _first_to_check(segments: list[Segment], proof: Proof, marked: int | None) -> int:
-    """Index of the first segment whose bytes must be checked; their number if none must."""
+    """Index of the first segment whose bytes must be checked; their number if none must.
+
+    A segment that ends right at the recovery point was perhaps sealed after it: then its batches were synced
+    and its indexes were not. A power cut can have left those empty, which nobody could tell.
+    """
     point = proof.recovery_point if marked is None else min(marked, proof.recovery_point)
+    if not proof.cache_survived:
+        point -= 1
     holding = max(0, bisect_right([segment.base_offset for segment in segments], point) - 1)
     last = len(segments) - 1
     if not proof.clean or marked is not None:

@@ -135,6 +135,11 @@ class ZooKeeperTree:
     def children(self, path: str) -> list[str]:
         return sorted(self._children.get(_checked(path), ()))
 
+    def copy(self) -> "ZooKeeperTree":
+        """The nodes as they are now, for reading."""
+        children = {path: set(names) for path, names in self._children.items()}
+        return ZooKeeperTree(self.zxid, dict(self._nodes), children)
+
     def watch_data(self, session_id: int, path: str, key: Hashable) -> None:
         """Fire ``key`` once when the node is created, changed or deleted."""
         self._require(session_id)

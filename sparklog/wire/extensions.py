@@ -53,6 +53,7 @@ _LAST_EPOCH: Final = Extension(5_006, "last_epoch", "int64")
 _LOG_END_OFFSET: Final = Extension(5_007, "log_end_offset", "int64")
 _LOST_IN_EPOCH: Final = Extension(5_008, "lost_in_epoch", "int64")
 _TOPIC_ID: Final = Extension(5_009, "topic_id", "uuid")
+_PUSH: Final = Extension(5_010, "push", "int64")
 
 EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
     {
@@ -63,7 +64,7 @@ EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = 
         (4, "request", "LeaderAndIsrPartitionState"): (_MIN_INSYNC_REPLICAS, _LOST_IN_EPOCH),
         (4, "response", "LeaderAndIsrPartitionError"): (_LAST_EPOCH, _LOG_END_OFFSET),
         (5, "request", "StopReplicaTopicState"): (_TOPIC_ID,),
-        (6, "request", "UpdateMetadataRequest"): (_DYNAMIC_CONFIGS, _DEFAULT_CONFIGS),
+        (6, "request", "UpdateMetadataRequest"): (_DYNAMIC_CONFIGS, _DEFAULT_CONFIGS, _PUSH),
         (6, "request", "UpdateMetadataPartitionState"): (_LOST_IN_EPOCH,),
         (6, "request", "UpdateMetadataTopicState"): (_CONFIGS,),
         (6, "request", "UpdateMetadataBroker"): (_BROKER_EPOCH,),

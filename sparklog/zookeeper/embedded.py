@@ -1,10 +1,11 @@
 """A real ZooKeeper for one machine, from the jars that PySpark ships: nothing to install beside Java.
 
-For laptops, notebooks and tests. The server is a child process that listens on 127.0.0.1, keeps its data in
-``data_dir`` over restarts, and dies with the process that started it. Every transaction is fsynced before it
-is acknowledged: leader epochs and broker epochs fence old leaders, and a ZooKeeper that forgot the last of
-them after a power cut would hand the same epoch out twice. (Metadata changes are few; it costs nothing that
-anybody would see.) A server that was killed recovers from its transaction log by itself.
+For laptops, notebooks and tests. The server is a child process that listens on 127.0.0.1 (or on the ``host``
+that is given), keeps its data in ``data_dir`` over restarts, and dies with the process that started it. Every
+transaction is fsynced before it is acknowledged: leader epochs and broker epochs fence old leaders, and a
+ZooKeeper that forgot the last of them after a power cut would hand the same epoch out twice. (Metadata
+changes are few; it costs nothing that anybody would see.) A server that was killed recovers from its
+transaction log by itself.
 
     data_dir/zoo.cfg        written at every start
     data_dir/lock           flock'd for as long as the server lives; holds its process id
@@ -117,8 +118,11 @@ def find_java() -> Path:
 class EmbeddedZooKeeper:
     """A ZooKeeper server as a child process. ``port`` 0 takes a free port at the first start and keeps it."""
 
-    def __init__(self, data_dir: str | Path, port: int = 0, jars_dir: str | Path | None = None) -> None:
+    def __init__(
+        self, data_dir: str | Path, port: int = 0, jars_dir: str | Path | None = None, *, host: str = HOST
+    ) -> None:
         self.data_dir = Path(data_dir)
+        self.host = host
         self.port = port
         self._port_is_fixed = port != 0
         self._jars_dir = None if jars_dir is None else Path(jars_dir)
@@ -127,7 +131,7 @@ class EmbeddedZooKeeper:
 
     @property
     def connect_string(self) -> str:
-        return f"{HOST}:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def pid(self) -> int | None:
@@ -157,7 +161,7 @@ class EmbeddedZooKeeper:
         deadline = time.monotonic() + timeout_ms / 1000
         for attempt in range(_PORT_ATTEMPTS_MAX):
             if not self._port_is_fixed:
-                self.port = _free_port()
+                self.port = _free_port(self.host)
             self._refuse_a_port_in_use()
             self._launch()
             if self._serves_before(deadline):
@@ -176,7 +180,7 @@ class EmbeddedZooKeeper:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind((HOST, self.port))
+                probe.bind((self.host, self.port))
             except OSError as error:
                 raise ZooKeeperError(
                     f"cannot start ZooKeeper on {self.connect_string}: {error.strerror}. "
@@ -255,7 +259,7 @@ class EmbeddedZooKeeper:
         settings = {
             "dataDir": str(self.data_dir.resolve()),
             "clientPort": str(self.port),
-            "clientPortAddress": HOST,
+            "clientPortAddress": self.host,
             "tickTime": str(TICK_MS),
             "minSessionTimeout": str(SESSION_TIMEOUT_MIN_MS),
             "maxSessionTimeout": str(SESSION_TIMEOUT_MAX_MS),
@@ -271,7 +275,7 @@ class EmbeddedZooKeeper:
 
     def _serves_before(self, deadline: float) -> bool:
         while time.monotonic() < deadline:
-            if _ask(self.port, b"srvr").find(b"Mode: ") >= 0:
+            if _ask(self.host, self.port, b"srvr").find(b"Mode: ") >= 0:
                 return self.is_running
             if self._exited.wait(_POLL_S):
                 return False
@@ -332,17 +336,17 @@ def _write_pid(lock: IO[bytes], pid: int) -> None:
     lock.flush()
 
 
-def _free_port() -> int:
+def _free_port(host: str) -> int:
     with socket.socket() as probe:
-        probe.bind((HOST, 0))
+        probe.bind((host, 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _ask(port: int, command: bytes) -> bytes:
+def _ask(host: str, port: int, command: bytes) -> bytes:
     """The answer to a four-letter command; empty if there is none yet."""
     try:
-        with socket.create_connection((HOST, port), timeout=_QUESTION_TIMEOUT_S) as connection:
+        with socket.create_connection((host, port), timeout=_QUESTION_TIMEOUT_S) as connection:
             connection.sendall(command)
             return b"".join(iter(lambda: connection.recv(4_096), b""))
     except OSError:  # refused, reset or silent: it is still starting

@@ -114,6 +114,12 @@ class OneLogDirs:
     def delete(self, topic_partition) -> None:
         self.made.pop(topic_partition).delete()
 
+    def adopt(self, topic_partition, topic_id):
+        return None
+
+    def set_aside_rivals(self, topic_partition) -> None:
+        """There is one directory."""
+
 
 class Member:
     """One broker's replica manager, with a fetcher that is run by hand."""

@@ -1,5 +1,6 @@
 """The partition's shell over a real log: order of effects, failing disks, appends and reads."""
 
+import errno
 import threading
 import uuid
 from types import SimpleNamespace
@@ -157,6 +158,27 @@ def test_a_repeated_batch_still_waits_until_it_is_committed(harness) -> None:
     assert CompleteProduce(2, ErrorCode.none) in harness.taken()
 
 
+def test_a_repeated_batch_is_never_told_that_it_was_not_appended(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(producer_id=9, sequence=0), token=1)
+    harness.told(leader=1, epoch=2, isr=(1,))
+    harness.taken()
+    assert harness.produce(batch(producer_id=9, sequence=1)).error is ErrorCode.not_enough_replicas
+    again = harness.produce(batch(producer_id=9, sequence=0), token=2)
+    assert (again.error, again.base_offset, again.waits) == (ErrorCode.none, 0, True)
+    assert harness.taken() == [CompleteProduce(2, ErrorCode.not_enough_replicas_after_append)]
+
+
+def test_a_repeated_batch_that_is_committed_is_acknowledged_whatever_the_isr(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(producer_id=9, sequence=0), token=1)
+    harness.follower_fetches(1)
+    harness.told(leader=1, epoch=2, isr=(1,))
+    harness.taken()
+    assert harness.produce(batch(producer_id=9, sequence=0), token=2).waits
+    assert harness.taken() == [CompleteProduce(2, ErrorCode.none)]
+
+
 def test_a_gap_in_sequences_is_refused_and_uses_up_no_offset(harness) -> None:
     harness.told(leader=1, epoch=1)
     harness.produce(batch(producer_id=9, sequence=0))
@@ -254,9 +276,30 @@ def test_a_disk_that_fails_takes_the_partition_offline_before_anybody_hears_of_t
     assert harness.told(leader=1, epoch=2) is ErrorCode.kafka_storage_error
 
 
+@pytest.mark.parametrize(
+    ("error", "is_suspect"), [(errno.ENOSPC, False), (errno.EIO, False), (errno.EROFS, True)]
+)
+def test_a_write_that_a_read_only_file_system_refuses_makes_the_directory_suspect(
+    harness, error, is_suspect
+) -> None:
+    harness.told(leader=1, epoch=1)
+
+    def broken(*_args):
+        raise OSError(error, "refused")
+
+    harness.log.append = broken
+    assert harness.produce(batch()).error is ErrorCode.kafka_storage_error
+    assert harness.taken()[-1].is_suspect is is_suspect
+
+
 @pytest.mark.parametrize("fails", ["begin_flush", "run"])
 @pytest.mark.parametrize(
-    ("error", "is_suspect"), [(OSError(28, "full"), False), (SyncFailed(5, "lost"), True)]
+    ("error", "is_suspect"),
+    [
+        (OSError(errno.ENOSPC, "full"), False),
+        (OSError(errno.EROFS, "the file system has given up"), True),
+        (SyncFailed(errno.EIO, "lost"), True),
+    ],
 )
 def test_a_flush_that_fails_is_reported_and_a_failed_fsync_makes_the_directory_suspect(
     harness, fails, error, is_suspect

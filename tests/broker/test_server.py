@@ -5,6 +5,7 @@ import gc
 import os
 import threading
 import uuid
+from dataclasses import replace
 
 import pytest
 
@@ -19,6 +20,7 @@ from sparklog.network.exchange import Exchange
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.storage.disk import LocalDisk
+from sparklog.storage.log_directory import LogDirectory
 from sparklog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from sparklog.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -474,6 +476,33 @@ def test_a_broker_whose_fsync_fails_stops_and_leaves_word_that_its_directory_is_
     assert len(marked.record.suspect) == 1
     assert marked.record.suspect == marked.record.directories
     assert zookeeper.exists(znodes.broker_path(BrokerId(1))) is None
+
+
+def test_a_broker_that_cannot_forget_a_failed_fsync_does_not_start(
+    options, zookeeper, tmp_path, monkeypatch
+) -> None:
+    two = replace(options, log_dirs=(str(tmp_path / "one"), str(tmp_path / "two")))
+    first = BrokerServer(two)
+    first.start()
+    one, other = first._replicas._log_dirs._directories
+    other.write_suspects([str(one.uuid)])
+    first.stop(clean=False)
+
+    def broken(*_args):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(LogDirectory, "write_suspects", broken)
+        with pytest.raises(LogDirectoryError, match=r"two says .* cannot be taken away now: .*output error"):
+            BrokerServer(two).start()
+    assert zookeeper.exists(znodes.broker_path(BrokerId(1))) is None
+    for _ in range(2):
+        again = BrokerServer(two)
+        again.start()
+        again.stop(clean=False)
+    node = zookeeper.get(znodes.incarnation_path(BrokerId(1)))
+    last = znodes.decode_incarnation(BrokerId(1), node.data, node.stat.version, node.stat.mzxid)
+    assert (last.record.intact_since, last.number) == (2, 3)
 
 
 @pytest.mark.parametrize("chore", ["checkpoint_high_watermarks", "checkpoint_recovery_points"])

@@ -1,5 +1,6 @@
 """A name can mean one topic after another: what belongs to an earlier one is not taken for it, nor served."""
 
+import shutil
 import threading
 import uuid
 from types import SimpleNamespace
@@ -12,8 +13,9 @@ from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig
-from sparklog.model.errors import ErrorCode
+from sparklog.model.errors import ErrorCode, LogDirectoryError
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
+from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log_directory import LogDirectory
 from sparklog.wire.messages.update_metadata import (
@@ -23,20 +25,30 @@ from sparklog.wire.messages.update_metadata import (
 )
 
 TP = TopicPartition("quakes", 0)
-EARLIER, LATER = uuid.UUID(int=1), uuid.UUID(int=2)
+EARLIER, LATER, THIRD = (uuid.UUID(int=number) for number in (1, 2, 3))
 
 
 class Broker:
-    """Broker 1 over a real directory, which it loads anew with every life."""
+    """Broker 1 over real directories, which it loads anew with every life."""
 
-    def __init__(self, folder, clock):
-        self.folder, self.clock = folder, clock
+    def __init__(self, clock, *folders):
+        self.folders, self.clock = folders, clock
         self.start()
 
-    def start(self):
-        self.directory = LogDirectory.open(str(self.folder), 1, "c", LocalDisk(), self.clock, boot_id="b")
+    @property
+    def folder(self):
+        return self.folders[0]
+
+    def start(self, *usable):
+        """With all of its directories, or with those that are ``usable``."""
+        self.directories = [
+            LogDirectory.open(str(folder), 1, "c", LocalDisk(), self.clock, boot_id="b")
+            for folder in usable or self.folders
+        ]
+        self.directory = self.directories[0]
         config = BrokerConfig()
-        log_dirs = self.log_dirs = LogDirs([self.directory], config)
+        offline = {str(folder): "is offline" for folder in self.folders if usable and folder not in usable}
+        log_dirs = self.log_dirs = LogDirs(self.directories, config, offline)
         log_dirs.load(executor=None)
         ports = Ports(clock=self.clock, timer=None, executor=None, new_guard=threading.Lock)
         nobody = SimpleNamespace(start=lambda *_: None, stop=lambda *_: None)
@@ -46,9 +58,10 @@ class Broker:
         self.replicas.broker_epoch = BrokerEpoch(10)
         self.replicas.load()
 
-    def restart(self):
+    def restart(self, *usable):
+        self.replicas.checkpoint_high_watermarks()
         self.replicas.close(None)
-        self.start()
+        self.start(*usable)
 
     def lead(self, topic_id, epoch=0, *, is_new=False):
         replicas = (BrokerId(1),)
@@ -57,14 +70,90 @@ class Broker:
         )
         return self.replicas.become(TP, topic_id, state, {}, is_new=is_new)
 
+    def produce(self, records):
+        partition = self.replicas.get(TP)
+        assert partition.append_as_leader(records, split(records), 1, 0).error is ErrorCode.none
+
     @property
     def names(self):
-        return sorted(one.name for one in self.folder.iterdir() if one.name.startswith("quakes"))
+        return self.names_in(self.folder)
+
+    def names_in(self, folder):
+        return sorted(one.name for one in folder.iterdir() if one.name.startswith("quakes"))
 
 
 @pytest.fixture
 def broker(tmp_path, clock):
-    return Broker(tmp_path, clock)
+    return Broker(clock, tmp_path)
+
+
+STRAY = f"quakes-0.{EARLIER.hex}-stray"
+
+
+@pytest.fixture(params=["the first", "the second"])
+def twice(request, tmp_path, clock, batch):
+    """A broker with a log of each topic: the earlier one was deleted while its directory was offline. It is
+    the first directory's, or the second's."""
+    earlier, later = tmp_path / "one", tmp_path / "two"
+    folders = (earlier, later) if request.param == "the first" else (later, earlier)
+    broker = Broker(clock, *folders)
+    broker.earlier, broker.later = earlier, later
+    broker.restart(earlier)
+    broker.lead(EARLIER, epoch=5, is_new=True)
+    broker.produce(batch(9))
+    broker.restart(later)
+    broker.lead(LATER, is_new=True)
+    broker.produce(batch(4))
+    broker.restart()
+    return broker
+
+
+def test_of_logs_of_two_topics_in_two_directories_the_one_that_gets_a_role_stays_and_the_other_is_kept(twice):
+    assert twice.lead(LATER, epoch=1) is ErrorCode.none
+    partition = twice.replicas.get(TP)
+    assert (partition.topic_id, partition.log.log_end_offset, partition.high_watermark) == (LATER, 4, 4)
+    assert twice.log_dirs.home_of(TP).path == str(twice.later)
+    assert (twice.names_in(twice.later), twice.names_in(twice.earlier)) == (["quakes-0"], [STRAY])
+    twice.restart()
+    assert twice.lead(LATER, epoch=2) is ErrorCode.none
+    assert (twice.names_in(twice.later), twice.names_in(twice.earlier)) == (["quakes-0"], [STRAY])
+
+
+def test_until_then_both_stay_as_they_are(twice):
+    twice.restart()
+    assert (twice.names_in(twice.later), twice.names_in(twice.earlier)) == (["quakes-0"], ["quakes-0"])
+    assert twice.lead(LATER, epoch=1) is ErrorCode.none
+    assert (twice.replicas.get(TP).log.log_end_offset, twice.replicas.get(TP).high_watermark) == (4, 4)
+
+
+def test_a_third_topic_of_that_name_takes_neither(twice):
+    assert twice.lead(THIRD, is_new=True) is ErrorCode.none
+    assert (twice.replicas.get(TP).topic_id, twice.replicas.get(TP).log.log_end_offset) == (THIRD, 0)
+    names = twice.names_in(twice.later) + twice.names_in(twice.earlier)
+    assert sorted(names) == ["quakes-0", STRAY, f"quakes-0.{LATER.hex}-stray"]
+
+
+def test_a_disk_that_cannot_set_the_other_log_aside_has_failed_and_the_wanted_one_serves(twice, monkeypatch):
+    earlier = next(one for one in twice.directories if one.path == str(twice.earlier))
+
+    def refuse(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(earlier, "set_aside_log", refuse)
+    assert twice.lead(LATER, epoch=1) is ErrorCode.none
+    assert list(twice.replicas.offline_directories()) == [str(twice.earlier)]
+    assert twice.replicas.get(TP).is_leader
+    assert (twice.names_in(twice.later), twice.names_in(twice.earlier)) == (["quakes-0"], ["quakes-0"])
+
+
+def test_two_copies_of_one_log_are_refused_and_both_are_named(broker, tmp_path, clock):
+    broker.lead(LATER)
+    broker.replicas.close(None)
+    other = tmp_path / "other"
+    LogDirectory.open(str(other), 1, "c", LocalDisk(), clock, boot_id="b").close()
+    shutil.copytree(broker.folder / "quakes-0", other / "quakes-0")
+    with pytest.raises(LogDirectoryError, match=r"quakes-0 is in .* and in .*/other: move one of the two"):
+        Broker(clock, broker.folder, other)
 
 
 def test_a_log_of_an_earlier_topic_that_is_found_at_a_start_makes_way_and_is_kept(broker):
@@ -120,6 +209,20 @@ def test_no_role_brings_back_a_deleted_topic_but_another_of_its_name_is_welcome(
     broker.replicas.stop_replica(TP, -2, delete=True, topic_id=EARLIER)
     assert broker.lead(EARLIER, epoch=99) is ErrorCode.fenced_leader_epoch
     assert broker.lead(LATER) is ErrorCode.none
+
+
+def test_a_disk_that_cannot_set_a_log_aside_has_failed_and_is_not_asked_again(broker, monkeypatch):
+    broker.lead(EARLIER, epoch=5)
+    broker.restart()
+
+    def refuse(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(broker.directory, "set_aside_log", refuse)
+    assert broker.lead(LATER) is ErrorCode.kafka_storage_error
+    assert list(broker.replicas.offline_directories()) == [str(broker.folder)]
+    assert broker.lead(LATER, epoch=1) is ErrorCode.kafka_storage_error
+    assert broker.replicas.get(TP) is None
 
 
 def test_a_disk_that_cannot_delete_a_log_has_failed(broker, monkeypatch):

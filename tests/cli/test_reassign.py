@@ -47,12 +47,17 @@ def others(*brokers):
 
 
 def stuck(cluster, topic, plan):
-    """A plan whose move cannot end, since the broker that it moves to is dead; the file's path."""
+    """A plan whose move cannot end, since its leader sends nothing; the file's path, and where it goes to."""
     new = others(*topic)[0]
     path = plan(("events", 0, topic[0], new))
     ClusterChanges(cluster.client).alter_broker_configs(topic[0], {"leader.replication.throttled.rate": "0"})
     everywhere = {"leader.replication.throttled.replicas": "*"}
     ClusterChanges(cluster.client).alter_topic_configs("events", everywhere)
+    throttle = cluster._broker(topic[0])._replicas.fetches.throttle
+    deadline = time.monotonic() + WAIT_S
+    while not (throttle.is_active and throttle.names(E0)):  # the leader hears of it a moment later
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     return path, new
 
 

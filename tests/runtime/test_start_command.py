@@ -50,6 +50,8 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
         wait_until(lambda broker=broker: cluster.broker_pid(broker["id"]) != broker["pid"], 20, "a new pid")
         wait_until(lambda broker=broker: _listens(broker["port"]), 20, "the broker listens again")
     kafka.produce(bootstrap, [b"3"])
+    for broker in content["brokers"]:
+        cluster.wait_log(f"broker {broker['id']} is back as process")
     assert cluster.cluster()["bootstrap_servers"] == bootstrap
 
     status, out, err = cluster.stop()

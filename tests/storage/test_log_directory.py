@@ -1,7 +1,9 @@
 """A log directory: whose it is, who holds it, and what its checkpoints may claim."""
 
+import errno
 import logging
 import os
+import shutil
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -64,12 +66,151 @@ def test_a_new_directory_gets_an_id_that_it_keeps(bench: Bench) -> None:
     again.close()
 
 
+def test_a_directory_that_never_had_a_log_was_not_emptied(bench: Bench) -> None:
+    directory = open_directory(bench)
+    load(directory)
+    directory.close()
+    again = open_directory(bench)
+    assert (again.is_empty, again.is_emptied) == (True, False)
+    again.close()
+
+
+def test_nor_one_whose_logs_were_deleted(bench: Bench) -> None:
+    directory = with_two_logs(bench)
+    for topic_partition in (A, B):
+        directory.delete_log(topic_partition)
+    directory.close()
+    again = open_directory(bench)
+    assert (again.is_empty, again.is_emptied) == (True, False)
+    again.close()
+
+
+def test_nor_one_where_the_deletion_of_the_last_log_met_a_full_disk(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = open_directory(bench)
+    load(directory)
+    fill(bench, directory.create_log(A, TOPIC_ID, SMALL), 3)
+    with monkeypatch.context() as full:
+        full.setattr(LocalDisk, "write_atomically", no_space)
+        with pytest.raises(OSError, match="no space"):
+            directory.delete_log(A)
+    directory.close()
+    again = open_directory(bench)
+    load(again)
+    assert (again.is_empty, again.is_emptied) == (True, False)
+    again.close()
+
+
+def test_nor_one_whose_process_was_killed_when_the_last_log_had_just_been_set_aside(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = open_directory(bench)
+    load(directory)
+    fill(bench, directory.create_log(A, TOPIC_ID, SMALL), 3)
+    set_aside = Log.set_aside
+
+    def and_is_killed(log: Log) -> str:
+        set_aside(log)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed:
+        killed.setattr(Log, "set_aside", and_is_killed)
+        with pytest.raises(KeyboardInterrupt):
+            directory.set_aside_log(A)
+    directory.close()
+    again = open_directory(bench)
+    assert load(again) == {}
+    assert (again.is_empty, again.is_emptied) == (True, False)
+    again.close()
+
+
+@pytest.mark.parametrize("refused", ["write_atomically", "rename"])
+def test_a_log_that_a_full_disk_does_not_let_set_aside_is_found_by_the_next_start(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    directory = open_directory(bench)
+    load(directory)
+    fill(bench, directory.create_log(A, TOPIC_ID, SMALL), 3)
+    with monkeypatch.context() as full:
+        full.setattr(LocalDisk, refused, no_space)
+        with pytest.raises(OSError, match="no space"):
+            directory.set_aside_log(A)
+    directory.close()
+    again = open_directory(bench)
+    assert load(again)[A].log_end_offset == 3
+    again.close()
+
+
+def no_space(*_unused: object) -> None:
+    raise OSError(errno.ENOSPC, "no space left on device")
+
+
+def test_a_directory_knows_that_its_only_log_was_taken_away_even_a_new_one(bench: Bench) -> None:
+    directory = open_directory(bench)
+    load(directory)
+    directory.create_log(A, TOPIC_ID, SMALL)
+    directory.close()
+    shutil.rmtree(bench.directory / "logs" / str(A))
+    again = open_directory(bench)
+    assert again.is_emptied
+    again.close()
+
+
+def test_a_directory_that_lost_all_but_its_identity_was_emptied(bench: Bench) -> None:
+    directory = open_directory(bench)
+    load(directory)
+    directory.close()
+    for path in (bench.directory / "logs").iterdir():
+        if path.name != "meta.properties":
+            path.unlink()
+    again = open_directory(bench)
+    assert again.is_emptied
+    again.close()
+
+
 def test_two_directories_never_share_an_id(bench: Bench) -> None:
     other = LogDirectory.open(str(bench.directory / "other"), 1, "c1", bench.disk, bench.clock)
     directory = open_directory(bench)
     assert other.uuid != directory.uuid
     other.close()
     directory.close()
+
+
+class Syncing(LocalDisk):
+    """Notes which directories are synced."""
+
+    def __init__(self) -> None:
+        self.synced: list[str] = []
+
+    def sync_directory(self, path: str) -> None:
+        self.synced.append(path)
+        super().sync_directory(path)
+
+
+def test_a_power_cut_does_not_take_a_directory_that_was_made_here(bench: Bench) -> None:
+    disk = Syncing()
+    above = bench.directory / "disks"
+    LogDirectory.open(str(above / "one" / "logs"), 1, "c1", disk, bench.clock).close()
+    assert {str(bench.directory), str(above), str(above / "one")} <= set(disk.synced)
+
+
+def test_nor_one_that_a_process_had_just_made_when_it_was_killed(bench: Bench) -> None:
+    disk = Syncing()
+    (bench.directory / "logs").mkdir()
+    LogDirectory.open(str(bench.directory / "logs"), 1, "c1", disk, bench.clock).close()
+    assert str(bench.directory) in disk.synced
+
+
+def test_a_directory_above_that_cannot_be_read_is_no_obstacle(bench: Bench, caplog) -> None:
+    class Closed(LocalDisk):
+        def sync_directory(self, path: str) -> None:
+            if path == str(bench.directory):
+                raise PermissionError(13, "permission denied", path)
+            super().sync_directory(path)
+
+    LogDirectory.open(str(bench.directory / "logs"), 1, "c1", Closed(), bench.clock).close()
+    assert "cannot be ruled out" in caplog.text
 
 
 def test_its_properties_are_a_file_that_kafka_reads_too(bench: Bench) -> None:
@@ -344,6 +485,26 @@ def test_an_end_below_the_high_watermark_is_corruption(bench: Bench) -> None:
     corruption = load(open_directory(bench))[A].corruption
     assert corruption is not None
     assert corruption.offset == 13
+
+
+def test_a_process_killed_soon_after_a_power_cut_leaves_no_log_that_looks_damaged(bench: Bench) -> None:
+    """The first start cut what the power cut had torn, below the high watermark on disk: it lowers that."""
+    directory = with_two_logs(bench)
+    directory.write_high_watermarks({A: 15, B: 15})
+    assert directory.write_cleaned(A, 12, 0)
+    tail = sorted((bench.directory / "logs" / str(A)).glob("*.log"))[-1]
+    tail.write_bytes(b"")
+    directory.close()
+
+    after_the_cut = open_directory(bench, boot="boot-2")
+    ends = {tp: log.log_end_offset for tp, log in load(after_the_cut).items()}
+    assert ends == {A: 10, B: 15}
+    assert after_the_cut.read_high_watermarks() == {A: 10, B: 15}
+    assert after_the_cut.cleaned_up_to(A) == 10
+    after_the_cut.close()
+
+    again = load(open_directory(bench, boot="boot-2"))
+    assert [log.corruption for log in again.values()] == [None, None]
 
 
 def test_garbage_in_the_checkpoints_costs_a_scan_and_no_record(

@@ -345,6 +345,23 @@ def test_an_epoch_that_went_on_after_all_keeps_its_start(bench: Bench) -> None:
     assert bench.open(SMALL, recovery_point=12).epochs == log.epochs
 
 
+def test_after_a_reboot_the_indexes_of_a_segment_that_was_sealed_after_the_last_flush_are_not_believed(
+    bench: Bench,
+) -> None:
+    """They were not synced, and an empty index looks like one of a segment without timestamps."""
+    log = bench.open(SMALL)
+    for number in range(10):
+        bench.append(log, timestamp=1_000 + number)
+    assert log.flush() == 10
+    bench.append(log, timestamp=1_010)
+    assert log.segment_bases == [0, 10]
+    for suffix in (".index", ".timeindex"):
+        bench.segment_file(0, suffix).write_bytes(b"")
+    found = bench.open(SMALL, recovery_point=10, same_boot=False)
+    assert found.segments[0].greatest_timestamp() == (1_009, 9)
+    assert [header.base_offset for _, header in found.segments[0].batches_from(1_008)] == [8, 9]
+
+
 def test_snapshots_past_the_recovery_point_do_not_survive_a_reboot(bench: Bench) -> None:
     log = bench.open(SMALL)
     for number in range(15):

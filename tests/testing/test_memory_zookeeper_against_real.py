@@ -1,4 +1,5 @@
-"""The same random operations against a real ZooKeeper and the one in memory: nobody can tell them apart."""
+"""The same random operations against a real ZooKeeper, the one in memory, and the simulation's: nobody can
+tell them apart."""
 
 import itertools
 import random
@@ -23,6 +24,8 @@ from sparklog.model.zookeeper import (
     ZooKeeperError,
 )
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
+from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule
+from sparklog.testing.simulation.zookeeper import Ensemble, SimulatedZooKeeper
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 
@@ -36,13 +39,28 @@ PATHS = ["/" + "/".join(names) for depth in (1, 2, 3) for names in itertools.pro
 
 integration = pytest.mark.integration
 
+Client = KazooZooKeeper | MemoryZooKeeper | SimulatedZooKeeper
+SETTLED_US = 1_000 * US_PER_MS
+"""After so much simulated time everything that was on its way has arrived."""
+
+
+def simulated_ensemble() -> Ensemble:
+    ensemble = Ensemble(Schedule(), 1, (0.5, 3.0), SESSION_TIMEOUT_MS)
+    ensemble.start()
+    return ensemble
+
+
+def settle(client: SimulatedZooKeeper) -> None:
+    schedule = client.process.schedule
+    schedule.run_until(schedule.now_us + SETTLED_US)
+
 
 @dataclass
 class Side:
     """One ZooKeeper with a few sessions, and what its watches said since the last step."""
 
-    connect: Callable[[], KazooZooKeeper | MemoryZooKeeper]
-    clients: list[KazooZooKeeper | MemoryZooKeeper] = field(default_factory=list)
+    connect: Callable[[], Client]
+    clients: list[Client] = field(default_factory=list)
     calls: list[list[str]] = field(default_factory=lambda: [[] for _ in range(CLIENTS)])
 
     def __post_init__(self) -> None:
@@ -56,6 +74,9 @@ class Side:
         """What the watches of every client said, once all of it has arrived."""
         for client in self.clients:
             client.exists("/")  # whatever was sent before its answer has arrived with it
+            if isinstance(client, SimulatedZooKeeper):
+                settle(client)
+                continue
             called = threading.Event()
             if isinstance(client, MemoryZooKeeper):
                 client._callbacks.put(called.set)
@@ -183,41 +204,57 @@ def test_random_operations_have_the_same_outcome(real_server: EmbeddedZooKeeper,
     real = Side(lambda: KazooZooKeeper(address, SESSION_TIMEOUT_MS).start(START_TIMEOUT_MS))
     memory_server = MemoryZooKeeperServer()
     memory = Side(memory_server.client)
-    bases = base_zxid(real), base_zxid(memory)
+    ensemble, numbers = simulated_ensemble(), itertools.count(1)
+
+    def connect() -> SimulatedZooKeeper:
+        name = f"client-{next(numbers)}"
+        return ensemble.client(Process(ensemble.schedule, name), name)
+
+    simulated = Side(connect)
+    bases = {id(side): base_zxid(side) for side in (real, memory, simulated)}
     story: list[Step] = []
     for _ in range(STEPS):
         step = random_step(dice)
         story.append(step)
         told = "\n".join(map(str, story[-12:]))
-        outcomes = [take(side, step) for side in (real, memory)]
-        assert same(real, memory, *outcomes, bases), told
-        heard = real.heard(), memory.heard()
-        if step[0] == "reconnect":  # in which order a session's nodes vanish, the server leaves to a hash set
-            heard = [sorted(said) for said in heard[0]], [sorted(said) for said in heard[1]]
-        assert heard[0] == heard[1], told
+        outcome, heard = comparable(real, take(real, step), bases), in_order(real.heard(), step)
+        for side in (memory, simulated):
+            assert comparable(side, take(side, step), bases) == outcome, told
+            assert in_order(side.heard(), step) == heard, told
         memory_server.tree.check_invariants()
-    assert same(real, memory, everything(real), everything(memory), bases)
-    real.close()
-    memory.close()
+        ensemble.tree.check_invariants()
+    for side in (memory, simulated):
+        assert comparable(side, everything(side), bases) == comparable(real, everything(real), bases)
+    for side in (real, memory, simulated):
+        side.close()
 
 
-def same(real: Side, memory: Side, theirs: object, ours: object, bases: tuple[int, int]) -> bool:
-    expected, got = relative(theirs, bases[0], owners(real)), relative(ours, bases[1], owners(memory))
-    assert got == expected
-    return True
+def in_order(heard: list[list[str]], step: Step) -> list[list[str]]:
+    """In which order a session's nodes vanish, the server leaves to a hash set."""
+    return [sorted(said) for said in heard] if step[0] == "reconnect" else heard
+
+
+def comparable(side: Side, result: object, bases: dict[int, int]) -> object:
+    return relative(result, bases[id(side)], owners(side))
 
 
 # ------------------------------------------------------------------------------------------------ sessions
 
 
-@pytest.mark.parametrize("kind", [pytest.param("real", marks=integration), "memory"])
+@pytest.mark.parametrize("kind", [pytest.param("real", marks=integration), "memory", "simulated"])
 def test_an_expiry_is_told_in_the_same_order(
     kind: str,
     request: pytest.FixtureRequest,
     expire_session: Callable[[KazooZooKeeper], None],
 ) -> None:
-    client: KazooZooKeeper | MemoryZooKeeper
-    client = request.getfixturevalue("zookeeper") if kind == "real" else MemoryZooKeeperServer().client()
+    client: Client
+    if kind == "real":
+        client = request.getfixturevalue("zookeeper")
+    elif kind == "memory":
+        client = MemoryZooKeeperServer().client()
+    else:
+        ensemble = simulated_ensemble()
+        client = ensemble.client(Process(ensemble.schedule, "client"), "host")
     told: list[str] = []
     over = threading.Event()
     client.watch_data("/", lambda: told.append("watch"))
@@ -232,6 +269,9 @@ def test_an_expiry_is_told_in_the_same_order(
     client.on_session(listen)
     if isinstance(client, MemoryZooKeeper):
         client.expire_session()
+    elif isinstance(client, SimulatedZooKeeper):
+        ensemble.expire("host")
+        settle(client)
     else:
         expire_session(client)
     assert over.wait(WAIT_S), told

@@ -11,12 +11,11 @@ def handle(call: Call, request: UpdateMetadataRequest) -> None:
     error = judge(call, request.controller_epoch, request.broker_epoch)
     if error is None:
         return
-    if error is ErrorCode.none:
-        error = call.broker.metadata.update(request)
-    if error is ErrorCode.none:
+    taken = call.broker.metadata.update(request) if error is ErrorCode.none else error
+    if taken is ErrorCode.none:
         _configure(call, request)
         call.broker.replicas.on_live_brokers(call.broker.metadata.snapshot.brokers.keys())
-    call.reply(UpdateMetadataResponse(error_code=error))
+    call.reply(UpdateMetadataResponse(error_code=taken or ErrorCode.none))
 
 
 def _configure(call: Call, request: UpdateMetadataRequest) -> None:

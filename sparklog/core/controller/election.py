@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from sparklog.core.controller.incarnation import StoredIncarnation
+from sparklog.core.controller.incarnation import LogId, StoredIncarnation
 from sparklog.core.controller.log_ends import LogEnd, ends_of, greatest
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch
@@ -37,18 +37,21 @@ class Candidates:
     """Who may take part in an election of one partition: the live brokers that can host it.
 
     ``failed`` are live brokers whose log of this partition is broken: what it held may be gone. ``log_ends``
-    is what those that were told that nobody leads have answered.
+    is what those that were told that nobody leads have answered. ``log`` is the partition's, by which some
+    brokers' incarnations prove more than by others.
     """
 
     live: Mapping[BrokerId, StoredIncarnation]
     shutting_down: AbstractSet[BrokerId] = frozenset()
     failed: AbstractSet[BrokerId] = frozenset()
     log_ends: Mapping[BrokerId, LogEnd] = field(default_factory=dict)
+    log: LogId | None = None
 
     def is_proven(self, member: BrokerId, state: PartitionState) -> bool:
         """Alive, and its log still holds what it held when the state last counted it."""
         stored = self.live.get(member)
-        return stored is not None and stored.record.proves(state.isr_incarnations.get(member, UNCOUNTED))
+        counted_at = state.isr_incarnations.get(member, UNCOUNTED)
+        return stored is not None and stored.record.proves(counted_at, self.log)
 
     def is_unproven(self, member: BrokerId, state: PartitionState) -> bool:
         """Alive, and known not to be proven. (A dead broker is neither.)"""

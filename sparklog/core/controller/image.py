@@ -252,7 +252,9 @@ class ClusterImage:
         failed = {broker for broker, partitions in self.offline.items() if partition in partitions}
         live = {broker: one.incarnation for broker, one in self.brokers.items() if broker not in failed}
         ends = {broker: told[partition] for broker, told in self.log_ends.items() if partition in told}
-        return Candidates(live, self.shutting_down, failed, ends)
+        topic = self.topics.get(partition.topic)
+        log = None if topic is None else (topic.id, partition.partition)
+        return Candidates(live, self.shutting_down, failed, ends, log)
 
     def live_brokers(self) -> tuple[Broker, ...]:
         return tuple(self.brokers[broker].broker for broker in sorted(self.brokers))

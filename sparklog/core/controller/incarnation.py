@@ -8,44 +8,61 @@ carries ``intact_since``: the oldest incarnation whose data this one certainly s
     A member counted as in sync at incarnation ``i`` is proven if and only if ``i >= intact_since``.
 
 Proven restarts (``intact_since`` is inherited):
-  every directory of the previous incarnation is back under its UUID, but for those that are offline, none of
-  them suspect, emptied or with a corrupt log, and
-  either the same boot of the same host (the page cache survived), or every directory carries the clean-stop
-  marker of exactly the previous broker epoch (a marker of an older epoch is from before later appends).
+  every directory of the previous incarnation is back under its UUID, but for those that are offline, and each
+  is intact: not suspect, without a corrupt log, and
+  either with the clean-stop marker of exactly the previous broker epoch (a marker of an older epoch is from
+  before later appends), or not emptied, on the same boot of the same host (the page cache survived).
 Anything else starts afresh: ``intact_since`` is the new incarnation's own number, and the broker is in no ISR
 until it has caught up.
+
+But for the logs that are *spared*: one directory that is not intact says nothing of the others. The record
+names each log that was found in an intact one at such a start, with the incarnation that it was intact since,
+which goes before ``intact_since``. Only what is named is spared: a log that should be in the intact directory
+and is not, or is made anew later, is the other one's. So the names are handed down as they are, and never
+taken from what is there at a proven start.
 
 The registration cannot know its own broker epoch, the ZooKeeper transaction id of its multi-op, but the
 node's ``mzxid`` is that id until somebody rewrites the node (to mark a directory suspect); a rewrite
 therefore records the epoch explicitly.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from sparklog.model.ids import BrokerEpoch
+from sparklog.model.ids import BrokerEpoch, TopicId
 
-FIRST_INCARNATION = 0
+LogId = tuple[TopicId, int]
+"""A log by its topic and the number of its partition: another topic of that name has other logs."""
+
+FIRST_INCARNATION: Final = 0
 """The version of a node that was just created."""
+
+SPARED_MAX: Final = 8_000
+"""Logs named in a record, which must fit into a node of ZooKeeper. Those beyond are unproven."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryIdentity:
     """One log directory as its broker finds it at start.
 
-    ``clean_epoch`` is the broker epoch in its clean-stop marker, None without one; ``empty`` says that it
-    holds no partition, ``corrupt`` that a log in it was found damaged where nothing explains it.
+    ``clean_epoch`` is the broker epoch in its clean-stop marker, None without one; ``emptied`` says
+    that the logs it had are gone, ``corrupt`` that a log in it was found damaged where nothing explains it,
+    or that an fsync of it failed. ``logs`` are those in it.
     """
 
     uuid: str
     clean_epoch: BrokerEpoch | None = None
-    empty: bool = False
+    emptied: bool = False
     corrupt: bool = False
+    logs: Set[LogId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Incarnation:
-    """The record in ``/brokers/incarnations/N``. ``clean`` says how the incarnation before it ended."""
+    """The record in ``/brokers/incarnations/N``. ``clean`` says how the incarnation before it ended;
+    ``spared`` are the logs that are intact since an earlier incarnation than the rest, and which that is.
+    """
 
     directories: tuple[str, ...]
     host_id: str
@@ -54,10 +71,14 @@ class Incarnation:
     clean: bool = False
     suspect: tuple[str, ...] = ()
     broker_epoch: BrokerEpoch | None = None
+    spared: Mapping[LogId, int] = field(default_factory=dict)
 
-    def proves(self, counted_at: int) -> bool:
-        """Whether everything is still there that was there when the broker was at ``counted_at``."""
-        return counted_at >= self.intact_since
+    def proves(self, counted_at: int, log: LogId | None = None) -> bool:
+        """Whether everything is still in this log that was there when the broker was at ``counted_at``."""
+        return counted_at >= self.log_intact_since(log)
+
+    def log_intact_since(self, log: LogId | None) -> int:
+        return self.intact_since if log is None else self.spared.get(log, self.intact_since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +107,25 @@ def next_incarnation(
     number = FIRST_INCARNATION if previous is None else previous.number + 1
     clean = previous is not None and _stopped_cleanly(previous, directories)
     proven = previous is not None and _is_proven(previous, directories, host_id, boot_id, offline_directories)
+    intact_since, spared = number, {}
+    if previous is not None and proven:
+        intact_since, spared = previous.record.intact_since, dict(previous.record.spared)
+    elif previous is not None:
+        spared = _spared(previous, directories, host_id, boot_id)
     present = {directory.uuid for directory in directories}
     remembered = previous.record.directories if previous is not None and offline_directories else ()
     return Incarnation(
         directories=tuple(sorted({*present, *remembered})),
         host_id=host_id,
         boot_id=boot_id,
-        intact_since=previous.record.intact_since if previous is not None and proven else number,
+        intact_since=intact_since,
         clean=clean,
+        spared=spared,
     )
 
 
 def mark_suspect(stored: StoredIncarnation, directory_uuid: str) -> Incarnation:
-    """The record to write when an fsync of this directory failed: the next restart proves nothing."""
+    """The record to write when an fsync of this directory failed: the next restart proves nothing of it."""
     suspect = tuple(sorted({*stored.record.suspect, directory_uuid}))
     return replace(stored.record, suspect=suspect, broker_epoch=stored.broker_epoch)
 
@@ -134,10 +161,26 @@ def _is_proven(
     missing = len(previous.record.directories) - len(known)
     if previous.record.suspect or missing > offline_directories or not known:
         return False
-    if any(directory.corrupt for directory in known):
+    return all(_is_intact(previous, directory, host_id, boot_id) for directory in known)
+
+
+def _is_intact(previous: StoredIncarnation, directory: DirectoryIdentity, host_id: str, boot_id: str) -> bool:
+    if directory.corrupt or directory.uuid in previous.record.suspect:
         return False
-    if _stopped_cleanly(previous, directories):
+    if directory.clean_epoch == previous.broker_epoch:
         return True
-    # A directory that kept its UUID but no partition may have been wiped by hand.
-    emptied = any(directory.empty for directory in known)
-    return not emptied and same_machine(previous.record, host_id=host_id, boot_id=boot_id)
+    # A directory that kept its UUID but not its logs was wiped by hand.
+    return not directory.emptied and same_machine(previous.record, host_id=host_id, boot_id=boot_id)
+
+
+def _spared(
+    previous: StoredIncarnation, directories: Sequence[DirectoryIdentity], host_id: str, boot_id: str
+) -> dict[LogId, int]:
+    """The logs in those directories that are intact, although another one is not."""
+    logs = {
+        log
+        for directory in _known(previous, directories)
+        if _is_intact(previous, directory, host_id, boot_id)
+        for log in directory.logs
+    }
+    return {log: previous.record.log_intact_since(log) for log in sorted(logs)[:SPARED_MAX]}

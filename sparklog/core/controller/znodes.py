@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sparklog.core.controller.incarnation import Incarnation, StoredIncarnation
+from sparklog.core.controller.incarnation import Incarnation, LogId, StoredIncarnation
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, TopicId
@@ -211,7 +211,17 @@ def encode_incarnation(record: Incarnation) -> bytes:
     }
     if record.broker_epoch is not None:
         document["broker_epoch"] = int(record.broker_epoch)
+    if record.spared:
+        document["spared"] = _spared_by_topic(record.spared)
     return _encode(document)
+
+
+def _spared_by_topic(spared: Mapping[LogId, int]) -> dict[str, dict[str, list[int]]]:
+    """By topic and by incarnation, which many share, the partitions."""
+    topics: dict[str, dict[str, list[int]]] = {}
+    for (topic, partition), since in spared.items():
+        topics.setdefault(topic.hex, {}).setdefault(str(since), []).append(partition)
+    return topics
 
 
 def decode_incarnation(broker: BrokerId, data: bytes, version: int, mzxid: int) -> StoredIncarnation:
@@ -228,6 +238,12 @@ def decode_incarnation(broker: BrokerId, data: bytes, version: int, mzxid: int) 
             clean=bool(document["clean"]),
             suspect=tuple(str(directory) for directory in document["suspect"]),
             broker_epoch=None if epoch is None else BrokerEpoch(int(epoch)),
+            spared={
+                (TopicId(topic), int(partition)): int(since)
+                for topic, incarnations in document.get("spared", {}).items()
+                for since, partitions in incarnations.items()
+                for partition in partitions
+            },
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _bad(path, data, error) from None

@@ -307,8 +307,12 @@ class Leader:
         """
         paused = NEVER != self.last_tick_ms < now_ms - self.lag_max_ms
         self.last_tick_ms = now_ms
-        if paused or pending_proposal(self.isr) is not None:
+        if paused:
             return []
+        # One that was about to join may have stopped fetching, and nothing else frees those who wait for it.
+        advance = self._advance_high_watermark(now_ms)
+        if pending_proposal(self.isr) is not None:
+            return advance
         committed = committed_isr(self.isr)
         leaving = frozenset(
             member
@@ -318,10 +322,10 @@ class Leader:
             )
         )
         if not leaving:
-            return []
+            return advance
         proposal = self._next_proposal()
         self.isr = ShrinkingIsr(committed, leaving, proposal)
-        return [self._propose(proposal, committed.members - leaving)]
+        return [*advance, self._propose(proposal, committed.members - leaving)]
 
     def on_isr_reply(self, proposal: int, reply: IsrReply, now_ms: MonotonicMs) -> list[Action]:
         """The controller's word on ``proposal``; anything but the one in flight is ignored (KAFKA-12686)."""
@@ -343,7 +347,10 @@ class Leader:
         if reply.leader_epoch != self.leader_epoch or reply.partition_epoch < committed.partition_epoch:
             return []
         self.isr = CommittedIsr(frozenset(reply.isr), reply.partition_epoch)
-        # A shrink may have removed the one that everybody waited for (KAFKA-13091).
+        return self._on_isr_changed(now_ms)
+
+    def _on_isr_changed(self, now_ms: MonotonicMs) -> list[Action]:
+        """A shrink may have removed the one that everybody waited for (KAFKA-13091)."""
         return [*self._advance_high_watermark(now_ms), *self._fail_short_writes()]
 
     @property
@@ -365,13 +372,19 @@ class Leader:
             return []
         if now_ms < self.followers[follower].proposed_again_ms:
             return []
-        # Only from the epoch's start on has it all that earlier leaders may have committed (KAFKA-7128).
-        if self.followers[follower].log_end_offset < max(self.marks.high_watermark, self.epoch_start_offset):
+        if self.followers[follower].log_end_offset < self._joining_from:
             return []
         proposal = self._next_proposal()
         self.followers[follower].is_refused = False
         self.isr = ExpandingIsr(committed, follower, proposal)
         return [self._propose(proposal, committed.members | {follower})]
+
+    @property
+    def _joining_from(self) -> int:
+        """Whoever joins has all that is committed. Only from the epoch's start on is that so: the watermark
+        may lag behind what earlier leaders have committed (KAFKA-7128).
+        """
+        return max(self.marks.high_watermark, self.epoch_start_offset)
 
     def _propose(self, proposal: int, members: Iterable[BrokerId]) -> ProposeIsr:
         return ProposeIsr(

@@ -23,9 +23,9 @@ from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS, WITHDRAW_RETRY_MS
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
-from sparklog.model.errors import ErrorCode, SparklogError
+from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
-from sparklog.storage.log_directory import LogDirectory
+from sparklog.storage.log_directory import DirectoryUnusable, LogDirectory
 from sparklog.testing.simulation.disk import SimulatedDisk
 from sparklog.testing.simulation.network import Network
 from sparklog.testing.simulation.schedule import (
@@ -42,7 +42,9 @@ from sparklog.testing.simulation.tasks import (
     CleanerTask,
     FetcherTasks,
     LinkTask,
+    LostLogsTask,
     ProposalTask,
+    RegistrationTask,
     Stage,
 )
 from sparklog.testing.simulation.zookeeper import Ensemble, SimulatedZooKeeper
@@ -71,6 +73,8 @@ class World:
     ensemble: Ensemble
     config: BrokerConfig
     seed: int
+    directories: tuple[str, ...] = ("data",)
+    """The names of each broker's log directories."""
 
 
 @dataclass(slots=True)
@@ -80,14 +84,21 @@ class Machine:
     broker_id: BrokerId
     disk: SimulatedDisk = field(default_factory=SimulatedDisk)
     boots: int = 0
+    generation: int = 0
+    """How many machines had its place before."""
 
     @property
     def host(self) -> str:
+        """The name of the place that it takes."""
         return f"broker-{self.broker_id}"
 
     @property
+    def address(self) -> str:
+        return f"{self.host}-{self.generation}" if self.generation else self.host
+
+    @property
     def boot_id(self) -> str:
-        return f"{self.host} boot {self.boots}"
+        return f"{self.address} boot {self.boots}"
 
 
 OnCleaned = Callable[["SimulatedBroker", TopicPartition, Stage], None]
@@ -105,7 +116,7 @@ class SimulatedBroker:
         on_cleaned: OnCleaned,
     ) -> None:
         self.machine = machine
-        self.process = Process(world.schedule, f"{machine.host}#{number}")
+        self.process = Process(world.schedule, f"{machine.address}#{number}")
         self.replicas: ReplicaManager | None = None
         self.epoch = BrokerEpoch(-1)
         self.metadata = MetadataCache(Tripwire())
@@ -123,6 +134,11 @@ class SimulatedBroker:
     @property
     def is_registered(self) -> bool:
         return self.process.is_alive and self.epoch >= 0
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it serves nobody any more, as its disk failed or it closes."""
+        return self._is_failing
 
     def launch(self) -> None:
         self.process.soon(self._start)
@@ -188,7 +204,7 @@ class SimulatedBroker:
         self.die()
         self._on_stopped(self, why)
 
-    def _disk_failed(self, why: str, suspect: str | None) -> None:
+    def _fail(self, why: str, suspect: str | None = None) -> None:
         """As ``BrokerServer``: serve nobody from now on, leave word of a failed fsync, and stop."""
         if self._is_failing:
             return
@@ -222,31 +238,58 @@ class SimulatedBroker:
 
     def _open(self) -> None:
         world, machine, process = self._world, self.machine, self.process
-        zookeeper = self._zookeeper = world.ensemble.client(process, machine.host)
+        zookeeper = self._zookeeper = world.ensemble.client(process, machine.address)
         zookeeper.on_session(self._on_session)
         cluster_id = read_or_create_cluster_id(zookeeper)
-        directory = LogDirectory.open(
-            f"/{machine.host}/data",
-            machine.broker_id,
-            cluster_id,
-            machine.disk.mount(process),
-            process,
-            boot_id=machine.boot_id,
-            new_uuid=lambda: uuid.UUID(int=dice(world.seed, f"directory {process.name}").getrandbits(128)),
-        )
-        log_dirs = LogDirs([directory], world.config)
-        log_dirs.load(InlineExecutor(), read_suspect(zookeeper, machine.broker_id))
+        log_dirs = self._open_directories(cluster_id)
+        suspect = read_suspect(zookeeper, machine.broker_id) | log_dirs.suspects()
+        log_dirs.load(InlineExecutor(), suspect)
         identities = log_dirs.identities()
         context = self._compose(zookeeper, log_dirs, cluster_id)
         self._dispatcher = Dispatcher(context)
-        world.network.listen(machine.host, process, self._dispatcher)
-        endpoint = Broker(machine.broker_id, machine.host, PORT)
+        world.network.listen(machine.address, process, self._dispatcher)
+        has_racks = bool(world.config.get_str("replica.selector.class"))
+        rack = f"rack-{machine.broker_id % 2}" if has_racks else None
+        endpoint = Broker(machine.broker_id, machine.address, PORT, rack=rack)
         self.epoch = register_broker(
-            zookeeper, endpoint, identities, boot_id=machine.boot_id, host_id=machine.host
+            zookeeper,
+            endpoint,
+            identities,
+            boot_id=machine.boot_id,
+            host_id=machine.address,
+            offline_directories=len(log_dirs.offline),
         )
+        log_dirs.forget_suspects()
         context.replicas.broker_epoch = self.epoch
+        RegistrationTask(process, zookeeper, machine.broker_id, self.epoch, self._fail).start()
         ChoreTasks(process, context.replicas, world.config).start()
         self._start_cleaner(context.replicas, log_dirs)
+
+    def _open_directories(self, cluster_id: str) -> LogDirs:
+        """As ``Registration.open_directories``: without those whose disk refuses, if there are others."""
+        machine, process = self.machine, self.process
+        draw = dice(self._world.seed, f"directory {process.name}")
+        opened: list[LogDirectory] = []
+        unusable: dict[str, str] = {}
+        for name in self._world.directories:
+            path = f"/{machine.host}/{name}"
+            try:
+                directory = LogDirectory.open(
+                    path,
+                    machine.broker_id,
+                    cluster_id,
+                    machine.disk.mount(process),
+                    process,
+                    boot_id=machine.boot_id,
+                    new_uuid=lambda: uuid.UUID(int=draw.getrandbits(128)),
+                )
+            except DirectoryUnusable as error:
+                unusable[path] = str(error)
+            else:
+                opened.append(directory)
+        if not opened:
+            raise LogDirectoryError("; ".join(unusable.values()))
+        return LogDirs(opened, self._world.config, unusable)
 
     def _start_cleaner(self, replicas: ReplicaManager, log_dirs: LogDirs) -> None:
         config, draw = self._world.config, dice(self._world.seed, f"cleaner {self.process.name}")
@@ -280,16 +323,17 @@ class SimulatedBroker:
                 guard=Tripwire(),
             )
 
-        link = LinkTask(process, machine.host, world.network, zookeeper)
+        link = LinkTask(process, machine.address, world.network, zookeeper)
         queue = ProposalQueue(machine.broker_id, lambda: self.epoch, lambda tp: replicas.get(tp))  # noqa: PLW0108
         replicas = ReplicaManager(
             machine.broker_id,
             config,
             log_dirs,
             Ports(clock=process, timer=ProcessTimer(process), executor=InlineExecutor(), new_guard=Tripwire),
-            fetchers=FetcherTasks(process, machine.host, world.network, new_fetcher),
+            fetchers=FetcherTasks(process, machine.address, world.network, new_fetcher),
             proposals=ProposalTask(process, link, queue),
-            on_disk_failure=self._disk_failed,
+            on_disk_failure=self._fail,
+            on_replicas_lost=LostLogsTask(process, link, machine.broker_id, lambda: self.epoch).report,
         )
         replicas.load()
         link.start()

@@ -13,11 +13,12 @@ from typing import Any, Final
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from sparklog.model.parts import read_parts
-from sparklog.records.envelope import BatchHeader, build_envelope, parse_header, split
+from sparklog.records.envelope import BatchHeader, build_envelope, crc_matches, parse_header, split
 from sparklog.records.kafka import records_of
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.kafka_walk import walk
 from sparklog.testing.simulation.network import Network
+from sparklog.testing.simulation.recorder import FoundRow, Recorder, SeenPoll, SentBatch
 from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule, dice
 from sparklog.testing.simulation.story import Story
 from sparklog.testing.simulation.truth import Entry, PartitionTruth, Rows, entry_of
@@ -49,6 +50,9 @@ LOST_SEQUENCE_RETRIES: Final = 5
 """Answers about a sequence gap after which a producer starts over that may have lost batches, or been
 overtaken by its own."""
 
+RACKS: Final = ("rack-0", "rack-1")
+"""Where brokers with even and with odd ids are, if leaders send consumers to a replica near them."""
+
 GAPS: Final = (
     ErrorCode.out_of_order_sequence_number,
     ErrorCode.unknown_producer_id,
@@ -66,6 +70,7 @@ class Workplace:
     story: Story
     hosts: tuple[str, ...]
     seed: int
+    recorder: Recorder
 
 
 class Client:
@@ -79,6 +84,7 @@ class Client:
         self._draw = dice(place.seed, name)
         self._leader: str | None = None
         self._leader_epoch = -1
+        self._hosts: dict[int, str] = {}
         self._is_asking = False
         self._topic_id = NO_TOPIC_ID
 
@@ -122,7 +128,7 @@ class Client:
         self.call(self._draw.choice(self._place.hosts), request, self._found, lambda error: self._not_found())
 
     def _found(self, response: MetadataResponse) -> None:
-        hosts = {broker.node_id: broker.host for broker in response.brokers}
+        hosts = self._hosts = {broker.node_id: broker.host for broker in response.brokers}
         for topic in response.topics:
             if topic.topic_id not in (NO_TOPIC_ID, self._topic_id):
                 known, self._topic_id = self._topic_id, topic.topic_id
@@ -149,6 +155,9 @@ class Send:
 
     entry: Entry
     batch: bytes
+    record: SentBatch
+    life: int
+    """Which of the producers that replaced one another sends it."""
     in_flight: bool = False
     truth: PartitionTruth | None = None
     """The partition that there was when it was sent last."""
@@ -168,6 +177,7 @@ class Producer(Client):
         interval_ms: float,
         records_max: int,
         has_keys: bool = False,
+        crash_every_ms: float = 0.0,
     ) -> None:
         super().__init__(place, f"producer-{number}", topic_partition)
         self.acks = acks
@@ -186,6 +196,13 @@ class Producer(Client):
         self._must_repeat = False
         self._gaps = 0
         self._first_acknowledged: int | None = None
+        self._crash_every_ms = crash_every_ms
+        self._life = 0
+
+    @property
+    def process_name(self) -> str:
+        """Another one after each crash."""
+        return f"{self.name}~{self._life}" if self._life else self.name
 
     @property
     def producer_id(self) -> int:
@@ -194,6 +211,27 @@ class Producer(Client):
     def start(self) -> None:
         super().start()
         self._make_later()
+        if self._crash_every_ms:
+            self._crash_later()
+
+    def _crash_later(self) -> None:
+        self.later(self._draw.expovariate(1 / self._crash_every_ms), self._crash)
+
+    def _crash(self) -> None:
+        """Another one takes its place, and knows nothing of it. What is under way may still arrive."""
+        if self.is_stopping:
+            return
+        self._place.story.tell(
+            self.name, f"crashes, and is replaced; {len(self.waiting)} batches had no answer"
+        )
+        self._place.witness.marks.reach("a producer crashed and was replaced")
+        for send in self.waiting:
+            if send.in_flight:
+                self._place.witness.marks.reach("a producer crashed before it was answered")
+        self._life += 1
+        self._in_flight, self._must_repeat, self._leader = 0, False, None
+        self._forget()
+        self._crash_later()
 
     def _make_later(self) -> None:
         self.later(self._draw.expovariate(1 / self._interval_ms), self._make)
@@ -218,12 +256,27 @@ class Producer(Client):
                 base_sequence=self._sequence,
             )
             self._sequence += count
-            send = Send(entry_of(parse_header(batch)), batch)
+            send = self._sent(batch, count, rows)
             if rows:
                 self._place.witness.sent[send.entry.send] = rows
             self.waiting.append(send)
             self.go_on()
         self._make_later()
+
+    def _sent(self, batch: bytes, count: int, rows: Rows) -> Send:
+        entry = entry_of(parse_header(batch))
+        record = SentBatch(
+            self.process_name,
+            str(self.producer_id),
+            self.topic_partition,
+            self.acks,
+            True,
+            entry.sequence,
+            count,
+            entry,
+            rows,
+        )
+        return Send(entry, batch, self._place.recorder.begin(record), self._life)
 
     def _rows(self, count: int) -> Rows:
         """Few keys, values that are all different, and some tombstones."""
@@ -253,6 +306,9 @@ class Producer(Client):
 
     def _send(self, send: Send) -> None:
         send.in_flight = True
+        if send.record.invoked_us < 0:
+            send.record.invoked_us = self._place.schedule.now_us
+        send.record.leader_epoch = self._leader_epoch
         send.truth = self._place.witness.truths.get(self.topic_partition)
         self._in_flight += 1
         data = ProducePartition(index=self.topic_partition.partition, records=send.batch)
@@ -266,10 +322,12 @@ class Producer(Client):
             self._leader,
             request,
             lambda response: self._answered(send, response),
-            lambda error: self._repeat(),
+            lambda error: self._repeat(send.life),
         )
 
     def _answered(self, send: Send, response: ProduceResponse) -> None:
+        if send.life != self._life:
+            return
         answer = response.responses[0].partition_responses[0]
         if answer.error_code not in (ErrorCode.none, ErrorCode.duplicate_sequence_number):
             self._refused(answer.error_code)
@@ -279,6 +337,7 @@ class Producer(Client):
         if send in self.waiting:
             self.waiting.remove(send)
             self.acknowledged += 1
+            self._place.recorder.end(send.record, "ok", answer.base_offset)
             if self._first_acknowledged is None:
                 self._first_acknowledged = send.entry.sequence
             self._place.story.tell(
@@ -300,7 +359,7 @@ class Producer(Client):
                 if self.acks == 1:
                     self._place.witness.marks.reach("an acks=1 producer lost batches with a leader")
                 self._start_over()
-        self._repeat()
+        self._repeat(self._life)
 
     @property
     def _was_overtaken(self) -> bool:
@@ -320,6 +379,11 @@ class Producer(Client):
         """Batches are gone, by a change of leader or with their topic, or refused for good: go on under a new
         identity.
         """
+        for send in self.waiting:
+            self._place.recorder.end(send.record, "info", error="given up")
+        self._forget()
+
+    def _forget(self) -> None:
         self.given_up += len(self.waiting)
         self.waiting.clear()
         self._identities += 1
@@ -327,8 +391,10 @@ class Producer(Client):
         self._gaps = 0
         self._first_acknowledged = None
 
-    def _repeat(self) -> None:
+    def _repeat(self, life: int) -> None:
         """Something went wrong: when nothing is in flight any more, send all again, in order."""
+        if life != self._life:
+            return
         self._in_flight -= 1
         self._must_repeat = True
         self._leader = None
@@ -348,14 +414,26 @@ class Consumer(Client):
         """What a reader makes of a compacted topic: each key's last offset and value."""
         self._reads_records = reads_records
         self._last_epoch = -1
+        self._rack = self._draw.choice(("", *RACKS))
+        self._follower: str | None = None
+        """Where the leader sent us, as it is in our rack."""
+        self.first_read = 0
+        """Where the recorder has what it read since it began again."""
+        self.is_at_end = False
+        """Whether there was nothing more for it when it asked last."""
 
     def topic_was_made_anew(self) -> None:
         self.start_again()
 
     def start_again(self) -> None:
         """Read once more from the beginning."""
-        self.offset, self._last_epoch = 0, -1
         self.table.clear()
+        self.first_read = len(self._place.recorder.reads)
+        self.seek(0)
+
+    def seek(self, offset: int) -> None:
+        self.offset, self._last_epoch, self.is_at_end = offset, -1, False
+        self._place.recorder.seek(self.name, self.topic_partition, offset)
 
     def go_on(self) -> None:
         if self._leader is None:
@@ -372,58 +450,91 @@ class Consumer(Client):
             max_wait_ms=FETCH_WAIT_MS,
             min_bytes=1,
             topics=[FetchTopic(topic_id=self._topic_id, partitions=[asked])],
+            rack_id=self._rack,
         )
         asked_for = self.offset, self._topic_id
+        asked_us, asked_epoch = self._place.schedule.now_us, self._leader_epoch
         self.call(
-            self._leader,
+            self._follower or self._leader,
             request,
-            lambda response: self._answered(asked_for, response),
-            lambda error: self.find_leader(),
+            lambda response: self._answered(asked_for, asked_us, asked_epoch, response),
+            lambda error: self._failed(),
         )
 
-    def _answered(self, asked_for: tuple[int, TopicId], response: FetchResponse) -> None:
+    def _failed(self) -> None:
+        self._follower = None
+        self.find_leader()
+
+    def _answered(
+        self, asked_for: tuple[int, TopicId], asked_us: int, asked_epoch: int, response: FetchResponse
+    ) -> None:
         data = response.responses[0].partitions[0] if response.responses else None
         is_asked = asked_for == (self.offset, self._topic_id)
         diverges = data is not None and data.diverging_epoch is not None and data.diverging_epoch.epoch >= 0
         if data is None or data.error_code is not ErrorCode.none or diverges:
             if is_asked and data is not None:
                 self._settle_position(data, diverges=diverges)
-            self._leader = None
+            self._leader = self._follower = None
             self.later(RETRY_MS, self.find_leader)
             return
+        if data.preferred_read_replica >= 0:
+            self._follower = self._hosts.get(data.preferred_read_replica)
+            if self._follower is None:
+                self._leader = None  # our metadata is older than that broker
+        elif self._follower is not None and data.records:
+            self._place.witness.marks.reach("a consumer read from a follower")
         if is_asked:
-            self._take(read_parts(data.records))
+            start = self.offset
+            found = self._take(read_parts(data.records))
+            self.is_at_end = self.offset == start and data.preferred_read_replica < 0
+            now_us = self._place.schedule.now_us
+            seen = SeenPoll(self.name, self.topic_partition, start, found, asked_us, now_us, asked_epoch)
+            self._place.recorder.reads.append(seen)
         self.later(self._draw.uniform(10, 120), self.go_on)
 
     def _settle_position(self, data: FetchPartitionData, *, diverges: bool) -> None:
         """Records were deleted, or lost, where we wanted to go on."""
         if data.error_code is ErrorCode.offset_out_of_range and data.log_start_offset > self.offset:
-            self.offset, self._last_epoch = data.log_start_offset, -1
+            self.seek(data.log_start_offset)
             return
         truth = self._place.witness.truths.get(self.topic_partition)
         is_beyond = diverges or data.error_code is ErrorCode.offset_out_of_range
         if truth is not None and truth.lossy_epoch >= 0 and is_beyond:
             self.start_again()
 
-    def _take(self, records: bytes) -> None:
+    def _take(self, records: bytes) -> list[Entry | FoundRow]:
+        found: list[Entry | FoundRow] = []
         for position, header in split(records):
             if header.next_offset <= self.offset:
                 continue
+            if not crc_matches(records, position, header):
+                self._place.witness.marks.reach("a consumer was given a rotten batch")
+                return found  # it asks again for it, as real ones do
             entry = entry_of(header)
             if self._place.story.is_told:
                 self._place.story.tell(self.name, f"read {entry}")
             self._place.witness.on_read(self.topic_partition, self._topic_id, entry)
             if self._reads_records:
-                self._note(records, position, header)
+                self._note(records, position, header, found)
+            else:
+                found.append(entry)
             self.offset, self._last_epoch = entry.next_offset, entry.leader_epoch
+        return found
 
-    def _note(self, records: bytes, position: int, header: BatchHeader) -> None:
+    def _note(
+        self, records: bytes, position: int, header: BatchHeader, found: list[Entry | FoundRow]
+    ) -> None:
         if not header.record_count:
             return
         batch = memoryview(records)[position : position + header.size_bytes]
         for record in walk(records_of(batch, header), header.record_count):
             assert record.key is not None, header
-            self.table[record.key] = (header.base_offset + record.offset_delta, record.value)
+            offset, sequence = (
+                header.base_offset + record.offset_delta,
+                header.base_sequence + record.offset_delta,
+            )
+            self.table[record.key] = (offset, record.value)
+            found.append(FoundRow(offset, header.producer_id, sequence, record.key, record.value))
 
 
 _PAYLOADS: Final[dict[int, bytes]] = {}

@@ -18,7 +18,14 @@ from sparklog.model.errors import ConfigError
 from sparklog.testing.simulation.fleet import Summary, processes_for, summaries
 from sparklog.testing.simulation.mutants import MUTANTS, Mutant, find_mutant
 from sparklog.testing.simulation.plan import draw_plan
-from sparklog.testing.simulation.progress_file import Progress, Violated, current_commit, load, save
+from sparklog.testing.simulation.progress_file import (
+    Progress,
+    Violated,
+    code_digest,
+    current_commit,
+    load,
+    save,
+)
 from sparklog.testing.simulation.shrink import shrink
 from sparklog.testing.simulation.simulation import Outcome, simulate
 
@@ -111,12 +118,15 @@ def _seeds(text: str) -> tuple[int, int]:
 
 def _run_seeds(arguments: argparse.Namespace) -> int:
     first, last = _seeds(arguments.seeds)
-    progress = Progress(current_commit(), first, last, first, arguments.mutant, arguments.steps)
+    progress = Progress(
+        current_commit(), code_digest(), first, last, first, arguments.mutant, arguments.steps
+    )
     if arguments.resume is not None:
         progress = load(arguments.resume, progress)
         if progress.next_seed > last:
             print(f"{arguments.resume} has all these seeds; there is nothing left to run", file=sys.stderr)
     began_at, began = progress.next_seed, time.monotonic()
+    seconds_before = progress.seconds
     told = began
     seeds = range(progress.next_seed, last + 1)
     for summary in summaries(
@@ -126,6 +136,7 @@ def _run_seeds(arguments: argparse.Namespace) -> int:
         processes=arguments.processes or processes_for(len(seeds)),
     ):
         _note(progress, summary, arguments.json)
+        progress.seconds = round(seconds_before + time.monotonic() - began, 1)
         if time.monotonic() - told > PROGRESS_SECONDS:
             told = time.monotonic()
             print(f"{progress.seeds} of {last - first + 1} seeds", file=sys.stderr)

@@ -1,9 +1,10 @@
 """Simulated disks behind storage's ``Disk`` port: what a kernel has, and what a power cut leaves of it.
 
 A file keeps two contents: the one that every process sees, and the one that was last synced. The death of a
-process changes neither, only a write that was in progress may be there in part. A power cut decides for every
-file that was written since its last sync whether the writes are kept, lost, or torn, and for every directory
-whose names changed since it was synced whether the changes are there.
+process changes neither, only a write that was in progress may be there in part. What a power cut leaves of a
+file is drawn (``inode.py``). Of a directory whose names changed since it was synced the first few changes are
+kept, all, or none; files and directories know nothing of each other, so what was written last may be all that
+is there.
 
 An fsync that fails reports it once; what it should have saved stays readable for the process that is there,
 and is gone when the next one opens the file (``lose_fading``): cut off, or zeros. A full disk takes part of a
@@ -15,81 +16,28 @@ on, so that a fault list says exactly where.
 
 import errno
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
-from sparklog.model.errors import CorruptBatch, LogDirectoryError
-from sparklog.records.envelope import BatchHeader, split
+from sparklog.model.errors import LogDirectoryError
+from sparklog.records.envelope import ENVELOPE_BYTES
 from sparklog.storage.disk import Buffer, File, Lock, SyncFailed
-from sparklog.testing.simulation.schedule import Process, ProcessDied
+from sparklog.testing.simulation.inode import Doomed, Inode, Rot, batches_of
+from sparklog.testing.simulation.schedule import US_PER_MS, Process, ProcessDied
 
 LOG: Final = ".log"
 DERIVED: Final = (".index", ".timeindex", ".snapshot")
 CHECKPOINT: Final = "checkpoint"
+TEMPORARY: Final = ".tmp"
 CRC_COVERS_FROM: Final = 21
 """Where in a batch its CRC begins to cover; what stands before it can rot unnoticed, as in Kafka."""
 
 Step = Literal["write", "fsync", "checkpoint"]
-
-
-class Inode:
-    """A file's bytes, whatever its name."""
-
-    __slots__ = ("data", "synced")
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self.synced: bytes | None = b""
-        """None while nothing was written since the last sync."""
-
-    def about_to_change(self) -> None:
-        if self.synced is None:
-            self.synced = bytes(self.data)
-
-    def sync(self) -> None:
-        self.synced = None
-
-    def cut_power(self, draw: random.Random) -> None:
-        synced = self.synced
-        if synced is None:
-            return
-        fate = draw.choice(("kept", "lost", "torn"))
-        if fate == "lost":
-            self.data = bytearray(synced)
-        elif fate == "torn":
-            shared = min(len(synced), len(self.data))
-            keep = draw.randint(shared, max(shared, len(self.data)))
-            del self.data[keep:]
-        self.synced = None
-
-
-@dataclass(frozen=True, slots=True)
-class Doomed:
-    """What a failed fsync should have saved: the bytes of ``inode`` from ``start`` to ``end``."""
-
-    inode: Inode
-    start: int
-    end: int
-
-    @classmethod
-    def now(cls, inode: Inode) -> "Doomed":
-        saved = inode.data if inode.synced is None else inode.synced
-        pairs = zip(saved, inode.data, strict=False)
-        start = next((at for at, (one, other) in enumerate(pairs) if one != other), None)
-        return cls(inode, min(len(saved), len(inode.data)) if start is None else start, len(inode.data))
-
-    def lose(self, draw: random.Random) -> None:
-        """The kernel gave up on these pages: what comes from the disk has zeros there, or ends before."""
-        data = self.inode.data
-        end = min(self.end, len(data))
-        if end == len(data) and draw.random() < 0.5:
-            del data[self.start :]
-        else:
-            data[self.start : end] = bytes(max(0, end - self.start))
-
-
 Directory = dict[str, Inode]
+
+Undo = Callable[[random.Random], None]
+"""Takes a change of names back that was not synced."""
 
 
 @dataclass(slots=True)
@@ -101,17 +49,31 @@ class Trouble:
     keeps: float = 0.0
     """How much of the write is there nevertheless."""
     at: Step = "write"
+    counts: Callable[[Process], bool] = lambda process: True
+    """Whose steps are counted, where two processes have the disk."""
+
+
+class PowerCut(NamedTuple):
+    """What a power cut left: a log with a gap in what was written last, changes of names that are undone."""
+
+    has_gap: bool
+    has_other_names: bool
 
 
 @dataclass(slots=True)
 class SimulatedDisk:
     """One machine's disk; it outlives its machine's processes. ``mount`` gives a process its view."""
 
-    directories: dict[str, Directory] = field(default_factory=dict)
-    synced_names: dict[str, Directory] = field(default_factory=dict)
+    directories: dict[str, Directory] = field(default_factory=lambda: {"/": {}})
+    journal: dict[str, list[Undo]] = field(default_factory=dict)
+    """By directory: how to take back what happened to its names since it was synced, in order."""
     lock_holders: dict[str, Process] = field(default_factory=dict)
     trouble: Trouble | None = None
     is_full: int = 0
+    slow_ms: float = 0.0
+    """How long an fsync may take; other changes take a part of it."""
+    slowness: random.Random = field(default_factory=lambda: random.Random(0))
+    rotten: list[Rot] = field(default_factory=list)
     doomed: list[Doomed] = field(default_factory=list)
     """What failed fsyncs should have saved; gone once nobody has it in memory any more."""
     fading: list[Doomed] = field(default_factory=list)
@@ -120,18 +82,24 @@ class SimulatedDisk:
     def mount(self, process: Process) -> "MountedDisk":
         return MountedDisk(self, process)
 
-    def cut_power(self, draw: random.Random) -> None:
+    def cut_power(self, draw: random.Random) -> PowerCut:
+        has_gap = has_other_names = False
+        journal, self.journal = self.journal, {}
+        for path in sorted(journal):
+            changes = journal[path]
+            fate = draw.choice(("kept", "lost", "some"))
+            kept = {"kept": len(changes), "lost": 0}.get(fate, draw.randint(0, len(changes)))
+            has_other_names |= kept < len(changes)
+            for undo in reversed(changes[kept:]):
+                undo(draw)
         for path in sorted(self.directories):
             names = self.directories[path]
-            synced = self.synced_names.get(path)
-            if synced is not None and draw.random() < 0.5:
-                self.directories[path] = names = dict(synced)
             for name in sorted(names):
-                names[name].cut_power(draw)
-        self.synced_names.clear()
+                has_gap |= names[name].cut_power(draw) and name.endswith(LOG)
         self.trouble = None
         self.doomed.clear()
         self.fading.clear()
+        return PowerCut(has_gap, has_other_names)
 
     def let_doomed_fade(self) -> None:
         """From now on ``lose_fading`` may come."""
@@ -151,7 +119,7 @@ class SimulatedDisk:
             return None
         path, inode = draw.choice(found)
         if logs:
-            position, header = draw.choice(_batches(inode))
+            position, header = draw.choice(batches_of(inode))
             inode.data[position + draw.randrange(CRC_COVERS_FROM, header.size_bytes)] ^= 1 << draw.randrange(
                 8
             )
@@ -161,11 +129,75 @@ class SimulatedDisk:
             inode.data[draw.randrange(len(inode.data))] ^= 1 << draw.randrange(8)
         return path
 
+    def rot_batch(self, draw: random.Random, logs: Collection[str], *, is_last: bool) -> Rot | None:
+        """Flip a bit in the records of some batch of these logs, whoever uses them: anywhere, or in the
+        last one."""
+        found = [
+            (f"{path}/{name}", names[name])
+            for path, names in sorted(self.directories.items())
+            if _name(path) in logs
+            for name in sorted(names)
+            if name.endswith(LOG) and batches_of(names[name])
+        ]
+        if not found:
+            return None
+        path, inode = found[-1] if is_last else draw.choice(found)
+        batches = batches_of(inode)
+        position, header = batches[-1] if is_last else draw.choice(batches)
+        end = position + header.size_bytes
+        before = bytes(inode.data[position:end])
+        inode.data[draw.randrange(position + ENVELOPE_BYTES, end)] ^= 1 << draw.randrange(8)
+        rot = Rot(path, inode, position, before, bytes(inode.data[position:end]))
+        self.rotten.append(rot)
+        return rot
+
+    def scrub(self) -> bool:
+        """What rotted and was found by nobody is as it was, as after a pass of a scrubber; whether some of it
+        was found, and fetched again."""
+        rotten, self.rotten = self.rotten, []
+        found = [rot.scrub() for rot in rotten]
+        return any(found)
+
+    def rots(self, log: str) -> bool:
+        """Whether this log still holds a batch that rotted under its broker."""
+        return any(
+            rot.is_there and any(inode is rot.inode for inode in names.values())
+            for rot in self.rotten
+            for path, names in self.directories.items()
+            if _name(path) == log
+        )
+
+    def wipe(self) -> None:
+        """Another disk, with nothing on it, is in this one's place."""
+        self.directories = {"/": {}}
+        self.journal.clear()
+        self.lock_holders.clear()
+        self.trouble = None
+        self.doomed.clear()
+        self.fading.clear()
+        self.rotten.clear()
+
+    def holds_everywhere(self, name: str, *, beside: str) -> bool:
+        """Whether each directory that holds ``beside`` holds ``name``, too, and there is one."""
+        found = [name in names for names in self.directories.values() if beside in names]
+        return bool(found) and all(found)
+
+    def has_text(self, name: str) -> bool:
+        """Whether some directory has a file of this name with something in it."""
+        return any(name in names and names[name].data for names in self.directories.values())
+
+    def sync_all(self) -> None:
+        """As an orderly shutdown of the machine does."""
+        self.journal.clear()
+        for names in self.directories.values():
+            for inode in names.values():
+                inode.sync()
+
     def _last_segments(self) -> list[tuple[str, Inode]]:
         found: list[tuple[str, Inode]] = []
         for path in sorted(self.directories):
             names = [name for name in self.directories[path] if name.endswith(LOG)]
-            if names and _batches(self.directories[path][max(names)]):
+            if names and batches_of(self.directories[path][max(names)]):
                 found.append((f"{path}/{max(names)}", self.directories[path][max(names)]))
         return found
 
@@ -177,9 +209,37 @@ class SimulatedDisk:
             if inode.data and name.endswith((*DERIVED, CHECKPOINT))
         ]
 
-    def about_to_rename(self, path: str) -> None:
-        if path not in self.synced_names:
-            self.synced_names[path] = dict(self.directories[path])
+    def about_to_name(self, path: str, name: str) -> None:
+        """What ``name`` stands for in the directory at ``path`` is about to change."""
+        directory = self.directories[path]
+        before = directory.get(name)
+
+        def undo(draw: random.Random) -> None:
+            if before is None:
+                directory.pop(name, None)
+            else:
+                directory[name] = before
+
+        self.note(path, undo)
+
+    def note(self, path: str, undo: Undo) -> None:
+        self.journal.setdefault(path, []).append(undo)
+
+    def move(self, old: str, new: str) -> None:
+        """Give a directory another name, and all that is in it."""
+        for path in self.within(old):
+            self.directories[new + path[len(old) :]] = self.directories.pop(path)
+            if path in self.journal:
+                self.journal[new + path[len(old) :]] = self.journal.pop(path)
+
+    def drop(self, path: str) -> None:
+        """Remove a directory and all that is in it, or was."""
+        for other in self.within(path):
+            del self.directories[other]
+            self.journal.pop(other, None)
+
+    def within(self, path: str) -> list[str]:
+        return [other for other in self.directories if other == path or other.startswith(path + "/")]
 
 
 class MountedDisk:
@@ -196,7 +256,7 @@ class MountedDisk:
                 raise FileNotFoundError(errno.ENOENT, "no such file", path)
             self.strike()
             self.need_room(path)
-            self._disk.about_to_rename(_parent(path))
+            self._disk.about_to_name(_parent(path), name)
             directory[name] = Inode()
         return SimulatedFile(self, path, directory[name])
 
@@ -204,14 +264,23 @@ class MountedDisk:
         return bytes(self._inode(path).data)
 
     def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
-        self.strike(step="checkpoint")
-        self.need_room(path)
         directory, name = self._names(path)
+
+        def write(keeps: float) -> None:
+            self._disk.about_to_name(_parent(path), name + TEMPORARY)
+            rest = directory[name + TEMPORARY] = Inode()
+            rest.data = bytearray(memoryview(data)[: int(len(data) * keeps)])
+
+        self.strike(write, step="checkpoint")
+        self.need_room(path, write)
         fresh = Inode()
         fresh.data = bytearray(data)
         if sync:
             fresh.sync()
-        self._disk.about_to_rename(_parent(path))
+        if name + TEMPORARY in directory:
+            self._disk.about_to_name(_parent(path), name + TEMPORARY)
+            del directory[name + TEMPORARY]
+        self._disk.about_to_name(_parent(path), name)
         directory[name] = fresh
         if sync:
             self.sync_directory(_parent(path))
@@ -222,7 +291,8 @@ class MountedDisk:
 
     def sync_directory(self, path: str) -> None:
         self.strike()
-        self._disk.synced_names.pop(path, None)
+        self._need_directory(path)
+        self._disk.journal.pop(path, None)
 
     def size(self, path: str) -> int:
         return len(self._inode(path).data)
@@ -235,8 +305,7 @@ class MountedDisk:
 
     def list(self, path: str) -> list[str]:
         directories = self._disk.directories
-        if path not in directories:
-            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        self._need_directory(path)
         below = [_name(other) for other in directories if _parent(other) == path]
         return sorted([*directories[path], *below])
 
@@ -245,37 +314,69 @@ class MountedDisk:
         self.need_room(path)
         at = 1
         while (at := path.find("/", at)) > 0:
-            self._disk.directories.setdefault(path[:at], {})
+            self._make(path[:at])
             at += 1
-        self._disk.directories.setdefault(path, {})
+        self._make(path)
+
+    def _make(self, path: str) -> None:
+        if path in self._disk.directories:
+            return
+        self._disk.directories[path] = {}
+        if _parent(path):  # else it is where the disk is mounted
+            self._disk.note(_parent(path), lambda draw: self._disk.drop(path))
 
     def remove(self, path: str) -> None:
         self.strike()
         directory, name = self._names(path)
         if name not in directory:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
-        self._disk.about_to_rename(_parent(path))
+        self._disk.about_to_name(_parent(path), name)
         del directory[name]
 
     def rename(self, old: str, new: str) -> None:
         self.strike()
         directories = self._disk.directories
         if old in directories:
-            for path in [path for path in directories if path == old or path.startswith(old + "/")]:
-                directories[new + path[len(old) :]] = directories.pop(path)
+            self._rename_directory(old, new)
             return
-        inode = self._inode(old)
-        self._disk.about_to_rename(_parent(old))
-        self._disk.about_to_rename(_parent(new))
-        del directories[_parent(old)][_name(old)]
-        directories[_parent(new)][_name(new)] = inode
+        inode, (target, name) = self._inode(old), self._names(new)
+        source, before, replaced = directories[_parent(old)], _name(old), target.get(name)
+        del source[before]
+        target[name] = inode
+
+        def undo(draw: random.Random) -> None:
+            source[before] = inode
+            if replaced is None:
+                target.pop(name, None)
+            else:
+                target[name] = replaced
+
+        self._disk.note(_parent(new), undo)
+
+    def _rename_directory(self, old: str, new: str) -> None:
+        self._need_directory(_parent(new))
+        if new.startswith(old + "/"):
+            raise OSError(errno.EINVAL, "a directory cannot move into itself", new)
+        if new in self._disk.directories and self.list(new) and new != old:
+            raise OSError(errno.ENOTEMPTY, "directory not empty", new)
+        if new == old:
+            return
+        self._disk.move(old, new)
+        self._disk.note(_parent(new), lambda draw: self._disk.move(new, old))
 
     def remove_directory(self, path: str) -> None:
         self.strike()
-        directories = self._disk.directories
-        for other in [other for other in directories if other == path or other.startswith(path + "/")]:
-            del directories[other]
-            self._disk.synced_names.pop(other, None)
+        self._need_directory(path)
+        disk = self._disk
+        had = {other: disk.directories[other] for other in disk.within(path)}
+        disk.drop(path)
+
+        def undo(draw: random.Random) -> None:
+            """The directory is there again, and what had been removed from it is not, or not all of it."""
+            for other, names in had.items():
+                disk.directories[other] = {name: names[name] for name in names if draw.random() < 0.5}
+
+        disk.note(_parent(path), undo)
 
     def lock(self, path: str) -> Lock:
         holder = self._disk.lock_holders.get(path)
@@ -288,8 +389,10 @@ class MountedDisk:
         """Before every change: may it happen?"""
         if not self._process.is_alive:
             raise ProcessDied(self._process.name)
+        if self._disk.slow_ms:
+            self._stand_still(step)
         trouble = self._disk.trouble
-        if trouble is None or trouble.at not in ("write", step):
+        if trouble is None or trouble.at not in ("write", step) or not trouble.counts(self._process):
             return
         trouble.steps_left -= 1
         if trouble.steps_left > 0:
@@ -299,19 +402,29 @@ class MountedDisk:
             write(trouble.keeps)
         trouble.strike()
 
+    def _stand_still(self, step: Step) -> None:
+        """A slow disk: the process waits. What it is about has no end yet, so nobody looks at it."""
+        disk = self._disk
+        share = 1.0 if step == "fsync" else 0.2
+        delay_us = int(disk.slowness.random() * disk.slow_ms * share * US_PER_MS)
+        self._process.schedule.block(self._process, delay_us, is_looked_at=False)
+
     def need_room(self, path: str, write: Callable[[float], None] = lambda keeps: None) -> None:
         if self._disk.is_full:
             write(0.5)
             raise OSError(errno.ENOSPC, "no space left on device", path)
 
-    def doom(self, inode: Inode) -> None:
-        self._disk.doomed.append(Doomed.now(inode))
+    def doom(self, path: str, inode: Inode) -> None:
+        self._disk.doomed.append(Doomed.now(path, inode))
+
+    def _need_directory(self, path: str) -> Directory:
+        directory = self._disk.directories.get(path)
+        if directory is None:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        return directory
 
     def _names(self, path: str) -> tuple[Directory, str]:
-        directory = self._disk.directories.get(_parent(path))
-        if directory is None:
-            raise FileNotFoundError(errno.ENOENT, "no such directory", _parent(path))
-        return directory, _name(path)
+        return self._need_directory(_parent(path)), _name(path)
 
     def _inode(self, path: str) -> Inode:
         directory, name = self._names(path)
@@ -360,19 +473,26 @@ class SimulatedFile:
         self._disk.strike()
         self._inode.about_to_change()
         del self._inode.data[size:]
+        self._fill_up_to(size)
         self._end = size
 
     def fsync(self) -> None:
         try:
             self._disk.strike(step="fsync")
         except OSError as error:
-            self._disk.doom(self._inode)
+            self._disk.doom(self._path, self._inode)
             raise SyncFailed(error.errno, error.strerror, self._path) from error
         self._inode.sync()
 
     def _write(self, data: Buffer) -> None:
         self._inode.about_to_change()
+        self._fill_up_to(self._end)
         self._inode.data[self._end : self._end + len(data)] = data
+
+    def _fill_up_to(self, size: int) -> None:
+        """What lies between a file's end and what is written behind it reads as zeros."""
+        if (gap := size - len(self._inode.data)) > 0:
+            self._inode.data += bytes(gap)
 
 
 class SimulatedLock:
@@ -386,14 +506,6 @@ class SimulatedLock:
     def release(self) -> None:
         if self._disk.lock_holders.get(self._path) is self._process:
             del self._disk.lock_holders[self._path]
-
-
-def _batches(inode: Inode) -> list[tuple[int, BatchHeader]]:
-    """Those of a log; none of one that is damaged already."""
-    try:
-        return split(bytes(inode.data))
-    except CorruptBatch:
-        return []
 
 
 def _parent(path: str) -> str:

@@ -37,6 +37,9 @@ class Invariant:
     def on_state(self, truth: PartitionTruth, before: PartitionState | None, state: PartitionState) -> None:
         """ZooKeeper holds another state."""
 
+    def on_leader(self, truth: PartitionTruth, view: ReplicaView, told: PartitionState | None) -> None:
+        """A replica has begun to lead; ``told`` is what its broker tells clients of the partition."""
+
     def on_ack(self, truth: PartitionTruth, sent: Entry, base_offset: int) -> None:
         """A producer was told that its batch is safe (acks=all)."""
 
@@ -106,7 +109,7 @@ class OneLeaderPerEpoch(Invariant):
     def on_replica(
         self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
     ) -> None:
-        if partition.is_leader and truth.leaders.get(partition.leader_epoch) != view.broker_id:
+        if partition.is_leader and truth.leaders.get(partition.leader_epoch) != view.member:
             named = truth.leaders.get(partition.leader_epoch)
             raise self.broken(
                 truth,
@@ -229,10 +232,12 @@ class ReplicationQuorumHoldsTheIsr(Invariant):
 
 
 class NoDuplicateSequence(Invariant):
-    """A producer's batches are committed once each and in the order in which they were sent."""
+    """An idempotent producer's batches are committed once each and in the order in which they were sent."""
 
     def on_commit(self, truth: PartitionTruth, leader: ReplicaView, added: list[Entry]) -> None:
         for entry in added:
+            if entry.producer_id < 0:
+                continue
             producer = (entry.producer_id, entry.producer_epoch)
             last = truth.last_sequences.get(producer, -1)
             if entry.sequence <= last:
@@ -264,16 +269,34 @@ class NothingReadableAboveHighWatermark(Invariant):
             raise self.broken(truth, f"a consumer was given {entry}; committed there is {found}")
 
 
+class ClientsHearOfEpochs(Invariant):
+    """Who leads has been told, for clients, of the epoch in which it does: it fences those who name another,
+    and they ask for the right one wherever they can."""
+
+    def on_leader(self, truth: PartitionTruth, view: ReplicaView, told: PartitionState | None) -> None:
+        assert view.partition is not None
+        leads_in = view.partition.leader_epoch
+        if told is None or told.leader_epoch < leads_in:
+            known = "nothing" if told is None else f"epoch {told.leader_epoch}"
+            raise self.broken(
+                truth, f"broker {view.broker_id} leads in epoch {leads_in}, and tells clients of {known}"
+            )
+
+
 class NoElectionLoses(Invariant):
     """An election loses records only where the topic, or an administrator, allows it, or when nobody's log is
-    proven; and then the greatest of those that may have them leads. It says so in the partition's state."""
+    proven; and then the greatest of those that may have them leads. It says so in the partition's state.
+
+    That a replica is unproven costs a warning even if it has everything, so it takes a reason: a fault that
+    may have cost it records, or an fsync that failed in its very directory."""
 
     def on_state(self, truth: PartitionTruth, before: PartitionState | None, state: PartitionState) -> None:
         if before is None or state.lost_in_epoch <= before.lost_in_epoch:
             return
         known = (*before.isr, *before.eligible)
         if not truth.may_lose:
-            proven = [member for member in known if member not in truth.tainted]
+            excused = truth.tainted.keys() | truth.distrusted.keys()
+            proven = [member for member in known if member not in excused]
             if proven:
                 raise self.broken(
                     truth, f"broker {state.leader} was elected at a loss; brokers {proven} had lost nothing"
@@ -303,4 +326,5 @@ def all_invariants() -> list[Invariant]:
         NoDuplicateSequence(),
         AcknowledgedIsCommitted(),
         NothingReadableAboveHighWatermark(),
+        ClientsHearOfEpochs(),
     ]

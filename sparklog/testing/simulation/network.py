@@ -39,6 +39,8 @@ class Weather:
     random: random.Random
     delay_ms: tuple[float, float]
     is_cut: int = 0
+    is_silent: int = 0
+    """What is lost is not noticed: a connection hangs until somebody has waited for too long."""
     loss: float = 0.0
     answer_loss: float = 0.0
     repeat: float = 0.0
@@ -109,6 +111,7 @@ class Connection:
         self.origin = origin
         self.address = address
         self.is_open = True
+        self.hangs = False
         self.number = next(network.numbers)
         self._waiting: deque[Call] = deque()
         self._arrival_us = 0
@@ -116,11 +119,16 @@ class Connection:
         self._inbox: deque[tuple[Host, bytes]] = deque()
         self._is_serving = False
 
-    def send(self, call: Call, frame: bytes) -> None:
-        self._waiting.append(call)
+    def send(self, call: Call | None, frame: bytes) -> None:
+        """``call`` waits for the answer; None: there will not be one."""
+        if call is not None:
+            self._waiting.append(call)
+        if self.hangs:
+            self.network.reach("a request went into a hanging connection")
+            return
         weather = self.network.weather(self.origin, self.address)
         if weather.loses():
-            self.is_open = False  # what follows on this connection cannot arrive either
+            self._is_lost(weather)
             return
         schedule = self.network.schedule
         self._arrival_us = max(schedule.now_us + weather.draw_delay_us(), self._arrival_us + 1)
@@ -129,6 +137,11 @@ class Connection:
         if late_us is not None:
             echo = Connection(self.network, self.caller, self.origin, self.address, is_echo=True)
             schedule.at(self._arrival_us + late_us, None, lambda: echo._arrive(frame))
+
+    def _is_lost(self, weather: Weather) -> None:
+        """What follows on this connection cannot arrive either, whether its caller knows or not."""
+        self.hangs = weather.is_silent > 0
+        self.is_open = self.hangs and self.is_open
 
     def _arrive(self, frame: bytes) -> None:
         host = self.network.hosts.get(self.address)
@@ -163,7 +176,7 @@ class Connection:
             return
         weather = self.network.weather(self.address, self.origin)
         if weather.loses_answer():
-            self.is_open = False
+            self._is_lost(weather)
             return
         frame = read_parts(parts)
         schedule = self.network.schedule
@@ -187,7 +200,7 @@ class Connection:
     def _break_from_there(self, why: str) -> None:
         weather = self.network.weather(self.address, self.origin)
         if weather.loses():
-            self.is_open = False
+            self._is_lost(weather)
             return
         self.network.schedule.after(weather.draw_delay_us(), self.caller, lambda: self.fail(why))
 
@@ -228,6 +241,8 @@ class Network:
     delay_ms: tuple[float, float]
     hosts: dict[str, Host] = field(default_factory=dict)
     numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    reach: Callable[[str], None] = lambda mark: None
+    """Told of marks."""
     _weather: dict[tuple[str, str], Weather] = field(default_factory=dict)
     _connections: dict[tuple[Process, str], Connection] = field(default_factory=dict)
     _correlation: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
@@ -267,9 +282,7 @@ class Network:
         """Send a request; None if the caller is dead and nothing leaves it any more."""
         if not caller.is_alive:
             return None
-        connection = self._connections.get((caller, address))
-        if connection is None or not connection.is_open:
-            connection = self._connections[caller, address] = Connection(self, caller, origin, address)
+        connection = self._connect(caller, origin, address)
         version = KNOWN_VERSIONS[message.API_KEY].max
         frame = encode_request(message, version, next(self._correlation), origin)
         call = Call(connection, message, version, on_response, on_failure)
@@ -280,6 +293,20 @@ class Network:
         )
         connection.send(call, frame)
         return call
+
+    def tell(self, caller: Process, origin: str, address: str, message: Message) -> None:
+        """Send a request that is never answered, such as Produce with acks=0."""
+        if caller.is_alive:
+            version = KNOWN_VERSIONS[message.API_KEY].max
+            frame = encode_request(message, version, next(self._correlation), origin)
+            self._connect(caller, origin, address).send(None, frame)
+
+    def _connect(self, caller: Process, origin: str, address: str) -> Connection:
+        """The connection that is there, or a new one."""
+        connection = self._connections.get((caller, address))
+        if connection is None or not connection.is_open:
+            connection = self._connections[caller, address] = Connection(self, caller, origin, address)
+        return connection
 
     def drop(self, connection: Connection) -> None:
         key = (connection.caller, connection.address)

@@ -5,6 +5,7 @@ out. Moves wait for nobody: the next one may come while the last is under way, a
 """
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -75,10 +76,17 @@ def draw_operations(draw: random.Random, *, begin_ms: int, end_ms: int) -> tuple
         kinds += UNCLEAN_KINDS
     if not kinds:
         kinds += MOVE_KINDS
+    return draw_times(draw, kinds, begin_ms=begin_ms, end_ms=end_ms)
+
+
+def draw_times(
+    draw: random.Random, kinds: Sequence[OperationKind], *, begin_ms: int, end_ms: int
+) -> tuple[Operation, ...]:
+    """Some of these kinds, at some rate; none of no kinds."""
     pause_ms = draw.choice((150.0, 400.0, 900.0))
     operations: list[Operation] = []
     at_ms = begin_ms + draw.expovariate(1 / pause_ms)
-    while at_ms < end_ms:
+    while kinds and at_ms < end_ms:
         operations.append(Operation(len(operations), int(at_ms), draw.choice(kinds), draw.random()))
         at_ms += draw.expovariate(1 / pause_ms)
     return tuple(operations)

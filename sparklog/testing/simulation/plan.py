@@ -5,12 +5,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sparklog.testing.simulation.faults import NO_HUNT, Fault, Hunt, draw_faults
-from sparklog.testing.simulation.operations import MINIMUM_KINDS, Operation, draw_operations
+from sparklog.testing.simulation.faults import NO_HUNT, Fault, Hunt
+from sparklog.testing.simulation.mix import NO_MIX, ClientMix, draw_mix
+from sparklog.testing.simulation.operations import (
+    MINIMUM_KINDS,
+    Operation,
+    draw_operations,
+    draw_times,
+)
 from sparklog.testing.simulation.schedule import dice
+from sparklog.testing.simulation.swarm import draw_faults
 
 BROKERS: Final = ("broker-1", "broker-2", "broker-3")
-FOUR_BROKERS: Final = (*BROKERS, "broker-4")
+MORE_BROKERS: Final = (*BROKERS, "broker-4", "broker-5")
+ONE_DIRECTORY: Final = ("data",)
+TWO_DIRECTORIES: Final = ("data-1", "data-2")
+"""Of each broker."""
+
 CONTROLLERS: Final = ("controller-a", "controller-b")
 MAIN_TOPIC: Final = "quakes"
 SIDE_TOPIC: Final = "flights"
@@ -28,6 +39,8 @@ COMPACTED: Final = {
 }
 RETAINED: Final = {"retention.bytes": "1500", "segment.bytes": "500"}
 AGED: Final = {"retention.ms": "1500", "segment.bytes": "500"}
+
+RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 Step = Fault | Operation
 
@@ -57,7 +70,9 @@ class Plan:
     faults: tuple[Fault, ...]
     operations: tuple[Operation, ...] = ()
     brokers: tuple[str, ...] = BROKERS
+    directories: tuple[str, ...] = ONE_DIRECTORY
     topic_configs: dict[str, str] = field(default_factory=dict)
+    mix: ClientMix = NO_MIX
     steps_max: int | None = None
 
     @property
@@ -96,6 +111,8 @@ def _draw_settings(draw: random.Random) -> dict[str, str]:
         "log.flush.offset.checkpoint.interval.ms": draw.choice(("500", "5000")),
         "log.segment.bytes": draw.choice(("500", "3000", "1048576")),
         "log.index.interval.bytes": draw.choice(("0", "300", "1000")),
+        "log.flush.acks": draw.choice(("written", "written", "written", "fsync")),
+        "replica.selector.class": draw.choice(("", "", RACK_AWARE)),
         "auto.create.topics.enable": "false",
         "default.replication.factor": "3",
         "zookeeper.session.timeout.ms": "2000",
@@ -103,6 +120,13 @@ def _draw_settings(draw: random.Random) -> dict[str, str]:
         "log.cleaner.io.buffer.size": "4096",
         "log.retention.check.interval.ms": "300",
     }
+
+
+def _draw_operations(seed: int, hunt: Hunt | None, end_ms: int) -> tuple[Operation, ...]:
+    draw = dice(seed, "operations")
+    if hunt is None:
+        return draw_operations(draw, begin_ms=FAULTS_BEGIN_MS, end_ms=end_ms)
+    return draw_times(draw, hunt.operations, begin_ms=FAULTS_BEGIN_MS, end_ms=end_ms)
 
 
 def draw_plan(
@@ -129,21 +153,19 @@ def draw_plan(
     session_timeout_ms = draw.choice((1_000, 2_000))
     topic_configs = draw.choice((PLAIN, PLAIN, PLAIN, PLAIN, COMPACTED, COMPACTED, RETAINED, AGED))
     if hunt is not None:
-        topic_configs = COMPACTED if hunt.is_compacted else PLAIN
+        topic_configs = COMPACTED if hunt.is_compacted else dict(hunt.topic_configs)
         settings.update(hunt.settings)
-    operations = (
-        ()
-        if hunt is not None
-        else draw_operations(dice(seed, "operations"), begin_ms=FAULTS_BEGIN_MS, end_ms=faults_end_ms)
-    )
+    operations = _draw_operations(seed, hunt, faults_end_ms)
     settings["log.cleaner.enable"] = str("cleanup.policy" in topic_configs).lower()
-    brokers = FOUR_BROKERS if operations and draw.random() < 0.4 else BROKERS
+    brokers = MORE_BROKERS[: draw.choice((3, 3, 3, 4, 5))] if operations else BROKERS
+    directories = draw.choice((ONE_DIRECTORY, ONE_DIRECTORY, ONE_DIRECTORY, TWO_DIRECTORIES))
     faults = draw_faults(
         dice(seed, "faults"),
         begin_ms=FAULTS_BEGIN_MS,
         end_ms=faults_end_ms,
         brokers=brokers,
         controllers=CONTROLLERS,
+        session_timeout_ms=session_timeout_ms,
         hunt=hunt or NO_HUNT,
     )
     return Plan(
@@ -157,6 +179,8 @@ def draw_plan(
         faults=() if without_faults else tuple(faults),
         operations=() if without_faults else operations,
         brokers=brokers,
+        directories=directories,
         topic_configs=topic_configs,
+        mix=NO_MIX if hunt is not None else draw_mix(seed, is_compacted="compact" in str(topic_configs)),
         steps_max=steps_max,
     )

@@ -1,9 +1,11 @@
-"""What ``--resume`` keeps: which seeds of which commit are done, and how much time was simulated.
+"""What ``--resume`` keeps: which seeds of which code are done, and how much time was simulated.
 
-A JSON document, written anew after every few seeds and at the end. A file of another commit, mutant or number
-of steps is refused: its seeds would stand for other runs.
+A JSON document, written anew after every few seeds and at the end. A file of other code, another mutant or
+number of steps is refused: its seeds would stand for other runs. A commit that changes no line of sparklog
+itself, a word of the documentation say, does not make a long run begin anew.
 """
 
+import hashlib
 import json
 import os
 import subprocess
@@ -27,6 +29,9 @@ class Progress:
     """A long run so far. ``next_seed`` is the first that is not done."""
 
     commit: str
+    """The one that began the run."""
+    code: str
+    """What all sources of sparklog came to then, see ``code_digest``."""
     first_seed: int
     last_seed: int
     next_seed: int
@@ -36,6 +41,8 @@ class Progress:
     steps: int = 0
     faults: int = 0
     acknowledged: int = 0
+    seconds: float = 0.0
+    """How long it took, all stretches together."""
     operations: int = 0
     marks: dict[str, int] = field(default_factory=dict)
     """How many seeds reached which situation."""
@@ -57,6 +64,15 @@ def current_commit() -> str:
     return head + ("-changed" if changed else "")
 
 
+def code_digest() -> str:
+    """16 hexadecimal digits of a hash over all sources of sparklog: equal where the same code runs."""
+    root = Path(__file__).parents[2]
+    found = hashlib.sha256()
+    for source in sorted(root.rglob("*.py")):
+        found.update(str(source.relative_to(root)).encode() + b"\0" + source.read_bytes() + b"\0")
+    return found.hexdigest()[:16]
+
+
 def _git(where: Path, *arguments: str) -> str:
     done = subprocess.run(["git", *arguments], cwd=where, capture_output=True, text=True, check=True)
     return done.stdout.strip()
@@ -75,7 +91,7 @@ def load(path: Path, fresh: Progress) -> Progress:
             f"--resume {path}: no run of `sparklog simulate --seeds A-B --resume FILE` wrote that file; give "
             "the file of such a run, or one that is not there yet"
         ) from None
-    for name in ("commit", "first_seed", "last_seed", "mutant", "steps_max"):
+    for name in ("code", "first_seed", "last_seed", "mutant", "steps_max"):
         was, now = getattr(known, name), getattr(fresh, name)
         if was != now:
             what = name.replace("_", " ")

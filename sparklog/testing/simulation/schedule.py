@@ -58,6 +58,9 @@ class Process:
     """One incarnation of a program: it runs, is paused, waits, or is dead for good."""
 
     __slots__ = (
+        "_drift",
+        "_drift_since_us",
+        "_drifted_us",
         "_held",
         "_is_draining",
         "_pauses",
@@ -74,6 +77,9 @@ class Process:
         self.is_alive = True
         self.is_waiting = False
         self.skew_ms = 0
+        self._drift = 0.0
+        self._drift_since_us = 0
+        self._drifted_us = 0
         self._pauses = 0
         self._held: deque[Event] = deque()
         self._is_draining = False
@@ -134,10 +140,26 @@ class Process:
     # model.time.Clock
 
     def monotonic_ms(self) -> MonotonicMs:
+        if self._drift:
+            return MonotonicMs(self._drifting_us() // US_PER_MS)
         return MonotonicMs(self.schedule.now_us // US_PER_MS)
 
     def wall_ms(self) -> WallMs:
-        return WallMs(WALL_START_MS + self.schedule.now_us // US_PER_MS + self.skew_ms)
+        return WallMs(WALL_START_MS + self.monotonic_ms() + self.skew_ms)
+
+    def drift(self, rate: float) -> None:
+        """From now on this machine's clocks gain ``rate`` seconds in every second."""
+        self._drifted_us = self._drifting_us() - self.schedule.now_us
+        self._drift_since_us = self.schedule.now_us
+        self._drift = rate
+
+    def true_us(self, delay_us: int) -> int:
+        """How long ``delay_us`` of this machine's clock are."""
+        return int(delay_us / (1 + self._drift)) if self._drift else delay_us
+
+    def _drifting_us(self) -> int:
+        now_us = self.schedule.now_us
+        return now_us + self._drifted_us + int((now_us - self._drift_since_us) * self._drift)
 
 
 class Schedule:
@@ -202,15 +224,17 @@ class Schedule:
             assert not process.is_alive, process
         self.on_step(process)
 
-    def block(self, process: Process, delay_us: int) -> None:
+    def block(self, process: Process, delay_us: int, *, is_looked_at: bool = True) -> None:
         """The running event of ``process`` waits; the rest of the world goes on meanwhile.
 
         What it has done so far is looked at first: the world may act upon it. A broker that registers is
-        elected for the log that it has just recovered, not for the one that a power cut took from it.
+        elected for the log that it has just recovered, not for the one that a power cut took from it. Unless
+        it stands still in the middle of a change that nobody else can see yet.
         """
         if not process.is_alive:
             raise ProcessDied(process.name)
-        self.on_step(process)
+        if is_looked_at:
+            self.on_step(process)
         arrived: list[bool] = []
         process.is_waiting = True
         self.after(delay_us, None, lambda: arrived.append(True))
@@ -228,7 +252,8 @@ class ProcessTimer:
         self._process = process
 
     def after(self, delay_ms: int, action: Action) -> Cancellable:
-        return self._process.schedule.after(delay_ms * US_PER_MS, self._process, action)
+        delay_us = self._process.true_us(delay_ms * US_PER_MS)
+        return self._process.schedule.after(delay_us, self._process, action)
 
 
 class InlineExecutor:

@@ -23,17 +23,23 @@ from sparklog.core.controller.znodes import DELETE_TOPICS
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.testing.simulation.black_box import judge
 from sparklog.testing.simulation.clients import Consumer, Producer, Workplace
 from sparklog.testing.simulation.cluster import Cluster
 from sparklog.testing.simulation.invariants import Violation
+from sparklog.testing.simulation.more_clients import EndAsker, PlainProducer, Rereader
 from sparklog.testing.simulation.mutants import Mutant, applied
 from sparklog.testing.simulation.operations import TOPIC_KINDS
 from sparklog.testing.simulation.plan import FAULTS_BEGIN_MS, MAIN_TOPIC, SIDE_TOPIC, Plan, ProducerPlan
 from sparklog.testing.simulation.schedule import US_PER_MS, OutOfSteps, dice
+from sparklog.testing.simulation.strikes import Strikes
 from sparklog.testing.simulation.truth import PartitionTruth
 
 PATIENCE_MS: Final = 60_000
 """Simulated time within which a healed cluster must have come to rest."""
+
+CLIENTS_PATIENCE_MS: Final = 10_000
+"""As much, where only clients are looked at."""
 
 LOOK_MS: Final = 100
 QUIET_MS: Final = 1_000
@@ -58,10 +64,14 @@ class Outcome:
     digest: str = ""
 
 
-def simulate(plan: Plan, *, mutant: Mutant | None = None, is_told: bool = False) -> Outcome:
-    """Run a plan to its end, or to the first broken invariant."""
+def simulate(
+    plan: Plan, *, mutant: Mutant | None = None, is_told: bool = False, for_clients_only: bool = False
+) -> Outcome:
+    """Run a plan to its end, or to the first broken invariant. ``for_clients_only``: what clients saw is
+    all that says whether anything is wrong.
+    """
     with _garbage_waits():
-        return _simulate(plan, mutant, is_told)
+        return _simulate(plan, mutant, is_told, for_clients_only)
 
 
 @contextmanager
@@ -79,11 +89,11 @@ def _garbage_waits() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool) -> Outcome:
-    run = _Run(plan, is_told=is_told)
+def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool, for_clients_only: bool) -> Outcome:
+    run = _Run(plan, is_told=is_told, for_clients_only=for_clients_only)
     violation: Violation | None = None
     is_complete = True
-    with applied(mutant, run.cluster.world.ensemble), _ExceptionsAreViolations():
+    with applied(mutant, run.cluster.world.ensemble), _ExceptionsAreViolations(is_deaf=for_clients_only):
         try:
             run.go()
         except Violation as broken:
@@ -94,6 +104,7 @@ def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool) -> Outcome:
             violation = Violation("NothingFails", f"{type(error).__name__}: {error}")
             violation.__cause__ = error
     cluster = run.cluster
+    run.strikes.end()
     cluster.end()
     if violation is not None:
         cluster.story.tell("VIOLATION", str(violation))
@@ -103,7 +114,7 @@ def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool) -> Outcome:
         cluster.schedule.now_ms,
         cluster.schedule.steps,
         sum(producer.acknowledged for producer in run.producers),
-        sum(cluster.struck.values()),
+        sum(run.strikes.struck.values()),
         sum(cluster.done.values()),
         dict(sorted(cluster.witness.marks.counts.items())),
         is_complete,
@@ -113,14 +124,19 @@ def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool) -> Outcome:
 
 
 class _Run:
-    def __init__(self, plan: Plan, *, is_told: bool) -> None:
+    def __init__(self, plan: Plan, *, is_told: bool, for_clients_only: bool = False) -> None:
         self.plan = plan
+        self._for_clients_only = for_clients_only
         self.cluster = Cluster(plan, is_told=is_told)
+        self.strikes = Strikes(self.cluster)
         self.producers: list[Producer] = []
         self.consumers: list[Consumer] = []
+        self._plain: list[PlainProducer] = []
         self._created: list[TopicsResult] = []
         self._is_healed = False
         cluster = self.cluster
+        if for_clients_only:
+            cluster.witness.be_silent()
         self._place = Workplace(
             cluster.schedule,
             cluster.world.network,
@@ -128,6 +144,7 @@ class _Run:
             cluster.story,
             plan.brokers,
             plan.seed,
+            cluster.witness.recorder,
         )
 
     def go(self) -> None:
@@ -135,10 +152,15 @@ class _Run:
         self.cluster.start()
         self._create_topic()
         self._start_clients()
-        self.cluster.schedule_faults()
+        self.strikes.schedule_all()
+        self.cluster.schedule_operations()
         self._run_faults()
         self._heal()
-        self._converge()
+        if self._for_clients_only:
+            self._wait_for_clients()
+        else:
+            self._converge()
+        judge(self.cluster.witness, self.consumers, is_at_rest=not self._for_clients_only)
 
     def _run_until(self, ms: int) -> None:
         self.cluster.schedule.run_until(ms * US_PER_MS)
@@ -172,9 +194,25 @@ class _Run:
             self._start_producer(number, TopicPartition(MAIN_TOPIC, planned.partition), planned)
         for number in range(self.plan.partitions):
             self._start_consumer(TopicPartition(MAIN_TOPIC, number))
+        self._start_more_clients()
         if any(one.kind in TOPIC_KINDS for one in self.plan.operations):
             self._start_both(TopicPartition(SIDE_TOPIC, 0))
         self.cluster.witness.on_partition = self._on_partition
+
+    def _start_more_clients(self) -> None:
+        mix, draw = self.plan.mix, dice(self.plan.seed, "more clients")
+        for number, acks in enumerate(mix.plain_acks):
+            where = TopicPartition(MAIN_TOPIC, draw.randrange(self.plan.partitions))
+            interval_ms = draw.choice((100.0, 300.0))
+            self._plain.append(PlainProducer(self._place, number, where, acks=acks, interval_ms=interval_ms))
+            self._plain[-1].start()
+        for number in range(self.plan.partitions):
+            where = TopicPartition(MAIN_TOPIC, number)
+            if mix.has_rereaders:
+                reads_records = self._is_compacted(where)
+                Rereader(self._place, f"rereader-{number}", where, reads_records=reads_records).start()
+            if mix.has_askers:
+                EndAsker(self._place, f"asker-{number}", where).start()
 
     def _on_partition(self, topic_partition: TopicPartition) -> None:
         if topic_partition.topic == MAIN_TOPIC and not self._is_healed:
@@ -195,6 +233,7 @@ class _Run:
             interval_ms=planned.interval_ms,
             records_max=planned.records_max,
             has_keys=self._is_compacted(topic_partition),
+            crash_every_ms=self.plan.mix.crash_every_ms,
         )
         self.producers.append(producer)
         producer.start()
@@ -222,12 +261,15 @@ class _Run:
         begun = [fault for fault in self.plan.faults if fault.at_ms <= schedule.now_ms]
         ends = [fault.at_ms + fault.duration_ms for fault in begun]
         self._run_until(max([schedule.now_ms, *ends]) + 1)
-        self.cluster.mend()
+        self.strikes.mend()
+        self.cluster.witness.recorder.healed_us = schedule.now_us
         self.cluster.story.tell("HEALED", "nothing goes wrong any more")
         self._is_healed = True
         self._run_until(schedule.now_ms + QUIET_MS)
         for producer in self.producers:
             producer.is_stopping = True
+        for plain in self._plain:
+            plain.is_stopping = True
         for consumer in self.consumers:
             consumer.start_again()
 
@@ -240,11 +282,23 @@ class _Run:
             self._run_until(schedule.now_ms + LOOK_MS)
         self.cluster.story.tell("AT REST", "all logs are equal and committed, every send is answered")
 
+    def _wait_for_clients(self) -> None:
+        """Until they have their answers and have read what there is, or for long enough."""
+        schedule = self.cluster.schedule
+        deadline_ms = schedule.now_ms + CLIENTS_PATIENCE_MS
+        while schedule.now_ms < deadline_ms:
+            if not any(one.waiting for one in self.producers) and not any(one.waiting for one in self._plain):
+                break
+            self._run_until(schedule.now_ms + LOOK_MS)
+        self._run_until(schedule.now_ms + QUIET_MS)
+
     def _unrest(self) -> str | None:
         """What is still missing to rest."""
         for host, broker in self.cluster.brokers.items():
             if not broker.is_registered:
                 return f"{host} is not registered"
+        if (trouble := self.strikes.unrest) is not None:
+            return trouble
         if doomed := self.cluster.world.ensemble.tree.children(DELETE_TOPICS):
             return f"topics {doomed} are not deleted yet"
         truths = self.cluster.witness.truths
@@ -255,6 +309,9 @@ class _Run:
         for producer in self.producers:
             if producer.waiting and producer.topic_partition in truths:
                 return f"{producer.name} still waits for {len(producer.waiting)} answers"
+        for plain in self._plain:
+            if plain.waiting:
+                return f"{plain.name} still waits for {plain.waiting} answers"
         for consumer in self.consumers:
             if consumer.topic_partition in truths:
                 trouble = self._consumer_unrest(consumer, truths[consumer.topic_partition])
@@ -294,6 +351,9 @@ class _Run:
         self, truth: PartitionTruth, state: PartitionState, host: str, broker_id: BrokerId
     ) -> str | None:
         replicas = self.cluster.brokers[host].replicas
+        told = self.cluster.brokers[host].metadata.partition(truth.topic_partition)
+        if told is None or (told.leader, told.leader_epoch) != (state.leader, state.leader_epoch):
+            return f"tells clients of {told}; ZooKeeper has {state}"
         partition = None if replicas is None else replicas.get(truth.topic_partition)
         if broker_id not in state.replicas:
             return None if partition is None else "has a replica still that was moved away"
@@ -315,8 +375,9 @@ class _Run:
 class _ExceptionsAreViolations(logging.Handler):
     """Shipped code logs what it survives; here a failure of ours must not be survived unseen."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_deaf: bool) -> None:
         super().__init__(logging.ERROR)
+        self._is_deaf = is_deaf
 
     def __enter__(self) -> None:
         self._logger = logging.getLogger("sparklog")
@@ -334,5 +395,5 @@ class _ExceptionsAreViolations(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        if isinstance(error, Exception) and not isinstance(error, OSError):
+        if isinstance(error, Exception) and not isinstance(error, OSError) and not self._is_deaf:
             raise Violation("NothingFails", f"{record.getMessage()}: {error!r}") from error

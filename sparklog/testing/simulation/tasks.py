@@ -17,14 +17,16 @@ from sparklog.broker.isr_proposals import RETRY_MS, Batch, ProposalQueue
 from sparklog.broker.log_cleaner import Cleaning, LogCleaner
 from sparklog.broker.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.core.controller.znodes import CONTROLLER, decode_controller
+from sparklog.broker.server import LOST_LOGS_TIMEOUT_MS, WITHDRAW_RETRY_MS, lost_logs_request
+from sparklog.core.controller.znodes import CONTROLLER, broker_path, decode_controller
 from sparklog.core.replication.actions import ProposeIsr
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.zookeeper import ZooKeeper, ZooKeeperError
 from sparklog.testing.simulation.network import Call, Network
 from sparklog.testing.simulation.schedule import US_PER_MS, Event, Process, ProcessDied
+from sparklog.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsResponse
 
 Stage = Literal["under way", "done", "given up"]
 
@@ -194,6 +196,70 @@ class LinkTask:
             call.abandon()
         for callback in self._on_change:
             callback()
+
+
+class LostLogsTask:
+    """Tells the controller which replicas went offline until it has heard; the counterpart of
+    ``BrokerServer._tell_controller``."""
+
+    def __init__(
+        self, process: Process, link: LinkTask, broker_id: BrokerId, broker_epoch: Callable[[], BrokerEpoch]
+    ) -> None:
+        self._process = process
+        self._link = link
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+
+    def report(self, lost: list[tuple[TopicId, int]]) -> None:
+        self._process.soon(lambda: self._tell(lost))
+
+    def _tell(self, lost: list[tuple[TopicId, int]]) -> None:
+        def answered(response: AssignReplicasToDirsResponse) -> None:
+            if response.error_code is not ErrorCode.none:
+                self._tell_later(lost)
+
+        self._link.call(
+            lost_logs_request(self._broker_id, self._broker_epoch(), lost),
+            timeout_ms=LOST_LOGS_TIMEOUT_MS,
+            on_response=answered,
+            on_failure=lambda error: self._tell_later(lost),
+        )
+
+    def _tell_later(self, lost: list[tuple[TopicId, int]]) -> None:
+        delay_us = WITHDRAW_RETRY_MS * US_PER_MS
+        self._process.schedule.after(delay_us, self._process, lambda: self._tell(lost))
+
+
+class RegistrationTask:
+    """Notices when the registration was taken away; the counterpart of ``RegistrationWatch``."""
+
+    def __init__(
+        self,
+        process: Process,
+        zookeeper: ZooKeeper,
+        broker: BrokerId,
+        epoch: BrokerEpoch,
+        lost: Callable[[str], None],
+    ) -> None:
+        self._process = process
+        self._zookeeper = zookeeper
+        self._path = broker_path(broker)
+        self._epoch = epoch
+        self._lost = lost
+
+    def start(self) -> None:
+        self._process.soon(self._look)
+
+    def _look(self) -> None:
+        try:
+            self._zookeeper.watch_data(self._path, lambda: self._process.soon(self._look))
+            stat = self._zookeeper.exists(self._path)
+        except ZooKeeperError:
+            delay_us = int(LOOK_AGAIN_SECONDS * 1_000 * US_PER_MS)
+            self._process.schedule.after(delay_us, self._process, self._look)
+            return
+        if stat is None or stat.czxid != self._epoch:
+            self._lost(f"its registration of epoch {self._epoch} was taken away: others may lead instead")
 
 
 class ProposalTask:

@@ -27,6 +27,9 @@ from sparklog.storage.segment import Segment
 
 ALL_BYTES = 1 << 40
 
+ZOMBIES_FROM: Final = 1_000
+"""What is added to the id of a broker that was replaced while it lives."""
+
 PIECES_KEPT: Final = 2_048
 """Replicas hold the same bytes, and a log that is looked at again has mostly the bytes that it had."""
 
@@ -100,6 +103,13 @@ class ReplicaView:
     leader_epoch: int = -1
     fingerprint: Fingerprint | None = None
     """What the partition was like when it was looked at last."""
+    synced: tuple[Entry, ...] = ()
+    """After a power cut, until its broker is back: what was on disk for certain."""
+
+    @property
+    def member(self) -> BrokerId:
+        """Which broker it believes to be."""
+        return BrokerId(self.broker_id % ZOMBIES_FROM)
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -155,7 +165,7 @@ class ReplicaView:
         return found
 
     def _read(self, log: Log, offset: int, end: int, is_thinned: bool) -> list[Entry]:
-        if log.corruption is not None:
+        if log.corruption is not None and log.corruption.ends_log:
             end = min(end, log.corruption.offset)
         if offset >= end:
             return []
@@ -237,6 +247,9 @@ class PartitionTruth:
     last_sequences: dict[tuple[int, int], int] = field(default_factory=dict)
     tainted: dict[BrokerId, int] = field(default_factory=dict)
     """Replicas that a power cut may have cost records, with the incarnation that they had then."""
+    distrusted: dict[BrokerId, int] = field(default_factory=dict)
+    """Replicas that have all that they had, but not for anybody who does not know disks' secrets: an fsync
+    failed in their directory. With the incarnation that they had then."""
     deleted_end: int = 0
     """Up to here somebody asked to delete records."""
     may_lose: bool = False
@@ -264,6 +277,9 @@ class PartitionTruth:
         topic_id = partition.topic_id
         return topic_id is self.topic_id or topic_id == self.topic_id
 
+    def is_led_by(self, broker_id: BrokerId) -> bool:
+        return self.state is not None and self.state.leader == broker_id
+
     def view(self, broker_id: BrokerId) -> ReplicaView:
         known = self.views.get(broker_id)
         if known is None:
@@ -289,6 +305,9 @@ class PartitionTruth:
                 at += 1
             elif not self.is_thinned:
                 break
+            elif entry.base_offset < expected.base_offset and self.was_lost(entry):
+                at += 1  # the leader that was elected at a loss had compacted it away
+                continue
             elif entry[:6] == expected[:6] and self._may_lack(view, expected, now_ms):
                 at += 1
             elif entry.base_offset < expected.next_offset or not self._may_lack(view, expected, now_ms):

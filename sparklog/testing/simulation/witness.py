@@ -4,9 +4,10 @@ Which topics and partitions there are, and where, is read from ZooKeeper, whoeve
 is marked for deletion is watched no longer; one that is created under the same name is another one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller.znodes import (
@@ -29,6 +30,8 @@ from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 from sparklog.testing.simulation.invariants import Invariant, NoElectionLoses, Violation, all_invariants
 from sparklog.testing.simulation.marks import Marks
+from sparklog.testing.simulation.recorder import Recorder
+from sparklog.testing.simulation.restarts import RemembersWhatIsCommitted
 from sparklog.testing.simulation.story import Story
 from sparklog.testing.simulation.truth import Entry, Fingerprint, PartitionTruth, ReplicaView, Rows
 
@@ -59,23 +62,43 @@ class Witness:
     """Deleted topics."""
     on_partition: Callable[[TopicPartition], None] = lambda partition: None
     """Told of every partition that there was not before."""
+    rots: Callable[[BrokerId, TopicPartition], bool] = lambda broker, partition: False
+    """Whether this replica holds a batch that rotted."""
     invariants: list[Invariant] = field(default_factory=all_invariants)
     sent: dict[tuple[int, int, int], Rows] = field(default_factory=dict)
     """Keys and values of batches to compacted topics, by producer and sequence."""
     struck: dict[BrokerId, int] = field(default_factory=dict)
     """The last incarnation of each broker whose logs may have lost records."""
+    has_damage: bool = False
+    """Whether a disk lost what it had synced."""
+    recorder: Recorder = field(init=False)
+    """Is told of topics and leaders, too; what clients see they tell it themselves."""
+    is_silent: bool = False
+    """Whether it looks at everything and accuses nobody."""
     _of_replicas: list[Invariant] = field(init=False)
     _of_commits: list[Invariant] = field(init=False)
     _of_states: list[Invariant] = field(init=False)
-    _no_loss: NoElectionLoses = field(default_factory=NoElectionLoses)
+    _of_leaders: list[Invariant] = field(init=False)
+    remembers: RemembersWhatIsCommitted = field(default_factory=RemembersWhatIsCommitted)
+    _no_loss: Invariant = field(default_factory=NoElectionLoses)
     _controller_epoch: int = -1
 
     def __post_init__(self) -> None:
+        self.recorder = Recorder(self.story.schedule)
         self._of_replicas = [
             one for one in self.invariants if type(one).on_replica is not Invariant.on_replica
         ]
         self._of_commits = [one for one in self.invariants if type(one).on_commit is not Invariant.on_commit]
         self._of_states = [one for one in self.invariants if type(one).on_state is not Invariant.on_state]
+        self._of_leaders = [one for one in self.invariants if type(one).on_leader is not Invariant.on_leader]
+
+    def be_silent(self) -> None:
+        """Leave it to clients to notice what is wrong."""
+        self.is_silent, self._no_loss = True, Invariant()
+        self.remembers.checkpoints_rot = True
+        for rules in (self._of_replicas, self._of_commits, self._of_states, self._of_leaders):
+            rules.clear()
+        self.invariants.clear()
 
     @property
     def now_ms(self) -> int:
@@ -83,19 +106,27 @@ class Witness:
 
     # ---- brokers -------------------------------------------------------------------------------------------
 
-    def look_at(self, broker_id: BrokerId, replicas: ReplicaManager) -> None:
-        """After a step of a broker: has any of its partitions changed?"""
+    def look_at(
+        self, broker_id: BrokerId, replicas: ReplicaManager, metadata: MetadataCache | None = None
+    ) -> None:
+        """After a step of a broker: has any partition changed? ``metadata`` is what it tells clients."""
         for topic_partition, truth in self.truths.items():
             partition = replicas.get(topic_partition)
             view = truth.views.get(broker_id)
             if partition is None or not truth.is_of(partition):
+                if partition is None and replicas.offline_directories():
+                    continue  # it may be in there
                 if view is not None and view.log is not None:
                     self._gone(truth, view)
                 continue
             now = _fingerprint(partition)
             if view is None or view.fingerprint != now or view.log is not partition.log:
-                truth.view(broker_id).fingerprint = now
+                view = truth.view(broker_id)
+                view.fingerprint, epoch_before = now, view.leader_epoch
                 self._changed(truth, broker_id, partition)
+                if metadata and partition.is_leader and partition.leader_epoch != epoch_before:
+                    for invariant in self._of_leaders:
+                        invariant.on_leader(truth, view, metadata.partition(topic_partition))
 
     def cleaned(self, broker_id: BrokerId, partition: Partition | None) -> None:
         """The cleaner of a broker has done something to this log."""
@@ -108,6 +139,8 @@ class Witness:
 
     def _gone(self, truth: PartitionTruth, view: ReplicaView) -> None:
         """A replica is no longer on its disk."""
+        if view.synced:
+            self._check_synced(truth, ReplicaView(view.broker_id, synced=view.synced))
         self.story.tell(f"broker-{view.broker_id}", f"{truth.topic_partition} is here no more")
         if view.broker_id not in truth.assignment.replicas:
             self.marks.reach("a removed replica's log was deleted")
@@ -134,9 +167,14 @@ class Witness:
         if self.story.is_told:
             self._tell(truth, view, partition, end_before)
         self._mark(truth, view, end_before, start_before, is_other_log)
+        if view.synced:
+            self._check_synced(truth, view)
         if is_other_log:
             view.leader_epoch = -1
             view.high_watermark = 0
+            # Who died in the middle of a cut comes back with less, in its checkpoint, too.
+            was_struck = broker_id in self.struck or view.end_offset < end_before
+            self.remembers.on_start(truth, broker_id, partition, was_struck=was_struck)
         if partition.is_leader:
             self._commit_up_to(truth, view, partition)
         for invariant in self._of_replicas:
@@ -225,6 +263,7 @@ class Witness:
                 if name in self.gone.values():
                     self.marks.reach("a topic was created again under its name")
                 seen = self.seen_topics[name] = SeenTopic(decoded, node.stat.version)
+                self.recorder.topic(name, is_created=True)
             seen.node, seen.version = decoded, node.stat.version
             self._look_at_settings(name, seen)
             self._look_at_assignments(name, seen)
@@ -233,6 +272,7 @@ class Witness:
 
     def _topic_goes(self, name: str, seen: SeenTopic) -> None:
         self.marks.reach("a topic was deleted")
+        self.recorder.topic(name, is_created=False)
         self.gone[seen.node.id] = name
         del self.seen_topics[name]
         for number in range(len(seen.node.assignments)):
@@ -250,7 +290,9 @@ class Witness:
 
     def _settle_rules(self, truth: PartitionTruth, config: TopicConfig) -> None:
         policy = config.get_list("cleanup.policy")
-        truth.is_thinned |= "compact" in policy
+        if "compact" in policy and not truth.is_thinned:
+            truth.is_thinned = True
+            self.recorder.topic(truth.topic_partition.topic, is_created=True, is_compacted=True)
         deletes = "delete" in policy
         truth.may_delete |= deletes and (
             config.get_int("retention.bytes") >= 0 or 0 <= config.get_int("retention.ms") < 600_000
@@ -270,8 +312,9 @@ class Witness:
                     self.marks.reach("a partition was added")
                 self.on_partition(topic_partition)
             truth.assignment = assignment
-            for broker_id in truth.tainted.keys() - set(assignment.replicas):
-                del truth.tainted[broker_id]
+            for excused in (truth.tainted, truth.distrusted):
+                for broker_id in excused.keys() - set(assignment.replicas):
+                    del excused[broker_id]
 
     def _look_at_state(self, truth: PartitionTruth) -> None:
         topic, number = truth.topic_partition
@@ -281,6 +324,11 @@ class Witness:
         truth.state_version = node.stat.version
         state = decode_state(topic, number, node.data).partition(truth.assignment, node.stat.version)
         before, truth.state = truth.state, state
+        if before is None or state.leader_epoch > before.leader_epoch:
+            is_unclean = before is not None and state.lost_in_epoch > before.lost_in_epoch
+            self.recorder.leader(
+                truth.topic_partition, state.leader, state.leader_epoch, is_unclean=is_unclean
+            )
         if before is None:
             self._taint_new(truth, state)
         if self.story.is_told:
@@ -289,19 +337,75 @@ class Witness:
         if before is not None and state.lost_in_epoch > before.lost_in_epoch:
             self._no_loss.on_state(truth, before, state)
             self._lose(truth, state)
-        for broker_id, incarnation in list(truth.tainted.items()):
-            if broker_id in state.isr and state.isr_incarnations[broker_id] > incarnation:
-                del truth.tainted[broker_id]
+        self._excuse_no_longer(truth, state)
         for invariant in self._of_states:
             invariant.on_state(truth, before, state)
 
-    def taint(self, broker_id: BrokerId, incarnation: int) -> None:
-        """What this broker's replicas held in that incarnation may be gone: each is excused until it is
-        counted again, in a later one."""
+    def _excuse_no_longer(self, truth: PartitionTruth, state: PartitionState) -> None:
+        """A later incarnation is counted. With a rotten batch it proves nothing: a start after a clean stop
+        reads no batches, so the one after it may be the first to find the rot, and to end the log there."""
+        for broker_id, incarnation in list(truth.tainted.items()):
+            counted = state.isr_incarnations[broker_id] if broker_id in state.isr else -1
+            if counted > incarnation and self.rots(broker_id, truth.topic_partition):
+                truth.tainted[broker_id] = counted
+            elif counted > incarnation:
+                del truth.tainted[broker_id]
+        for broker_id, incarnation in list(truth.distrusted.items()):
+            if broker_id in state.isr and state.isr_incarnations[broker_id] > incarnation:
+                del truth.distrusted[broker_id]
+
+    def taint(
+        self, broker_id: BrokerId, incarnation: int, where: Collection[TopicPartition] | None = None
+    ) -> None:
+        """What this broker's replicas (of these partitions) held in that incarnation may be gone: each is
+        excused until it is counted again, in a later one, and without rot."""
         self.struck[broker_id] = incarnation
-        for truth in self.truths.values():
+        for topic_partition in self.truths if where is None else where:
+            truth = self.truths[topic_partition]
             if broker_id in truth.assignment.replicas:
                 truth.tainted[broker_id] = incarnation
+
+    def distrust(self, broker_id: BrokerId, where: Collection[TopicPartition], incarnation: int) -> None:
+        """An fsync failed in the directory that these replicas are in: whoever elects one as the last may say
+        that it is at a loss, until it is counted again, in a later incarnation. Nothing else is excused."""
+        for topic_partition in where:
+            truth = self.truths[topic_partition]
+            if broker_id in truth.assignment.replicas:
+                truth.distrusted[broker_id] = incarnation
+
+    def expect_what_was_synced(self, broker_id: BrokerId) -> None:
+        """The power of this broker's machine goes: what it had synced must be there when it is back."""
+        for truth in self.truths.values():
+            view = truth.views.get(broker_id)
+            if view is not None and view.log is not None and not truth.is_thinned:
+                point = view.log.recovery_point
+                view.synced = tuple(entry for entry in view.entries if entry.next_offset <= point)
+
+    def rename(self, broker_id: BrokerId, number: int) -> BrokerId:
+        """Another process takes this broker's place, with nothing yet: this one is watched by a number."""
+        for truth in self.truths.values():
+            view = truth.views.pop(broker_id, None)
+            if view is not None:
+                view.broker_id = BrokerId(number)
+                truth.views[view.broker_id] = view
+        return BrokerId(number)
+
+    def expect_nothing(self, broker_id: BrokerId) -> None:
+        """What was synced on this broker's disk is damaged, too."""
+        self.has_damage = True
+        for truth in self.truths.values():
+            truth.view(broker_id).synced = ()
+
+    def _check_synced(self, truth: PartitionTruth, view: ReplicaView) -> None:
+        synced, view.synced = view.synced, ()
+        expected = [entry for entry in synced if entry.base_offset >= view.log_start]
+        missing = set(expected).difference(view.entries)
+        if missing:
+            raise Violation(
+                "SyncedSurvives",
+                f"{truth.topic_partition}: broker {view.broker_id} lost {min(missing)}, which it had synced, "
+                "in a power cut",
+            )
 
     def _taint_new(self, truth: PartitionTruth, state: PartitionState) -> None:
         """A new partition counts whoever is registered, also a broker whose power was cut while its session
@@ -316,12 +420,26 @@ class Witness:
         lost = truth.lose(truth.view(state.leader), state.leader_epoch)
         for entry in lost:
             self.story.tell("LOST", f"{truth.topic_partition} {entry}")
+        must_survive = self._must_survive(truth)
+        if must_survive:
+            self.marks.reach("nobody proven was left, and every record had been synced")
+        if lost and must_survive:
+            raise Violation(
+                "SyncedIsNeverLost",
+                f"{truth.topic_partition}: every record was on disk before it was acknowledged, no disk was "
+                f"damaged, and the election of broker {state.leader} lost {lost[0]}",
+            )
         if not truth.may_lose:
             self.marks.reach("nobody proven was left, and the greatest log led")
         elif lost:
             self.marks.reach("an election lost committed records where the topic allows it")
         for view in truth.views.values():
             truth.compare(view, self.now_ms)
+
+    def _must_survive(self, truth: PartitionTruth) -> bool:
+        """With ``log.flush.acks=fsync`` nothing committed goes in power cuts of whomever and how many."""
+        is_synced = self.config.get_str("log.flush.acks") == "fsync"
+        return is_synced and not (self.is_silent or self.has_damage or truth.may_lose or truth.is_thinned)
 
     def _tell_state(self, truth: PartitionTruth, state: PartitionState) -> None:
         moving = f" adding {list(state.adding)} removing {list(state.removing)}"

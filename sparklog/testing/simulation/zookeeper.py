@@ -29,6 +29,7 @@ from sparklog.model.zookeeper import (
     SessionExpired,
     SetData,
     Stat,
+    ZooKeeperError,
 )
 from sparklog.testing.memory_zookeeper import Firing, ZooKeeperTree
 from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule, dice
@@ -57,19 +58,21 @@ class Ensemble:
     wash: Wash = lambda operations: operations
     """What a mutant does to a write before it is applied."""
     _clients: "dict[int, SimulatedZooKeeper]" = field(default_factory=dict)
-    _at_host: "dict[str, SimulatedZooKeeper]" = field(default_factory=dict)
+    _at_host: "dict[str, list[SimulatedZooKeeper]]" = field(default_factory=dict)
     _heard_ms: dict[int, int] = field(default_factory=dict)
     is_cut: Counter[str] = field(default_factory=Counter)
     unknown: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     late_watches_ms: float = 0.0
+    reach: Callable[[str], None] = lambda mark: None
+    """Told of marks."""
 
     def start(self) -> None:
         self.schedule.after(SESSION_CHECK_MS * US_PER_MS, None, self._check_sessions)
 
     def client(self, process: Process, host: str) -> "SimulatedZooKeeper":
-        """The client of a program at ``host``; it takes the place of the one of the program before."""
+        """The client of a program at ``host``; it takes the place of those of programs that are dead."""
         client = SimulatedZooKeeper(self, process, host, dice(self.seed, f"zookeeper {process.name}"))
-        self._at_host[host] = client
+        self._at_host[host] = [*(one for one in self._of(host) if one.process.is_alive), client]
         return client
 
     def open_session(self, client: "SimulatedZooKeeper") -> int:
@@ -97,6 +100,16 @@ class Ensemble:
             if not self.is_cut[host]:
                 client.restore_connection()
 
+    def fall_behind(self, host: str) -> None:
+        """The server that this host's clients are connected to hears nothing from the others for a while."""
+        state = self.tree.copy()
+        for client in self._of(host):
+            client.fall_behind(state)
+
+    def catch_up(self, host: str) -> None:
+        for client in self._of(host):
+            client.catch_up()
+
     def believe(self, host: str, share: float) -> None:
         """Fewer answers to this host get lost again."""
         self.unknown[host] = max(0.0, self.unknown[host] - share)
@@ -105,8 +118,7 @@ class Ensemble:
         self.late_watches_ms = max(0.0, self.late_watches_ms - late_ms)
 
     def _of(self, host: str) -> "list[SimulatedZooKeeper]":
-        client = self._at_host.get(host)
-        return [] if client is None else [client]
+        return self._at_host.get(host, [])
 
     def _check_sessions(self) -> None:
         now_ms = self.schedule.now_ms
@@ -135,7 +147,7 @@ class Ensemble:
             client = self._clients.get(firing.session_id)
             if client is not None:
                 assert callable(firing.key)
-                client.deliver(firing.key, self.late_watches_ms)
+                client.fire(firing.key, self.late_watches_ms)
 
     def apply(self, session_id: int, operations: Sequence[Operation]) -> list[Stat | None]:
         applied = self.tree.apply(session_id, self.wash(operations))
@@ -158,6 +170,8 @@ class SimulatedZooKeeper:
         self._is_closed = False
         self._has_expired = False
         self._last_delivery_us = 0
+        self._behind: ZooKeeperTree | None = None
+        self._unheard: list[Callable[[], None]] = []
         self._session_id = ensemble.open_session(self)
 
     @property
@@ -190,6 +204,7 @@ class SimulatedZooKeeper:
         if not self._is_connected:
             return
         self._is_connected = False
+        self.catch_up()  # with the next server that it finds
         self._tell("suspended")
         tree = self._ensemble.tree
         if tree.is_open(self._session_id):
@@ -227,22 +242,50 @@ class SimulatedZooKeeper:
         self._last_delivery_us = max(schedule.now_us + delay_us, self._last_delivery_us)
         schedule.at(self._last_delivery_us, self.process, callback)
 
+    # ---- a server that is behind ---------------------------------------------------------------------------
+
+    def fall_behind(self, state: ZooKeeperTree) -> None:
+        """From now on reads see ``state``, and watches nothing. ZooKeeper allows that: what a session sees
+        never goes back, and holds its own writes, but may be old."""
+        if self._is_connected and self._behind is None:
+            self._behind = state
+
+    def catch_up(self) -> None:
+        self._behind = None
+        unheard, self._unheard = self._unheard, []
+        for callback in unheard:
+            self.deliver(callback, 0.0)
+
+    def fire(self, callback: Callable[[], None], late_ms: float) -> None:
+        """A watch has fired, at the other servers at least."""
+        if self._behind is not None:
+            self._unheard.append(callback)
+        else:
+            self.deliver(callback, late_ms)
+
+    def _seen(self) -> ZooKeeperTree:
+        """The tree as the server has it to which we are connected."""
+        if self._behind is None:
+            return self._ensemble.tree
+        self._ensemble.reach("ZooKeeper was read in an earlier state")
+        return self._behind
+
     # ---- operations ----------------------------------------------------------------------------------------
 
     def get(self, path: str) -> Node | None:
         self._travel()
-        return self._ensemble.tree.get(path)
+        return self._seen().get(path)
 
     def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         return [self.get(path) for path in paths]
 
     def exists(self, path: str) -> Stat | None:
         self._travel()
-        return self._ensemble.tree.exists(path)
+        return self._seen().exists(path)
 
     def children(self, path: str) -> list[str]:
         self._travel()
-        return self._ensemble.tree.children(path)
+        return self._seen().children(path)
 
     def multi(self, operations: Sequence[Operation], *, generation: int | None = None) -> list[Stat | None]:
         if generation is not None and generation != self._generation:
@@ -259,6 +302,7 @@ class SimulatedZooKeeper:
             self._apply_later(session_id, operations)
         if session_id != self._session_id:
             raise SessionExpired("the session expired while the request was on its way")
+        self.catch_up()
         stats = self._ensemble.apply(session_id, operations)
         if fate == "done":
             self._lose("the answer was lost")
@@ -278,15 +322,27 @@ class SimulatedZooKeeper:
 
     def ensure_path(self, path: str) -> None:
         self._travel()
-        self._ensemble.deliver(self._ensemble.tree.ensure_path(self._session_id, path))
+        self.catch_up()
+        try:
+            self._ensemble.deliver(self._ensemble.tree.ensure_path(self._session_id, path))
+        except MultiFailed as failed:  # below an ephemeral node: nothing was created before that
+            raise ZooKeeperError(f"{path} cannot be ensured: {failed}") from None
 
     def watch_data(self, path: str, callback: Callable[[], None]) -> None:
         self._travel()
-        self._ensemble.tree.watch_data(self._session_id, path, callback)
+        tree = self._ensemble.tree
+        if self._behind is not None and self._behind.exists(path) != tree.exists(path):
+            self._unheard.append(callback)  # the change is on its way to our server
+        else:
+            tree.watch_data(self._session_id, path, callback)
 
     def watch_children(self, path: str, callback: Callable[[], None]) -> None:
         self._travel()
-        self._ensemble.tree.watch_children(self._session_id, path, callback)
+        tree = self._ensemble.tree
+        if self._behind is not None and self._behind.children(path) != tree.children(path):
+            self._unheard.append(callback)
+        else:
+            tree.watch_children(self._session_id, path, callback)
 
     def _single(self, operation: Operation) -> Stat | None:
         try:

@@ -68,6 +68,8 @@ class UpdateMetadataRequest:
     """An extension of ours: what was set for the broker while the cluster runs; ..."""
     default_configs: dict[str, str] = field(default_factory=dict)
     """... and what was set for all brokers, over which the broker's own settings go."""
+    push: int = -1
+    """An extension of ours: a controller numbers what it says, so that a repetition is known as one."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -112,7 +112,7 @@ class World:
 
     # -- ZooKeeper's side
 
-    def register(self, broker, *, directory=None, boot="boot", clean=False, rack=None):
+    def register(self, broker, *, directory=None, directories=None, boot="boot", clean=False, rack=None):
         """What a broker's registration does; unproven with another boot and no clean stop."""
         broker = BrokerId(broker)
         path, record_path = znodes.broker_path(broker), znodes.incarnation_path(broker)
@@ -123,8 +123,8 @@ class World:
             else znodes.decode_incarnation(broker, node.data, node.stat.version, node.stat.mzxid)
         )
         epoch = previous.broker_epoch if previous is not None and clean else None
-        identity = DirectoryIdentity(directory or f"directory-{broker}", clean_epoch=epoch)
-        record = next_incarnation(previous, [identity], host_id="host", boot_id=boot)
+        given = directories or [DirectoryIdentity(directory or f"directory-{broker}", clean_epoch=epoch)]
+        record = next_incarnation(previous, given, host_id="host", boot_id=boot)
         data = znodes.encode_incarnation(record)
         operations = [Delete(path)] if self.zk.get(path) else []
         operations.append(

@@ -2,6 +2,7 @@
 
 from sparklog.core.controller import actions as act
 from sparklog.core.controller import znodes
+from sparklog.core.controller.incarnation import DirectoryIdentity
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.zookeeper import SetData
@@ -71,6 +72,19 @@ def test_a_clean_stop_proves_the_log_over_a_reboot(world):
     world.crash(1, 2, 3)
     world.start(1, boot="rebooted", clean=True)
     assert (world.stored().leader, world.stored().isr) == (1, (1,))
+
+
+def test_a_log_in_a_directory_that_lost_nothing_leads_and_one_in_the_other_directory_does_not(world):
+    topic = world.create(replicas=((1,), (1,)))
+    world.crash(1)
+    whole = DirectoryIdentity("directory-1", logs=frozenset({(topic, 0)}))
+    world.register(1, directories=[whole, DirectoryIdentity("other")])
+    world.see_brokers()
+    world.crash(1)
+    broken = DirectoryIdentity("other", corrupt=True, logs=frozenset({(topic, 1)}))
+    done = world.start(1, directories=[whole, broken])
+    assert (world.stored().leader, world.stored(partition=1).leader) == (1, -1)
+    assert not [one for one in done if isinstance(one, act.Report) and one.is_loss]
 
 
 def test_when_nobody_is_proven_the_partition_waits(world):

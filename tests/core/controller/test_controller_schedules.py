@@ -3,6 +3,7 @@
 The truth is one bit per broker and partition: does its log hold all that was committed? It is set when a
 leader, truthfully, calls the broker in sync; it is lost with the disk cache, and when commits go on without:
 when a state has a leader with enough members, and the broker is none of them. Every single write is judged.
+Every broker has two directories, and may lose what is in one of them.
 Administrators move partitions, add some, change minima and demand elections meanwhile.
 """
 
@@ -15,12 +16,17 @@ from sparklog.core.controller import actions as act
 from sparklog.core.controller import admin_commands as admin
 from sparklog.core.controller import commands as cmd
 from sparklog.core.controller import znodes
+from sparklog.core.controller.incarnation import DirectoryIdentity
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.zookeeper import Create, SetData
 
 BROKERS = (1, 2, 3, 4)
 STEPS = 60
 SEEDS = range(100)
+
+
+def directory_of(partition):
+    return (int(partition.topic[1:]) + partition.partition) % 2
 
 
 class Schedule:
@@ -48,6 +54,9 @@ class Schedule:
         self.lose_cache(broker)
         self.come_back(broker)
 
+    def restart_with_one_directory_lost(self):
+        self.come_back(self.dice.choice(BROKERS), lost=self.dice.choice((0, 1)))
+
     def power_cut(self):
         """Of everything, at once; most come back, each with what its disk has."""
         for broker in BROKERS:
@@ -61,12 +70,24 @@ class Schedule:
         self.boot_of[broker] = f"boot-{next(self.boots)}"
         self.rebooted.add(broker)
 
-    def come_back(self, broker):
-        """What its log lacks matters from here on: nobody reads it before."""
-        self.world.register(broker, boot=self.boot_of[broker])
-        if broker in self.rebooted:
-            self.rebooted.discard(broker)
-            self.holds.update({key: False for key in self.holds if key[0] == broker})
+    def come_back(self, broker, lost=None):
+        """What its logs lack matters from here on: nobody reads them before."""
+        given = [self.directory(broker, number, corrupt=number == lost) for number in (0, 1)]
+        self.world.register(broker, boot=self.boot_of[broker], directories=given)
+        is_rebooted = broker in self.rebooted
+        self.rebooted.discard(broker)
+        for one, partition in self.holds:
+            if one == broker and (is_rebooted or directory_of(partition) == lost):
+                self.holds[one, partition] = False
+
+    def directory(self, broker, number, *, corrupt):
+        logs = frozenset(
+            (topic.id, partition.partition)
+            for topic in self.world.machine.image.topics.values()
+            for partition in topic.topic_partitions()
+            if directory_of(partition) == number
+        )
+        return DirectoryIdentity(f"{broker}-{number}", corrupt=corrupt, logs=logs)
 
     def die(self):
         broker = self.dice.choice(BROKERS)
@@ -277,13 +298,14 @@ class Schedule:
 
     def check_proof(self, partition, state, broker):
         """A broker that would be trusted deserves it."""
-        if self.is_proven(state, broker):
+        if self.is_proven(partition, state, broker):
             assert self.holds[broker, partition], (partition, broker, state)
 
-    def is_proven(self, state, broker):
+    def is_proven(self, partition, state, broker):
         node = self.world.zk.get(znodes.incarnation_path(broker))
         stored = znodes.decode_incarnation(broker, node.data, node.stat.version, node.stat.mzxid)
-        return stored.record.proves(state.isr_incarnations[broker])
+        log = (self.world.machine.image.topics[partition.topic].id, partition.partition)
+        return stored.record.proves(state.isr_incarnations[broker], log)
 
     def run(self):
         happenings = [
@@ -293,6 +315,7 @@ class Schedule:
             *[self.restart_intact] * 3,
             *[self.die] * 3,
             self.restart_with_lost_cache,
+            *[self.restart_with_one_directory_lost] * 2,
             self.power_cut,
             self.report,
             self.shut_down,
@@ -323,7 +346,7 @@ class Schedule:
         self.look()
         for partition in self.partitions():
             state = self.world.machine.image.state(partition)
-            proven = [one for one in (*state.isr, *state.eligible) if self.is_proven(state, one)]
+            proven = [one for one in (*state.isr, *state.eligible) if self.is_proven(partition, state, one)]
             assert state.has_leader or not proven, (partition, state, proven)
         self.answer(list(self.sent))
         assert all(self.world.machine.image.state(one).has_leader for one in self.partitions())
@@ -344,8 +367,8 @@ class Schedule:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_schedule_elects_a_replica_that_may_lack_committed_records_unless_it_says_so(make_world, seed):
     world = make_world()
-    for broker in BROKERS:
-        world.register(broker)
-    world.activate()
     schedule = Schedule(world, seed)
+    for broker in BROKERS:
+        schedule.come_back(broker)
+    world.activate()
     schedule.run()

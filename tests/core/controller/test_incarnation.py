@@ -1,6 +1,10 @@
 """What a restart proves."""
 
+import uuid
+from dataclasses import replace
+
 from sparklog.core.controller.incarnation import (
+    SPARED_MAX,
     DirectoryIdentity,
     Incarnation,
     StoredIncarnation,
@@ -13,6 +17,11 @@ from sparklog.model.ids import BrokerEpoch
 
 A, B = DirectoryIdentity("a"), DirectoryIdentity("b")
 EPOCH = BrokerEpoch(70)
+TOPIC, LATER_TOPIC = uuid.UUID(int=1), uuid.UUID(int=2)
+IN_A, ALSO_IN_A, IN_B = (TOPIC, 0), (TOPIC, 1), (TOPIC, 2)
+FULL_A = replace(A, logs=frozenset({IN_A, ALSO_IN_A}))
+FULL_B = replace(B, logs=frozenset({IN_B}))
+BROKEN_B = replace(FULL_B, corrupt=True)
 
 
 def first(*directories):
@@ -24,8 +33,8 @@ def again(previous, *directories, boot="boot", host="host"):
     return next_incarnation(previous, directories or (A,), host_id=host, boot_id=boot)
 
 
-def clean(uuid, epoch=EPOCH, empty=False):
-    return DirectoryIdentity(uuid, clean_epoch=epoch, empty=empty)
+def clean(uuid, epoch=EPOCH, emptied=False):
+    return DirectoryIdentity(uuid, clean_epoch=epoch, emptied=emptied)
 
 
 def test_the_first_incarnation_proves_itself_and_nothing_before():
@@ -70,12 +79,12 @@ def test_a_foreign_directory_proves_nothing():
 
 
 def test_a_directory_added_since_changes_nothing():
-    assert again(first(), A, DirectoryIdentity("new", empty=True)).intact_since == 0
+    assert again(first(), A, DirectoryIdentity("new", emptied=True)).intact_since == 0
 
 
 def test_an_emptied_directory_proves_nothing_unless_it_was_left_so_cleanly():
-    assert again(first(), DirectoryIdentity("a", empty=True)).intact_since == 5
-    assert again(first(), clean("a", empty=True)).intact_since == 0
+    assert again(first(), DirectoryIdentity("a", emptied=True)).intact_since == 5
+    assert again(first(), clean("a", emptied=True)).intact_since == 0
 
 
 def test_a_corrupt_log_proves_nothing_on_whatever_boot_and_however_clean_the_stop():
@@ -127,3 +136,78 @@ def test_a_suspect_directory_that_is_back_proves_nothing() -> None:
     )
     here = [DirectoryIdentity("a"), DirectoryIdentity("b", corrupt=True)]
     assert next_incarnation(before, here, host_id="h", boot_id="x").intact_since == 8
+
+
+def went_on(record, previous):
+    """``record`` as it is found by the registration after it."""
+    return StoredIncarnation(record, previous.number + 1, BrokerEpoch(previous.broker_epoch + 1))
+
+
+def test_a_directory_that_lost_something_costs_the_logs_in_the_others_nothing():
+    record = again(first(FULL_A, FULL_B), FULL_A, BROKEN_B)
+    assert record.proves(0, IN_A)
+    assert not record.proves(4, IN_B)
+    assert record.proves(5, IN_B)
+
+
+def test_a_directory_marked_suspect_in_zookeeper_costs_the_logs_in_the_others_nothing():
+    marked = went_on(mark_suspect(first(FULL_A, FULL_B), "b"), first())
+    record = again(marked, FULL_A, FULL_B)
+    assert (record.proves(0, IN_A), record.proves(0, IN_B)) == (True, False)
+
+
+def test_a_log_of_a_later_topic_of_the_same_name_is_another():
+    record = again(first(FULL_A, FULL_B), FULL_A, BROKEN_B)
+    assert not record.proves(4, (LATER_TOPIC, 0))
+
+
+def test_one_directory_without_its_clean_marker_costs_the_others_nothing_over_a_reboot():
+    record = again(first(FULL_A, FULL_B), replace(FULL_A, clean_epoch=EPOCH), FULL_B, boot="later")
+    assert (record.proves(0, IN_A), record.proves(0, IN_B)) == (True, False)
+
+
+def test_a_directory_that_was_exchanged_costs_the_others_nothing_and_has_nothing_to_prove():
+    new = DirectoryIdentity("new", logs=frozenset({IN_B}))
+    record = again(first(FULL_A, FULL_B), FULL_A, new)
+    assert (record.proves(0, IN_A), record.proves(4, IN_B)) == (True, False)
+
+
+def test_on_another_boot_no_directory_is_spared():
+    assert again(first(FULL_A, FULL_B), FULL_A, BROKEN_B, boot="later").spared == {}
+
+
+def test_what_was_spared_stays_proven_over_later_restarts_and_what_was_not_stays_unproven():
+    before = first(FULL_A, FULL_B)
+    spared = went_on(again(before, FULL_A, BROKEN_B), before)
+    later = again(spared, FULL_A, FULL_B)
+    assert (later.proves(0, IN_A), later.proves(4, IN_B), later.proves(5, IN_B)) == (True, False, True)
+
+
+def test_a_log_that_was_lost_and_is_made_anew_in_the_intact_directory_is_not_proven_there():
+    before = first(FULL_A, FULL_B)
+    spared = went_on(again(before, FULL_A, replace(B, corrupt=True)), before)
+    with_it = replace(FULL_A, logs=FULL_A.logs | {IN_B})
+    proven = again(spared, with_it, B)
+    assert not proven.proves(4, IN_B)
+    broken_again = again(went_on(proven, spared), with_it, replace(B, corrupt=True))
+    assert not broken_again.proves(4, IN_B)
+    assert broken_again.proves(0, IN_A)
+
+
+def test_two_directories_that_fail_one_after_the_other_leave_nothing_spared_of_before():
+    before = first(FULL_A, FULL_B)
+    once = went_on(again(before, FULL_A, BROKEN_B), before)
+    twice = again(once, replace(FULL_A, corrupt=True), FULL_B)
+    assert (twice.proves(5, IN_A), twice.proves(4, IN_B), twice.proves(5, IN_B)) == (False, False, True)
+
+
+def test_a_suspect_directory_that_is_offline_at_the_next_start_proves_nothing_when_it_is_back():
+    marked = went_on(mark_suspect(first(FULL_A, FULL_B), "b"), first())
+    without = next_incarnation(marked, [FULL_A], host_id="host", boot_id="boot", offline_directories=1)
+    back = again(went_on(without, marked), FULL_A, FULL_B)
+    assert (back.proves(0, IN_A), back.proves(0, IN_B)) == (True, False)
+
+
+def test_of_more_logs_than_a_node_has_room_for_the_rest_is_unproven():
+    many = replace(A, logs=frozenset((TOPIC, number) for number in range(SPARED_MAX + 5)))
+    assert len(again(first(many, B), many, BROKEN_B).spared) == SPARED_MAX

@@ -2,16 +2,19 @@
 
 import json
 import uuid
+from dataclasses import replace
 
 import pytest
 
 from sparklog.core.controller import znodes
 from sparklog.core.controller.incarnation import (
+    SPARED_MAX,
     DirectoryIdentity,
     StoredIncarnation,
     mark_suspect,
     next_incarnation,
 )
+from sparklog.core.controller.write_size import WRITE_BYTES_MAX
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
@@ -31,6 +34,17 @@ def test_an_incarnations_epoch_is_the_transaction_that_wrote_it_until_it_is_rewr
     marked = mark_suspect(stored, "a")
     again = znodes.decode_incarnation(BrokerId(1), znodes.encode_incarnation(marked), 1, 99)
     assert (again.broker_epoch, again.number, again.record.suspect) == (77, 1, ("a",))
+
+
+def test_the_logs_that_an_incarnation_spares_come_back_and_fit_into_a_node_if_each_is_of_another_topic():
+    spared = {(uuid.uuid4(), 1000 + number): 1_000_000 for number in range(SPARED_MAX)}
+    spared |= {(uuid.UUID(int=1), 0): 3, (uuid.UUID(int=1), 2): 3, (uuid.UUID(int=1), 1): 4}
+    record = replace(
+        next_incarnation(None, [DirectoryIdentity("a")], host_id="h", boot_id="b"), spared=spared
+    )
+    data = znodes.encode_incarnation(record)
+    assert znodes.decode_incarnation(BrokerId(1), data, 0, 77).record == record
+    assert len(data) < WRITE_BYTES_MAX
 
 
 def test_a_topic_comes_back_whole():

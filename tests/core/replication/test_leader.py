@@ -167,6 +167,20 @@ def test_the_high_watermark_does_not_wait_for_an_outsider_whose_broker_died_on_i
     assert PublishHighWatermark(15) in actions
 
 
+def test_the_high_watermark_waits_no_longer_than_the_lag_for_an_outsider_who_stopped_fetching() -> None:
+    """Nothing is appended meanwhile, as whoever writes waits for an answer."""
+    leader = leader_with(isr=(1, 2), log_end_offset=10, high_watermark=10)
+    fetch(leader, 2, 10)
+    fetch(leader, 3, 10)
+    append(leader, 5)
+    leader.on_produce_waits(1, 15)
+    fetch(leader, 2, 15)
+    answered(leader, 1, error=ErrorCode.operation_not_attempted)
+    assert leader.on_tick(at(LAG_MAX_MS)) == []
+    freed = [PublishHighWatermark(15), CompleteProduce(1, ErrorCode.none)]
+    assert leader.on_tick(at(LAG_MAX_MS + 1)) == freed
+
+
 def test_an_outsider_who_fetches_again_after_its_broker_was_said_to_be_away_is_waited_for() -> None:
     leader = leader_with(isr=(1, 2), log_end_offset=10, high_watermark=10)
     fetch(leader, 2, 10)

@@ -12,7 +12,7 @@ from sparklog.testing.simulation.operations import ALL_OPERATIONS
 from sparklog.testing.simulation.plan import draw_plan
 
 SEEDS = range(1, 2_001)
-AT_A_TIME = 250
+AT_A_TIME = 125
 
 pytestmark = pytest.mark.timeout(1_800)
 

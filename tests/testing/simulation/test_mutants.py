@@ -7,6 +7,8 @@ from sparklog.testing.simulation.plan import draw_plan
 from sparklog.testing.simulation.shrink import minimize, shrink
 from sparklog.testing.simulation.simulation import simulate
 
+SAMPLE = [mutant for mutant in MUTANTS if mutant.is_quick]
+
 
 def first_caught(mutant):
     """The outcome of the first seed that catches it; which one that is changes with every schedule."""
@@ -17,11 +19,31 @@ def first_caught(mutant):
     raise AssertionError(f"{mutant.name} is not caught within {mutant.seeds_max} seeds")
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_historical_bug_is_caught_and_without_it_the_same_seed_breaks_no_rule(mutant):
+def catch(mutant):
     caught = first_caught(mutant)
     assert caught.violation.invariant != "NothingFails"
     assert simulate(caught.plan).violation is None
+
+
+@pytest.mark.parametrize("mutant", SAMPLE, ids=lambda mutant: mutant.name)
+def test_a_historical_bug_is_caught_and_without_it_the_same_seed_breaks_no_rule(mutant):
+    catch(mutant)
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_each_historical_bug_is_caught_within_its_budget(mutant):
+    catch(mutant)
+
+
+def test_each_area_has_a_mutant_in_every_run_of_the_suite():
+    areas = {mutant.switch_on.__module__ for mutant in MUTANTS}
+    assert areas == {mutant.switch_on.__module__ for mutant in SAMPLE}
+
+
+def test_no_two_mutants_have_the_same_name():
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
 
 
 def test_a_failing_run_is_shrunk_to_faults_that_still_break_the_same_rule():

@@ -73,6 +73,19 @@ def test_a_file_of_another_run_is_refused(tmp_path):
         run("--seeds", "1-5", "--steps", "200", "--resume", str(file))
 
 
+def test_a_run_goes_on_at_another_commit_of_the_same_code_and_at_no_other_code(tmp_path):
+    file = tmp_path / "night.json"
+    run("--seeds", "1-2", "--steps", "200", "--resume", str(file))
+    kept = json.loads(file.read_text())
+    file.write_text(json.dumps(kept | {"next_seed": 2, "commit": "0123456"}))
+    run("--seeds", "1-2", "--steps", "200", "--resume", str(file))
+    assert json.loads(file.read_text())["next_seed"] == 3
+    assert json.loads(file.read_text())["seconds"] >= kept["seconds"]
+    file.write_text(json.dumps(kept | {"code": "0123456789abcdef"}))
+    with pytest.raises(SparklogError, match="a run with code 0123456789abcdef, this one has"):
+        run("--seeds", "1-2", "--steps", "200", "--resume", str(file))
+
+
 @pytest.mark.parametrize("foreign", ["[]", "{}", "a,b", "17", '{"violations": 1}'])
 def test_a_file_that_no_run_wrote_is_refused_and_left_as_it_is(tmp_path, foreign):
     file = tmp_path / "precious.csv"

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from sparklog.records.envelope import build_envelope
+from sparklog.records.envelope import ENVELOPE_BYTES, build_envelope
 from sparklog.storage.disk import SyncFailed
 from sparklog.storage.scan import check
 from sparklog.testing.simulation.disk import SimulatedDisk, Trouble
@@ -53,6 +53,14 @@ def test_what_a_failed_fsync_should_have_saved_is_there_until_the_next_process_o
     assert mounted.read(LOG) in (b"saved", b"saved" + bytes(6))
 
 
+def test_trouble_that_is_meant_for_one_process_leaves_another_one_alone(disk, mounted) -> None:
+    second = Process(Schedule(), "broker-1, launched twice")
+    disk.trouble = Trouble(1, fail, counts=lambda process: process is not second)
+    disk.mount(second).make_directory("/data/t-1")
+    with pytest.raises(OSError, match="input/output error"):
+        mounted.make_directory("/data/t-2")
+
+
 def test_trouble_at_an_fsync_leaves_writes_alone(disk, mounted) -> None:
     disk.trouble = Trouble(1, fail, at="fsync")
     file = mounted.open(LOG, create=True)
@@ -86,6 +94,69 @@ def test_a_power_cut_may_undo_a_rename_whose_directory_was_not_synced(mounted, d
     assert outcomes == {b"old", b"new"}
 
 
+def outcomes_of_power_cuts(prepare, look) -> set:
+    """What there may be after a power cut of a disk that was prepared so."""
+    found = set()
+    for seed in range(80):
+        disk = SimulatedDisk()
+        mounted = disk.mount(Process(Schedule(), "broker-1"))
+        mounted.make_directory("/data/t-0")
+        mounted.sync_directory("/data")
+        prepare(mounted)
+        disk.cut_power(random.Random(seed))
+        found.add(look(mounted))
+    return found
+
+
+def test_a_power_cut_may_keep_a_later_page_and_lose_an_earlier_one() -> None:
+    def write(mounted) -> None:
+        file = mounted.open(LOG, create=True)
+        file.append(b"s" * 512)
+        file.fsync()
+        mounted.sync_directory("/data/t-0")
+        file.append(b"a" * 512 + b"b" * 100)
+
+    found = outcomes_of_power_cuts(write, lambda mounted: mounted.read(LOG)[512:])
+    assert {b"", bytes(512) + b"b" * 100, b"a" * 512, b"a" * 512 + b"b" * 100} <= found
+    assert all(len(one) <= 612 for one in found)
+
+
+def test_a_power_cut_never_takes_what_was_synced() -> None:
+    def write(mounted) -> None:
+        file = mounted.open(LOG, create=True)
+        file.append(b"s" * 700)
+        file.fsync()
+        mounted.sync_directory("/data/t-0")
+        file.append(b"x" * 3_000)
+
+    assert outcomes_of_power_cuts(write, lambda mounted: mounted.read(LOG)[:700]) == {b"s" * 700}
+
+
+def test_a_power_cut_may_undo_the_rename_of_a_directory_and_its_removal() -> None:
+    def rename(mounted) -> None:
+        mounted.rename("/data/t-0", "/data/t-0-delete")
+
+    def remove(mounted) -> None:
+        rename(mounted)
+        mounted.sync_directory("/data")
+        mounted.remove_directory("/data/t-0-delete")
+
+    assert outcomes_of_power_cuts(rename, lambda one: tuple(one.list("/data"))) == {
+        ("t-0",),
+        ("t-0-delete",),
+    }
+    assert outcomes_of_power_cuts(remove, lambda one: tuple(one.list("/data"))) == {(), ("t-0-delete",)}
+
+
+def test_changes_of_a_directory_survive_in_their_order() -> None:
+    def create(mounted) -> None:
+        for name in ("a", "b", "c"):
+            mounted.open(f"/data/t-0/{name}", create=True)
+
+    found = outcomes_of_power_cuts(create, lambda one: "".join(one.list("/data/t-0")))
+    assert found == {"", "a", "ab", "abc"}
+
+
 def test_a_log_rots_only_where_its_checksums_can_tell(disk, mounted) -> None:
     for seed in range(50):
         file = mounted.open(LOG, create=True)
@@ -93,6 +164,80 @@ def test_a_log_rots_only_where_its_checksums_can_tell(disk, mounted) -> None:
         file.append(batch())
         assert disk.rot(random.Random(seed), logs=True) == LOG
         assert check(mounted.open(LOG), 0, lambda *_: None) is not None
+
+
+def test_a_batch_rots_in_its_records_and_a_scrubber_mends_what_nobody_found(disk, mounted) -> None:
+    file = mounted.open(LOG, create=True)
+    file.append(batch())
+    for seed in range(20):
+        rot = disk.rot_batch(random.Random(seed), {"t-0"}, is_last=False)
+        assert rot is not None
+        assert mounted.read(LOG) != batch()
+        assert mounted.read(LOG)[:ENVELOPE_BYTES] == batch()[:ENVELOPE_BYTES]
+        assert not disk.scrub()
+        assert mounted.read(LOG) == batch()
+
+
+def test_a_batch_that_was_found_and_fetched_again_is_left_alone(disk, mounted) -> None:
+    file = mounted.open(LOG, create=True)
+    file.append(batch())
+    disk.rot_batch(random.Random(1), {"t-0"}, is_last=True)
+    file.truncate(0)
+    file.append(batch())
+    assert disk.scrub()
+    assert mounted.read(LOG) == batch()
+
+
+@pytest.mark.parametrize(
+    "end_it",
+    [
+        lambda disk, mounted: disk.scrub(),
+        lambda disk, mounted: disk.wipe(),
+        lambda disk, mounted: mounted.remove(LOG),
+        lambda disk, mounted: mounted.open(LOG).truncate(0),
+    ],
+    ids=["scrubbed", "wiped", "removed", "cut"],
+)
+def test_a_log_rots_until_the_batch_is_gone(disk, mounted, end_it) -> None:
+    mounted.open(LOG, create=True).append(batch())
+    assert not disk.rots("t-0")
+    disk.rot_batch(random.Random(1), {"t-0"}, is_last=True)
+    assert disk.rots("t-0")
+    assert not disk.rots("t-1")
+    end_it(disk, mounted)
+    assert not disk.rots("t-0")
+
+
+def test_an_empty_disk_knows_nothing_of_the_one_before(disk, mounted) -> None:
+    mounted.lock("/data/.lock")
+    disk.wipe()
+    assert not mounted.exists("/data")
+    disk.mount(Process(Schedule(), "another")).lock("/data/.lock")
+
+
+def test_after_an_orderly_shutdown_a_power_cut_changes_nothing(disk, mounted) -> None:
+    for seed in range(20):
+        mounted.open(f"/data/t-0/{seed}", create=True).append(b"x" * 2_000)
+        disk.sync_all()
+        disk.cut_power(random.Random(seed))
+        assert mounted.read(f"/data/t-0/{seed}") == b"x" * 2_000
+
+
+def test_a_slow_disk_holds_up_its_process_and_nobody_else() -> None:
+    schedule = Schedule()
+    slow, other = Process(schedule, "slow"), Process(schedule, "other")
+    disk = SimulatedDisk(slow_ms=100.0)
+    told = []
+
+    def write() -> None:
+        disk.mount(slow).make_directory("/data")
+        told.append((slow, schedule.now_us))
+
+    slow.soon(write)
+    schedule.at(1_000, other, lambda: told.append((other, schedule.now_us)))
+    schedule.run_until(200_000)
+    assert [who for who, _ in told] == [other, slow]
+    assert told[1][1] > 1_000
 
 
 def test_nothing_rots_where_nothing_is(disk, mounted) -> None:

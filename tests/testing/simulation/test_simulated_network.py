@@ -49,3 +49,27 @@ def test_a_lost_answer_leaves_the_request_done_and_its_sender_waiting_for_the_ti
     asked.ask()
     assert (asked.served, asked.answers) == (1, 0)
     assert isinstance(asked.failures[0], TimeoutError)
+
+
+def test_requests_vanish_in_a_connection_that_hangs_until_one_has_waited_for_too_long(asked) -> None:
+    caller = Process(asked.schedule, "caller")
+
+    def call(timeout_ms: int) -> None:
+        asked.network.call(
+            caller, "caller", "server", MetadataRequest(), timeout_ms=timeout_ms,
+            on_response=asked.answered, on_failure=asked.failures.append,
+        )  # fmt: skip
+
+    weather = asked.network.weather("caller", "server")
+    weather.is_cut = weather.is_silent = 1
+    call(500)
+    asked.schedule.run_until(100 * US_PER_MS)
+    weather.is_cut = weather.is_silent = 0
+    call(2_000)
+    asked.schedule.run_until(490 * US_PER_MS)
+    assert (asked.served, asked.failures) == (0, [])
+    asked.schedule.run_until(600 * US_PER_MS)
+    assert len(asked.failures) == 2
+    call(500)
+    asked.schedule.run_until(1_000 * US_PER_MS)
+    assert (asked.served, asked.answers) == (1, 1)

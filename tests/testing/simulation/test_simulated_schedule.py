@@ -1,6 +1,6 @@
 """Simulated time: who is looked at, and when."""
 
-from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule
+from sparklog.testing.simulation.schedule import US_PER_MS, Process, ProcessTimer, Schedule
 
 
 def test_a_process_that_waits_in_the_middle_of_an_event_was_looked_at_before_others_act_upon_it() -> None:
@@ -26,3 +26,22 @@ def test_a_process_that_waits_in_the_middle_of_an_event_was_looked_at_before_oth
         "broker is registered",
         "look at broker",
     ]
+
+
+def test_a_clock_that_drifts_neither_jumps_nor_goes_back_and_its_timers_follow_it() -> None:
+    schedule = Schedule()
+    fast, slow = Process(schedule, "fast"), Process(schedule, "slow")
+    fired: list[tuple[Process, int]] = []
+    schedule.run_until(1_000 * US_PER_MS)
+    fast.drift(0.05)
+    slow.drift(-0.05)
+    assert (fast.monotonic_ms(), slow.monotonic_ms()) == (1_000, 1_000)
+    for process in (fast, slow):
+        ProcessTimer(process).after(950, lambda process=process: fired.append((process, schedule.now_ms)))
+    schedule.run_until(2_000 * US_PER_MS)
+    assert (fast.monotonic_ms(), slow.monotonic_ms()) == (2_050, 1_950)
+    assert fired == [(fast, 1_904), (slow, 2_000)]
+    fast.drift(-0.05)
+    assert fast.monotonic_ms() == 2_050
+    schedule.run_until(3_000 * US_PER_MS)
+    assert fast.monotonic_ms() == 3_000

@@ -1,6 +1,7 @@
 """The witness: what it reads from ZooKeeper, whom it excuses, and whom it does not."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,9 @@ from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch, TopicId, TopicPartition
 from sparklog.model.zookeeper import ANY_VERSION, SetData
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
+from sparklog.testing.simulation.atlas import Atlas
+from sparklog.testing.simulation.disk import SimulatedDisk
+from sparklog.testing.simulation.inode import Doomed, Inode
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.schedule import Schedule
 from sparklog.testing.simulation.story import Story
@@ -100,3 +104,50 @@ def test_a_partition_that_was_there_when_the_power_was_cut_excuses_its_replicas_
     scene.cut_power(*BROKERS, BrokerId(4))
     assert scene.tainted == set(BROKERS)
     scene.write(AT_A_LOSS)
+
+
+def test_a_replica_that_is_counted_again_with_a_rotten_batch_is_excused_until_a_later_one_has_none(scene):
+    rotten = {BROKERS[1]}
+    scene.witness.rots = lambda broker, partition: broker in rotten
+    scene.write(FIRST)
+    scene.cut_power(BROKERS[1])
+    for incarnation, is_excused in ((5, True), (5, True), (6, False)):
+        scene.write(replace(FIRST, isr_incarnations=dict.fromkeys(BROKERS, incarnation)))
+        assert (BROKERS[1] in scene.tainted) is is_excused
+        rotten.clear()
+
+
+def test_a_replica_in_a_directory_that_an_fsync_failed_in_may_be_elected_at_a_loss_until_it_is_counted_again(
+    scene,
+):
+    scene.write(FIRST)
+    for broker in BROKERS:
+        scene.witness.distrust(broker, [TP], 4)
+    assert scene.tainted == set(), "it has lost nothing"
+    scene.write(AT_A_LOSS)
+    counted = replace(AT_A_LOSS, leader_epoch=LeaderEpoch(2), lost_in_epoch=LeaderEpoch(2))
+    with pytest.raises(Violation, match=r"brokers \[1\] had lost nothing"):
+        scene.write(counted)
+
+
+def test_a_replica_in_another_directory_than_that_of_a_failed_fsync_may_not(scene):
+    scene.write(FIRST)
+    for broker in BROKERS:
+        scene.witness.distrust(broker, [], 4)
+    with pytest.raises(Violation, match=r"brokers \[1, 2, 3\] had lost nothing"):
+        scene.write(AT_A_LOSS)
+
+
+def test_what_is_doomed_names_the_directory_and_with_it_the_replicas_that_it_may_cost_something(scene):
+    scene.write(FIRST)
+    disk = SimulatedDisk({path: {} for path in ("/b/one/quakes-0", "/b/two/other-0")})
+    machine = SimpleNamespace(broker_id=BROKERS[0], disk=disk)
+    atlas = Atlas(None, scene.witness, scene.tree, None, {})
+    disk.doomed = [Doomed.now("/b/two/other-0/0.log", Inode())]
+    atlas.distrust_what_is_doomed(machine)
+    atlas.taint_what_is_doomed(machine)
+    assert (scene.witness.truths[TP].distrusted, scene.tainted) == ({}, set())
+    disk.doomed = [Doomed.now("/b/one/another-0/0.log", Inode())]
+    atlas.distrust_what_is_doomed(machine)
+    atlas.taint_what_is_doomed(machine)
+    assert scene.witness.truths[TP].distrusted.keys() == scene.tainted == {BROKERS[0]}

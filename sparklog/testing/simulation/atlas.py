@@ -1,0 +1,91 @@
+"""The fault atlas: where a destructive fault keeps to what replication promises to survive.
+
+So every violation is a bug. What a fault may have cost a replica is noted (``taint``): the witness excuses
+that replica until it is counted in sync again, in a later incarnation.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sparklog.core.controller.znodes import decode_incarnation, incarnation_path
+from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.storage.log_directory import SUSPECTS
+from sparklog.testing.memory_zookeeper import ZooKeeperTree
+from sparklog.testing.simulation.administrator import Administrator
+from sparklog.testing.simulation.broker import Machine
+from sparklog.testing.simulation.plan import Plan
+from sparklog.testing.simulation.witness import Witness
+
+
+@dataclass(slots=True)
+class Atlas:
+    """What may strike where, as things stand."""
+
+    plan: Plan
+    witness: Witness
+    tree: ZooKeeperTree
+    administrator: Administrator
+    machines: Mapping[str, Machine]
+
+    def may_lose(self, broker_id: BrokerId) -> bool:
+        """What replication with min.insync.replicas=2 promises to survive: that one replica loses its log."""
+        if not self.plan.may_lose_one or not self.witness.truths or self._is_delicate(broker_id):
+            return False
+        for truth in self.witness.truths.values():
+            isr = truth.state.isr if truth.state is not None else ()
+            if truth.tainted or len(isr) < 2:
+                return False
+        return True
+
+    def others_have_all(self, broker_id: BrokerId) -> bool:
+        """Whether each ISR has another member, no replica elsewhere is damaged, and nobody moves any."""
+        if self._is_delicate(broker_id):
+            return False
+        for truth in self.witness.truths.values():
+            isr = truth.state.isr if truth.state is not None else ()
+            if truth.tainted or all(member == broker_id for member in isr):
+                return False
+        return bool(self.witness.truths)
+
+    def taint(self, broker_id: BrokerId) -> None:
+        """This broker's replicas may have lost records."""
+        self.witness.taint(broker_id, self.incarnation(broker_id))
+
+    def distrust_what_is_doomed(self, machine: Machine) -> None:
+        """Nothing is proven of a directory that an fsync failed in; of this machine's others it is."""
+        where, incarnation = self._beside_what_is_doomed(machine), self.incarnation(machine.broker_id)
+        self.witness.distrust(machine.broker_id, where, incarnation)
+
+    def taint_what_is_doomed(self, machine: Machine) -> None:
+        """What is doomed will be lost; this machine's other directories lose nothing."""
+        where, incarnation = self._beside_what_is_doomed(machine), self.incarnation(machine.broker_id)
+        self.witness.taint(machine.broker_id, incarnation, where)
+
+    def _beside_what_is_doomed(self, machine: Machine) -> set[TopicPartition]:
+        """The replicas in the directories that an fsync failed in."""
+        failed = {one.path.rsplit("/", 2)[0] for one in machine.disk.doomed}
+        paths = machine.disk.directories
+        return {tp for tp in self.witness.truths if any(f"{one}/{tp}" in paths for one in failed)}
+
+    def incarnation(self, broker_id: BrokerId) -> int:
+        stat = self.tree.exists(incarnation_path(broker_id))
+        return -1 if stat is None else stat.version
+
+    def is_marked_suspect(self, machine: Machine) -> bool:
+        """Whether ZooKeeper, or another directory of this broker's, knows that an fsync of it failed."""
+        if machine.disk.has_text(SUSPECTS):
+            return True
+        broker_id = machine.broker_id
+        node = self.tree.get(incarnation_path(broker_id))
+        if node is None:
+            return False
+        stored = decode_incarnation(broker_id, node.data, node.stat.version, node.stat.mzxid)
+        return bool(stored.record.suspect)
+
+    def _is_delicate(self, broker_id: BrokerId) -> bool:
+        """Whether replicas are about to be moved, or another machine has pages that will be lost."""
+        return bool(self.administrator.moves_pending) or any(
+            machine.disk.doomed or machine.disk.fading
+            for machine in self.machines.values()
+            if machine.broker_id != broker_id
+        )

@@ -1,0 +1,92 @@
+"""Bugs of a broker around its partitions: which requests it obeys."""
+
+from typing import Any, Final
+
+from sparklog.broker.partition import Partition
+from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.model.cluster import PartitionState
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_EPOCH, LeaderEpoch, TopicPartition
+from sparklog.testing.simulation.broker import SimulatedBroker
+from sparklog.testing.simulation.faults import Hunt
+from sparklog.testing.simulation.mutants.mutant import Mutant, Switch
+from sparklog.testing.simulation.tasks import RegistrationTask
+
+
+def _roles_of_old_epochs_are_taken_up(switch: Switch) -> None:
+    """A LeaderAndIsr that was overtaken by a newer one is obeyed, whatever its leader epoch."""
+
+    def on_leader_and_isr(original: Any) -> Any:
+        def mutated(self: Partition, state: PartitionState, **facts: Any) -> ErrorCode:
+            replica = self._replica
+            replica.leader_epoch = LeaderEpoch(min(replica.leader_epoch, state.leader_epoch - 1))
+            error: ErrorCode = original(self, state, **facts)
+            return error
+
+        return mutated
+
+    switch.method(Partition, "on_leader_and_isr", on_leader_and_isr)
+
+
+def _late_stops_are_obeyed(switch: Switch) -> None:
+    """StopReplica names no leader epoch."""
+
+    def stop_replica(original: Any) -> Any:
+        def mutated(
+            self: ReplicaManager, topic_partition: TopicPartition, leader_epoch: int, **facts: Any
+        ) -> ErrorCode:
+            error: ErrorCode = original(self, topic_partition, min(leader_epoch, NO_EPOCH), **facts)
+            return error
+
+        return mutated
+
+    switch.method(ReplicaManager, "stop_replica", stop_replica)
+
+
+def _brokers_outlive_their_sessions(switch: Switch) -> None:
+    """A broker whose session has expired goes on, unregistered: nobody tells it anything any more."""
+
+    def on_session(original: Any) -> Any:
+        def mutated(self: SimulatedBroker, event: str) -> None:
+            """Goes on."""
+
+        return mutated
+
+    def look(original: Any) -> Any:
+        def mutated(self: RegistrationTask) -> None:
+            """Sees nothing."""
+
+        return mutated
+
+    switch.method(SimulatedBroker, "_on_session", on_session)
+    switch.method(RegistrationTask, "_look", look)
+
+
+BROKER: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "roles-of-old-epochs-are-taken-up",
+        "KAFKA-1460 and its kin",
+        "a request that came late makes a leader, or a follower, of an epoch that is over",
+        40,
+        _roles_of_old_epochs_are_taken_up,
+        Hunt(plot=5),
+        is_quick=True,
+    ),
+    Mutant(
+        "late-stops-are-obeyed",
+        "KAFKA-9539, KIP-570",
+        "a replica that was given back is deleted by what was said before",
+        60,
+        _late_stops_are_obeyed,
+        Hunt(kinds=("repeat requests", "lose answers"), operations=("move",)),
+    ),
+    Mutant(
+        "brokers-outlive-their-sessions",
+        "KAFKA-2729",
+        "a broker that is counted out never comes back",
+        20,
+        _brokers_outlive_their_sessions,
+        Hunt(kinds=("expire session", "cut zookeeper")),
+        is_quick=True,
+    ),
+)

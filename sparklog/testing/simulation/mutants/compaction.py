@@ -1,0 +1,81 @@
+"""Bugs of compaction: what goes too early, or should have stayed."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from sparklog.broker import log_cleaner
+from sparklog.core.compaction import IfEmpty
+from sparklog.storage.cleaner import survivors
+from sparklog.storage.cleaner.view import LogView
+from sparklog.storage.log import Log
+from sparklog.testing.simulation.faults import Hunt
+from sparklog.testing.simulation.mutants.mutant import Mutant, Switch
+
+
+def _tombstones_go_at_once(switch: Switch) -> None:
+    """What deletes a key goes with the next round, whatever ``delete.retention.ms`` says."""
+
+    def view_of(original: Any) -> Any:
+        def mutated(log: Log, high_watermark: int) -> LogView | None:
+            view: LogView | None = original(log, high_watermark)
+            return view and replace(view, rules=replace(view.rules, delete_retention_ms=0))
+
+        return mutated
+
+    switch.method(log_cleaner, "view_of", view_of)
+
+
+def _cleaned_ends_go(switch: Switch) -> None:
+    """The last batch of a segment goes with its records, and nothing tells where the segment ended."""
+
+    def if_empty(original: Any) -> Any:
+        def mutated(**facts: Any) -> IfEmpty:
+            fate: IfEmpty = original(**{**facts, "segment_end": -1})
+            return fate
+
+        return mutated
+
+    switch.method(survivors, "if_empty", if_empty)
+
+
+def _first_batches_of_epochs_go(switch: Switch) -> None:
+    """The first batch of a leader epoch goes with its records, and nothing tells where the epoch began."""
+
+    def view_of(original: Any) -> Any:
+        def mutated(log: Log, high_watermark: int) -> LogView | None:
+            view: LogView | None = original(log, high_watermark)
+            return view and replace(view, epoch_starts=frozenset())
+
+        return mutated
+
+    switch.method(log_cleaner, "view_of", view_of)
+
+
+COMPACTION: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "tombstones-go-at-once",
+        "KIP-534, the promise of delete.retention.ms",
+        "who reads slowly never hears that a key was deleted",
+        20,
+        _tombstones_go_at_once,
+        Hunt(is_compacted=True, kinds=("kill broker",)),
+        is_quick=True,
+    ),
+    Mutant(
+        "cleaned-ends-go",
+        "KAFKA-17076",
+        "offsets that were given are given again, or segments come back that were replaced",
+        40,
+        _cleaned_ends_go,
+        Hunt(is_compacted=True, kinds=("kill broker", "kill broker in a write")),
+        is_quick=True,
+    ),
+    Mutant(
+        "first-batches-of-epochs-go",
+        "found by this simulation: docs/proof.md",
+        "a replica is told a later end of its last epoch, and keeps what was never committed",
+        60,
+        _first_batches_of_epochs_go,
+        Hunt(plot=42, is_compacted=True),
+    ),
+)

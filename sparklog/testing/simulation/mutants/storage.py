@@ -1,0 +1,110 @@
+"""Bugs of what is on disk: recovery, cleaning, and what is believed after an error."""
+
+import contextlib
+from typing import Any, Final
+
+from sparklog.broker import log_cleaner
+from sparklog.storage import log_directory
+from sparklog.storage.cleaner.view import LogView
+from sparklog.storage.disk import Disk, SyncFailed
+from sparklog.storage.flush import Flush
+from sparklog.storage.log import Log
+from sparklog.storage.segment import Segment
+from sparklog.testing.simulation.faults import Hunt
+from sparklog.testing.simulation.mutants.mutant import Mutant, Switch
+
+FAILED_SYNCS: Final = Hunt(
+    kinds=("fail an fsync", "fail a checkpoint"),
+    settings={"log.segment.bytes": "500", "log.flush.offset.checkpoint.interval.ms": "500"},
+)
+
+
+def _pages_are_trusted_after_a_failed_fsync(switch: Switch) -> None:
+    """A directory whose fsync failed is opened as it can be read, and not written anew."""
+
+    def write_anew(original: Any) -> Any:
+        def mutated(disk: Disk, directory: str, recovery_point: int) -> None:
+            return
+
+        return mutated
+
+    switch.method(log_directory, "write_anew", write_anew)
+
+
+def _rotten_time_indexes_are_believed(switch: Switch) -> None:
+    """Retention takes a time index at its word, and asks no batch."""
+
+    def bears_out(original: Any) -> Any:
+        def mutated(self: Segment) -> bool:
+            return True
+
+        return mutated
+
+    switch.method(Segment, "bears_out_greatest_timestamp", bears_out)
+
+
+def _failed_fsyncs_are_ignored(switch: Switch) -> None:
+    """A sync that failed counts like one that did not, and the recovery point is raised."""
+
+    def run(original: Any) -> Any:
+        def mutated(self: Flush) -> None:
+            with contextlib.suppress(SyncFailed):
+                original(self)
+
+        return mutated
+
+    switch.method(Flush, "run", run)
+
+
+def _compaction_passes_the_high_watermark(switch: Switch) -> None:
+    """Records that are not committed replace committed ones."""
+
+    def view(original: Any) -> Any:
+        def mutated(log: Log, high_watermark: int) -> LogView | None:
+            found: LogView | None = original(log, log.log_end_offset)
+            return found
+
+        return mutated
+
+    switch.method(log_cleaner, "view_of", view)
+
+
+STORAGE: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "pages-are-trusted-after-a-failed-fsync",
+        "PostgreSQL's fsync errors of 2018",
+        "what an fsync should have saved is counted as saved, and gone when memory is short",
+        60,
+        _pages_are_trusted_after_a_failed_fsync,
+        FAILED_SYNCS,
+        is_quick=True,
+    ),
+    Mutant(
+        "compaction-passes-the-high-watermark",
+        "KAFKA-2024 and its kin",
+        "a record goes because of a later one, which is cut",
+        80,
+        _compaction_passes_the_high_watermark,
+        Hunt(plot=1, is_compacted=True, settings={"replica.lag.time.max.ms": "2000"}),
+    ),
+    Mutant(
+        "rotten-time-indexes-are-believed",
+        "found by this simulation: docs/proof.md",
+        "retention removes young, committed records",
+        60,
+        _rotten_time_indexes_are_believed,
+        Hunt(
+            kinds=("rot what derives", "rot what derives", "rot what derives", "kill broker"),
+            topic_configs={"retention.ms": "600000", "segment.bytes": "300"},
+            settings={"log.index.interval.bytes": "1000", "log.flush.offset.checkpoint.interval.ms": "500"},
+        ),
+    ),
+    Mutant(
+        "failed-fsyncs-are-ignored",
+        "PostgreSQL's fsync errors of 2018",
+        "what was never on the disk is not looked at again, and has holes",
+        60,
+        _failed_fsyncs_are_ignored,
+        Hunt(kinds=("fail an fsync", "kill broker"), settings=FAILED_SYNCS.settings),
+    ),
+)

@@ -1,0 +1,91 @@
+"""Plots around leader epochs: elections in quick succession, between replicas that hear of them late."""
+
+from typing import Final
+
+from sparklog.testing.simulation.plots import Plot, Script
+
+
+def _leadership_to_and_fro(script: Script) -> None:
+    """Leadership goes, by a preferred election, to a replica that does not hear of the leader before, and
+    back when it dies: each has written what the other one has not, and was in the ISR all the time. It is
+    what comparing histories is for. (Somebody must demand preferred elections.)"""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    while at_ms < script.end_ms:
+        first, preferred, _ = draw.sample(script.brokers, 3)
+        script.add(at_ms, "kill broker", preferred, "", draw.uniform(50, 150), 1.0)
+        apart_ms = at_ms + draw.uniform(350, 700)
+        gone_ms = apart_ms + draw.uniform(500, 1_300)
+        script.add(apart_ms, "cut link", first, preferred, gone_ms - apart_ms + 30, 0.0)
+        script.add(gone_ms, "kill broker", preferred, "", draw.uniform(30, 300), 1.0)
+        if draw.random() < 0.5:
+            script.add(gone_ms, "delay frames", first, preferred, 1_000, 200.0)
+        at_ms = gone_ms + 1_200
+
+
+def _followers_that_cannot_fetch(script: Script) -> None:
+    """Followers are cut off from their leader, and from nobody else, for longer than they may lag: it is left
+    alone in the ISR. It is what looking at waiting writes again is for."""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    while at_ms < script.end_ms:
+        leader, *others = draw.sample(script.brokers, len(script.brokers))
+        for other in others:
+            script.add(at_ms + draw.uniform(0, 100), "cut link", leader, other, 3_500, 0.0)
+        at_ms += 4_500
+
+
+def _answer_of_the_leader_before(script: Script) -> None:
+    """A leader answers a follower that is ahead of it, but is none any more when its answer comes, and who
+    leads by then is ahead as well. It is what asking for whom an answer was meant is for."""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    while at_ms < script.end_ms:
+        ahead, between, third = draw.sample(script.brokers, 3)
+        script.add(at_ms, "cut link", between, third, 3_000, 0.0)
+        script.add(at_ms, "delay frames", between, ahead, 3_000, 1_500.0)
+        gone_ms = at_ms + draw.uniform(300, 700)
+        script.add(gone_ms, "kill broker", ahead, "", draw.uniform(20, 80), 1.0)
+        script.add(gone_ms - 200, "cut zookeeper", between, "", 3_000, 0.0)
+        at_ms += 4_000
+
+
+def _promise_to_a_new_leader(script: Script) -> None:
+    """A follower that is told everything late goes on fetching from the leader that it knows, which is
+    deposed by a preferred election, and elected again. Only then it hears of the one in between, who thinks
+    that it leads still, and has less. It is what the epoch in a fetch is for: who is counted in it obeys no
+    earlier leader. (Somebody must demand preferred elections.)"""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    while at_ms < script.end_ms:
+        leader, between, follower = draw.sample(script.brokers, 3)
+        script.add(at_ms, "kill broker", between, "", 100, 1.0)
+        late_ms = at_ms + draw.uniform(220, 350)
+        script.add(late_ms, "cut link", leader, between, 4_500, 0.0)
+        for controller in script.controllers:
+            script.add(late_ms, "delay frames", controller, follower, 4_500, 6_000.0)
+        script.add(late_ms + draw.uniform(600, 1_000), "cut zookeeper", between, "", 5_000, 0.0)
+        at_ms = late_ms + 6_500
+
+
+def _newcomer_that_stops_fetching(script: Script) -> None:
+    """A replica that is about to join the ISR can fetch no more, while the proposal to count it does not get
+    through to the controller; then it does. It is what waiting for whoever was proposed is for."""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    while at_ms < script.end_ms:
+        newcomer, *others = draw.sample(script.brokers, len(script.brokers))
+        back_ms = at_ms + draw.choice((300, 800)) + draw.uniform(0, 200)
+        cut_ms = back_ms + draw.uniform(400, 700)
+        script.add(at_ms, "kill broker", newcomer, "", back_ms - at_ms, 1.0)
+        for other in others:
+            script.add(back_ms - 30, "cut from controllers", other, "", 2_830, 0.0)
+            script.add(cut_ms, "cut link", newcomer, other, 3_500, 0.0)
+        at_ms = back_ms + 4_600
+
+
+PLOTS_OF_REPLICATION: Final[dict[int, Plot]] = {
+    21: _leadership_to_and_fro,
+    22: _followers_that_cannot_fetch,
+    23: _answer_of_the_leader_before,
+    24: _promise_to_a_new_leader,
+    25: _newcomer_that_stops_fetching,
+}
+
+DRAWN_OF_REPLICATION: Final = (21, 22, 23, 24, 25)
+"""What seeds without a hunt choose from, beside others."""

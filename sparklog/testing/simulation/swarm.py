@@ -1,0 +1,116 @@
+"""Draws the faults of a seed: a swarm of some kinds, or one of the plots."""
+
+import random
+from dataclasses import replace
+from typing import Final
+
+from sparklog.testing.simulation.faults import (
+    CONTROLLER_KINDS,
+    LINK_KINDS,
+    NO_HUNT,
+    SWARM_KINDS,
+    ZOOKEEPER_KINDS,
+    Fault,
+    Hunt,
+    Kind,
+)
+from sparklog.testing.simulation.plots import DRAWN, PLOTS, Script
+from sparklog.testing.simulation.plots_of_control import PLOTS_OF_CONTROL
+from sparklog.testing.simulation.plots_of_replication import DRAWN_OF_REPLICATION, PLOTS_OF_REPLICATION
+from sparklog.testing.simulation.plots_of_troubles import TROUBLES
+
+LAST_MS: Final = 300
+"""How long after the others have begun the last fault may still be there."""
+
+ALL_PLOTS: Final = {**PLOTS, **TROUBLES, **PLOTS_OF_REPLICATION, **PLOTS_OF_CONTROL}
+
+PAUSES: Final = ("pause broker", "pause controller", "cut zookeeper", "replace broker")
+AROUND_A_SESSION: Final = (0.5, 1.0, 3.0)
+"""How long half of these faults last, in session time-outs."""
+
+DRAMAS: Final = 0.15
+"""Share of the seeds whose faults follow a plot."""
+
+
+def draw_faults(
+    draw: random.Random,
+    *,
+    begin_ms: int,
+    end_ms: int,
+    brokers: tuple[str, ...],
+    controllers: tuple[str, ...],
+    session_timeout_ms: int = 2_000,
+    hunt: Hunt = NO_HUNT,
+) -> list[Fault]:
+    """A swarm: some kinds only, at some rate, between ``begin_ms`` and ``end_ms``; or a plot."""
+    if hunt.plot or (not hunt.kinds and draw.random() < DRAMAS):
+        number = hunt.plot or draw.choice((*DRAWN, *DRAWN_OF_REPLICATION))
+        script = Script(draw, begin_ms, end_ms, brokers, controllers)
+        ALL_PLOTS[number](script)
+        return script.faults
+    share = draw.choice((0.15, 0.5))  # few kinds meet each other more often
+    kinds = [kind for kind in SWARM_KINDS if draw.random() < share] or list(SWARM_KINDS)
+    kinds = list(hunt.kinds) or kinds
+    pause_ms = draw.choice((150.0, 300.0, 600.0, 1_200.0))
+    faults: list[Fault] = []
+    at_ms = begin_ms + draw.expovariate(1 / pause_ms)
+    while at_ms < end_ms:
+        fault = _draw_fault(draw, len(faults), int(at_ms), draw.choice(kinds), brokers, controllers)
+        if fault.kind in PAUSES and draw.random() < 0.5:
+            around_ms = int(draw.choice(AROUND_A_SESSION) * session_timeout_ms)
+            fault = replace(fault, duration_ms=around_ms)
+        faults.append(replace(fault, duration_ms=min(fault.duration_ms, end_ms + LAST_MS - fault.at_ms)))
+        at_ms += draw.expovariate(1 / pause_ms)
+    return faults
+
+
+def _draw_fault(
+    draw: random.Random,
+    number: int,
+    at_ms: int,
+    kind: Kind,
+    brokers: tuple[str, ...],
+    controllers: tuple[str, ...],
+) -> Fault:
+    target, other = draw.choice(brokers), ""
+    if kind in CONTROLLER_KINDS:
+        target = draw.choice(controllers)
+    elif kind in LINK_KINDS:
+        target, other = draw.sample((*brokers, *controllers), 2)
+    elif kind in ZOOKEEPER_KINDS:
+        target = draw.choice((*brokers, *controllers))
+    mean_ms = 2_500 if kind == "cut from controllers" else 900
+    duration_ms = int(min(draw.expovariate(1 / mean_ms), 6_000)) + 20
+    return Fault(number, at_ms, kind, target, other, duration_ms, _amount(draw, kind))
+
+
+def _amount(draw: random.Random, kind: Kind) -> float:
+    match kind:
+        case "kill broker" | "kill controller":
+            return float(draw.random() < 0.7)
+        case "reboot" | "wipe the disk" | "rot a batch":
+            return float(draw.random() < 0.5)
+        case "replace broker":
+            return float(draw.randrange(3))
+        case "launch twice":
+            return float(draw.randrange(2))
+        case "slow the disk":
+            return draw.choice((10.0, 60.0, 400.0))
+        case "kill broker in a write" | "fail a write":
+            return float(draw.randint(1, 30))
+        case "fail an fsync" | "fail a checkpoint":
+            return float(draw.randint(1, 4))
+        case "lose frames" | "lose answers" | "repeat requests":
+            return draw.choice((0.05, 0.2, 0.5))
+        case "delay frames":
+            return draw.choice((20.0, 100.0, 1_500.0))
+        case "lose zookeeper answers":
+            return draw.choice((0.1, 0.4))
+        case "delay watches":
+            return draw.choice((100.0, 1_000.0))
+        case "drift clock":
+            return draw.choice((-0.05, -0.01, 0.01, 0.05))
+        case "jump clock":
+            return float(draw.choice((-3_600_000, -5_000, 5_000, 3_600_000)))
+        case _:
+            return 0.0

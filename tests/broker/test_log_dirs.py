@@ -1,0 +1,68 @@
+"""The log directories of one broker, over real disks: what they prove together at a start."""
+
+import errno
+import uuid
+
+import pytest
+
+from sparklog.broker.log_dirs import LogDirs
+from sparklog.model.config import BrokerConfig
+from sparklog.model.ids import TopicPartition
+from sparklog.storage.disk import LocalDisk
+from sparklog.storage.log_directory import BOOT_ID, LogDirectory
+
+TOPIC = uuid.UUID(int=1)
+
+
+@pytest.fixture
+def start(tmp_path, clock):
+    """Opens and loads the broker's two directories, as one start after another."""
+    opened = []
+
+    def start():
+        for directory in opened:
+            directory.close()
+        opened[:] = [
+            LogDirectory.open(str(tmp_path / name), 1, "c", LocalDisk(), clock, boot_id="b")
+            for name in ("one", "two")
+        ]
+        log_dirs = LogDirs(opened, BrokerConfig())
+        log_dirs.load(executor=None)
+        return log_dirs, *opened
+
+    yield start
+    for directory in opened:
+        directory.close()
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
+def test_a_note_of_a_failed_fsync_counts_also_if_its_own_directory_then_cannot_be_loaded(
+    start, monkeypatch, error
+):
+    log_dirs, one, two = start()
+    log_dirs.fail(one, "an fsync failed", is_suspect=True)
+    write = LocalDisk.write_atomically
+
+    def refuse(disk, path, data):
+        if path == f"{two.path}/{BOOT_ID}":
+            raise OSError(error, "the disk refuses")
+        write(disk, path, data)
+
+    monkeypatch.setattr(LocalDisk, "write_atomically", refuse)
+    log_dirs, one, two = start()
+    assert list(log_dirs.offline) == [two.path]
+    (identity,) = log_dirs.identities()
+    assert (identity.uuid, identity.corrupt) == (str(one.uuid), True)
+    log_dirs.forget_suspects()
+    assert two.suspects() == {str(one.uuid)}, "what a directory that is out of service says is not changed"
+
+
+def test_after_a_failed_fsync_only_the_logs_in_its_directory_are_those_of_a_corrupt_one(start):
+    log_dirs, one, two = start()
+    for number in (0, 1):
+        log_dirs.create(TopicPartition("quakes", number), TOPIC, BrokerConfig().topic({}), is_new=True)
+    assert [log_dirs.home_of(TopicPartition("quakes", number)) for number in (0, 1)] == [one, two]
+    log_dirs.fail(two, "fsync failed", is_suspect=True)
+    again, one, two = start()
+    found = {identity.uuid: (identity.logs, identity.corrupt) for identity in again.identities()}
+    assert found == {str(one.uuid): ({(TOPIC, 0)}, False), str(two.uuid): ({(TOPIC, 1)}, True)}

@@ -1,0 +1,73 @@
+"""What a broker tells clients of the cluster never goes back to what a controller said before."""
+
+import threading
+
+import pytest
+
+from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
+from sparklog.wire.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+
+QUAKES = TopicPartition("quakes", 0)
+
+
+def says(push, leader, leader_epoch, *, controller_epoch=1, live=(1, 2)):
+    state = UpdateMetadataPartitionState(
+        partition_index=0,
+        controller_epoch=controller_epoch,
+        leader=leader,
+        leader_epoch=leader_epoch,
+        zk_version=leader_epoch,
+    )
+    endpoint = UpdateMetadataEndpoint(host="host", port=9092)
+    return UpdateMetadataRequest(
+        controller_id=-1,
+        controller_epoch=controller_epoch,
+        push=push,
+        live_brokers=[UpdateMetadataBroker(id_=one, endpoints=[endpoint]) for one in live],
+        topic_states=[UpdateMetadataTopicState(topic_name="quakes", partition_states=[state])],
+    )
+
+
+@pytest.fixture
+def cache():
+    return MetadataCache(threading.Lock())
+
+
+def test_an_update_that_comes_again_late_takes_nothing_back(cache):
+    cache.update(says(1, leader=1, leader_epoch=4, live=(1,)))
+    cache.update(says(2, leader=2, leader_epoch=5, live=(1, 2)))
+    assert cache.update(says(1, leader=1, leader_epoch=4, live=(1,))) is None
+    told = cache.partition(QUAKES)
+    assert (told.leader, told.leader_epoch) == (2, 5)
+    assert set(cache.snapshot.brokers) == {1, 2}
+
+
+def test_an_update_that_comes_twice_is_taken_over_once(cache):
+    assert cache.update(says(1, leader=1, leader_epoch=4)) is ErrorCode.none
+    assert cache.update(says(1, leader=1, leader_epoch=4)) is None
+
+
+def test_the_next_controller_counts_anew(cache):
+    cache.update(says(7, leader=1, leader_epoch=4))
+    assert cache.update(says(1, leader=2, leader_epoch=5, controller_epoch=2)) is ErrorCode.none
+    assert cache.partition(QUAKES).leader == 2
+
+
+def test_an_update_of_the_controller_before_is_refused(cache):
+    cache.update(says(1, leader=2, leader_epoch=5, controller_epoch=2))
+    stale = cache.update(says(9, leader=1, leader_epoch=4))
+    assert stale is ErrorCode.stale_controller_epoch
+
+
+def test_updates_without_numbers_are_all_taken_over(cache):
+    cache.update(says(-1, leader=1, leader_epoch=4))
+    assert cache.update(says(-1, leader=2, leader_epoch=5)) is ErrorCode.none
+    assert cache.partition(QUAKES).leader_epoch == 5

@@ -1,0 +1,51 @@
+"""The page of mutants: its rows are measured, and put in their places by a script."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+from sparklog.testing.simulation.mutants import MUTANTS
+
+SPEC = importlib.util.spec_from_file_location("mutant_table", Path(__file__).with_name("mutant_table.py"))
+table = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(table)
+
+ROW = re.compile(r"^\| `([\w-]+)` \|.*\| (\d+) \|$", re.MULTILINE)
+
+
+def rows_of(page):
+    return dict(ROW.findall(page))
+
+
+def test_every_row_is_of_a_mutant_and_names_its_budget():
+    budgets = {mutant.name: str(mutant.seeds_max) for mutant in MUTANTS}
+    rows = rows_of(table.PAGE.read_text(encoding="utf-8"))
+    assert rows == {name: budgets.get(name) for name in rows}
+
+
+def test_a_measured_row_takes_the_place_of_the_one_before_and_others_stay():
+    one, other = MUTANTS[0], MUTANTS[1]
+    caught = [table.Catch(3, "SomeRule")] * 5
+    page = f"before\n\n{table.HEAD}\n{table.RULE}\n\nafter\n"
+    page = table.merged(page, {other.name: table.row(other, caught), one.name: table.row(one, caught)})
+    again = table.merged(page, {one.name: table.row(one, [table.Catch(5, "OtherRule")] * 5)})
+    assert list(rows_of(again)) == [one.name, other.name]
+    assert "`OtherRule` | 5 | 5 |" in again
+    assert again.count("`SomeRule` | 3 | 3 |") == 1
+    assert again.startswith("before\n")
+    assert again.endswith("\n\nafter\n")
+
+
+def test_the_row_of_a_mutant_that_is_no_more_goes():
+    page = f"{table.HEAD}\n{table.RULE}\n| `gone` | KAFKA-1 | nothing | `SomeRule` | 1 | 1 | 20 |\n\nafter\n"
+    assert rows_of(table.merged(page, {})) == {}
+
+
+def test_a_mutant_that_was_not_caught_is_told_as_that():
+    mutant = MUTANTS[0]
+    missed = table.Catch(mutant.seeds_max + 1, "")
+    assert f"> {mutant.seeds_max} | > {mutant.seeds_max} |" in table.row(mutant, [missed] * 5)
+
+
+def test_a_median_is_told_of_all_starts_only():
+    assert "| 3 | – |" in table.row(MUTANTS[0], [table.Catch(3, "SomeRule")])
