@@ -9,13 +9,14 @@ OLDER_VENV  := .venv-spark-4.2
 OLDER_STAMP := $(OLDER_VENV)/.installed-$(OLDER_SPARK)
 OLDER_TESTS := tests/datasource tests/runtime/test_data_jobs.py
 
-.PHONY: demo test test-older-spark lint bench setup clean
+.PHONY: demo test test-older-spark lint bench chaos setup clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo   run the main job: earthquakes and flights through three replicated brokers"
 	@echo "make test   pass the tests: what touches Spark first with PySpark $(OLDER_SPARK), then all with the newest"
 	@echo "make lint   ruff, mypy --strict, import-linter"
+	@echo "make chaos  faults upon real processes for an hour, and every long proof (docs/chaos.md)"
 	@echo "make bench  the figures of benchmarks/RESULTS.md, beside Apache Kafka where it can be had"
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup
@@ -47,6 +48,13 @@ test: $(STAMP) lint test-older-spark
 bench: $(STAMP)
 	@./benchmarks/setup $(abspath $(PYTHON))
 	@$(PYTHON) benchmarks/run.py $(BENCH_OPTIONS)
+
+chaos: $(STAMP)
+	@./scripts/chaos-setup
+	$(PYTHON) -m pytest -m chaos
+	$(PYTHON) -m tests.storage.crash_points
+	$(PYTHON) -m tests.storage.crash_points.real_power_cuts || [ $$? = 3 ] # 3: it has said why it is not run
+	$(PYTHON) tests/chaos/run.py $(CHAOS_OPTIONS)
 
 clean:
 	rm -rf $(VENV) $(OLDER_VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

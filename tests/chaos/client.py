@@ -1,0 +1,387 @@
+"""One Kafka client in a process of its own, which writes down what it sees.
+
+    python client.py '{"role": "producer", "library": "confluent", "name": "producer-1/0", ...}'
+
+SIGTERM ends it in good order: what is under way is waited for. SIGKILL is a crash: what was under way stays
+without a completion, which is what a client that crashes knows of it.
+"""
+
+import json
+import random
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sparklog.testing.histories import Writer
+
+FLUSH_S = 40.0
+DELIVERY_TIMEOUT_MS = 30_000
+IDEMPOTENT_DELIVERY_TIMEOUT_MS = 300_000
+"""librdkafka's default. One send that it gives up makes it take another producer epoch, and send again under
+that what it does not know the fate of, in other partitions too: there its idempotence ends, whatever brokers
+do.
+"""
+REQUEST_TIMEOUT_MS = 5_000
+RETRY_MS = 50
+PADDING_MAX = 600
+RE_READ_RECORDS = 200
+TAIL_RECORDS = 500
+REMEMBERED = 500
+"""A tailing consumer that is started again begins so many records before the end."""
+
+
+@dataclass
+class Settings:
+    """What the client is to do; the JSON of the command line."""
+
+    role: str
+    library: str
+    name: str
+    bootstrap: str
+    topics: dict[str, int]
+    folder: str
+    seed: int
+    acks: Any = "all"
+    idempotent: bool = False
+    rate: float = 20.0
+    compression: str = "none"
+    is_stopping: bool = field(default=False, init=False)
+    writer: Writer = field(init=False)
+
+    def partitions(self) -> list[tuple[str, int]]:
+        return [(topic, number) for topic, count in self.topics.items() for number in range(count)]
+
+
+class Pace:
+    """``rate`` turns a second; after a stall it does not hurry to catch up."""
+
+    def __init__(self, rate: float) -> None:
+        self._step = 1 / rate
+        self._due = time.monotonic()
+
+    def next_in_s(self) -> float:
+        """Begin another turn; how long until it is due."""
+        self._due = max(self._due + self._step, time.monotonic() - 1.0)
+        return self.left_s()
+
+    def left_s(self) -> float:
+        return max(0.0, self._due - time.monotonic())
+
+
+# ---------------------------------------------------------------------------------------------- producers
+
+
+class Numbers:
+    """The next number of this session's sends to each partition."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self._next: dict[tuple[str, int], int] = {}
+
+    def take(self, topic: str, partition: int) -> tuple[int, str]:
+        seq = self._next.get((topic, partition), 0)
+        self._next[topic, partition] = seq + 1
+        return seq, f"{topic}/{partition}/{self.session}/{seq}"
+
+
+def produce_with_confluent(settings: Settings, writer: Writer) -> None:
+    from confluent_kafka import KafkaError, Producer
+
+    fatal: list[KafkaError] = []
+
+    def on_error(error: KafkaError) -> None:
+        if error.fatal():
+            fatal.append(error)
+
+    def new_producer() -> Producer:
+        return Producer(
+            {
+                **_confluent(settings),
+                "acks": settings.acks,
+                "enable.idempotence": settings.idempotent,
+                # Without idempotence, a second request under way could overtake one that is tried again.
+                # With it, one that is refused leaves those behind it out of order: librdkafka takes another
+                # producer epoch for that, too, and sends again under it what may be in the log.
+                "max.in.flight.requests.per.connection": 1,
+                "message.timeout.ms": _delivery_timeout_ms(settings),
+                "request.timeout.ms": REQUEST_TIMEOUT_MS,
+                "compression.type": settings.compression,
+                "linger.ms": 5,
+                "error_cb": on_error,
+            }
+        )
+
+    def done(op: int) -> Any:
+        def on_delivery(error: KafkaError | None, message: Any) -> None:
+            if error is None:
+                writer.sent(settings.name, op, offset=message.offset() if settings.acks != 0 else None)
+            else:
+                writer.unknown(settings.name, op, error)
+
+        return on_delivery
+
+    rng, partitions, pace = random.Random(settings.seed), settings.partitions(), Pace(settings.rate)
+    generation = 0
+    producer, numbers = new_producer(), Numbers(f"{settings.name}#{generation}")
+    while not settings.is_stopping:
+        producer.poll(pace.next_in_s())
+        while (left_s := pace.left_s()) > 0:  # a poll returns when it has told something
+            producer.poll(left_s)
+        if fatal:
+            # The identity is spent: what it still holds is given up, and another begins.
+            producer.purge()
+            producer.flush(FLUSH_S)
+            fatal.clear()
+            generation += 1
+            producer, numbers = new_producer(), Numbers(f"{settings.name}#{generation}")
+        topic, partition = rng.choice(partitions)
+        op, value = _begin_send(settings, writer, numbers, topic, partition)
+        padding = bytes(rng.randrange(PADDING_MAX))
+        try:
+            producer.produce(topic, value, padding, partition=partition, on_delivery=done(op))
+        except Exception as error:  # noqa: BLE001 (it was refused before anything was sent)
+            writer.failed(settings.name, op, error)
+    producer.flush(FLUSH_S)
+
+
+def produce_with_kafka_python(settings: Settings, writer: Writer) -> None:
+    from kafka import KafkaProducer
+
+    producer = KafkaProducer(
+        bootstrap_servers=settings.bootstrap.split(","),
+        client_id=settings.name,
+        acks=settings.acks,
+        enable_idempotence=settings.idempotent,
+        max_in_flight_requests_per_connection=5 if settings.idempotent else 1,
+        delivery_timeout_ms=_delivery_timeout_ms(settings),
+        request_timeout_ms=REQUEST_TIMEOUT_MS,
+        retry_backoff_ms=RETRY_MS,
+        reconnect_backoff_ms=RETRY_MS,
+        reconnect_backoff_max_ms=500,
+        max_block_ms=5_000,
+        linger_ms=5,
+    )
+    rng, partitions, pace = random.Random(settings.seed), settings.partitions(), Pace(settings.rate)
+    numbers = Numbers(f"{settings.name}#0")
+    while not settings.is_stopping:
+        time.sleep(pace.next_in_s())
+        topic, partition = rng.choice(partitions)
+        op, value = _begin_send(settings, writer, numbers, topic, partition)
+        try:
+            future = producer.send(
+                topic, value.encode(), bytes(rng.randrange(PADDING_MAX)), partition=partition
+            )
+        except Exception as error:  # noqa: BLE001 (no metadata, or no room: it was not taken)
+            writer.failed(settings.name, op, repr(error))
+            continue
+        future.add_callback(lambda sent, op=op: writer.sent(settings.name, op, offset=sent.offset))
+        future.add_errback(lambda error, op=op: writer.unknown(settings.name, op, repr(error)))
+    producer.flush(FLUSH_S)
+    producer.close(timeout=5)
+
+
+def _delivery_timeout_ms(settings: Settings) -> int:
+    return IDEMPOTENT_DELIVERY_TIMEOUT_MS if settings.idempotent else DELIVERY_TIMEOUT_MS
+
+
+def _begin_send(
+    settings: Settings, writer: Writer, numbers: Numbers, topic: str, partition: int
+) -> tuple[int, str]:
+    seq, value = numbers.take(topic, partition)
+    op = writer.send(
+        settings.name,
+        topic,
+        partition,
+        value,
+        acks=settings.acks,
+        session=numbers.session,
+        seq=seq,
+        idempotent=settings.idempotent,
+    )
+    return op, value
+
+
+# ---------------------------------------------------------------------------------------------- consumers
+
+
+def _confluent(settings: Settings) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": settings.bootstrap,
+        "client.id": settings.name,
+        "log_level": 0,
+        "error_cb": lambda error: None,
+        "reconnect.backoff.ms": RETRY_MS,
+        "reconnect.backoff.max.ms": 500,
+        "retry.backoff.ms": RETRY_MS,
+        "socket.timeout.ms": 2 * REQUEST_TIMEOUT_MS,
+        "topic.metadata.refresh.interval.ms": 5_000,
+    }
+
+
+def _confluent_consumer(settings: Settings) -> Any:
+    from confluent_kafka import Consumer
+
+    return Consumer(
+        {
+            **_confluent(settings),
+            "group.id": settings.name,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "error",
+            "check.crcs": True,
+            "fetch.wait.max.ms": 100,
+        }
+    )
+
+
+class Positions:
+    """Where an assigned consumer stands in each partition; writes down what it is given."""
+
+    def __init__(self, settings: Settings, writer: Writer) -> None:
+        self._settings, self._writer = settings, writer
+        self.at: dict[tuple[str, int], int] = {}
+
+    def seek(self, topic: str, partition: int, offset: int) -> None:
+        self.at[topic, partition] = offset
+        self._writer.seek(self._settings.name, topic, partition, offset)
+
+    def take(self, records: dict[tuple[str, int], list[tuple[int, str]]]) -> None:
+        for (topic, partition), some in records.items():
+            self._writer.polled(self._settings.name, topic, partition, self.at[topic, partition], some)
+            self.at[topic, partition] = some[-1][0] + 1
+
+
+def tail_with_confluent(settings: Settings, writer: Writer) -> None:
+    """Reads everything as it comes."""
+    from confluent_kafka import TopicPartition
+
+    consumer, positions = _confluent_consumer(settings), Positions(settings, writer)
+    for topic, partition in settings.partitions():
+        low, high = _watermarks(settings, consumer, topic, partition)
+        positions.seek(topic, partition, max(low, high - REMEMBERED))
+    consumer.assign([TopicPartition(*key, offset) for key, offset in positions.at.items()])
+    while not settings.is_stopping:
+        got: dict[tuple[str, int], list[tuple[int, str]]] = {}
+        for message in consumer.consume(TAIL_RECORDS, 0.3):
+            key = message.topic(), message.partition()
+            if message.error() is None:
+                got.setdefault(key, []).append((message.offset(), message.value().decode()))
+            elif key in positions.at:
+                writer.line(settings.name, "info", "poll", error=str(message.error())[:900])
+                low, _ = _watermarks(settings, consumer, *key)
+                if low > positions.at[key]:  # somebody deleted what we were to read next
+                    positions.seek(*key, low)
+                time.sleep(0.5)
+                consumer.seek(TopicPartition(*key, positions.at[key]))
+        positions.take(got)
+    consumer.close()
+
+
+def re_read_with_confluent(settings: Settings, writer: Writer) -> None:
+    """Reads pieces from anywhere, again and again, and asks for the ends."""
+    from confluent_kafka import TopicPartition
+
+    consumer, positions = _confluent_consumer(settings), Positions(settings, writer)
+    rng, pace = random.Random(settings.seed), Pace(settings.rate)
+    while not settings.is_stopping:
+        time.sleep(pace.next_in_s())
+        topic, partition = rng.choice(settings.partitions())
+        low, high = _watermarks(settings, consumer, topic, partition)
+        if low == high:
+            continue
+        start = max(low, high - 20) if rng.random() < 0.5 else rng.randrange(low, high)
+        positions.seek(topic, partition, start)
+        consumer.assign([TopicPartition(topic, partition, start)])
+        got = [message for message in consumer.consume(RE_READ_RECORDS, 0.5) if message.error() is None]
+        if got:
+            positions.take({(topic, partition): [(one.offset(), one.value().decode()) for one in got]})
+    consumer.close()
+
+
+def re_read_with_kafka_python(settings: Settings, writer: Writer) -> None:
+    from kafka import KafkaConsumer, TopicPartition
+    from kafka.errors import KafkaError
+
+    consumer = KafkaConsumer(
+        bootstrap_servers=settings.bootstrap.split(","),
+        client_id=settings.name,
+        auto_offset_reset="none",
+        enable_auto_commit=False,
+        check_crcs=True,
+        fetch_max_wait_ms=100,
+        request_timeout_ms=REQUEST_TIMEOUT_MS * 2,
+        reconnect_backoff_ms=RETRY_MS,
+        reconnect_backoff_max_ms=500,
+        retry_backoff_ms=RETRY_MS,
+    )
+    positions, rng, pace = Positions(settings, writer), random.Random(settings.seed), Pace(settings.rate)
+    while not settings.is_stopping:
+        time.sleep(pace.next_in_s())
+        topic, partition = rng.choice(settings.partitions())
+        place = TopicPartition(topic, partition)
+        op = writer.end(settings.name, topic, partition)
+        try:
+            consumer.assign([place])
+            low = consumer.beginning_offsets([place])[place]
+            op = writer.end(settings.name, topic, partition)
+            high = consumer.end_offsets([place])[place]
+            writer.ended(settings.name, op, high)
+            if low < high:
+                start = max(low, high - 20) if rng.random() < 0.5 else rng.randrange(low, high)
+                consumer.seek(place, start)
+                positions.seek(topic, partition, start)
+                got = consumer.poll(timeout_ms=500, max_records=RE_READ_RECORDS).get(place, [])
+                if got:
+                    positions.take({(topic, partition): [(one.offset, one.value.decode()) for one in got]})
+        except KafkaError as error:
+            writer.unknown(settings.name, op, repr(error), what="end")
+    consumer.close()
+
+
+def _watermarks(settings: Settings, consumer: Any, topic: str, partition: int) -> tuple[int, int]:
+    """The log's start and its visible end, once somebody tells them."""
+    from confluent_kafka import KafkaException, TopicPartition
+
+    writer = settings.writer
+    while not settings.is_stopping:
+        op = writer.end(settings.name, topic, partition)
+        try:
+            low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), 5.0, cached=False)
+        except KafkaException as error:
+            writer.unknown(settings.name, op, error, what="end")
+            time.sleep(0.2)
+        else:
+            writer.ended(settings.name, op, high)
+            return low, high
+    return 0, 0
+
+
+ROLES = {
+    ("producer", "confluent"): produce_with_confluent,
+    ("producer", "kafka-python"): produce_with_kafka_python,
+    ("tail", "confluent"): tail_with_confluent,
+    ("reader", "confluent"): re_read_with_confluent,
+    ("reader", "kafka-python"): re_read_with_kafka_python,
+}
+
+
+def main(text: str) -> int:
+    settings = Settings(**json.loads(text))
+
+    def stop(number: int, frame: object) -> None:
+        settings.is_stopping = True
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    path = Path(settings.folder) / f"{settings.name.replace('/', '-')}.jsonl"
+    with Writer(path) as writer:
+        settings.writer = writer
+        ROLES[settings.role, settings.library](settings, writer)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,279 @@
+"""Faults upon a real cluster for as long as you like, and the verdict of what its clients saw: `make chaos`.
+
+    python tests/chaos/run.py --minutes 60 --seed 7
+
+A run goes in parts, each with a cluster of its own. Exit status: 0 clean, 1 something was found, 2 wrong
+usage, or the run proves nothing (too little traffic, too few windows). Ctrl-C ends it early, with the verdict
+so far.
+"""
+
+import argparse
+import dataclasses
+import json
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from chaos import walls
+from chaos.clocks import all_of_clocks
+from chaos.disks import all_of_disks
+from chaos.nemesis import Nemesis
+from chaos.network import all_of_network
+from chaos.part import PartOptions, run_part
+from chaos.report import Part, Window, as_markdown, as_text, kinds_table, summed
+from chaos.schedule import PAIRS
+from chaos.signals import all_signals
+from chaos.walls import WalledPlaces
+
+FOLDER = Path("build/chaos")
+PART_MINUTES = 15.0
+WINDOWS_MAX = 1_000_000
+CLEAN, FOUND, UNUSABLE = 0, 1, 2
+CLIENT_LIBRARIES = ("confluent-kafka", "kafka-python", "pyspark", "kazoo")
+
+
+def nemeses(walled: WalledPlaces) -> list[Nemesis]:
+    """Every kind there is; most need brokers with machines of their own."""
+    return [*all_signals(), *all_of_network(walled), *all_of_disks(walled), *all_of_clocks(walled)]
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="chaos", description="faults upon a real cluster, judged by its clients"
+    )
+    add = parser.add_argument
+    add("--minutes", type=float, default=60.0, help="how long faults go on (default: %(default)s)")
+    add("--part-minutes", type=float, default=PART_MINUTES, help="how long one cluster lives (%(default)s)")
+    add("--seed", type=int, default=1, help="draws the schedule (default: %(default)s)")
+    add("--only", nargs="+", metavar="KIND", help="these faults only; see --list")
+    add("--without", nargs="+", metavar="KIND", default=[], help="all but these faults")
+    add("--out", type=Path, help=f"the run's folder (default: the next in {FOLDER})")
+    add("--resume", action="store_true", help="go on with the run in the folder, after its last whole part")
+    add("--rate", type=float, default=120.0, help="records a second, of all producers (default: %(default)s)")
+    add(
+        "--spark",
+        choices=("workers", "local", "none"),
+        default="workers",
+        help="an executor for each broker, all in one JVM, or brokers without Spark (default: %(default)s)",
+    )
+    add("--pairs", type=float, default=PAIRS, help="share of faults that come in twos (default: %(default)s)")
+    add("--windows", type=int, default=WINDOWS_MAX, metavar="N", help="end after so many faults")
+    add(
+        "--places",
+        choices=("walled", "plain"),
+        default="walled",
+        help="brokers on machines of their own, where those can be had, or on one (default: %(default)s)",
+    )
+    add("--keep", action="store_true", help="keep the folders of clean parts, too")
+    add("-c", dest="settings", nargs="+", default=[], metavar="KEY=VALUE", help="broker settings")
+    add("--list", action="store_true", help="tell which faults there are, and which this machine allows")
+    args = parser.parse_args(arguments)
+    known = {nemesis.kind for nemesis in nemeses(WalledPlaces())}
+    unknown = [kind for kind in [*(args.only or []), *args.without] if kind not in known]
+    if unknown:
+        parser.error(f"there is no fault {', '.join(unknown)}; --list tells which there are")
+    return args
+
+
+def chosen(args: argparse.Namespace, walled: WalledPlaces) -> list[Nemesis]:
+    return [
+        nemesis
+        for nemesis in nemeses(walled)
+        if (args.only is None or nemesis.kind in args.only) and nemesis.kind not in args.without
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    args = parsed(arguments)
+    if args.list:
+        for nemesis in nemeses(WalledPlaces()):
+            print(f"{nemesis.kind:28}{nemesis.probe() or 'can be run'}")
+        return CLEAN
+    out: Path = (args.out or default_folder(args.resume)).absolute()
+    if not args.resume and out.exists() and any(out.iterdir()):
+        print(f"chaos: {out} is not empty: add --resume, or name another folder with --out", file=sys.stderr)
+        return UNUSABLE
+    out.mkdir(parents=True, exist_ok=True)
+    parts = known_parts(out)
+    began = time.monotonic()
+    with _signals_that_stop() as stop:
+        while not stop.is_set() and _is_more_to_do(args, parts):
+            parts.append(_next_part(args, out, parts, stop, began))
+            write_report(out, parts)
+        write_report(out, parts)
+    total = summed(parts)
+    print((out / "report.txt").read_text())
+    if total["verdict"] == "CLEAN":
+        return CLEAN
+    print(f"chaos: what there is to look at is in {out}", file=sys.stderr)
+    return FOUND if total["verdict"] == "VIOLATED" else UNUSABLE
+
+
+@contextmanager
+def _signals_that_stop() -> Iterator[threading.Event]:
+    """Set by SIGINT and SIGTERM, which mean what they meant before when this is left."""
+    stop = threading.Event()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in numbers}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def default_folder(is_resumed: bool) -> Path:
+    """``build/chaos/run-N``: a new one, or the last one to go on with."""
+    known = [int(path.name.removeprefix("run-")) for path in FOLDER.glob("run-[0-9]*")]
+    return FOLDER / f"run-{max(known, default=0) + (0 if is_resumed and known else 1)}"
+
+
+def _is_more_to_do(args: argparse.Namespace, parts: Sequence[Part]) -> bool:
+    """A finding ends the run: what is there is to be looked at."""
+    has_found = any(part.findings for part in parts)
+    return not has_found and _minutes(parts) < args.minutes and _windows(parts) < args.windows
+
+
+def _windows(parts: Sequence[Part]) -> int:
+    return sum(len(part.windows) for part in parts)
+
+
+def _minutes(parts: Sequence[Part]) -> float:
+    return sum(part.seconds for part in parts) / 60
+
+
+def _next_part(
+    args: argparse.Namespace, out: Path, parts: Sequence[Part], stop: threading.Event, began: float
+) -> Part:
+    number = len(parts) + 1
+    folder = out / f"part-{number}"
+    shutil.rmtree(folder, ignore_errors=True)  # one that was cut short
+    story = (out / "story.txt").open("a", encoding="utf-8")
+
+    def say(text: str) -> None:
+        line = f"{time.monotonic() - began:8.1f} s  part {number}: {text}"
+        print(line, file=sys.stderr, flush=True)
+        print(line, file=story, flush=True)
+
+    left = args.minutes - _minutes(parts)
+    walled = WalledPlaces()
+    options = PartOptions(
+        folder=folder,
+        seed=args.seed + number - 1,
+        seconds=60 * min(args.part_minutes, left),
+        nemeses=chosen(args, walled),
+        places=walled if _has_walls(args) else None,
+        spark=args.spark,
+        rate=args.rate,
+        settings=settings_of_part(number, args.settings),
+        windows_max=args.windows - _windows(parts),
+        pairs=args.pairs,
+    )
+    say(f"seed {options.seed}, {options.seconds / 60:.1f} minutes, in {folder}")
+    with story:
+        part = run_part(options, say, stop)
+        say(f"{part.verdict}: {len(part.windows)} windows, sends {part.sends}")
+    if part.verdict == "CLEAN" and not args.keep:
+        for heavy in ("cluster", "zookeeper", "work", "machines", "histories"):
+            shutil.rmtree(folder / heavy, ignore_errors=True)
+    return part
+
+
+def settings_of_part(number: int, given: Sequence[str]) -> dict[str, str]:
+    """Every other part acknowledges what its disks have, the others what their kernels have."""
+    flush = "fsync" if number % 2 else "written"
+    return {"log.flush.acks": flush, **dict(setting.split("=", 1) for setting in given)}
+
+
+def _has_walls(args: argparse.Namespace) -> bool:
+    return bool(args.places == "walled" and args.spark != "local" and walls.probe() is None)
+
+
+def known_parts(out: Path) -> list[Part]:
+    """The parts that a run before has finished."""
+    parts = []
+    while (path := out / f"part-{len(parts) + 1}" / "part.json").exists():
+        fields = json.loads(path.read_text())
+        del fields["verdict"]
+        fields["windows"] = [Window(**window) for window in fields["windows"]]
+        parts.append(Part(**fields))
+    return parts
+
+
+def write_report(out: Path, parts: Sequence[Part]) -> None:
+    """report.json, report.txt and report.md."""
+    total = {**summed(parts), **surroundings()}
+    windows = [window for part in parts for window in part.windows]
+    rows = kinds_table(windows, total["not_run"])
+    facts = _facts(total)
+    (out / "report.json").write_text(
+        json.dumps({**total, "windows_in_full": [dataclasses.asdict(window) for window in windows]}, indent=1)
+    )
+    (out / "report.txt").write_text("\n".join([as_text(rows), "", *facts]) + "\n")
+    (out / "report.md").write_text(
+        "\n".join([as_markdown(rows), "", *(f"- {fact}" for fact in facts)]) + "\n"
+    )
+
+
+def _facts(total: dict[str, object]) -> list[str]:
+    def counts(name: str) -> str:
+        some = total[name]
+        assert isinstance(some, dict)
+        return ", ".join(f"{count:,} {what}" for what, count in sorted(some.items())) or "none"
+
+    found, invalid = total["findings"], total["invalid"]
+    assert isinstance(found, list)
+    assert isinstance(invalid, list)
+    return [
+        f"{total['verdict']}: {total['minutes']} minutes in {total['parts']} parts, "
+        f"{total['windows']} windows, seeds {total['seeds']}, commit {total['commit']}",
+        f"sends: {counts('sends')}; {total['records']:,} records in final reads, {total['polled']:,} polled, "
+        f"{total['dumps']} replicas compared; "
+        f"{total['client_crashes']} clients crashed",
+        f"strikes that missed, as their aim was gone: {counts('missed')}",
+        f"administrators: done {counts('admin_done')}; refused {counts('admin_refused')}",
+        f"versions: {counts_of_text(total['versions'])}",
+        *(f"found: {finding}" for finding in found),
+        *(f"proves nothing: {why}" for why in invalid),
+    ]
+
+
+def counts_of_text(versions: object) -> str:
+    assert isinstance(versions, dict)
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
+
+
+def surroundings() -> dict[str, object]:
+    """The commit, and the versions of what takes part."""
+    here = Path(__file__).parent
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=here, check=False
+    ).stdout.strip()
+    changed = subprocess.run(
+        [
+            "git",
+            "status",
+            "--porcelain",
+            "--untracked-files=no",
+            "--",
+            "../../sparklog",
+            "../../broker_runtime",
+        ],
+        capture_output=True,
+        text=True,
+        cwd=here,
+        check=False,
+    ).stdout.strip()
+    versions = {name: version(name) for name in CLIENT_LIBRARIES}
+    return {
+        "commit": f"{commit} with changes" if changed else commit,
+        "versions": {"Python": platform.python_version(), "Linux": platform.release(), **versions},
+    }

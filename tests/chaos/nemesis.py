@@ -1,0 +1,138 @@
+"""What a fault is to the run, and what a fault may know of the cluster under it.
+
+A nemesis is asked once whether this machine allows it (``probe``), and then strikes any number of times:
+``begin`` strikes and says in words whom and how, ``end`` takes the fault away. Between the two the run waits
+for ``seconds``; after ``end`` it waits until every partition is led and every ISR is full, and only then the
+next comes. Whatever ``begin`` draws it draws from ``rng``, so that a seed repeats the choices; who leads a
+partition at that moment is the cluster's affair.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import ClassVar, Protocol
+
+APPLICATION = "application"
+"""The driver of a Spark application, with its supervisor, launches the brokers."""
+
+EXECUTORS = "executors"
+"""Each broker has an executor, with a JVM of its own, that can be killed without the others."""
+
+NAMESPACES = "namespaces"
+"""Each broker's worker is in a network namespace of its own."""
+
+DISKS = "disks"
+"""Each broker's data is on a file system of its own."""
+
+CLOCKS = "clocks"
+"""Each broker's wall clock can be set without the others'."""
+
+SYNCED = "synced acknowledgements"
+"""What is acknowledged is on disks (``log.flush.acks=fsync``): all of them may lose their power at once."""
+
+SPARES = "spares"
+"""A broker can be launched a second time, with a disk of its own, while its first process lives."""
+
+INJECTION = "injection"
+"""Each broker's calls to the disk can be made to fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker and the process that serves it now."""
+
+    id: int
+    pid: int
+    host: str
+    port: int
+    log_dirs: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """A process that is the controller or would be."""
+
+    pid: int
+    is_active: bool
+    hosts_brokers: bool
+    """Whether it is also the driver of the Spark application whose executors the brokers are in."""
+
+
+class Cluster(Protocol):
+    """The running cluster, as a nemesis sees it."""
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What this cluster offers to faults: EXECUTORS, NAMESPACES, ..."""
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder; everything a nemesis writes goes below it."""
+
+    @property
+    def session_timeout_s(self) -> float:
+        """After how long ZooKeeper takes a silent broker for dead."""
+
+    @property
+    def zookeeper(self) -> str:
+        """ZooKeeper's connect string."""
+
+    def broker_ids(self) -> list[int]:
+        """All of them, dead ones included."""
+
+    def brokers(self) -> Mapping[int, Broker]:
+        """Who serves, as the supervisor last heard."""
+
+    def executor_pid(self, broker_id: int) -> int:
+        """The JVM of the executor that the broker is in; needs EXECUTORS."""
+
+    def controllers(self) -> list[Controller]: ...
+
+    def zookeeper_pid(self) -> int: ...
+
+    def hold_zookeeper(self) -> None:
+        """Do not start it again when it dies, until ``release_zookeeper``."""
+
+    def release_zookeeper(self) -> None: ...
+
+    def leaders(self) -> Mapping[tuple[str, int], int]:
+        """Who leads each partition of the topics that clients use; one without a leader is left out."""
+
+    def launch_elsewhere(self, broker_id: int) -> int:
+        """Launch the broker anew with an empty disk and let go of the process that it has; needs SPARES.
+        That process goes on, or does not; its id.
+        """
+
+    def wait_replaced(self, broker_id: int, old_pid: int, timeout_s: float) -> bool:
+        """Wait until another process than ``old_pid`` serves the broker."""
+
+
+class Nemesis(ABC):
+    """One kind of fault. An instance strikes one at a time: ``begin``, then ``end``, then perhaps again."""
+
+    kind: str
+    """Its name in schedules, histories and tables, such as ``kill-leader``."""
+
+    needs: ClassVar[frozenset[str]] = frozenset()
+    """Features without which the run counts it as not run."""
+
+    weight: ClassVar[int] = 1
+    """How often it is drawn, compared with the others."""
+
+    def probe(self) -> str | None:
+        """Why this machine does not allow it, in words; None if it does. Leaves nothing behind."""
+        return None
+
+    def seconds(self, cluster: Cluster, rng: Random) -> float:
+        """How long it lasts; 0 for what is over at once, as a kill is."""
+        return rng.uniform(1.0, 6.0)
+
+    @abstractmethod
+    def begin(self, cluster: Cluster, rng: Random) -> str:
+        """Strike. The answer says whom and how: ``broker 2 (process 4711), which leads a/0, b/3``."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Take the fault away. Called after every ``begin``, one that failed included; twice does no harm."""

@@ -1,0 +1,76 @@
+"""The command's options, its folders, and how a run goes on from what is there."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from chaos import command
+from chaos.command import default_folder, known_parts, main, parsed, write_report
+from chaos.report import Part, Window
+
+
+def _part(seed=1, **fields):
+    windows = [Window(1, "kill-leader", "broker 1", 0, 1, 2, 0.5, 9)]
+    return Part(seed, 60.0, windows, sends={"ok": 3}, **fields)
+
+
+def _finish(out, number, part):
+    folder = out / f"part-{number}"
+    folder.mkdir(parents=True)
+    (folder / "part.json").write_text(json.dumps({**asdict(part), "verdict": part.verdict}))
+
+
+def test_a_run_goes_on_after_its_last_whole_part(tmp_path):
+    _finish(tmp_path, 1, _part(seed=7))
+    _finish(tmp_path, 2, _part(seed=8, not_run={"power-cut": "needs root"}))
+    (tmp_path / "part-3").mkdir()  # was cut short
+    assert known_parts(tmp_path) == [_part(seed=7), _part(seed=8, not_run={"power-cut": "needs root"})]
+
+
+def test_a_folder_that_is_not_empty_is_only_used_to_go_on(tmp_path, capsys):
+    (tmp_path / "something").touch()
+    assert main(["--out", str(tmp_path)]) == 2
+    assert "add --resume, or name another folder" in capsys.readouterr().err
+
+
+def test_a_finished_run_tells_its_verdict_again_and_runs_nothing(tmp_path, capsys):
+    _finish(tmp_path, 1, _part())
+    assert main(["--out", str(tmp_path), "--resume", "--minutes", "1"]) == 0
+    assert "CLEAN: 1.0 minutes in 1 parts, 1 windows" in capsys.readouterr().out
+
+
+def test_what_was_found_before_is_still_found_when_a_run_goes_on(tmp_path, capsys):
+    _finish(tmp_path, 1, _part(findings=["t/0: lost"]))
+    assert main(["--out", str(tmp_path), "--resume", "--minutes", "60"]) == 1
+    assert "found: t/0: lost" in capsys.readouterr().out
+
+
+def test_too_little_is_neither_clean_nor_a_finding(tmp_path, capsys):
+    _finish(tmp_path, 1, _part(invalid=["too few acknowledgements"]))
+    assert main(["--out", str(tmp_path), "--resume", "--minutes", "1"]) == 2
+    assert "proves nothing: too few acknowledgements" in capsys.readouterr().out
+
+
+def test_a_kind_that_is_not_there_is_refused(capsys):
+    with pytest.raises(SystemExit) as ended:
+        parsed(["--only", "kill-leader", "meteor"])
+    assert ended.value.code == 2
+    assert "there is no fault meteor" in capsys.readouterr().err
+
+
+def test_runs_get_folders_of_their_own_and_go_on_in_the_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "FOLDER", tmp_path)
+    assert default_folder(is_resumed=False) == default_folder(is_resumed=True) == tmp_path / "run-1"
+    (tmp_path / "run-1").mkdir()
+    (tmp_path / "run-9").mkdir()
+    assert default_folder(is_resumed=False) == tmp_path / "run-10"
+    assert default_folder(is_resumed=True) == tmp_path / "run-9"
+
+
+def test_the_report_names_versions_and_every_window(tmp_path):
+    write_report(tmp_path, [_part()])
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert set(report["versions"]) >= {"Python", "Linux", "confluent-kafka", "kafka-python", "pyspark"}
+    assert [window["what"] for window in report["windows_in_full"]] == ["broker 1"]
+    assert "| kill-leader | 1 | 0.5 | 0.5 |" in (tmp_path / "report.md").read_text()

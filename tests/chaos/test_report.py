@@ -1,0 +1,98 @@
+"""What the report makes of windows and acknowledgements."""
+
+import pytest
+
+from chaos.report import (
+    Ack,
+    Part,
+    Window,
+    as_markdown,
+    as_text,
+    kinds_table,
+    longest_gap,
+    measure,
+    summed,
+    violated_rules,
+)
+
+S = 1_000_000_000
+
+
+def _window(name="kill", begin=10, ended=11, whole=20, number=1, **fields):
+    return Window(number, name, f"{name}: broker 1", begin * S, ended * S, whole * S, **fields)
+
+
+@pytest.mark.parametrize(
+    ("times", "gap"),
+    [
+        ([], 0),
+        ([5], 0),
+        ([1, 2, 3], 0),  # nobody sent any more
+        ([8, 12], 4),  # reaches in from before
+        ([12, 19, 26], 7),  # reaches out
+        ([1, 4, 11, 12, 25, 60], 13),  # neither the 3 before it nor the 35 after it
+        ([2, 40], 38),  # spans all of it
+    ],
+)
+def test_the_longest_gap_that_touches_a_window(times, gap):
+    assert longest_gap(times, 10, 20) == gap
+
+
+def test_a_window_counts_what_the_partition_worst_off_waited():
+    window = _window()
+    acks = [Ack("t", 0, at * S) for at in range(30)] + [Ack("t", 1, 9 * S), Ack("t", 1, 15 * S)]
+    measure([window], acks, ["t"])
+    assert window.unavailable_s == 6
+    assert window.acks == 10 + 1
+
+
+def test_topics_that_may_be_unavailable_are_not_measured():
+    window = _window()
+    measure([window], [Ack("moved", 0, 1 * S), Ack("moved", 0, 90 * S)], ["t"])
+    assert (window.unavailable_s, window.acks) == (0.0, 0)
+
+
+def test_the_table_has_a_row_for_each_kind_one_for_pairs_and_those_not_run_with_their_reason():
+    windows = [
+        _window("pause", unavailable_s=1.0),
+        _window("kill", unavailable_s=2.0),
+        _window("kill", unavailable_s=4.0, whole=31),
+        _window("kill + pause", unavailable_s=9.0),
+        _window("pause + wipe", unavailable_s=7.0),
+    ]
+    rows = kinds_table(windows, {"power-cut": "needs root"})
+    assert rows[1:] == [
+        ("kill", "2", "4.0", "3.0", "20.0", ""),
+        ("pause", "1", "1.0", "1.0", "9.0", ""),
+        ("two at once", "2", "9.0", "8.0", "9.0", ""),
+        ("power-cut", "not run", "", "", "", "needs root"),
+    ]
+    assert as_markdown(rows).splitlines()[1] == "|---|---|---|---|---|---|"
+    assert as_text(rows).splitlines()[-1].split() == ["power-cut", "not", "run", "needs", "root"]
+
+
+def test_a_finding_outweighs_too_little_traffic_and_both_outweigh_clean_parts():
+    clean = Part(1, 60.0, sends={"ok": 5, "info": 1})
+    invalid = Part(2, 60.0, sends={"ok": 1}, invalid=["too few acknowledgements"])
+    violated = Part(3, 60.0, findings=["lost"], invalid=["too few windows"])
+    assert [part.verdict for part in (clean, invalid, violated)] == ["CLEAN", "INVALID", "VIOLATED"]
+    assert summed([clean, clean])["verdict"] == "CLEAN"
+    assert summed([clean, invalid])["verdict"] == "INVALID"
+    assert summed([])["verdict"] == "INVALID"
+    total = summed([clean, invalid, violated])
+    assert total["verdict"] == "VIOLATED"
+    assert (total["minutes"], total["sends"], total["findings"]) == (3.0, {"ok": 6, "info": 1}, ["lost"])
+
+
+def test_a_kind_that_ran_in_one_part_is_not_counted_as_not_run():
+    parts = [
+        Part(1, 1.0, not_run={"zombie": "busy", "power-cut": "needs root"}),
+        Part(2, 1.0, windows=[_window("kill + zombie")]),
+    ]
+    assert summed(parts)["not_run"] == {"power-cut": "needs root"}
+
+
+def test_of_the_checkers_words_the_broken_rules_are_told_and_the_counts_left_out():
+    broken = "L4   NothingIsDoubled   1\n       t-0: v is at 1 and at 2"
+    said = f"L1   OneValue      ok\n{broken}\nL6   Order  ok\n\nsends: 5\n"
+    assert violated_rules(said) == broken

@@ -1,0 +1,48 @@
+"""Which fault comes when."""
+
+from itertools import islice
+
+import pytest
+
+from chaos.schedule import turns
+
+WEIGHTS = {"kill": 2, "pause": 1, "wipe": 1}
+
+
+def _first(count, seed=7, weights=WEIGHTS, pairs=0.0):
+    return list(islice(turns(seed, weights, pairs), count))
+
+
+def test_the_same_seed_gives_the_same_turns_and_another_seed_others():
+    assert _first(50, pairs=0.3) == _first(50, pairs=0.3)
+    assert [turn.kinds for turn in _first(50)] != [turn.kinds for turn in _first(50, seed=8)]
+
+
+def test_every_kind_comes_as_often_as_it_weighs_before_any_comes_again():
+    for at in range(0, 40, 4):
+        kinds = sorted(turn.kinds[0] for turn in _first(40)[at : at + 4])
+        assert kinds == ["kill", "kill", "pause", "wipe"]
+
+
+def test_some_turns_are_two_faults_of_different_kinds():
+    found = _first(200, pairs=0.5)
+    pairs = [turn for turn in found if len(turn.kinds) == 2]
+    assert 0 < len(pairs) < 200
+    assert all(turn.kinds[0] != turn.kinds[1] for turn in pairs)
+    assert pairs[0].name == " + ".join(pairs[0].kinds)
+
+
+def test_a_fault_that_comes_second_counts_as_dealt():
+    dealt = [kind for turn in _first(400, pairs=0.5) for kind in turn.kinds]
+    assert abs(dealt.count("pause") - dealt.count("wipe")) <= 1
+
+
+def test_turns_are_numbered_and_draw_from_seeds_of_their_own():
+    found = _first(30)
+    assert [turn.number for turn in found] == list(range(1, 31))
+    assert len({turn.seed for turn in found}) == 30
+
+
+def test_a_schedule_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="no kind of fault is left"):
+        next(turns(1, {}))

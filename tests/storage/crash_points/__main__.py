@@ -1,0 +1,90 @@
+"""Every crash point of shipped storage, as a table; exit status 1 if a promise was broken anywhere."""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable
+
+from tests.storage.crash_points.explore import Effort, Explorer, Report, Row
+from tests.storage.crash_points.scenarios import SCENARIOS
+from tests.storage.crash_points.tracer import CannotTrace
+
+HEAD = (
+    "| operation | calls | SIGKILL before one | of these with a real child | SIGKILL inside a write "
+    "| states after a power cut | SIGKILL in the recovery | states after a power cut in the recovery |"
+)
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    effort = Effort(
+        every=arguments.every,
+        first=arguments.first,
+        really_every=arguments.kill_every,
+        states_max=arguments.states,
+        recoveries_max=arguments.recoveries,
+        in_recovery=arguments.recoveries > 0,
+    )
+    report = Report()
+    explorer = Explorer(report, effort)
+    try:
+        for scenario in SCENARIOS:
+            if not arguments.only or scenario.name in arguments.only:
+                began = time.monotonic()
+                explorer.explore(scenario)
+                seconds = time.monotonic() - began
+                print(f"{scenario.name}: {seconds:.0f} s, {len(report.troubles)} findings", file=sys.stderr)
+    except CannotTrace as reason:
+        print(f"NOT RUN: {reason}")
+        return 3
+    finally:
+        explorer.close()
+    print("\n".join(table(report.rows.items())))
+    print(f"\n{len(report.troubles)} findings")
+    for trouble in report.troubles[: arguments.findings]:
+        print(f"- {trouble[:1_000]}")
+    return 1 if report.troubles else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.storage.crash_points", description=__doc__)
+    parser.add_argument("--only", action="append", metavar="SCENARIO")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th point")
+    parser.add_argument("--first", type=int, default=0, metavar="K", help="beginning with the K-th")
+    parser.add_argument(
+        "--kill-every", type=int, default=1, metavar="N", help="really kill a child at every N-th point"
+    )
+    parser.add_argument(
+        "--states", type=int, default=60, metavar="N", help="after a power cut, of each point"
+    )
+    parser.add_argument(
+        "--recoveries", type=int, default=200, metavar="N", help="recoveries to interrupt, of each scenario"
+    )
+    parser.add_argument("--findings", type=int, default=40, metavar="N", help="how many to print")
+    return parser
+
+
+def table(rows: Iterable[tuple[str, Row]]) -> list[str]:
+    lines = [HEAD, "|---|" + "---:|" * 7]
+    total = Row()
+    for name, row in rows:
+        lines.append(_line(name, row))
+        total.add(row)
+    return [*lines, _line("all", total)]
+
+
+def _line(name: str, row: Row) -> str:
+    counts = (
+        row.points,
+        row.kills,
+        row.real_kills,
+        row.torn,
+        row.states,
+        row.kills_in_recovery,
+        row.states_in_recovery,
+    )
+    return f"| {name} | " + " | ".join(f"{count:,}" for count in counts) + " |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""`python -m tests.storage.crash_points.real_power_cuts`: crash points on an ext4 that really loses power.
+
+Needs root. What the file system kept must be among the states that ``disk_states`` allows, and recovery must
+keep every promise. Status 3 where the machine does not allow it.
+"""
+
+import argparse
+import errno
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # where the package of chaos is found
+
+from chaos import loop_disk
+from chaos.loop_disk import LoopDisk
+from tests.storage.crash_points.disk_states import Machine, Tree, read_tree
+from tests.storage.crash_points.explore import AFTER_CUT, Effort, Explorer, Recording, Report
+from tests.storage.crash_points.judge import judge
+from tests.storage.crash_points.scenarios import SCENARIOS, Scenario
+from tests.storage.crash_points.tracer import CannotTrace
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.storage.crash_points.real_power_cuts")
+    parser.add_argument("--every", type=int, default=7, metavar="N", help="at every N-th point")
+    parser.add_argument("--only", action="append", metavar="SCENARIO")
+    arguments = parser.parse_args()
+    if (why := loop_disk.probe()) is not None:
+        print(f"NOT RUN: {why}")
+        return 3
+    findings: list[str] = []
+    cuts = lossy = renewals = 0
+    explorer = Explorer(Report(), Effort())
+    with tempfile.TemporaryDirectory(prefix="crash-points-") as folder:
+        disk = LoopDisk(Path(folder) / "image", Path(folder) / "disk", mebibytes=64)
+        disk.make()
+        try:
+            for scenario in SCENARIOS:
+                if arguments.only and scenario.name not in arguments.only:
+                    continue
+                recording = explorer.record(scenario)
+                for number in range(0, len(recording.points) - 1, arguments.every):
+                    try:
+                        found, troubles = cut(disk, explorer, scenario, recording, number, cuts)
+                    except OSError as error:
+                        if error.errno != errno.EIO:
+                            raise
+                        # Somebody's new mount namespace has a copy of the mount, so that it did not end.
+                        print(f"NOT RUN: {scenario.name}, call {number}: {error}")
+                        disk.remove()
+                        renewals += 1
+                        disk = LoopDisk(
+                            Path(folder) / f"image-{renewals}",
+                            Path(folder) / f"disk-{renewals}",
+                            mebibytes=64,
+                        )
+                        disk.make()
+                        continue
+                    cuts += 1
+                    lossy += {**found, ".lock": b""} != {**recording.points[number].tree, ".lock": b""}
+                    findings += troubles
+        except CannotTrace as reason:
+            print(f"NOT RUN: {reason}")
+            return 3
+        finally:
+            explorer.close()
+            disk.remove()
+    print(f"{cuts} power cuts of ext4, of which {lossy} lost something; {len(findings)} findings")
+    print("\n".join(finding[:1_000] for finding in findings[:40]))
+    return 1 if findings or not lossy else 0
+
+
+def cut(
+    disk: LoopDisk, explorer: Explorer, scenario: Scenario, recording: Recording, number: int, nth: int
+) -> tuple[Tree, list[str]]:
+    """What a power cut at that point leaves, and what is wrong with it."""
+    root = disk.point.resolve() / f"run-{nth:06d}"
+    root.mkdir()
+    explorer.run_on(root, scenario, recording, number, on_begin=os.sync, on_end=disk.cut_power)
+    disk.restart()
+    machine = Machine.of(recording.base)
+    for point in recording.points[:number]:
+        assert point.change is not None
+        machine.apply(point.change)
+    found = read_tree(root)
+    point = recording.points[number]
+    where = f"{scenario.name}, real power cut before call {number} ({point.change})"
+    troubles = (
+        []
+        if allows(machine, found)
+        else [f"ext4 left what is not allowed for: {differences(found, machine)}"]
+    )
+    troubles += judge(root, point.promises, AFTER_CUT, power_cut=True)
+    return found, [f"{where}: {trouble}" for trouble in troubles]
+
+
+def allows(machine: Machine, found: Tree) -> bool:
+    """The lock's content, a process id, is another one in every run."""
+    lock = {".lock": machine.tree()[".lock"]} if found.get(".lock") and ".lock" in machine.tree() else {}
+    return machine.allows({**found, **lock})
+
+
+def differences(found: Tree, machine: Machine) -> list[str]:
+    seen = machine.tree()
+    return [
+        f"{path}: {len(found.get(path) or b'') if path in found else 'gone'} bytes, a process saw "
+        f"{len(seen.get(path) or b'') if path in seen else 'nothing'}"
+        for path in sorted({*found, *seen})
+        if found.get(path, b"?") != seen.get(path, b"?")
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
