@@ -1,6 +1,6 @@
 """Measures how soon each mutant is caught, and writes docs/mutants.md.
 
-    python tests/testing/simulation/mutant_table.py [NAME...] [--write] [--starts N]
+    python tests/testing/simulation/mutant_table.py [NAME...] [--write] [--starts N] [--processes N]
 
 For each of five starts (seeds 1, 10001, 20001, ...) seeds run until one of them breaks a rule, at most as
 many as the mutant's budget. With ``--write`` the rows of the mutants that were measured are put into the
@@ -9,7 +9,9 @@ page, and those of mutants that are no more go; rows of others stay as they were
 
 import argparse
 import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 
@@ -43,6 +45,13 @@ def catch_from(mutant: Mutant, start: int) -> Catch:
             return Catch(count, violation.invariant)
         print(f"{mutant.name}: seed {plan.seed} breaks a rule without it, too", file=sys.stderr, flush=True)
     return Catch(mutant.seeds_max + 1, "")
+
+
+def catches_of(name: str, starts: int) -> list[Catch]:
+    """From each of the first ``starts``; by name, as its functions do not go from process to process."""
+    mutant = find_mutant(name)
+    assert mutant is not None, name
+    return [catch_from(mutant, start) for start in STARTS[:starts]]
 
 
 def row(mutant: Mutant, catches: list[Catch]) -> str:
@@ -84,20 +93,24 @@ def main(words: list[str]) -> int:
     parser.add_argument(
         "--starts", metavar="N", type=int, default=len(STARTS), help="of the five, the first N"
     )
+    parser.add_argument("--processes", metavar="N", type=int, default=1, help="mutants at a time (1)")
     arguments = parser.parse_args(words)
     unknown = [name for name in arguments.names if find_mutant(name) is None]
     if unknown:
         parser.error(
             f"no such mutant: {', '.join(unknown)}; known are {', '.join(one.name for one in MUTANTS)}"
         )
-    for mutant in MUTANTS:
-        if arguments.names and mutant.name not in arguments.names:
-            continue
-        catches = [catch_from(mutant, start) for start in STARTS[: arguments.starts]]
-        line = row(mutant, catches)
-        print(line, [one.seeds for one in catches], flush=True)
-        if arguments.write:
-            PAGE.write_text(merged(PAGE.read_text(encoding="utf-8"), {mutant.name: line}), encoding="utf-8")
+    wanted = [mutant for mutant in MUTANTS if not arguments.names or mutant.name in arguments.names]
+    with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn")) as pool:
+        asked = [pool.submit(catches_of, mutant.name, arguments.starts) for mutant in wanted]
+        for answer in as_completed(asked):
+            mutant, catches = wanted[asked.index(answer)], answer.result()
+            line = row(mutant, catches)
+            print(line, [one.seeds for one in catches], flush=True)
+            if arguments.write:
+                PAGE.write_text(
+                    merged(PAGE.read_text(encoding="utf-8"), {mutant.name: line}), encoding="utf-8"
+                )
     return 0
 
 
