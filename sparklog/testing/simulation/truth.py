@@ -315,7 +315,9 @@ class PartitionTruth:
             cursor += 1
         view.matched, view.cursor = at, cursor
         matched_end = entries[at - 1].next_offset if at else 0
-        view.shared_end = max(matched_end, min(view.log_start, view.end_offset))
+        # Behind the last entry that matches, the replica may have had more, and lack it rightly.
+        passed_end = committed[cursor - 1].next_offset if cursor else 0
+        view.shared_end = max(matched_end, min(max(passed_end, view.log_start), view.end_offset))
 
     def _may_lack(self, view: ReplicaView, batch: Entry, now_ms: int) -> bool:
         """Whether compaction may have removed the records of ``batch`` that are not there."""

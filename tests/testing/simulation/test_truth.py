@@ -1,0 +1,53 @@
+"""Up to where a replica's log holds what is committed."""
+
+import pytest
+
+from sparklog.model.ids import BrokerId, TopicId, TopicPartition
+from sparklog.testing.simulation.truth import Entry, PartitionTruth, ReplicaView
+
+KEY = b"key"
+LATER_MS = 1_000
+
+
+def entry(base, end, epoch=0):
+    return Entry(base, end, epoch, 1, 0, base, 0)
+
+
+@pytest.fixture
+def truth():
+    """A compacted partition: three batches of one record each are committed, all of one key."""
+    made = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), is_thinned=True)
+    for offset in range(3):
+        made.committed.append(entry(offset, offset + 1))
+        made.note_records(made.committed[-1], [(KEY, b"value")], now_ms=0)
+    return made
+
+
+def view_of(entries, kept, end_offset):
+    return ReplicaView(BrokerId(1), entries=entries, kept=kept, end_offset=end_offset, matched=-1)
+
+
+def test_what_compaction_removed_between_two_batches_is_held(truth):
+    view = view_of([entry(0, 1), entry(2, 3)], {0: (), 2: (2,)}, 3)
+    truth.compare(view, LATER_MS)
+    assert view.shared_end == 3
+
+
+def test_what_was_never_there_is_not_held(truth):
+    view = view_of([entry(0, 1)], {0: (0,)}, 1)
+    truth.compare(view, LATER_MS)
+    assert view.shared_end == 1
+
+
+def test_the_newest_record_of_a_key_may_not_be_lacking(truth):
+    view = view_of([entry(0, 1), entry(3, 4, epoch=1)], {0: (), 3: (3,)}, 4)
+    truth.compare(view, LATER_MS)
+    assert view.shared_end == 2
+
+
+def test_what_an_uncommitted_batch_replaced_in_a_deposed_leader_s_log_is_held(truth):
+    """An election has lost the record that its cleaner kept instead; the leader does not know yet."""
+    truth.forgiven_end = 4
+    view = view_of([entry(0, 1), entry(3, 4, epoch=1)], {0: (), 3: (3,)}, 4)
+    truth.compare(view, LATER_MS)
+    assert view.shared_end == 3
