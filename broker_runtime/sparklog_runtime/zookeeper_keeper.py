@@ -17,7 +17,6 @@ from typing import Final
 from sparklog.model.errors import SparklogError
 from sparklog_runtime.parts import Parts, ZooKeeperServer
 from sparklog_runtime.process_end import end_in_words
-from sparklog_runtime.processes import is_alive
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +86,7 @@ class ZooKeeperKeeper:
             self._started.set()
         pid = server.pid
         while not self._leave.wait(LOOK_INTERVAL_S):
-            if server.pid is None or not is_alive(server.pid):
+            if server.pid is None:  # not a moment sooner: while it dies, nobody knows yet what of
                 pid = self._restart(server, pid)
         server.stop()
 
