@@ -83,6 +83,14 @@ def test_a_full_disk_takes_a_part_and_the_file_ends_where_it_ended(disk, mounted
     assert mounted.read(LOG) == b"oldnext"
 
 
+def test_nothing_appended_to_a_file_that_another_descriptor_cut_leaves_it_cut(mounted) -> None:
+    file = mounted.open(LOG, create=True)
+    file.append(b"old")
+    mounted.open(LOG).truncate(1)
+    file.append(b"")
+    assert mounted.read(LOG) == b"o"
+
+
 def test_a_power_cut_may_undo_a_rename_whose_directory_was_not_synced(mounted, disk) -> None:
     mounted.write_atomically("/data/name", b"old")
     outcomes = set()
