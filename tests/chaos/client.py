@@ -349,6 +349,9 @@ def _ask_confluent_for_the_end(
         told = asked[place].result()
     except KafkaException as error:
         writer.unknown(settings.name, op, error, what="end")
+        return
+    if told.offset < 0:  # librdkafka was not answered, and has no error for it
+        writer.unknown(settings.name, op, f"offset {told.offset}", what="end")
     else:
         writer.ended(settings.name, op, told.offset, leader_epoch=_known(told.leader_epoch))
 
