@@ -27,6 +27,7 @@ do.
 REQUEST_TIMEOUT_MS = 5_000
 RETRY_MS = 50
 PADDING_MAX = 600
+ASK_TIMEOUT_MS = 5_000
 RE_READ_RECORDS = 200
 TAIL_RECORDS = 500
 REMEMBERED = 500
@@ -237,6 +238,29 @@ def _confluent_consumer(settings: Settings) -> Any:
     )
 
 
+Seen = tuple[int, str, int | None]
+"""Offset, value, and in which leader epoch it was appended, where the library tells."""
+
+
+def epochs_of(records: list[Seen]) -> list[tuple[int, int]]:
+    """Where each leader epoch begins; nothing unless all are known."""
+    found: list[tuple[int, int]] = []
+    for offset, _, epoch in records:
+        if epoch is None or epoch < 0:
+            return []
+        if not found or found[-1][1] != epoch:
+            found.append((offset, epoch))
+    return found
+
+
+def seen_by_confluent(message: Any) -> Seen:
+    return message.offset(), message.value().decode(), message.leader_epoch()
+
+
+def seen_by_kafka_python(record: Any) -> Seen:
+    return record.offset, record.value.decode(), record.leader_epoch
+
+
 class Positions:
     """Where an assigned consumer stands in each partition; writes down what it is given."""
 
@@ -248,9 +272,16 @@ class Positions:
         self.at[topic, partition] = offset
         self._writer.seek(self._settings.name, topic, partition, offset)
 
-    def take(self, records: dict[tuple[str, int], list[tuple[int, str]]]) -> None:
+    def take(self, records: dict[tuple[str, int], list[Seen]]) -> None:
         for (topic, partition), some in records.items():
-            self._writer.polled(self._settings.name, topic, partition, self.at[topic, partition], some)
+            self._writer.polled(
+                self._settings.name,
+                topic,
+                partition,
+                self.at[topic, partition],
+                [(offset, value) for offset, value, _ in some],
+                epochs=epochs_of(some),
+            )
             self.at[topic, partition] = some[-1][0] + 1
 
 
@@ -264,11 +295,11 @@ def tail_with_confluent(settings: Settings, writer: Writer) -> None:
         positions.seek(topic, partition, max(low, high - REMEMBERED))
     consumer.assign([TopicPartition(*key, offset) for key, offset in positions.at.items()])
     while not settings.is_stopping:
-        got: dict[tuple[str, int], list[tuple[int, str]]] = {}
+        got: dict[tuple[str, int], list[Seen]] = {}
         for message in consumer.consume(TAIL_RECORDS, 0.3):
             key = message.topic(), message.partition()
             if message.error() is None:
-                got.setdefault(key, []).append((message.offset(), message.value().decode()))
+                got.setdefault(key, []).append(seen_by_confluent(message))
             elif key in positions.at:
                 writer.line(settings.name, "info", "poll", error=str(message.error())[:900])
                 low, _ = _watermarks(settings, consumer, *key)
@@ -283,12 +314,15 @@ def tail_with_confluent(settings: Settings, writer: Writer) -> None:
 def re_read_with_confluent(settings: Settings, writer: Writer) -> None:
     """Reads pieces from anywhere, again and again, and asks for the ends."""
     from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient
 
     consumer, positions = _confluent_consumer(settings), Positions(settings, writer)
+    admin = AdminClient(_confluent(settings))
     rng, pace = random.Random(settings.seed), Pace(settings.rate)
     while not settings.is_stopping:
         time.sleep(pace.next_in_s())
         topic, partition = rng.choice(settings.partitions())
+        _ask_confluent_for_the_end(settings, writer, admin, topic, partition)
         low, high = _watermarks(settings, consumer, topic, partition)
         if low == high:
             continue
@@ -297,12 +331,39 @@ def re_read_with_confluent(settings: Settings, writer: Writer) -> None:
         consumer.assign([TopicPartition(topic, partition, start)])
         got = [message for message in consumer.consume(RE_READ_RECORDS, 0.5) if message.error() is None]
         if got:
-            positions.take({(topic, partition): [(one.offset(), one.value().decode()) for one in got]})
+            positions.take({(topic, partition): [seen_by_confluent(one) for one in got]})
     consumer.close()
 
 
+def _ask_confluent_for_the_end(
+    settings: Settings, writer: Writer, admin: Any, topic: str, partition: int
+) -> None:
+    """As the leader tells it, and of which epoch that leader is: a consumer is not told the epoch."""
+    from confluent_kafka import KafkaException, TopicPartition
+    from confluent_kafka.admin import OffsetSpec
+
+    op = writer.end(settings.name, topic, partition)
+    place = TopicPartition(topic, partition)
+    try:
+        asked = admin.list_offsets({place: OffsetSpec.latest()}, request_timeout=ASK_TIMEOUT_MS / 1_000)
+        told = asked[place].result()
+    except KafkaException as error:
+        writer.unknown(settings.name, op, error, what="end")
+        return
+    if told.offset < 0:  # librdkafka was not answered, and has no error for it
+        writer.unknown(settings.name, op, f"offset {told.offset}", what="end")
+    else:
+        writer.ended(settings.name, op, told.offset, leader_epoch=_known(told.leader_epoch))
+
+
+def _known(leader_epoch: int | None) -> int | None:
+    """Libraries have a -1 for what a broker does not tell."""
+    return None if leader_epoch is None or leader_epoch < 0 else leader_epoch
+
+
 def re_read_with_kafka_python(settings: Settings, writer: Writer) -> None:
-    from kafka import KafkaConsumer, TopicPartition
+    from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+    from kafka.admin import OffsetSpec
     from kafka.errors import KafkaError
 
     consumer = KafkaConsumer(
@@ -313,6 +374,14 @@ def re_read_with_kafka_python(settings: Settings, writer: Writer) -> None:
         check_crcs=True,
         fetch_max_wait_ms=100,
         request_timeout_ms=REQUEST_TIMEOUT_MS * 2,
+        reconnect_backoff_ms=RETRY_MS,
+        reconnect_backoff_max_ms=500,
+        retry_backoff_ms=RETRY_MS,
+    )
+    admin = KafkaAdminClient(
+        bootstrap_servers=settings.bootstrap.split(","),
+        client_id=settings.name,
+        request_timeout_ms=ASK_TIMEOUT_MS,
         reconnect_backoff_ms=RETRY_MS,
         reconnect_backoff_max_ms=500,
         retry_backoff_ms=RETRY_MS,
@@ -329,16 +398,20 @@ def re_read_with_kafka_python(settings: Settings, writer: Writer) -> None:
             op = writer.end(settings.name, topic, partition)
             high = consumer.end_offsets([place])[place]
             writer.ended(settings.name, op, high)
+            op = writer.end(settings.name, topic, partition)
+            told = admin.list_partition_offsets({place: OffsetSpec.LATEST})[place]
+            writer.ended(settings.name, op, told.offset, leader_epoch=_known(told.leader_epoch))
             if low < high:
                 start = max(low, high - 20) if rng.random() < 0.5 else rng.randrange(low, high)
                 consumer.seek(place, start)
                 positions.seek(topic, partition, start)
                 got = consumer.poll(timeout_ms=500, max_records=RE_READ_RECORDS).get(place, [])
                 if got:
-                    positions.take({(topic, partition): [(one.offset, one.value.decode()) for one in got]})
+                    positions.take({(topic, partition): [seen_by_kafka_python(one) for one in got]})
         except KafkaError as error:
             writer.unknown(settings.name, op, repr(error), what="end")
     consumer.close()
+    admin.close()
 
 
 def _watermarks(settings: Settings, consumer: Any, topic: str, partition: int) -> tuple[int, int]:

@@ -67,14 +67,18 @@ def still(machines: Sequence[Machine]) -> Iterator[list[int]]:
 def cut_power(machines: Sequence[Machine], off_s: float, *, with_spark: bool) -> None:
     """Take the power from these machines at the same moment, and give it back."""
     with still(machines) as processes:
-        for machine in machines:
-            machine.disk.cut_power()
-        kill_and_wait(processes if with_spark else users(machines))
-        time.sleep(off_s)
-        for machine in machines:
-            machine.disk.restart()
-            machine.draw_boot_id()
-            machine.controls.watch_device(machine.disk.seen)
+        cut: list[Machine] = []
+        try:
+            for machine in machines:
+                machine.disk.cut_power()
+                cut.append(machine)
+            kill_and_wait(processes if with_spark else users(machines))
+            time.sleep(off_s)
+        finally:  # whatever went wrong: without power nobody comes back
+            for machine in cut:
+                machine.disk.restart()
+                machine.draw_boot_id()
+                machine.controls.watch_device(machine.disk.seen)
 
 
 def users(machines: Sequence[Machine]) -> list[int]:

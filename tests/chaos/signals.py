@@ -1,6 +1,5 @@
 """Faults that need nothing but signals: kills, pauses, stops, empty disks, zombies."""
 
-import contextlib
 import os
 import shutil
 import signal
@@ -288,15 +287,17 @@ class EmptyDisk(_AtOnce):
         text = f"log directories of {told(cluster, broker)}"
         kill_and_wait([broker.pid])
         for log_dir in broker.log_dirs:
-            _empty(log_dir)
+            empty(log_dir)
         return text
 
 
-def _empty(log_dir: Path) -> None:
-    """Empty a directory before anybody opens it again: renamed first, as deleting takes its time. A mount
-    point cannot be renamed."""
-    aside = log_dir.with_name(f"{log_dir.name}.gone-{time.monotonic_ns()}")
-    with contextlib.suppress(OSError):
+def empty(log_dir: Path) -> None:
+    """Empty a directory before anybody opens it again: renamed first, as deleting takes its time.
+
+    A mount point stays: one of another mount namespace could be renamed and removed, and its disk be gone.
+    """
+    if not os.path.ismount(log_dir):
+        aside = log_dir.with_name(f"{log_dir.name}.gone-{time.monotonic_ns()}")
         os.rename(log_dir, aside)
         shutil.rmtree(aside)
         return

@@ -13,6 +13,7 @@ from chaos.loop_disk import LoopDisk
 from chaos.machine import Machine
 from chaos.namespaces import Network
 from chaos.shim import Controls, compile_shim
+from chaos.signals import empty
 
 pytestmark = pytest.mark.chaos
 
@@ -150,6 +151,17 @@ def test_each_machine_sees_its_own_disk_only(two_machines):
     assert a.call("ls", str(a.disk.point)).split() == ["lost+found", "mine"]
     assert b.call("ls", str(a.disk.point)).split() == []
     assert list(a.disk.point.iterdir()) == [], "nor do we, but by the machine's own view"
+
+
+def test_a_machine_whose_disk_is_emptied_keeps_its_disk(two_machines):
+    a, _ = two_machines
+    (a.disk.seen / "log").mkdir()
+    (a.disk.seen / "log" / "file").write_text("a")
+    empty(a.disk.seen)
+    assert a.call("ls", str(a.disk.point)).split() == ["lost+found"]
+    assert a.disk.is_mounted()
+    a.disk.cut_power()
+    a.disk.restart()
 
 
 def test_a_machine_has_boots_of_its_own(two_machines):

@@ -54,24 +54,28 @@ def _partition(
         if found is ErrorCode.offset_not_available and call.version < FIRST_VERSION_OF_NOT_AVAILABLE:
             found = ErrorCode.leader_not_available
         return _error(asked, found)
-    offset, timestamp = found
+    offset, timestamp, leader_epoch = found
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         old_style_offsets=[] if offset < 0 else [offset],
         offset=offset,
         timestamp=timestamp,
-        leader_epoch=partition.leader_epoch if offset >= 0 else -1,
+        leader_epoch=leader_epoch if offset >= 0 else -1,
     )
 
 
 def _look_up(
     partition: Partition, asked: ListOffsetsPartition, *, is_consumer: bool
-) -> tuple[int, int] | ErrorCode:
-    """(offset, timestamp), both -1 where there is no such record."""
-    timestamp = -1
+) -> tuple[int, int, int] | ErrorCode:
+    """(offset, timestamp, leader epoch); offset and timestamp are -1 where there is no such record.
+
+    The epoch is that of the leader who said so: another one may begin before the answer is written.
+    """
+    timestamp = leader_epoch = -1
 
     def choose(leader: Leader, log: Log) -> int | None:
-        nonlocal timestamp
+        nonlocal timestamp, leader_epoch
+        leader_epoch = leader.leader_epoch
         if asked.timestamp == LATEST_TIMESTAMP:
             return leader.latest_offset() if is_consumer else leader.marks.log_end_offset
         if asked.timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
@@ -85,7 +89,7 @@ def _look_up(
         return found[0]
 
     offset = partition.leader_offset(asked.current_leader_epoch, choose)
-    return offset if isinstance(offset, ErrorCode) else (offset, timestamp)
+    return offset if isinstance(offset, ErrorCode) else (offset, timestamp, leader_epoch)
 
 
 def _error(asked: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:

@@ -6,8 +6,8 @@ Uncompressed records and gzip: what tests write. Other codecs and kinds of paylo
 import hashlib
 import struct
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 ENVELOPE: Final = struct.Struct(">qiibIhiqqqhii")
@@ -39,14 +39,16 @@ class Batch:
     producer_id: int
     producer_epoch: int
     base_sequence: int
+    crc: int
     is_control: bool
     records: tuple[tuple[int, str], ...]
     digest: str
     """Of all its bytes."""
 
 
-def read_batches(data: bytes) -> Iterator[tuple[int, Batch]]:
-    """Positions and batches; ends before a batch that is not whole."""
+def read_batches(data: bytes, decode: Callable[[bytes], Batch] | None = None) -> Iterator[tuple[int, Batch]]:
+    """Positions and batches; ends before a batch that is not whole. ``decode`` takes the bytes of one."""
+    decode = decode_batch if decode is None else decode
     position = 0
     while len(data) - position >= ENVELOPE_BYTES:
         (length,) = struct.unpack_from(">i", data, position + 8)
@@ -56,7 +58,7 @@ def read_batches(data: bytes) -> Iterator[tuple[int, Batch]]:
         if end > len(data):
             return
         try:
-            yield position, _batch(data[position:end])
+            yield position, decode(data[position:end])
         except (struct.error, IndexError, zlib.error, UnicodeDecodeError) as error:
             raise DamagedBatchError(f"at byte {position}: {error!r}") from error
         except DamagedBatchError as error:
@@ -64,21 +66,35 @@ def read_batches(data: bytes) -> Iterator[tuple[int, Batch]]:
         position = end
 
 
-def _batch(data: bytes) -> Batch:
+def decode_batch(data: bytes) -> Batch:
+    """Everything in it is checked."""
+    batch = decode_envelope(data)
+    attributes, last_delta, count = _shape(data)
+    if attributes & ARROW:
+        raise DamagedBatchError("its payload is Arrow, which this decoder does not know")
+    if batch.is_control:
+        return batch
+    payload = _inflated(data[ENVELOPE_BYTES:], attributes & 7)
+    return replace(batch, records=tuple(_records(payload, batch.base_offset, count, last_delta)))
+
+
+def _shape(data: bytes) -> tuple[int, int, int]:
+    """Attributes, the last record's offset delta, the count of records."""
+    envelope = ENVELOPE.unpack_from(data)
+    return envelope[5], envelope[6], envelope[12]
+
+
+def decode_envelope(data: bytes) -> Batch:
+    """Without its records; the checksum is that of all."""
     envelope = ENVELOPE.unpack_from(data)
     base_offset, _, leader_epoch, magic, crc, attributes, last_delta = envelope[:7]
-    base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count = envelope[7:]
-    del base_timestamp, max_timestamp
+    producer_id, producer_epoch, base_sequence, count = envelope[9:]
     if magic != MAGIC:
         raise DamagedBatchError(f"magic {magic}")
     if crc32c(data[CRC_BEGINS:]) != crc:
         raise DamagedBatchError("the CRC is wrong")
     if last_delta < 0 or not 0 <= count <= last_delta + 1:
         raise DamagedBatchError(f"{count} records in {last_delta + 1} offsets")
-    if attributes & ARROW:
-        raise DamagedBatchError("its payload is Arrow, which this decoder does not know")
-    is_control = bool(attributes & CONTROL)
-    payload = b"" if is_control else _inflated(data[ENVELOPE_BYTES:], attributes & 7)
     return Batch(
         base_offset,
         base_offset + last_delta,
@@ -86,8 +102,9 @@ def _batch(data: bytes) -> Batch:
         producer_id,
         producer_epoch,
         base_sequence,
-        is_control,
-        () if is_control else tuple(_records(payload, base_offset, count, last_delta)),
+        crc,
+        bool(attributes & CONTROL),
+        (),
         hashlib.blake2b(data, digest_size=12).hexdigest(),
     )
 

@@ -72,7 +72,7 @@ RULES: Final = (
     Rule(
         "TheEndNeverFallsBack",
         "L9",
-        "ListOffsets(latest) answers nothing lower than what was seen before",
+        "ListOffsets(latest) answers nothing lower than what was seen, and what leaders' epochs allow",
         rules_of_readers.the_end_never_falls_back,
     ),
     Rule(

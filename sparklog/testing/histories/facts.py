@@ -30,6 +30,7 @@ FOREVER: Final = 1 << 63
 class Limits:
     """What a run must reach to count, and how long a healed cluster may take.
 
+    ``answer_ns``: from when on after healing it must answer, ``settle_ns`` unless given.
     ``stale_ns``: for how long a leader that was replaced may go on answering, and how late an event may be
     noted. It matters where nobody noted leader epochs.
     """
@@ -38,6 +39,7 @@ class Limits:
     windows_min: int = 0
     settle_ns: int = 60 * SECOND
     stale_ns: int = 10 * SECOND
+    answer_ns: int | None = None
 
 
 @dataclass(slots=True, eq=False)

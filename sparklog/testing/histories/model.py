@@ -55,6 +55,8 @@ class Poll:
     invoked_ns: int
     done_ns: int
     leader_epoch: int = -1
+    epochs: Sequence[tuple[int, int]] = ()
+    """From which of these records on they were appended in which leader epoch; for no record if not known."""
 
 
 @dataclass(slots=True, eq=False)

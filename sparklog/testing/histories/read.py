@@ -6,6 +6,7 @@ Invocations and completions are joined here, so that rules see one object for ea
 import heapq
 import json
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
@@ -144,6 +145,21 @@ def _records(fields: Fields) -> list[tuple[int, str]]:
     return records
 
 
+def _epochs(fields: Fields, records: list[tuple[int, str]]) -> list[tuple[int, int]]:
+    if fields.get("epochs") is None:
+        return []
+    epochs: list[tuple[int, int]] = []
+    for one in _list(fields, "epochs"):
+        if type(one) is not list or len(one) != 2 or not (_is_offset(one[0]) and _is_offset(one[1])):
+            raise HistoryError(f"one of epochs is {_shown(one)}, not [offset, leader epoch]")
+        epochs.append((one[0], one[1]))
+    if epochs and (not records or epochs[0][0] != records[0][0] or epochs[-1][0] > records[-1][0]):
+        raise HistoryError(f"epochs are {_shown(epochs)}, and do not begin with the first of the records")
+    if any(a[0] >= b[0] for a, b in pairwise(epochs)):
+        raise HistoryError(f"epochs are {_shown(epochs)}, not in the order of offsets")
+    return epochs
+
+
 def _triples(fields: Fields, name: str) -> list[tuple[int, int, str]]:
     triples: list[tuple[int, int, str]] = []
     for one in _list(fields, name):
@@ -266,15 +282,17 @@ class _Joiner:
         return t_ns if asked is None else asked[3]
 
     def _poll(self, t_ns: int, fields: Fields, process: str) -> None:
+        records = _records(fields)
         poll = Poll(
             process,
             _text(fields, "topic"),
             _number(fields, "partition"),
             _number(fields, "from"),
-            _records(fields),
+            records,
             self._begun(t_ns, fields, process),
             t_ns,
             _number(fields, "leader_epoch", -1),
+            _epochs(fields, records),
         )
         self._history.reads.append(poll)
 

@@ -86,9 +86,12 @@ def _must_be_seen(facts: Facts, one: PartitionFacts, first: int, end: int) -> in
 
 
 def the_end_never_falls_back(facts: Facts) -> Found:
-    """An answer to ListOffsets(latest) is no lower than what was seen before it was asked for."""
+    """An answer to ListOffsets(latest) is no lower than what was seen before it was asked for, and lies where
+    the epochs of records put it.
+    """
     for one in facts.partitions.values():
         if one.ends:
+            yield from _misplaced(one)
             disturbed = _disturbed(facts, one)
             yield from _falls(one, disturbed, is_by_epoch=True)
             yield from _falls(one, disturbed, is_by_epoch=False)
@@ -128,14 +131,59 @@ def _falls(one: PartitionFacts, disturbed: "_Stretches", *, is_by_epoch: bool) -
             yield one, what, (_told(best[1]), f"{asked}, leader epoch {answer.leader_epoch}")
 
 
+def _misplaced(one: PartitionFacts) -> Found:
+    """Whatever was read of earlier epochs was there when a leader's epoch began, and a leader tells no end
+    before it knows that to be committed (KIP-207). What it told was there when the next epoch began, so that
+    nothing of a later epoch is below. No clock has a part in this.
+    """
+    below: dict[int, _Staircase] = {}
+    above: dict[int, _Staircase] = {}
+    for there, first, last, epoch, shown in _appended(one):
+        below.setdefault(there, _Staircase()).add(epoch, last + 1, shown)
+        above.setdefault(there, _Staircase()).add(-epoch, -first, shown)
+    for answer in one.ends:
+        life = one.life_of_read(answer) if answer.leader_epoch >= 0 else None
+        if life is None or life not in below:
+            continue
+        least = below[life].best(answer.leader_epoch - 1)
+        most = above[life].best(-answer.leader_epoch - 1)
+        if least is not None and answer.offset < least[0]:
+            what = f"{answer.process} was told {answer.offset} when {least[0] - 1} was of an earlier epoch"
+            yield one, what, (_told(least[1]), _told(answer))
+        if most is not None and answer.offset > -most[0]:
+            what = f"{answer.process} was told {answer.offset} and {-most[0]} is of a later epoch"
+            yield one, what, (_told(most[1]), _told(answer))
+
+
+def _appended(one: PartitionFacts) -> Iterator[tuple[int, int, int, int, Poll | Dump]]:
+    """In which life, from which offset to which one, in which leader epoch committed records were appended,
+    and what shows it.
+    """
+    for read in one.reads:
+        if not isinstance(read, Poll) or not read.epochs or not read.records:
+            continue
+        life = one.life_of_read(read)
+        if life is not None:
+            ends = [first - 1 for first, _ in read.epochs[1:]] + [read.records[-1][0]]
+            for (first, epoch), last in zip(read.epochs, ends, strict=True):
+                yield life, first, last, epoch, read
+    for dump in one.dumps:
+        for offset, epoch, _ in dump.records:
+            if offset < dump.high_watermark:
+                yield one.last_life, offset, offset, epoch, dump
+
+
 def _end_of(sight: End | Poll) -> int:
     return sight.offset if isinstance(sight, End) else sight.records[-1][0] + 1
 
 
-def _told(sight: End | Poll) -> str:
+def _told(sight: End | Poll | Dump) -> str:
+    if isinstance(sight, Dump):
+        return f"the log of {sight.broker} has it"
     epoch = f", leader epoch {sight.leader_epoch}"
     if isinstance(sight, Poll):
-        return told_poll(sight) + epoch
+        appended = f", appended in epochs {list(sight.epochs)}" if sight.epochs else ""
+        return told_poll(sight) + epoch + appended
     return f"{sight.process} was told {sight.offset} at {seconds(sight.done_ns)}{epoch}"
 
 
@@ -144,9 +192,9 @@ class _Staircase:
 
     def __init__(self) -> None:
         self._epochs: list[int] = []
-        self._steps: list[tuple[int, End | Poll]] = []
+        self._steps: list[tuple[int, End | Poll | Dump]] = []
 
-    def add(self, epoch: int, end: int, sight: End | Poll) -> None:
+    def add(self, epoch: int, end: int, sight: End | Poll | Dump) -> None:
         best = self.best(epoch)
         if best is not None and best[0] >= end:
             return
@@ -157,7 +205,7 @@ class _Staircase:
         self._epochs[at:last] = [epoch]
         self._steps[at:last] = [(end, sight)]
 
-    def best(self, epoch: int) -> tuple[int, End | Poll] | None:
+    def best(self, epoch: int) -> tuple[int, End | Poll | Dump] | None:
         """The highest end among the epochs up to this one."""
         at = bisect_right(self._epochs, epoch)
         return self._steps[at - 1] if at else None
@@ -231,8 +279,9 @@ def healed_clusters_answer(facts: Facts) -> Found:
     healed_ns = facts.history.healed_ns
     if healed_ns < 0:
         return
+    limits = facts.limits
+    due_ns = healed_ns + (limits.settle_ns if limits.answer_ns is None else limits.answer_ns)
     for one in facts.partitions.values():
-        due_ns = healed_ns + facts.limits.settle_ns
         due = [send for send in one.sends if send.acks == ACKS_ALL and send.invoked_ns > due_ns]
         if one.is_gone or not due:
             continue

@@ -117,8 +117,11 @@ class Writer:
         *,
         op: int | None = None,
         leader_epoch: int | None = None,
+        epochs: Sequence[tuple[int, int]] = (),
     ) -> None:
-        """What a poll from position ``start`` gave."""
+        """What a poll from position ``start`` gave; ``epochs``: from which offset on it was appended in which
+        leader epoch.
+        """
         self.line(
             process,
             "ok",
@@ -128,6 +131,7 @@ class Writer:
             partition=partition,
             records=records,
             leader_epoch=leader_epoch,
+            epochs=epochs or None,
             **{"from": start},
         )
 

@@ -1,6 +1,7 @@
 """At the end of a run: what clients saw, judged by a checker that knows nothing of sparklog."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from sparklog.model.ids import TopicPartition
@@ -11,20 +12,26 @@ from sparklog.testing.histories.model import History, Send
 from sparklog.testing.simulation.clients import Consumer
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.marks import Marks
-from sparklog.testing.simulation.recorder import Recorder
+from sparklog.testing.simulation.recorder import NS_PER_US, Recorder
 from sparklog.testing.simulation.witness import Witness
 
 LIMITS: Final = Limits(acks_min=0, settle_ns=60 * SECOND, stale_ns=0)
-"""Whether a healed cluster answers in time is for ``ComesToRest`` to say."""
+"""How long a healed cluster may take to answer is for ``ComesToRest`` to say; from then on it must."""
 
 
 def judge(witness: Witness, consumers: list[Consumer], *, is_at_rest: bool) -> None:
     """Raises the first finding. What a consumer read since it began again, after healing, is the truth."""
     history = history_of(witness, consumers, is_at_rest=is_at_rest)
-    verdict = check(history, LIMITS)
+    verdict = check(history, limits_of(witness.recorder))
     if verdict.findings:
         raise violation_of(verdict.findings[0])
     mark(history, witness.marks)
+
+
+def limits_of(recorder: Recorder) -> Limits:
+    if recorder.rested_us < 0:
+        return LIMITS
+    return replace(LIMITS, answer_ns=(recorder.rested_us - recorder.healed_us) * NS_PER_US)
 
 
 def history_of(witness: Witness, consumers: list[Consumer], *, is_at_rest: bool) -> History:

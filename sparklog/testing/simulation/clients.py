@@ -241,27 +241,30 @@ class Producer(Client):
         if self.is_stopping:
             return
         if len(self.waiting) < self._in_flight_max:
-            count = self._draw.randint(1, self._records_max)
-            now_ms = self.process.wall_ms()
-            rows = self._rows(count) if self._has_keys else ()
-            batch = build_envelope(
-                payload_of_rows(rows, now_ms) if self._has_keys else payload_of(count),
-                attributes=0,
-                record_count=count,
-                last_offset_delta=count - 1,
-                base_timestamp_ms=now_ms,
-                max_timestamp_ms=now_ms,
-                producer_id=self.producer_id,
-                producer_epoch=0,
-                base_sequence=self._sequence,
-            )
-            self._sequence += count
-            send = self._sent(batch, count, rows)
-            if rows:
-                self._place.witness.sent[send.entry.send] = rows
-            self.waiting.append(send)
-            self.go_on()
+            self.send_a_batch()
         self._make_later()
+
+    def send_a_batch(self) -> None:
+        count = self._draw.randint(1, self._records_max)
+        now_ms = self.process.wall_ms()
+        rows = self._rows(count) if self._has_keys else ()
+        batch = build_envelope(
+            payload_of_rows(rows, now_ms) if self._has_keys else payload_of(count),
+            attributes=0,
+            record_count=count,
+            last_offset_delta=count - 1,
+            base_timestamp_ms=now_ms,
+            max_timestamp_ms=now_ms,
+            producer_id=self.producer_id,
+            producer_epoch=0,
+            base_sequence=self._sequence,
+        )
+        self._sequence += count
+        send = self._sent(batch, count, rows)
+        if rows:
+            self._place.witness.sent[send.entry.send] = rows
+        self.waiting.append(send)
+        self.go_on()
 
     def _sent(self, batch: bytes, count: int, rows: Rows) -> Send:
         entry = entry_of(parse_header(batch))

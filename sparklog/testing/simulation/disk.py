@@ -3,8 +3,8 @@
 A file keeps two contents: the one that every process sees, and the one that was last synced. The death of a
 process changes neither, only a write that was in progress may be there in part. What a power cut leaves of a
 file is drawn (``inode.py``). Of a directory whose names changed since it was synced the first few changes are
-kept, all, or none; files and directories know nothing of each other, so what was written last may be all that
-is there.
+kept, all, or none (``power.py``); files and directories know nothing of each other, so what was written last
+may be all that is there.
 
 An fsync that fails reports it once; what it should have saved stays readable for the process that is there,
 and is gone when the next one opens the file (``lose_fading``): cut off, or zeros. A full disk takes part of a
@@ -14,6 +14,7 @@ Trouble is ordered by count, not by time: it strikes at the n-th write (or log f
 on, so that a fault list says exactly where.
 """
 
+import copy
 import errno
 import random
 from collections.abc import Callable, Collection
@@ -24,6 +25,26 @@ from sparklog.model.errors import LogDirectoryError
 from sparklog.records.envelope import ENVELOPE_BYTES
 from sparklog.storage.disk import Buffer, File, Lock, SyncFailed
 from sparklog.testing.simulation.inode import Doomed, Inode, Rot, batches_of
+from sparklog.testing.simulation.power import (
+    Aftermath,
+    Change,
+    Directory,
+    DirectoryMoved,
+    Drawn,
+    FileMoved,
+    Journal,
+    Made,
+    Named,
+    Noted,
+    Removed,
+    Seen,
+    Tree,
+    lose_bytes,
+    move,
+    numbers_in,
+    take_back,
+    within,
+)
 from sparklog.testing.simulation.schedule import US_PER_MS, Process, ProcessDied
 
 LOG: Final = ".log"
@@ -34,10 +55,6 @@ CRC_COVERS_FROM: Final = 21
 """Where in a batch its CRC begins to cover; what stands before it can rot unnoticed, as in Kafka."""
 
 Step = Literal["write", "fsync", "checkpoint"]
-Directory = dict[str, Inode]
-
-Undo = Callable[[random.Random], None]
-"""Takes a change of names back that was not synced."""
 
 
 @dataclass(slots=True)
@@ -65,8 +82,9 @@ class SimulatedDisk:
     """One machine's disk; it outlives its machine's processes. ``mount`` gives a process its view."""
 
     directories: dict[str, Directory] = field(default_factory=lambda: {"/": {}})
-    journal: dict[str, list[Undo]] = field(default_factory=dict)
-    """By directory: how to take back what happened to its names since it was synced, in order."""
+    journal: Journal = field(default_factory=dict)
+    changes: int = 0
+    """Of names, ever."""
     lock_holders: dict[str, Process] = field(default_factory=dict)
     trouble: Trouble | None = None
     is_full: int = 0
@@ -83,23 +101,46 @@ class SimulatedDisk:
         return MountedDisk(self, process)
 
     def cut_power(self, draw: random.Random) -> PowerCut:
-        has_gap = has_other_names = False
-        journal, self.journal = self.journal, {}
-        for path in sorted(journal):
-            changes = journal[path]
-            fate = draw.choice(("kept", "lost", "some"))
-            kept = {"kept": len(changes), "lost": 0}.get(fate, draw.randint(0, len(changes)))
-            has_other_names |= kept < len(changes)
-            for undo in reversed(changes[kept:]):
-                undo(draw)
-        for path in sorted(self.directories):
-            names = self.directories[path]
-            for name in sorted(names):
-                has_gap |= names[name].cut_power(draw) and name.endswith(LOG)
+        gaps, has_other_names = self._cut_power(Drawn(draw))
         self.trouble = None
         self.doomed.clear()
         self.fading.clear()
-        return PowerCut(has_gap, has_other_names)
+        return PowerCut(any(path.endswith(LOG) for path in gaps), has_other_names)
+
+    def _cut_power(self, aftermath: Aftermath) -> tuple[set[str], bool]:
+        journal, self.journal = self.journal, {}
+        has_other_names = take_back(self.directories, journal, aftermath)
+        return lose_bytes(self.directories, aftermath), has_other_names
+
+    def could_be_left(self, found: Tree) -> bool:
+        """Whether a power cut now could leave this, if changes of names survive in the order of their time.
+
+        Dice have more to choose from: what became of one directory's names says nothing of another's.
+        """
+        numbers = sorted({*numbers_in(self.journal), self.changes + 1})
+        return any(
+            self._copy()._leaves(Seen(found, number, is_halfway))
+            for number in numbers
+            for is_halfway in (False, True)
+        )
+
+    def _leaves(self, seen: Seen) -> bool:
+        self._cut_power(seen)
+        return not seen.impossible and self.tree() == seen.found
+
+    def _copy(self) -> "SimulatedDisk":
+        """What a power cut needs of it."""
+        directories, journal = copy.deepcopy((self.directories, self.journal))
+        return SimulatedDisk(directories, journal, self.changes)
+
+    def tree(self) -> dict[str, bytes | None]:
+        """Everything that is there, by path."""
+        directories: dict[str, bytes | None] = {path: None for path in self.directories if path != "/"}
+        return directories | {
+            f"{path}/{name}": bytes(inode.data)
+            for path, names in self.directories.items()
+            for name, inode in names.items()
+        }
 
     def let_doomed_fade(self) -> None:
         """From now on ``lose_fading`` may come."""
@@ -212,34 +253,28 @@ class SimulatedDisk:
     def about_to_name(self, path: str, name: str) -> None:
         """What ``name`` stands for in the directory at ``path`` is about to change."""
         directory = self.directories[path]
-        before = directory.get(name)
+        self.note(path, Named(directory, name, directory.get(name)))
 
-        def undo(draw: random.Random) -> None:
-            if before is None:
-                directory.pop(name, None)
-            else:
-                directory[name] = before
+    def note(self, path: str, change: Change) -> None:
+        """The names in the directory at ``path`` have changed so."""
+        self.changes += 1
+        self.journal.setdefault(path, []).append(Noted(self.changes, change))
 
-        self.note(path, undo)
+    def rename_directory(self, old: str, new: str) -> None:
+        """An empty one of that name makes way."""
+        replaced, pending = self.directories.pop(new, None), self._forget_changes(new)
+        move(self.directories, old, new)
+        move(self.journal, old, new)
+        self.note(_parent(new), DirectoryMoved(old, new, replaced, pending))
 
-    def note(self, path: str, undo: Undo) -> None:
-        self.journal.setdefault(path, []).append(undo)
+    def remove_directory(self, path: str) -> None:
+        """With all that is in it."""
+        had = {other: self.directories.pop(other) for other in within(self.directories, path)}
+        self.note(_parent(path), Removed(path, had, self._forget_changes(path)))
 
-    def move(self, old: str, new: str) -> None:
-        """Give a directory another name, and all that is in it."""
-        for path in self.within(old):
-            self.directories[new + path[len(old) :]] = self.directories.pop(path)
-            if path in self.journal:
-                self.journal[new + path[len(old) :]] = self.journal.pop(path)
-
-    def drop(self, path: str) -> None:
-        """Remove a directory and all that is in it, or was."""
-        for other in self.within(path):
-            del self.directories[other]
-            self.journal.pop(other, None)
-
-    def within(self, path: str) -> list[str]:
-        return [other for other in self.directories if other == path or other.startswith(path + "/")]
+    def _forget_changes(self, path: str) -> Journal:
+        """A directory is not there any more; what was not synced of it comes back if it does."""
+        return {other: self.journal.pop(other) for other in within(self.journal, path)}
 
 
 class MountedDisk:
@@ -267,23 +302,29 @@ class MountedDisk:
         directory, name = self._names(path)
 
         def write(keeps: float) -> None:
-            self._disk.about_to_name(_parent(path), name + TEMPORARY)
-            rest = directory[name + TEMPORARY] = Inode()
-            rest.data = bytearray(memoryview(data)[: int(len(data) * keeps)])
+            self._write_temporary(path, memoryview(data)[: int(len(data) * keeps)])
 
         self.strike(write, step="checkpoint")
         self.need_room(path, write)
-        fresh = Inode()
-        fresh.data = bytearray(data)
+        fresh = self._write_temporary(path, data)
         if sync:
             fresh.sync()
-        if name + TEMPORARY in directory:
-            self._disk.about_to_name(_parent(path), name + TEMPORARY)
-            del directory[name + TEMPORARY]
-        self._disk.about_to_name(_parent(path), name)
+        moved = FileMoved(directory, name + TEMPORARY, fresh, directory, name, directory.get(name))
+        del directory[name + TEMPORARY]
         directory[name] = fresh
+        self._disk.note(_parent(path), moved)
         if sync:
             self.sync_directory(_parent(path))
+
+    def _write_temporary(self, path: str, data: Buffer) -> Inode:
+        """One that was left behind is emptied, and used again."""
+        directory, name = self._names(path + TEMPORARY)
+        if name not in directory:
+            self._disk.about_to_name(_parent(path), name)
+            directory[name] = Inode()
+        directory[name].truncate(0)
+        directory[name].write(0, data)
+        return directory[name]
 
     def sync_file(self, path: str) -> None:
         self.strike()
@@ -323,7 +364,7 @@ class MountedDisk:
             return
         self._disk.directories[path] = {}
         if _parent(path):  # else it is where the disk is mounted
-            self._disk.note(_parent(path), lambda draw: self._disk.drop(path))
+            self._disk.note(_parent(path), Made(path))
 
     def remove(self, path: str) -> None:
         self.strike()
@@ -340,18 +381,11 @@ class MountedDisk:
             self._rename_directory(old, new)
             return
         inode, (target, name) = self._inode(old), self._names(new)
-        source, before, replaced = directories[_parent(old)], _name(old), target.get(name)
+        source, before = directories[_parent(old)], _name(old)
+        moved = FileMoved(source, before, inode, target, name, target.get(name))
         del source[before]
         target[name] = inode
-
-        def undo(draw: random.Random) -> None:
-            source[before] = inode
-            if replaced is None:
-                target.pop(name, None)
-            else:
-                target[name] = replaced
-
-        self._disk.note(_parent(new), undo)
+        self._disk.note(_parent(new), moved)
 
     def _rename_directory(self, old: str, new: str) -> None:
         self._need_directory(_parent(new))
@@ -359,24 +393,13 @@ class MountedDisk:
             raise OSError(errno.EINVAL, "a directory cannot move into itself", new)
         if new in self._disk.directories and self.list(new) and new != old:
             raise OSError(errno.ENOTEMPTY, "directory not empty", new)
-        if new == old:
-            return
-        self._disk.move(old, new)
-        self._disk.note(_parent(new), lambda draw: self._disk.move(new, old))
+        if new != old:
+            self._disk.rename_directory(old, new)
 
     def remove_directory(self, path: str) -> None:
         self.strike()
         self._need_directory(path)
-        disk = self._disk
-        had = {other: disk.directories[other] for other in disk.within(path)}
-        disk.drop(path)
-
-        def undo(draw: random.Random) -> None:
-            """The directory is there again, and what had been removed from it is not, or not all of it."""
-            for other, names in had.items():
-                disk.directories[other] = {name: names[name] for name in names if draw.random() < 0.5}
-
-        disk.note(_parent(path), undo)
+        self._disk.remove_directory(path)
 
     def lock(self, path: str) -> Lock:
         holder = self._disk.lock_holders.get(path)
@@ -471,9 +494,7 @@ class SimulatedFile:
 
     def truncate(self, size: int) -> None:
         self._disk.strike()
-        self._inode.about_to_change()
-        del self._inode.data[size:]
-        self._fill_up_to(size)
+        self._inode.truncate(size)
         self._end = size
 
     def fsync(self) -> None:
@@ -485,14 +506,7 @@ class SimulatedFile:
         self._inode.sync()
 
     def _write(self, data: Buffer) -> None:
-        self._inode.about_to_change()
-        self._fill_up_to(self._end)
-        self._inode.data[self._end : self._end + len(data)] = data
-
-    def _fill_up_to(self, size: int) -> None:
-        """What lies between a file's end and what is written behind it reads as zeros."""
-        if (gap := size - len(self._inode.data)) > 0:
-            self._inode.data += bytes(gap)
+        self._inode.write(self._end, data)
 
 
 class SimulatedLock:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from sparklog.model.ids import TopicPartition
+from sparklog.testing.histories.batches import Batch
 from sparklog.testing.histories.model import (
     Deleted,
+    Dump,
     End,
     FinalRead,
     History,
@@ -91,15 +93,30 @@ class Sought(NamedTuple):
     done_us: int
 
 
+class SeenDump(NamedTuple):
+    """A replica's log. What a compacted one holds is decoded by nobody."""
+
+    host: str
+    topic_partition: TopicPartition
+    start: int
+    end: int
+    high_watermark: int
+    batches: Sequence[Batch]
+    is_compacted: bool
+
+
 @dataclass(slots=True)
 class Recorder:
     schedule: Schedule
     sent: list[SentBatch] = field(default_factory=list)
     reads: list[SeenPoll | Sought] = field(default_factory=list)
     ends: list[SeenEnd] = field(default_factory=list)
+    dumps: list[SeenDump] = field(default_factory=list)
     topics: list[TopicEvent] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)
     healed_us: int = -1
+    rested_us: int = -1
+    """When everything had come to rest, first."""
 
     @property
     def now_ns(self) -> int:
@@ -140,6 +157,7 @@ class Recorder:
                 )
                 for one in self.ends
             ],
+            dumps=[_dump(names, one, self.now_ns) for one in self.dumps],
             topics=self.topics,
             leaders=self.leaders,
             healed_ns=self.healed_us * NS_PER_US if self.healed_us >= 0 else -1,
@@ -212,7 +230,55 @@ def _read(names: _Names, read: SeenPoll | Sought) -> Poll | Seek:
         read.invoked_us * NS_PER_US,
         read.done_us * NS_PER_US,
         read.leader_epoch,
+        _epochs(read),
     )
+
+
+def _dump(names: _Names, seen: SeenDump, now_ns: int) -> Dump:
+    return Dump(
+        seen.host,
+        *seen.topic_partition,
+        seen.start,
+        seen.end,
+        seen.high_watermark,
+        []
+        if seen.is_compacted
+        else [
+            (offset, batch.leader_epoch, value)
+            for batch in seen.batches
+            for offset, value in names.records(_entry(batch))
+            if offset >= seen.start
+        ],
+        [
+            (batch.base_offset, batch.last_offset, batch.digest)
+            for batch in seen.batches
+            if batch.base_offset >= seen.start
+        ],
+        now_ns,
+    )
+
+
+def _entry(batch: Batch) -> Entry:
+    return Entry(
+        batch.base_offset,
+        batch.last_offset + 1,
+        batch.leader_epoch,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.crc,
+    )
+
+
+def _epochs(read: SeenPoll) -> list[tuple[int, int]]:
+    """Where leader epochs begin among what was read; of records of compacted logs they are not kept."""
+    found: list[tuple[int, int]] = []
+    for entry in read.found:
+        if isinstance(entry, FoundRow):
+            return []
+        if entry.next_offset > read.start and (not found or found[-1][1] != entry.leader_epoch):
+            found.append((max(entry.base_offset, read.start), entry.leader_epoch))
+    return found
 
 
 def _sends(batch: SentBatch) -> Iterator[Send]:

@@ -26,6 +26,7 @@ from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.testing.simulation.black_box import judge
 from sparklog.testing.simulation.clients import Consumer, Producer, Workplace
 from sparklog.testing.simulation.cluster import Cluster
+from sparklog.testing.simulation.dumps import dump_replicas
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.more_clients import EndAsker, PlainProducer, Rereader
 from sparklog.testing.simulation.mutants import Mutant, applied
@@ -39,7 +40,7 @@ PATIENCE_MS: Final = 60_000
 """Simulated time within which a healed cluster must have come to rest."""
 
 CLIENTS_PATIENCE_MS: Final = 10_000
-"""As much, where only clients are looked at."""
+"""As much, where only clients are looked at, and for what they send to a cluster at rest."""
 
 LOOK_MS: Final = 100
 QUIET_MS: Final = 1_000
@@ -160,6 +161,12 @@ class _Run:
             self._wait_for_clients()
         else:
             self._converge()
+            self._hear_from_producers()
+            dump_replicas(
+                self.cluster.witness.truths.values(),
+                self.cluster.brokers.values(),
+                self.cluster.witness.recorder,
+            )
         judge(self.cluster.witness, self.consumers, is_at_rest=not self._for_clients_only)
 
     def _run_until(self, ms: int) -> None:
@@ -281,6 +288,20 @@ class _Run:
                 raise Violation("ComesToRest", f"{PATIENCE_MS} ms after healing: {trouble}")
             self._run_until(schedule.now_ms + LOOK_MS)
         self.cluster.story.tell("AT REST", "all logs are equal and committed, every send is answered")
+
+    def _hear_from_producers(self) -> None:
+        """A cluster at rest takes what it is given, and comes to rest again."""
+        schedule, truths = self.cluster.schedule, self.cluster.witness.truths
+        self.cluster.witness.recorder.rested_us = schedule.now_us
+        self._run_until(schedule.now_ms + 1)
+        asked = [producer for producer in self.producers if producer.topic_partition in truths]
+        for producer in asked:
+            producer.send_a_batch()
+        deadline_ms = schedule.now_ms + CLIENTS_PATIENCE_MS
+        while any(producer.waiting for producer in asked) and schedule.now_ms < deadline_ms:
+            self._run_until(schedule.now_ms + LOOK_MS)
+        if not any(producer.waiting for producer in asked):
+            self._converge()
 
     def _wait_for_clients(self) -> None:
         """Until they have their answers and have read what there is, or for long enough."""

@@ -542,6 +542,54 @@ def the_end_falls_while_nothing_goes_on(it):
     it.end(4)
 
 
+@breaks("TheEndNeverFallsBack")
+def the_end_is_below_a_record_of_an_earlier_epoch(it):
+    it.end(1, leader_epoch=2)
+    it.send("a", 0)
+    it.send("b", 1)
+    it.poll(0, (0, "a"), (1, "b"), epochs=[(0, 1)])
+    it.final((0, "a"), (1, "b"))
+
+
+@breaks("TheEndNeverFallsBack")
+def a_record_of_a_later_epoch_is_below_what_was_told_as_the_end(it):
+    it.send("a", 0)
+    it.send("b", 1)
+    it.poll(0, (0, "a"), (1, "b"), epochs=[(0, 1), (1, 3)])
+    it.end(2, leader_epoch=2)
+    it.final((0, "a"), (1, "b"))
+
+
+@breaks("TheEndNeverFallsBack")
+def the_end_is_below_what_replicas_have_of_an_earlier_epoch(it):
+    it.send("a", 0)
+    it.end(0, leader_epoch=2)
+    it.final((0, "a"))
+    it.dump("1", (0, 1, "a"))
+
+
+@legal
+def the_end_is_where_a_leaders_epoch_begins_or_behind(it):
+    it.send("a", 0)
+    it.send("b", 1)
+    it.send("c", 2)
+    it.poll(0, (0, "a"), (1, "b"), (2, "c"), epochs=[(0, 1), (2, 3)])
+    it.end(2, leader_epoch=2)
+    it.end(2, leader_epoch=3)
+    it.end(1, leader_epoch=1)
+    it.final((0, "a"), (1, "b"), (2, "c"))
+    it.dump("1", (0, 1, "a"), (1, 1, "b"), (2, 3, "c"))
+
+
+@legal
+def records_that_an_election_gave_up_bind_no_later_leader(it):
+    it.send("a", 0, leader_epoch=1)
+    it.poll(0, (0, "a"), leader_epoch=1, epochs=[(0, 1)])
+    it.leader(2, is_unclean=True)
+    it.end(0, leader_epoch=2)
+    it.final()
+
+
 @legal
 def a_leader_that_was_replaced_tells_its_old_end(it):
     it.end(5, leader_epoch=2)

@@ -52,9 +52,9 @@ class Scribe:
     def send(self, value, offset, *, leader_epoch=-1, **fields):
         return self.answer(self.begin(value, **fields), "ok", offset, leader_epoch)
 
-    def poll(self, start, *records, process="consumer", leader_epoch=-1):
+    def poll(self, start, *records, process="consumer", leader_epoch=-1, epochs=()):
         begun_ns = self.tick()
-        poll = Poll(process, "t", 0, start, records, begun_ns, self.tick(), leader_epoch)
+        poll = Poll(process, "t", 0, start, records, begun_ns, self.tick(), leader_epoch, epochs)
         self.history.reads.append(poll)
 
     def seek(self, offset, process="consumer"):

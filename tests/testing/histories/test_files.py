@@ -29,6 +29,16 @@ SEND = {
     "idempotent": True,
 }
 SENT = {"t_ns": 6, "process": "p", "type": "ok", "f": "send", "op": 1, "offset": 3}
+POLL = {
+    "t_ns": 7,
+    "process": "c",
+    "type": "ok",
+    "f": "poll",
+    "topic": "t",
+    "partition": 0,
+    "from": 7,
+    "records": [[7, "v"], [8, "w"]],
+}
 
 
 def lines_file(folder, *lines):
@@ -46,7 +56,7 @@ def test_what_is_written_is_read(tmp_path):
         )
         writer.sent("p", op, offset=7, leader_epoch=2)
         writer.failed("p", other, "too large " * 1_000)
-        writer.polled("c", "t", 0, 7, [(7, "v")], op=writer.poll("c", "t", 0))
+        writer.polled("c", "t", 0, 7, [(7, "v")], op=writer.poll("c", "t", 0), epochs=[(7, 2)])
         writer.seek("c", "t", 0, 3)
         writer.ended("c", writer.end("c", "t", 0), 8, leader_epoch=2)
         writer.event("harness", "leader", topic="t", partition=0, leader="1", leader_epoch=3, is_unclean=True)
@@ -67,6 +77,7 @@ def test_what_is_written_is_read(tmp_path):
     assert (failed.outcome, failed.acks, failed.is_tombstone) == ("fail", -1, True)
     poll, seek = history.reads
     assert (poll.start, poll.records, poll.invoked_ns, poll.done_ns) == (7, [(7, "v")], 15, 16)
+    assert poll.epochs == [(7, 2)]
     assert seek.offset == 3
     assert [(end.offset, end.leader_epoch) for end in history.ends] == [(8, 2)]
     assert [(one.leader_epoch, one.is_unclean) for one in history.leaders] == [(3, True)]
@@ -117,6 +128,10 @@ def test_the_example_of_the_page_is_a_history(tmp_path):
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
+        (POLL | {"epochs": [[7, -1]]}, "one of epochs is"),
+        (POLL | {"epochs": [[6, 1]]}, "do not begin with the first of the records"),
+        (POLL | {"epochs": [[7, 1], [9, 2]]}, "do not begin with the first of the records"),
+        (POLL | {"epochs": [[7, 1], [7, 2]]}, "not in the order of offsets"),
         (SEND | {"t_ns": -1}, "t_ns is -1"),
         (SEND | {"t_ns": 4.0}, "t_ns is 4.0"),
         (SEND | {"acks": -1}, "acks is -1"),

@@ -4,8 +4,10 @@ import itertools
 
 import pytest
 
-from sparklog.testing.histories.check import RULES
-from sparklog.testing.histories.model import Send
+from sparklog.testing.histories.check import RULES, check
+from sparklog.testing.histories.model import ACKS_ALL, Poll, Send
+from sparklog.testing.simulation.clients import Producer
+from sparklog.testing.simulation.dumps import dump_replicas
 from sparklog.testing.simulation.mutants import find_mutant
 from sparklog.testing.simulation.plan import draw_plan
 from sparklog.testing.simulation.simulation import simulate
@@ -68,3 +70,127 @@ def test_the_judge_is_given_every_send_and_a_final_read_of_every_partition(after
     assert all(isinstance(send, Send) and 0 <= send.invoked_ns <= send.done_ns for send in acknowledged)
     read = {(final.topic, final.partition, value) for final in history.finals for _, value in final.records}
     assert {(send.topic, send.partition, send.value) for send in acknowledged} <= read
+
+
+# ---- what the simulation records for L9 and L11 --------------------------------------------------------
+
+
+def quiet_plan():
+    plans = (draw_plan(seed, without_faults=True) for seed in itertools.count(1))
+    return next(
+        plan for plan in plans if not plan.topic_configs and plan.mix.has_askers and not plan.operations
+    )
+
+
+@pytest.fixture
+def history(monkeypatch):
+    """Of a run without faults: nothing in it breaks a rule."""
+    seen = []
+
+    def keep(history, limits):
+        seen.append((history, limits))
+        return check(history, limits)
+
+    monkeypatch.setattr("sparklog.testing.simulation.black_box.check", keep)
+    assert simulate(quiet_plan()).violation is None
+    (found,) = seen
+    return found
+
+
+def findings(history):
+    return {finding.rule for finding in check(*history).findings}
+
+
+def test_what_replicas_have_and_what_was_sent_at_rest_is_recorded(history):
+    record, limits = history
+    assert len({dump.broker for dump in record.dumps}) >= 3
+    assert all(dump.records and dump.batches for dump in record.dumps)
+    late = [send for send in record.sends if send.invoked_ns > record.healed_ns + limits.answer_ns]
+    assert {send.partition for send in late} == {dump.partition for dump in record.dumps}
+    assert all(poll.epochs for poll in record.reads if isinstance(poll, Poll) and poll.records)
+    assert findings(history) == set()
+
+
+def a_batch_of_other_bytes(record):
+    first, last, _ = record.dumps[0].batches[-1]
+    record.dumps[0].batches[-1] = first, last, "another digest"
+
+
+def a_record_of_another_epoch(record):
+    offset, epoch, value = record.dumps[0].records[-1]
+    record.dumps[0].records[-1] = offset, epoch + 1, value
+
+
+def an_end_that_is_not_known_to_be_committed(record):
+    record.dumps[0].high_watermark -= 1
+
+
+def a_last_send_without_an_answer(record):
+    last = max(record.sends, key=lambda send: send.invoked_ns if send.acks == ACKS_ALL else -1)
+    last.outcome = "info"
+
+
+def a_later_leader_that_tells_a_lower_end(record):
+    last = record.ends[-1]
+    last.leader_epoch, last.offset = last.leader_epoch + 1, 0
+
+
+def an_earlier_leader_that_told_a_later_ones_records(record):
+    first = next(one for one in record.ends if one.offset)
+    for poll in record.reads:
+        if isinstance(poll, Poll) and poll.partition == first.partition:
+            poll.epochs = [(offset, first.leader_epoch + 1) for offset, _ in poll.epochs]
+
+
+@pytest.mark.parametrize(
+    ("doctor", "rule"),
+    [
+        (a_batch_of_other_bytes, "ReplicasAreEqual"),
+        (a_record_of_another_epoch, "ReplicasAreEqual"),
+        (an_end_that_is_not_known_to_be_committed, "ReplicasAreEqual"),
+        (a_last_send_without_an_answer, "HealedClustersAnswer"),
+        (a_later_leader_that_tells_a_lower_end, "TheEndNeverFallsBack"),
+        (an_earlier_leader_that_told_a_later_ones_records, "TheEndNeverFallsBack"),
+    ],
+)
+def test_a_doctored_record_is_noticed(history, doctor, rule):
+    record, _ = history
+    doctor(record)
+    assert rule in findings(history)
+
+
+@pytest.mark.parametrize("damage", ["bit", "end"])
+def test_a_replica_whose_disk_has_something_else_at_rest_is_noticed(monkeypatch, damage):
+    def damage_one(truths, brokers, recorder):
+        truths, brokers = list(truths), list(brokers)
+        data = next(
+            inode.data
+            for path, names in brokers[0].machine.disk.directories.items()
+            for name, inode in names.items()
+            if path.endswith(f"/{truths[0].topic_partition}") and name.endswith(".log") and inode.data
+        )
+        if damage == "bit":
+            data[-1] ^= 1
+        else:
+            data.clear()
+        dump_replicas(truths, brokers, recorder)
+
+    monkeypatch.setattr("sparklog.testing.simulation.simulation.dump_replicas", damage_one)
+    violation = simulate(quiet_plan()).violation
+    assert violation is not None
+    assert violation.invariant == "ReplicasAreEqual"
+
+
+def test_a_cluster_at_rest_that_answers_no_producer_is_noticed(monkeypatch):
+    send = Producer._send
+
+    def send_while_there_is_unrest(producer, batch):
+        if producer._place.recorder.rested_us < 0:
+            send(producer, batch)
+        else:
+            batch.record.invoked_us = producer._place.schedule.now_us
+
+    monkeypatch.setattr(Producer, "_send", send_while_there_is_unrest)
+    violation = simulate(quiet_plan()).violation
+    assert violation is not None
+    assert violation.invariant == "HealedClustersAnswer"

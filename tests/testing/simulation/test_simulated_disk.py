@@ -9,6 +9,7 @@ from sparklog.records.envelope import ENVELOPE_BYTES, build_envelope
 from sparklog.storage.disk import SyncFailed
 from sparklog.storage.scan import check
 from sparklog.testing.simulation.disk import SimulatedDisk, Trouble
+from sparklog.testing.simulation.inode import Inode
 from sparklog.testing.simulation.schedule import Process, Schedule
 
 LOG = "/data/t-0/00000000000000000000.log"
@@ -82,6 +83,14 @@ def test_a_full_disk_takes_a_part_and_the_file_ends_where_it_ended(disk, mounted
     assert mounted.read(LOG) == b"oldnext"
 
 
+def test_nothing_appended_to_a_file_that_another_descriptor_cut_leaves_it_cut(mounted) -> None:
+    file = mounted.open(LOG, create=True)
+    file.append(b"old")
+    mounted.open(LOG).truncate(1)
+    file.append(b"")
+    assert mounted.read(LOG) == b"o"
+
+
 def test_a_power_cut_may_undo_a_rename_whose_directory_was_not_synced(mounted, disk) -> None:
     mounted.write_atomically("/data/name", b"old")
     outcomes = set()
@@ -94,10 +103,10 @@ def test_a_power_cut_may_undo_a_rename_whose_directory_was_not_synced(mounted, d
     assert outcomes == {b"old", b"new"}
 
 
-def outcomes_of_power_cuts(prepare, look) -> set:
+def outcomes_of_power_cuts(prepare, look, cuts: int = 80) -> set:
     """What there may be after a power cut of a disk that was prepared so."""
     found = set()
-    for seed in range(80):
+    for seed in range(cuts):
         disk = SimulatedDisk()
         mounted = disk.mount(Process(Schedule(), "broker-1"))
         mounted.make_directory("/data/t-0")
@@ -243,3 +252,150 @@ def test_a_slow_disk_holds_up_its_process_and_nobody_else() -> None:
 def test_nothing_rots_where_nothing_is(disk, mounted) -> None:
     assert disk.rot(random.Random(1), logs=True) is None
     assert disk.rot(random.Random(1), logs=False) is None
+
+
+# ---- what else a power cut may leave, as ext4 does -----------------------------------------------------
+
+
+def test_a_power_cut_may_keep_a_truncation_and_lose_what_was_appended_behind_it() -> None:
+    def write(mounted) -> None:
+        file = mounted.open(LOG, create=True)
+        file.append(b"abcdefgh")
+        file.fsync()
+        mounted.sync_directory("/data/t-0")
+        file.truncate(3)
+        file.append(b"xyz")
+
+    found = outcomes_of_power_cuts(write, lambda mounted: mounted.read(LOG), cuts=1_000)
+    assert {b"abc", b"abcdefgh", b"abcxyz", b"abcxyz\0\0", b"abc\0\0\0"} <= found
+    assert all(one.startswith(b"abc") for one in found)
+
+
+def test_a_power_cut_may_keep_a_files_size_and_lose_its_last_bytes() -> None:
+    def write(mounted) -> None:
+        file = mounted.open(LOG, create=True)
+        file.append(b"s" * 100)
+        file.fsync()
+        mounted.sync_directory("/data/t-0")
+        file.append(b"a" * 3)
+
+    found = outcomes_of_power_cuts(write, lambda mounted: mounted.read(LOG)[100:], cuts=1_000)
+    assert {b"", b"aaa", b"\0\0\0", b"a\0\0"} <= found
+
+
+def test_a_power_cut_may_bring_back_what_was_cut_before_it_was_ever_synced() -> None:
+    def write(mounted) -> None:
+        file = mounted.open(LOG, create=True)
+        mounted.sync_directory("/data/t-0")
+        file.append(b"first")
+        file.truncate(0)
+        file.append(b"next")
+
+    found = outcomes_of_power_cuts(write, lambda mounted: mounted.read(LOG), cuts=1_000)
+    assert {b"", b"first", b"next"} <= found
+
+
+def test_a_power_cut_in_a_replacement_may_leave_the_temporary_file_beside_the_old_one() -> None:
+    def write(mounted) -> None:
+        mounted.write_atomically("/data/t-0/a", b"old")
+        mounted.write_atomically("/data/t-0/a", b"new", sync=False)
+
+    found = outcomes_of_power_cuts(write, lambda one: (tuple(one.list("/data/t-0")), one.read("/data/t-0/a")))
+    assert {(("a", "a.tmp"), b"old"), (("a",), b"old"), (("a",), b"new")} <= found
+
+
+def test_a_removed_directory_that_comes_back_may_be_as_it_was_before_its_last_changes() -> None:
+    def remove(mounted) -> None:
+        mounted.make_directory("/data/t-0/deep")
+        mounted.write_atomically("/data/t-0/a", b"x")
+        mounted.sync_directory("/data/t-0")
+        mounted.rename("/data/t-0/a", "/data/t-0/b")
+        mounted.remove_directory("/data/t-0")
+
+    def look(mounted):
+        return tuple(mounted.list("/data/t-0")) if mounted.exists("/data/t-0") else None
+
+    found = outcomes_of_power_cuts(remove, look, cuts=400)
+    assert found == {None, (), ("deep",), ("a", "deep"), ("b", "deep"), ("b",)}
+
+
+def test_a_power_cut_that_undoes_a_directorys_move_brings_back_the_empty_one_that_made_way() -> None:
+    def move(mounted) -> None:
+        mounted.make_directory("/data/t-1")
+        mounted.sync_directory("/data")
+        mounted.rename("/data/t-0", "/data/t-1")
+
+    found = outcomes_of_power_cuts(move, lambda one: tuple(one.list("/data")))
+    assert found == {("t-1",), ("t-0", "t-1")}
+
+
+def test_a_file_that_moved_to_another_directory_is_in_one_of_them_whatever_was_made_in_its_place() -> None:
+    def move(mounted) -> None:
+        mounted.make_directory("/data/t-1")
+        mounted.write_atomically("/data/t-1/a", b"moved")
+        mounted.sync_directory("/data")
+        mounted.rename("/data/t-1/a", "/data/t-0/a")
+        mounted.write_atomically("/data/t-1/a", b"", sync=False)
+
+    def look(mounted):
+        places = [one for one in ("/data/t-0/a", "/data/t-1/a") if mounted.exists(one)]
+        return sum(mounted.read(one) == b"moved" for one in places)
+
+    assert outcomes_of_power_cuts(move, look) == {1}
+
+
+# ---- whether a power cut could leave what was found ----------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_dice_leave_of_a_file_could_be_left(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(25):
+        inode, twin = Inode(), Inode()
+        for _ in range(draw.randint(1, 8)):
+            way, size, data = draw.random(), draw.randrange(3_000), draw.randbytes(draw.randrange(3_000))
+            for one in (inode, twin):
+                if way < 0.2:
+                    one.truncate(min(size, len(one.data)))
+                elif way < 0.3:
+                    one.sync()
+                else:
+                    one.write(len(one.data), data)
+        inode.lose(inode.draw_left(draw))
+        assert twin.could_be_left(bytes(inode.data))
+
+
+def after(disk: SimulatedDisk, **changes: bytes | None) -> dict[str, bytes | None]:
+    """What is on the disk, but for these files: other bytes, or None for gone."""
+    tree = disk.tree()
+    for name, data in changes.items():
+        del tree[f"/data/t-0/{name}"]
+        tree |= {} if data is None else {f"/data/t-0/{name}": data}
+    return tree
+
+
+def test_what_was_synced_could_not_be_lost_and_what_was_not_could(disk, mounted) -> None:
+    for name in ("a", "b"):
+        file = mounted.open(f"/data/t-0/{name}", create=True)
+        file.append(b"synced")
+        file.fsync()
+        file.append(b"more")
+    disk.journal.clear()
+    for name in ("a", "b"):
+        assert disk.could_be_left(after(disk, **{name: b"synced"}))
+        assert disk.could_be_left(after(disk, **{name: b"syncedmo"}))
+        assert not disk.could_be_left(after(disk, **{name: b"sync"}))
+        assert not disk.could_be_left(after(disk, **{name: b"syncedMORE"}))
+        assert not disk.could_be_left(after(disk, **{name: None}))
+    assert disk.could_be_left(disk.tree()), "asking has changed nothing"
+
+
+def test_names_could_be_lost_from_the_last_change_backwards_only(disk, mounted) -> None:
+    disk.journal.clear()
+    for name in ("a", "b", "c"):
+        mounted.open(f"/data/t-0/{name}", create=True)
+    assert disk.could_be_left(after(disk, c=None))
+    assert disk.could_be_left(after(disk, a=None, b=None, c=None))
+    assert not disk.could_be_left(after(disk, a=None))
+    mounted.sync_directory("/data/t-0")
+    assert not disk.could_be_left(after(disk, c=None))

@@ -1,0 +1,33 @@
+"""An answer to ListOffsets and the leader epoch in it are one leader's."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from sparklog.broker.handlers.list_offsets import _partition
+from sparklog.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
+
+LATEST, EARLIEST = -1, -2
+
+
+class PartitionBeforeAnElection:
+    """The leader of epoch 3 answers; before its answer is written the broker leads epoch 4."""
+
+    leader_epoch = 3
+
+    def leader_offset(self, current_leader_epoch, choose):
+        leader = SimpleNamespace(
+            leader_epoch=3, latest_offset=lambda: 7, marks=SimpleNamespace(log_start_offset=2)
+        )
+        found = choose(leader, None)
+        self.leader_epoch = 4
+        return found
+
+
+@pytest.mark.parametrize(("timestamp", "offset"), [(LATEST, 7), (EARLIEST, 2)])
+def test_an_answer_has_the_epoch_of_the_leader_that_gave_it(timestamp, offset):
+    replicas = SimpleNamespace(find=lambda topic_partition: PartitionBeforeAnElection())
+    call = SimpleNamespace(broker=SimpleNamespace(replicas=replicas), version=7)
+    asked = ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)
+    answer = _partition(call, ListOffsetsRequest(replica_id=-1), "quakes", asked)
+    assert (answer.offset, answer.leader_epoch) == (offset, 3)
