@@ -246,13 +246,14 @@ class LogDirectory:
     ) -> dict[TopicPartition, Log]:
         """Open and recover every log, in parallel if there is an executor. Takes the clean marker first.
 
-        ``is_suspect``: an fsync failed when these logs were last open. What lies past their recovery points
-        can perhaps be read and is not on the disk, and syncing it would do nothing: so it is written anew.
+        ``is_suspect``: an fsync or a write failed when these logs were last open. What lies past their
+        recovery points can perhaps be read and is not on the disk, and syncing it would do nothing: so it is
+        written anew. It may be gone, too, as after a power cut.
         ``tell`` hears now and then how far that is, unless the stop was clean.
         """
         loading = _Loading(
             clean=self.take_clean_marker() is not None,
-            same_boot=self.same_boot,
+            same_boot=self.same_boot and not is_suspect,
             recovery_points=dict(self._recovery_points),
             high_watermarks=dict(self._high_watermarks),
             log_starts=dict(self._log_starts),
