@@ -196,6 +196,22 @@ class LogDirs:
         except OSError as error:
             raise DirectoryFailed(directory, error) from error
 
+    def delete_rival(self, topic_partition: TopicPartition, topic_id: TopicId) -> bool:
+        """Delete the log of that topic if it is one of several of that name, and not the one in use. False if
+        it is offline. Raises DirectoryFailed."""
+        for directory in self._rivals.get(topic_partition, ()):
+            if directory.logs[topic_partition].topic_id != topic_id:
+                continue
+            if directory not in self._directories:
+                return False
+            self._rivals[topic_partition].remove(directory)
+            try:
+                directory.delete_log(topic_partition)
+            except OSError as error:
+                raise DirectoryFailed(directory, error) from error
+            break
+        return True
+
     def give_up(self, topic_partition: TopicPartition) -> None:
         """The log is of an earlier topic: another is wanted, and this one to be set aside with the rivals."""
         self._rivals.setdefault(topic_partition, []).append(self._home.pop(topic_partition))

@@ -227,9 +227,9 @@ class ReplicaManager:
         with self._guard:
             partition = self._partitions.get(topic_partition)
             if partition is None or topic_id not in (NO_TOPIC_ID, partition.topic_id):
-                if delete:
-                    self._gone.note(topic_id, topic_partition.partition, leader_epoch)
-                return ErrorCode.none
+                return (
+                    self._delete_rival(topic_partition, topic_id, leader_epoch) if delete else ErrorCode.none
+                )
             if 0 <= leader_epoch < partition.leader_epoch:
                 return ErrorCode.fenced_leader_epoch
             if not delete:
@@ -450,6 +450,21 @@ class ReplicaManager:
         watermark = self._log_dirs.high_watermarks().get(topic_partition, 0)
         partition = self._partitions[topic_partition] = self._partition(topic_partition, log, watermark)
         return partition
+
+    def _delete_rival(
+        self, topic_partition: TopicPartition, topic_id: TopicId, leader_epoch: int
+    ) -> ErrorCode:
+        """A topic is deleted of which no partition is here. There may be a log of it all the same, if another
+        topic of its name has one, too, and neither had a role yet."""
+        try:
+            if not self._log_dirs.delete_rival(topic_partition, topic_id):
+                return ErrorCode.kafka_storage_error
+        except DirectoryFailed as failed:
+            logger.exception("%s: a log of an earlier topic could not be deleted", topic_partition)
+            self._on_directory_failed(failed)
+            return ErrorCode.kafka_storage_error
+        self._gone.note(topic_id, topic_partition.partition, leader_epoch)
+        return ErrorCode.none
 
     def _set_aside_rivals(self, topic_partition: TopicPartition) -> None:
         try:

@@ -39,7 +39,7 @@ from sparklog.storage import checkpoints, meta_properties
 from sparklog.storage.disk import Disk, Lock
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.log_removal import DELETED_SUFFIX
+from sparklog.storage.log_removal import DELETED_SUFFIX, deleted_name, says_whose_it_is
 from sparklog.storage.partition_metadata import is_unfinished
 from sparklog.storage.recovery import write_anew
 from sparklog.storage.recovery_progress import RecoveryProgress, Tell, bytes_to_check
@@ -311,14 +311,19 @@ class LogDirectory:
         """Remove a log and what the checkpoints say of it.
 
         They forget it while its renamed directory is there, or an interruption would leave a directory that
-        looks as if somebody had taken its logs away.
+        looks as if somebody had taken its logs away. Where that name has no room for all of the topic's, so
+        that a start could not tell whose it was, they forget it before.
         """
-        self.logs.pop(topic_partition).delete(lambda: self._forget(topic_partition))
+        log = self.logs.pop(topic_partition)
+        if not says_whose_it_is(deleted_name(topic_partition, log.topic_id)):
+            self._forget(topic_partition)
+        log.delete(lambda: self._forget(topic_partition))
 
     def _finish_deletion(
         self, topic_partition: TopicPartition, name: str, found: Mapping[TopicPartition, str]
     ) -> None:
-        if topic_partition not in found:  # else a new log has that name, and the checkpoints are its own
+        is_whole = says_whose_it_is(name)
+        if is_whole and topic_partition not in found:  # else the checkpoints are a new log's of that name
             self._forget(topic_partition)
         self._disk.remove_directory(self._file(name))
 
