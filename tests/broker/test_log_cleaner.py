@@ -17,7 +17,7 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartitio
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.storage.disk import LocalDisk, LocalFile, WriteFailed
+from sparklog.storage.disk import LocalDisk, LocalFile, SyncFailed, WriteFailed
 from sparklog.storage.log_directory import LogDirectory
 
 SETTINGS = {"log.cleanup.policy": "compact", "log.segment.bytes": "2000", "log.cleaner.backoff.ms": "10"}
@@ -179,7 +179,7 @@ def test_a_failed_sync_takes_the_partition_offline(room, monkeypatch) -> None:
     room.put(partition)
 
     def fail(self, path) -> None:
-        raise OSError(5, "Input/output error", path)
+        raise SyncFailed(5, "Input/output error", path)
 
     with monkeypatch.context() as patch:
         patch.setattr(LocalDisk, "sync_directory", fail)

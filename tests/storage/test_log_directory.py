@@ -417,6 +417,24 @@ def test_after_a_failed_fsync_what_was_never_synced_is_written_anew_and_nothing_
     assert {name for name in before if before[name] != after[name]} == {max(before)}
 
 
+def test_after_a_failed_fsync_the_indexes_of_a_segment_that_was_sealed_after_the_last_flush_are_not_believed(
+    bench: Bench,
+) -> None:
+    directory = open_directory(bench)
+    log = directory.create_log(A, TOPIC_ID, SMALL)
+    for number in range(10):
+        bench.append(log, timestamp=1_000 + number)
+    log.flush()
+    directory.checkpoint_recovery_points()
+    bench.append(log, timestamp=1_010)
+    assert log.segment_bases == [0, 10]
+    directory.close()
+    for path in Path(log.directory).glob("*0.timeindex"):
+        path.write_bytes(b"")
+    again = load(open_directory(bench), is_suspect=True)[A]
+    assert again.segments[0].greatest_timestamp() == (1_009, 9)
+
+
 def _files_of(log: Log) -> dict[str, int]:
     """Segment files and their inodes."""
     files = Path(log.directory).glob("*.log")
