@@ -62,6 +62,10 @@ class LogDirs:
         self._rivals: dict[TopicPartition, list[LogDirectory]] = {}
         """Where else there are logs of that name, of other topics."""
         self._guard = threading.Lock()
+        self._notes = threading.Lock()
+        """Held while a directory's note of others is read and written again."""
+        self.lost_at_start: frozenset[str] = frozenset()
+        """Ids of directories that failed while they were loaded, and may have lost something so."""
 
     @property
     def offline(self) -> Mapping[str, str]:
@@ -104,9 +108,21 @@ class LogDirs:
             self._offline[directory.path] = why
         logger.error("log directory %s is offline from now on: %s", directory.path, why)
         if is_suspect:
-            for other in self._directories:
-                other.write_suspects(other.suspects() | {str(directory.uuid)})
+            with self._notes:
+                for other in self._directories:
+                    other.write_suspects(other.suspects() | {str(directory.uuid)})
         return [tp for tp, home in self._home.items() if home is directory]
+
+    def forget_suspect(self, directory_uuid: str) -> None:
+        """ZooKeeper knows by now that an fsync failed in that directory; the others need not. DirectoryFailed
+        if one cannot forget it."""
+        with self._notes:
+            for directory in self._directories:
+                try:
+                    if directory_uuid in directory.suspects():
+                        directory.write_suspects(directory.suspects() - {directory_uuid})
+                except OSError as error:
+                    raise DirectoryFailed(directory, error) from error
 
     @property
     def is_any_online(self) -> bool:
@@ -141,7 +157,10 @@ class LogDirs:
                     lambda _topic: default, executor=executor, is_suspect=is_suspect, tell=tell
                 )
             except OSError as error:
-                self.fail(directory, f"it cannot be read: {error}", is_suspect=may_have_lost(error))
+                is_lost = may_have_lost(error)
+                if is_lost:
+                    self.lost_at_start |= {str(directory.uuid)}
+                self.fail(directory, f"it cannot be read: {error}", is_suspect=is_lost)
                 if not self._directories:
                     raise
                 continue

@@ -189,6 +189,8 @@ class BrokerServer:
         self._undo.append(self._link.close)
         self._broker_epoch = registration.register(self.endpoint)
         context.replicas.broker_epoch = self._broker_epoch
+        for suspect in context.replicas.suspects():
+            self._report_suspect(suspect)
         watch = RegistrationWatch(registration.zookeeper, options.broker_id, self._broker_epoch, self._fail)
         watch.start()
         self._undo.append(watch.close)
@@ -265,6 +267,7 @@ class BrokerServer:
             proposals=proposals,
             on_disk_failure=self._fail,
             on_replicas_lost=self._report_lost,
+            on_suspect=self._report_suspect,
         )
         replicas.load()
         self._link, self._replicas = link, replicas
@@ -316,6 +319,27 @@ class BrokerServer:
         threading.Thread(
             target=self._stop_failed, args=(why, suspect), name="broker-failure", daemon=True
         ).start()
+
+    def _report_suspect(self, suspect: str) -> None:
+        """A directory is suspect, and others go on. ZooKeeper must hear, however long that takes: a note in
+        those is of no use at a start at which they cannot be read."""
+        threading.Thread(
+            target=self._tell_zookeeper, args=(suspect,), name="suspect-directory", daemon=True
+        ).start()
+
+    def _tell_zookeeper(self, suspect: str) -> None:
+        while not self._stopped.is_set():
+            try:
+                if self._broker_epoch >= 0:
+                    self._registration.report_suspect(self._broker_epoch, suspect)
+                    break
+            except SparklogError as error:
+                logger.warning("log directory %s is not reported suspect yet: %s", suspect, error)
+            self._stopped.wait(WITHDRAW_RETRY_MS / 1_000)
+        else:
+            return
+        assert self._replicas is not None
+        self._replicas.forget_suspect(suspect)
 
     def _report_lost(self, lost: list[tuple[TopicId, int]]) -> None:
         """Replicas went offline with their directory. The controller must hear, however long that takes."""

@@ -36,7 +36,7 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, Offset, TopicId, TopicPart
 from sparklog.model.ports import Executor
 from sparklog.model.time import Clock
 from sparklog.storage import checkpoints, meta_properties
-from sparklog.storage.disk import Disk, Lock
+from sparklog.storage.disk import Disk, Lock, may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_removal import DELETED_SUFFIX, deleted_name, says_whose_it_is
@@ -70,6 +70,11 @@ def host_boot_id() -> str:
 
 class DirectoryUnusable(LogDirectoryError):  # noqa: N818 (says what is the case)
     """The file system refuses: a directory that is gone, read-only, or on a disk that fails."""
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether what was written there before, and not synced, may be gone when it is back."""
+        return isinstance(self.__cause__, OSError) and may_have_lost(self.__cause__)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,12 @@ that replica until it is counted in sync again, in a later incarnation.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sparklog.core.controller.znodes import decode_incarnation, incarnation_path
+from sparklog.core.controller.znodes import (
+    decode_incarnation,
+    decode_suspects,
+    incarnation_path,
+    suspects_path,
+)
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.storage.log_directory import SUSPECTS
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
@@ -76,6 +81,9 @@ class Atlas:
         if machine.disk.has_text(SUSPECTS):
             return True
         broker_id = machine.broker_id
+        reports = self.tree.get(suspects_path(broker_id))
+        if reports is not None and decode_suspects(broker_id, reports.data):
+            return True
         node = self.tree.get(incarnation_path(broker_id))
         if node is None:
             return False
