@@ -314,8 +314,18 @@ class LogDirs:
             raise failed
 
     def close(self, clean_epoch: int | None = None) -> None:
-        """Unlock; with ``clean_epoch`` close every log first and leave nothing to recover."""
+        """Unlock; with ``clean_epoch`` close every log first and leave nothing to recover.
+
+        Raises DirectoryFailed for a disk that cannot, when all are unlocked.
+        """
         for directory in self._failed:
             directory.close()
+        failed: DirectoryFailed | None = None
         for directory in self._directories:
-            directory.close(clean_epoch=clean_epoch)
+            try:
+                directory.close(clean_epoch=clean_epoch)
+            except OSError as error:
+                if failed is None or may_have_lost(error):
+                    failed = DirectoryFailed(directory, error)
+        if failed is not None:
+            raise failed

@@ -28,7 +28,7 @@ from sparklog.broker.fetcher_threads import FetcherThreads
 from sparklog.broker.housekeeping import Housekeeping
 from sparklog.broker.isr_proposals import IsrProposalSender
 from sparklog.broker.log_cleaner import LogCleaner
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.metrics import broker_metrics
 from sparklog.broker.options import BrokerOptions
@@ -120,6 +120,8 @@ class BrokerServer:
         self._producer_ids: ProducerIds | None = None
         self._clean = False
         self.failure: str | None = None
+        self._suspect: str | None = None
+        """The last directory, if what it holds may not be what it was."""
         self.has_lost_session = False
         """Whether it failed with its ZooKeeper session: then nothing is in the way of another start."""
         self.cleaner: LogCleaner | None = None
@@ -310,6 +312,7 @@ class BrokerServer:
         Stopping takes its time (threads are waited for, and they may wait for a peer), so it has a thread of
         its own, and those who write or read here must not wait for it.
         """
+        self._suspect = suspect or self._suspect
         if self._stopped.is_set() or self.failure is not None:
             return
         self.failure = why
@@ -406,10 +409,19 @@ class BrokerServer:
 
     def _close_logs(self, log_dirs: LogDirs) -> None:
         clean_epoch = self._broker_epoch if self._clean and self._broker_epoch >= 0 else None
-        if self._replicas is not None:
-            self._replicas.close(clean_epoch)
-        else:
+        if self._replicas is None:
             log_dirs.close()
+            return
+        try:
+            self._replicas.close(clean_epoch)
+        except DirectoryFailed as failed:
+            if failed.is_suspect:
+                self._suspect = str(failed.directory.uuid)
+            raise
+        finally:
+            if self._suspect is not None and self._broker_epoch >= 0:
+                # Also if the last disk failed only now: the session is about to end, and nobody else would.
+                self._registration.report_suspect(self._broker_epoch, self._suspect)
 
     def _unwind(self) -> None:
         """Undo what ``start`` did, last first; one step's failure must not keep the others from running."""

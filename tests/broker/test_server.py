@@ -20,7 +20,9 @@ from sparklog.network.connection import Connection
 from sparklog.network.exchange import Exchange
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.storage.disk import LocalDisk, WriteFailed
+from sparklog.storage.disk import LocalDisk, SyncFailed, WriteFailed
+from sparklog.storage.flush import Flush
+from sparklog.storage.log import Log
 from sparklog.storage.log_directory import LogDirectory
 from sparklog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -580,6 +582,27 @@ def test_a_disk_that_went_read_only_before_a_start_is_not_trusted_when_it_is_bac
         0 if is_trusted else 1,
         2,
     )
+
+
+@pytest.mark.parametrize("fails", ["flush", "close"])
+def test_a_disk_that_fails_an_fsync_while_the_broker_stops_is_not_trusted_at_the_next_start(
+    broker, options, zookeeper, monkeypatch, fails
+) -> None:
+    broker.lead()
+    broker.produce(b"a")
+
+    def fail(*_args, **_named):
+        raise SyncFailed(5, "Input/output error")
+
+    with monkeypatch.context() as failing:
+        if fails == "flush":
+            failing.setattr(Flush, "run", fail)
+        else:
+            failing.setattr(Log, "close", fail)
+        broker.server.stop()
+    start(options).stop(clean=False)
+    last = incarnation(zookeeper)
+    assert last.record.intact_since == last.number
 
 
 def test_a_disk_that_fails_the_last_directory_at_a_start_is_not_trusted_at_the_next(

@@ -15,7 +15,7 @@ from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.fetcher import Fetcher
 from sparklog.broker.isr_proposals import ProposalQueue
 from sparklog.broker.log_cleaner import LogCleaner
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Peers, Ports
 from sparklog.broker.producer_ids import ProducerIds
@@ -131,6 +131,7 @@ class SimulatedBroker:
         self._is_leaving = False
         self._dispatcher: Dispatcher | None = None
         self._is_failing = False
+        self._suspect: str | None = None
         self._zookeeper: SimulatedZooKeeper | None = None
 
     @property
@@ -193,6 +194,13 @@ class SimulatedBroker:
             why = STOPPED_CLEANLY
         except (SparklogError, OSError) as error:
             why = f"it was told to, but {error}"
+            if isinstance(error, DirectoryFailed) and error.is_suspect:
+                self._suspect = str(error.directory.uuid)
+        if self._suspect is not None and self._zookeeper is not None:
+            try:
+                report_suspect(self._zookeeper, self.machine.broker_id, self._suspect, self.epoch)
+            except SparklogError as error:
+                why = f"{why}; and ZooKeeper does not know that its disk failed: {error}"
         self._leave(why)
 
     def _start(self) -> None:
@@ -208,6 +216,7 @@ class SimulatedBroker:
 
     def _fail(self, why: str, suspect: str | None = None) -> None:
         """As ``BrokerServer``: serve nobody from now on, leave word of a failed fsync, and stop."""
+        self._suspect = suspect or self._suspect
         if self._is_failing:
             return
         self._is_failing = True
