@@ -25,6 +25,7 @@ from sparklog.model.time import Clock
 from sparklog.storage.cleaner.round import CleanerMemory, Round, RoundReport
 from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.cleaner.view import CleaningAborted, LogView, remaining, view_of
+from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.segment import Segment
 
@@ -206,7 +207,9 @@ class LogCleaner:
             return False
 
     def set_aside(self, partition: Partition, error: Exception) -> None:
-        """Leave this log alone, for a while or for good."""
+        """Leave this log alone, for a while or for good; what the device failed takes the log offline."""
+        if isinstance(error, OSError) and may_have_lost(error):
+            partition.fail_log(error)
         until_ms = self.clock.monotonic_ms() + RETRY_AFTER_MS if isinstance(error, OSError) else None
         logger.error(
             "%s cannot be compacted, %s: %s",

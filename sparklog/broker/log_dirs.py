@@ -62,6 +62,10 @@ class LogDirs:
         self._rivals: dict[TopicPartition, list[LogDirectory]] = {}
         """Where else there are logs of that name, of other topics."""
         self._guard = threading.Lock()
+        self._notes = threading.Lock()
+        """Held while a directory's note of others is read and written again."""
+        self.lost_at_start: frozenset[str] = frozenset()
+        """Ids of directories that failed while they were loaded, and may have lost something so."""
 
     @property
     def offline(self) -> Mapping[str, str]:
@@ -104,9 +108,21 @@ class LogDirs:
             self._offline[directory.path] = why
         logger.error("log directory %s is offline from now on: %s", directory.path, why)
         if is_suspect:
-            for other in self._directories:
-                other.write_suspects(other.suspects() | {str(directory.uuid)})
+            with self._notes:
+                for other in self._directories:
+                    other.write_suspects(other.suspects() | {str(directory.uuid)})
         return [tp for tp, home in self._home.items() if home is directory]
+
+    def forget_suspect(self, directory_uuid: str) -> None:
+        """ZooKeeper knows by now that an fsync failed in that directory; the others need not. DirectoryFailed
+        if one cannot forget it."""
+        with self._notes:
+            for directory in self._directories:
+                try:
+                    if directory_uuid in directory.suspects():
+                        directory.write_suspects(directory.suspects() - {directory_uuid})
+                except OSError as error:
+                    raise DirectoryFailed(directory, error) from error
 
     @property
     def is_any_online(self) -> bool:
@@ -141,7 +157,10 @@ class LogDirs:
                     lambda _topic: default, executor=executor, is_suspect=is_suspect, tell=tell
                 )
             except OSError as error:
-                self.fail(directory, f"it cannot be read: {error}", is_suspect=may_have_lost(error))
+                is_lost = may_have_lost(error)
+                if is_lost:
+                    self.lost_at_start |= {str(directory.uuid)}
+                self.fail(directory, f"it cannot be read: {error}", is_suspect=is_lost)
                 if not self._directories:
                     raise
                 continue
@@ -195,6 +214,22 @@ class LogDirs:
             directory.delete_log(topic_partition)
         except OSError as error:
             raise DirectoryFailed(directory, error) from error
+
+    def delete_rival(self, topic_partition: TopicPartition, topic_id: TopicId) -> bool:
+        """Delete the log of that topic if it is one of several of that name, and not the one in use. False if
+        it is offline. Raises DirectoryFailed."""
+        for directory in self._rivals.get(topic_partition, ()):
+            if directory.logs[topic_partition].topic_id != topic_id:
+                continue
+            if directory not in self._directories:
+                return False
+            self._rivals[topic_partition].remove(directory)
+            try:
+                directory.delete_log(topic_partition)
+            except OSError as error:
+                raise DirectoryFailed(directory, error) from error
+            break
+        return True
 
     def give_up(self, topic_partition: TopicPartition) -> None:
         """The log is of an earlier topic: another is wanted, and this one to be set aside with the rivals."""
@@ -279,8 +314,18 @@ class LogDirs:
             raise failed
 
     def close(self, clean_epoch: int | None = None) -> None:
-        """Unlock; with ``clean_epoch`` close every log first and leave nothing to recover."""
+        """Unlock; with ``clean_epoch`` close every log first and leave nothing to recover.
+
+        Raises DirectoryFailed for a disk that cannot, when all are unlocked.
+        """
         for directory in self._failed:
             directory.close()
+        failed: DirectoryFailed | None = None
         for directory in self._directories:
-            directory.close(clean_epoch=clean_epoch)
+            try:
+                directory.close(clean_epoch=clean_epoch)
+            except OSError as error:
+                if failed is None or may_have_lost(error):
+                    failed = DirectoryFailed(directory, error)
+        if failed is not None:
+            raise failed

@@ -29,6 +29,7 @@ from sparklog.model.parts import Part
 from sparklog.model.time import MonotonicMs
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage.damage import find_damage
+from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.snapshots import producer_batch
 
@@ -388,7 +389,7 @@ class Partition(PartitionShell):
         self, current_leader_epoch: int, choose: Callable[[Leader, Log], int | None]
     ) -> int | ErrorCode:
         """An offset that only the leader may name, by ``choose``; None of it means not available yet."""
-        with self._guard:
+        with self._step():
             leader = self._replica.leader
             if leader is None:
                 return self._no_leader(current_leader_epoch)
@@ -405,6 +406,9 @@ class Partition(PartitionShell):
         logger.error("%s: the log cannot be read there: %s", self.topic_partition, error)
         if isinstance(error, CorruptBatch):
             return ErrorCode.corrupt_message
+        if may_have_lost(error):  # an index was made anew, and could not be written
+            self._take_offline(f"{type(error).__name__}: {error}")
+            self._report_failure(error)
         return ErrorCode.kafka_storage_error
 
     def epoch_end(self, current_leader_epoch: int, epoch: int) -> tuple[int, int] | ErrorCode:

@@ -214,10 +214,10 @@ class PartitionShell:
             return changed == [True] and not self._offline
 
     def fail_log(self, error: OSError) -> None:
-        """A sync of this log failed: what it holds may not survive a power cut."""
+        """The disk failed a sync of this log, or a write: what it holds may not be what the disk has."""
         with self._step():
             self.log.fail_flush()
-            self._take_offline(f"fsync failed: {error}")
+            self._take_offline(f"its disk failed: {error}")
             self._report_failure(error)
 
     def expire_producers(self, max_age_ms: int) -> None:

@@ -7,7 +7,7 @@ from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.options import BrokerOptions
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import LogDirectoryError
-from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.ids import BrokerEpoch
 from sparklog.model.ports import Executor
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
@@ -19,6 +19,8 @@ from sparklog.zookeeper.registration import (
     read_or_create_cluster_id,
     read_suspect,
     register_broker,
+    report_missing,
+    report_suspect,
     withdraw_suspect,
 )
 
@@ -38,6 +40,8 @@ class Registration:
         self._boot_id = read_boot_id()
         self._host_id = read_host_id()
         self._log_dirs: LogDirs | None = None
+        self._is_one_suspect = False
+        """Whether a directory that could not be opened may have lost something."""
 
     @property
     def zookeeper(self) -> ZooKeeper:
@@ -65,11 +69,13 @@ class Registration:
         try:
             for path in options.log_dirs:
                 self._open_directory(path, clock, opened, unusable)
+            if self._is_one_suspect:
+                report_missing(self._zookeeper, options.broker_id, {str(one.uuid) for one in opened})
             if not opened and unusable:
                 raise LogDirectoryError("; ".join(unusable.values()))
             log_dirs = LogDirs(opened, options.config, unusable)
-            in_zookeeper = read_suspect(self._zookeeper, BrokerId(options.broker_id))
-            log_dirs.load(executor, in_zookeeper | log_dirs.suspects(), self._tell_recovery)
+            in_zookeeper = read_suspect(self._zookeeper, options.broker_id)
+            self._load(log_dirs, executor, in_zookeeper)
             self._identities = log_dirs.identities()
             self._log_dirs = log_dirs
         except BaseException:
@@ -79,6 +85,14 @@ class Registration:
         if not opened:
             raise LogDirectoryError(f"broker {options.broker_id} was given no log directory: set log.dirs")
         return log_dirs
+
+    def _load(self, log_dirs: LogDirs, executor: Executor, suspect: frozenset[str]) -> None:
+        """What fails meanwhile is reported to ZooKeeper before anything else, and before a lock is let go."""
+        try:
+            log_dirs.load(executor, suspect | log_dirs.suspects(), self._tell_recovery)
+        finally:
+            for directory_uuid in log_dirs.lost_at_start:
+                report_suspect(self._zookeeper, self._options.broker_id, directory_uuid)
 
     def _tell_recovery(self, text: str) -> None:
         logger.info("%s", text)
@@ -99,6 +113,7 @@ class Registration:
         except DirectoryUnusable as error:
             logger.error("%s; going on without it", error)
             unusable[path] = str(error)
+            self._is_one_suspect |= error.is_suspect
 
     def register(self, broker: Broker) -> BrokerEpoch:
         """Become visible under a fresh broker epoch; refused while a foreign holder of this id lives.
@@ -116,6 +131,10 @@ class Registration:
         )
         self._log_dirs.forget_suspects()
         return epoch
+
+    def report_suspect(self, broker_epoch: BrokerEpoch, directory_uuid: str) -> None:
+        """Record that this directory's fsync failed, and go on with the others. May be repeated."""
+        report_suspect(self._zookeeper, self._options.broker_id, directory_uuid, broker_epoch)
 
     def withdraw_suspect(self, broker_epoch: BrokerEpoch, directory_uuid: str) -> None:
         """End the registration, and record that this directory's fsync failed. May be repeated."""

@@ -52,6 +52,11 @@ OnDiskFailure = Callable[[str, str | None], None]
 """Told that the last disk failed: why, and the id of the log directory that is suspect since, if one is."""
 
 
+def _log_suspect(directory_uuid: str) -> None:
+    """The default of ``on_suspect``: the notes in the other directories say it."""
+    logger.warning("what log directory %s holds may not be what it was", directory_uuid)
+
+
 def _log_failure(why: str, _suspect: str | None) -> None:
     logger.error("%s", why)
 
@@ -93,6 +98,7 @@ class ReplicaManager:
         proposals: IsrProposals,
         on_disk_failure: OnDiskFailure = _log_failure,
         on_replicas_lost: OnReplicasLost = _log_lost,
+        on_suspect: Callable[[str], None] = _log_suspect,
     ) -> None:
         self.broker_id = broker_id
         self.broker_epoch = BrokerEpoch(-1)
@@ -112,6 +118,7 @@ class ReplicaManager:
         self._proposals = proposals
         self._on_disk_failure = on_disk_failure
         self._on_replicas_lost = on_replicas_lost
+        self._on_suspect = on_suspect
         self._partitions: dict[TopicPartition, Partition] = {}
         self._names: dict[TopicId, str] = {}
         self._gone = GoneReplicas()
@@ -227,9 +234,9 @@ class ReplicaManager:
         with self._guard:
             partition = self._partitions.get(topic_partition)
             if partition is None or topic_id not in (NO_TOPIC_ID, partition.topic_id):
-                if delete:
-                    self._gone.note(topic_id, topic_partition.partition, leader_epoch)
-                return ErrorCode.none
+                return (
+                    self._delete_rival(topic_partition, topic_id, leader_epoch) if delete else ErrorCode.none
+                )
             if 0 <= leader_epoch < partition.leader_epoch:
                 return ErrorCode.fenced_leader_epoch
             if not delete:
@@ -353,12 +360,26 @@ class ReplicaManager:
             if lost is None:
                 return
             if self._log_dirs.is_any_online:
+                if is_suspect:
+                    self._on_suspect(str(directory.uuid))
                 partitions = [self._partitions[one] for one in lost if one in self._partitions]
                 for partition in partitions:
                     partition.go_offline(why)
                 self._on_replicas_lost([(one.topic_id, one.topic_partition.partition) for one in partitions])
                 return
         self._on_disk_failure(why, str(directory.uuid) if is_suspect else None)
+
+    def suspects(self) -> frozenset[str]:
+        """Ids of log directories that are noted here as suspect: ZooKeeper may not know of them yet."""
+        return self._log_dirs.suspects()
+
+    def forget_suspect(self, directory_uuid: str) -> None:
+        """ZooKeeper knows that this directory is suspect: no other has to say so."""
+        try:
+            self._log_dirs.forget_suspect(directory_uuid)
+        except DirectoryFailed as failed:
+            logger.exception("a note of log directory %s stays", directory_uuid)
+            self._on_directory_failed(failed)
 
     def stop_serving(self, why: str) -> None:
         """Give up every role: whoever waits here is told at once to look elsewhere."""
@@ -450,6 +471,21 @@ class ReplicaManager:
         watermark = self._log_dirs.high_watermarks().get(topic_partition, 0)
         partition = self._partitions[topic_partition] = self._partition(topic_partition, log, watermark)
         return partition
+
+    def _delete_rival(
+        self, topic_partition: TopicPartition, topic_id: TopicId, leader_epoch: int
+    ) -> ErrorCode:
+        """A topic is deleted of which no partition is here. There may be a log of it all the same, if another
+        topic of its name has one, too, and neither had a role yet."""
+        try:
+            if not self._log_dirs.delete_rival(topic_partition, topic_id):
+                return ErrorCode.kafka_storage_error
+        except DirectoryFailed as failed:
+            logger.exception("%s: a log of an earlier topic could not be deleted", topic_partition)
+            self._on_directory_failed(failed)
+            return ErrorCode.kafka_storage_error
+        self._gone.note(topic_id, topic_partition.partition, leader_epoch)
+        return ErrorCode.none
 
     def _set_aside_rivals(self, topic_partition: TopicPartition) -> None:
         try:

@@ -28,7 +28,7 @@ from sparklog.broker.fetcher_threads import FetcherThreads
 from sparklog.broker.housekeeping import Housekeeping
 from sparklog.broker.isr_proposals import IsrProposalSender
 from sparklog.broker.log_cleaner import LogCleaner
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.metrics import broker_metrics
 from sparklog.broker.options import BrokerOptions
@@ -120,6 +120,8 @@ class BrokerServer:
         self._producer_ids: ProducerIds | None = None
         self._clean = False
         self.failure: str | None = None
+        self._suspect: str | None = None
+        """The last directory, if what it holds may not be what it was."""
         self.has_lost_session = False
         """Whether it failed with its ZooKeeper session: then nothing is in the way of another start."""
         self.cleaner: LogCleaner | None = None
@@ -189,6 +191,8 @@ class BrokerServer:
         self._undo.append(self._link.close)
         self._broker_epoch = registration.register(self.endpoint)
         context.replicas.broker_epoch = self._broker_epoch
+        for suspect in context.replicas.suspects():
+            self._report_suspect(suspect)
         watch = RegistrationWatch(registration.zookeeper, options.broker_id, self._broker_epoch, self._fail)
         watch.start()
         self._undo.append(watch.close)
@@ -265,6 +269,7 @@ class BrokerServer:
             proposals=proposals,
             on_disk_failure=self._fail,
             on_replicas_lost=self._report_lost,
+            on_suspect=self._report_suspect,
         )
         replicas.load()
         self._link, self._replicas = link, replicas
@@ -307,6 +312,7 @@ class BrokerServer:
         Stopping takes its time (threads are waited for, and they may wait for a peer), so it has a thread of
         its own, and those who write or read here must not wait for it.
         """
+        self._suspect = suspect or self._suspect
         if self._stopped.is_set() or self.failure is not None:
             return
         self.failure = why
@@ -316,6 +322,27 @@ class BrokerServer:
         threading.Thread(
             target=self._stop_failed, args=(why, suspect), name="broker-failure", daemon=True
         ).start()
+
+    def _report_suspect(self, suspect: str) -> None:
+        """A directory is suspect, and others go on. ZooKeeper must hear, however long that takes: a note in
+        those is of no use at a start at which they cannot be read."""
+        threading.Thread(
+            target=self._tell_zookeeper, args=(suspect,), name="suspect-directory", daemon=True
+        ).start()
+
+    def _tell_zookeeper(self, suspect: str) -> None:
+        while not self._stopped.is_set():
+            try:
+                if self._broker_epoch >= 0:
+                    self._registration.report_suspect(self._broker_epoch, suspect)
+                    break
+            except SparklogError as error:
+                logger.warning("log directory %s is not reported suspect yet: %s", suspect, error)
+            self._stopped.wait(WITHDRAW_RETRY_MS / 1_000)
+        else:
+            return
+        assert self._replicas is not None
+        self._replicas.forget_suspect(suspect)
 
     def _report_lost(self, lost: list[tuple[TopicId, int]]) -> None:
         """Replicas went offline with their directory. The controller must hear, however long that takes."""
@@ -382,10 +409,19 @@ class BrokerServer:
 
     def _close_logs(self, log_dirs: LogDirs) -> None:
         clean_epoch = self._broker_epoch if self._clean and self._broker_epoch >= 0 else None
-        if self._replicas is not None:
-            self._replicas.close(clean_epoch)
-        else:
+        if self._replicas is None:
             log_dirs.close()
+            return
+        try:
+            self._replicas.close(clean_epoch)
+        except DirectoryFailed as failed:
+            if failed.is_suspect:
+                self._suspect = str(failed.directory.uuid)
+            raise
+        finally:
+            if self._suspect is not None and self._broker_epoch >= 0:
+                # Also if the last disk failed only now: the session is about to end, and nobody else would.
+                self._registration.report_suspect(self._broker_epoch, self._suspect)
 
     def _unwind(self) -> None:
         """Undo what ``start`` did, last first; one step's failure must not keep the others from running."""

@@ -9,6 +9,8 @@ relies on, and an implementation must give:
 - ``File.fsync`` makes the bytes survive a power cut; ``sync_directory`` does so for names (files that were
   created, renamed, removed). A sync that failed raises ``SyncFailed`` and must never be repeated in the hope
   that it works: Linux reports an error once and then forgets the lost pages.
+- A change that the device failed (not one for which there is no room, and no read) raises ``WriteFailed``:
+  pages of earlier writes may have gone the same way, unheard.
 - ``write_atomically`` leaves either the old content or the new, never a mixture.
 - A ``File`` stays readable for whoever holds it, also after its name was removed: replies that are still
   being sent hold slices of it. Its descriptor is closed when the last holder lets go.
@@ -19,6 +21,7 @@ import errno
 import fcntl
 import os
 import shutil
+from collections.abc import Iterator
 from typing import Protocol
 
 from sparklog.model.errors import LogDirectoryError
@@ -47,6 +50,14 @@ class SyncFailed(OSError):  # noqa: N818 (says what is the case)
     """An fsync failed: what was written before may be gone, although it can still be read now."""
 
 
+class WriteFailed(OSError):  # noqa: N818 (says what is the case)
+    """The device failed a change of a file or name: what was written before, and not synced, may be gone."""
+
+
+_DEVICE_FAILED = frozenset(
+    getattr(errno, name) for name in ("EIO", "EREMOTEIO", "ETIMEDOUT", "ENOLINK") if hasattr(errno, name)
+)
+
 _GIVEN_UP = frozenset(
     getattr(errno, name)
     for name in ("EROFS", "ENODEV", "ENXIO", "ESHUTDOWN", "EUCLEAN")
@@ -58,8 +69,27 @@ def may_have_lost(error: Exception) -> bool:
     """Whether what was written before may be gone, although it can still be read and nothing has restarted.
 
     A file system that goes read-only under us, or whose device is gone, never writes what it still held back.
+    Where a write fails, the kernel's own writes of earlier pages may have failed, too, and Linux drops those.
+    A full disk drops nothing, and a read that fails says nothing of what is still to be written.
     """
-    return isinstance(error, SyncFailed) or (isinstance(error, OSError) and error.errno in _GIVEN_UP)
+    if isinstance(error, (SyncFailed, WriteFailed)):
+        return True
+    return isinstance(error, OSError) and error.errno in _GIVEN_UP
+
+
+def write_failure(error: OSError, path: str) -> OSError:
+    """The error of a change, told from the same error of a read if it is the device's."""
+    if error.errno not in _DEVICE_FAILED or isinstance(error, SyncFailed):
+        return error
+    return WriteFailed(error.errno, error.strerror, path)
+
+
+@contextlib.contextmanager
+def _changing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise write_failure(error, path) from error.__cause__
 
 
 class File(ReadableFile, Protocol):
@@ -153,15 +183,16 @@ class LocalFile:
                 written = os.pwrite(self._descriptor, rest, position)
                 position += written
                 rest = rest[written:]
-        except OSError:
+        except OSError as error:
             # The write's own error is the news. What this cannot take back, the next append overwrites.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, self._end)
-            raise
+            raise write_failure(error, self._path) from None
         self._end = position
 
     def truncate(self, size: int) -> None:
-        os.ftruncate(self._descriptor, size)
+        with _changing(self._path):
+            os.ftruncate(self._descriptor, size)
         self._end = size
 
     def fsync(self) -> None:
@@ -187,8 +218,9 @@ class LocalLock:
                 f"{os.path.dirname(path)} is in use by process {holder or 'unknown'} (lock {path}): "
                 "stop that process, or give this broker a directory of its own"
             ) from None
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        with _changing(path):
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def __del__(self) -> None:
         self.release()
@@ -203,7 +235,10 @@ class LocalDisk:
     """The file system of this machine."""
 
     def open(self, path: str, *, create: bool = False) -> File:
-        return LocalFile(path, create=create)
+        if not create:
+            return LocalFile(path, create=False)
+        with _changing(path):
+            return LocalFile(path, create=True)
 
     def read(self, path: str) -> bytes:
         with open(path, "rb") as file:
@@ -211,12 +246,13 @@ class LocalDisk:
 
     def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
         temporary = path + ".tmp"
-        with open(temporary, "wb") as file:
-            file.write(data)
-            if sync:
-                file.flush()
-                _fsync(file.fileno(), temporary)
-        os.replace(temporary, path)
+        with _changing(path):
+            with open(temporary, "wb") as file:
+                file.write(data)
+                if sync:
+                    file.flush()
+                    _fsync(file.fileno(), temporary)
+            os.replace(temporary, path)
         if sync:
             self.sync_directory(os.path.dirname(path))
 
@@ -246,16 +282,20 @@ class LocalDisk:
         return sorted(os.listdir(path))
 
     def make_directory(self, path: str) -> None:
-        os.makedirs(path, exist_ok=True)
+        with _changing(path):
+            os.makedirs(path, exist_ok=True)
 
     def remove(self, path: str) -> None:
-        os.remove(path)
+        with _changing(path):
+            os.remove(path)
 
     def rename(self, old: str, new: str) -> None:
-        os.rename(old, new)
+        with _changing(old):
+            os.rename(old, new)
 
     def remove_directory(self, path: str) -> None:
-        shutil.rmtree(path)
+        with _changing(path):
+            shutil.rmtree(path)
 
     def lock(self, path: str) -> Lock:
         return LocalLock(path)

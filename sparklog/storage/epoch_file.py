@@ -1,7 +1,7 @@
 """A log's ``leader-epoch-checkpoint``, which follows the history in memory at a distance.
 
 What the batches on disk tell need not be in it: recovery derives that again. So it is written when the log is
-flushed, and before batches go from which recovery would derive it.
+flushed, and, synced, before batches go from which recovery would derive it.
 """
 
 from dataclasses import dataclass
@@ -20,16 +20,26 @@ class EpochFile:
     entries: tuple[EpochEntry, ...]
     is_synced: bool
 
-    def write(self, history: EpochHistory) -> None:
-        """Make the file say what ``history`` does. Not synced: enough for what only SIGKILL may take."""
+    def keep(self, history: EpochHistory) -> None:
+        """Make sure that whatever happens the file says what ``history`` does: batches that say it go.
+
+        Also where a flush has it in hand, which may not have come that far.
+        """
+        self._write(history)
+        if self.disk.exists(self._path):
+            self.disk.sync_file(self._path)
+            self.disk.sync_directory(self.directory)
+            self.is_synced = True
+
+    def _write(self, history: EpochHistory) -> None:
         entries = tuple(history.entries)
         if entries != self.entries:
             checkpoints.write_epochs(self.disk, self._path, history)
             self.entries, self.is_synced = entries, False
 
     def write_for_sync(self, history: EpochHistory) -> list[str]:
-        """The same as the first step of a flush; what that has to sync."""
-        self.write(history)
+        """As the first step of a flush, make the file say what ``history`` does; what is to be synced."""
+        self._write(history)
         if self.is_synced:
             return []
         self.is_synced = True

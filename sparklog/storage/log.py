@@ -385,7 +385,7 @@ class Log:
         """
         goes_on = offset == self.log_end_offset and self.corruption is None
         self._lower_end(0)
-        self._epoch_file.write(self.epochs)  # or a crash would bring back those of batches that are no more
+        self._epoch_file.keep(self.epochs)  # or a crash would bring back those of batches that are no more
         if goes_on:
             if self._segments[-1].base_offset < offset:
                 self._segments.append(self._new_segment(offset))
@@ -465,7 +465,7 @@ class Log:
             return 0
         if doomed == len(self._segments):
             self.roll()
-        self._epoch_file.write(self.epochs)  # recovery could derive them from these batches only
+        self._epoch_file.keep(self.epochs)  # recovery could derive them from these batches only
         self.raise_log_start(self._segments[doomed].base_offset)
         for segment in self._segments[:doomed]:
             segment.give_up(self.late_removals, now_ms + self.config.file_delete_delay_ms)

@@ -36,10 +36,10 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, Offset, TopicId, TopicPart
 from sparklog.model.ports import Executor
 from sparklog.model.time import Clock
 from sparklog.storage import checkpoints, meta_properties
-from sparklog.storage.disk import Disk, Lock
+from sparklog.storage.disk import Disk, Lock, may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.log_removal import DELETED_SUFFIX
+from sparklog.storage.log_removal import DELETED_SUFFIX, deleted_name, says_whose_it_is
 from sparklog.storage.partition_metadata import is_unfinished
 from sparklog.storage.recovery import write_anew
 from sparklog.storage.recovery_progress import RecoveryProgress, Tell, bytes_to_check
@@ -70,6 +70,11 @@ def host_boot_id() -> str:
 
 class DirectoryUnusable(LogDirectoryError):  # noqa: N818 (says what is the case)
     """The file system refuses: a directory that is gone, read-only, or on a disk that fails."""
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether what was written there before, and not synced, may be gone when it is back."""
+        return isinstance(self.__cause__, OSError) and may_have_lost(self.__cause__)
 
 
 @dataclass(slots=True)
@@ -246,13 +251,14 @@ class LogDirectory:
     ) -> dict[TopicPartition, Log]:
         """Open and recover every log, in parallel if there is an executor. Takes the clean marker first.
 
-        ``is_suspect``: an fsync failed when these logs were last open. What lies past their recovery points
-        can perhaps be read and is not on the disk, and syncing it would do nothing: so it is written anew.
+        ``is_suspect``: an fsync or a write failed when these logs were last open. What lies past their
+        recovery points can perhaps be read and is not on the disk, and syncing it would do nothing: so it is
+        written anew. It may be gone, too, as after a power cut.
         ``tell`` hears now and then how far that is, unless the stop was clean.
         """
         loading = _Loading(
             clean=self.take_clean_marker() is not None,
-            same_boot=self.same_boot,
+            same_boot=self.same_boot and not is_suspect,
             recovery_points=dict(self._recovery_points),
             high_watermarks=dict(self._high_watermarks),
             log_starts=dict(self._log_starts),
@@ -310,14 +316,19 @@ class LogDirectory:
         """Remove a log and what the checkpoints say of it.
 
         They forget it while its renamed directory is there, or an interruption would leave a directory that
-        looks as if somebody had taken its logs away.
+        looks as if somebody had taken its logs away. Where that name has no room for all of the topic's, so
+        that a start could not tell whose it was, they forget it before.
         """
-        self.logs.pop(topic_partition).delete(lambda: self._forget(topic_partition))
+        log = self.logs.pop(topic_partition)
+        if not says_whose_it_is(deleted_name(topic_partition, log.topic_id)):
+            self._forget(topic_partition)
+        log.delete(lambda: self._forget(topic_partition))
 
     def _finish_deletion(
         self, topic_partition: TopicPartition, name: str, found: Mapping[TopicPartition, str]
     ) -> None:
-        if topic_partition not in found:  # else a new log has that name, and the checkpoints are its own
+        is_whole = says_whose_it_is(name)
+        if is_whole and topic_partition not in found:  # else the checkpoints are a new log's of that name
             self._forget(topic_partition)
         self._disk.remove_directory(self._file(name))
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from sparklog.model.ids import TopicId
+from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.storage.disk import Disk
 from sparklog.storage.recovery import remove_segment_files
 from sparklog.storage.segment import Segment
@@ -30,12 +30,26 @@ def remove_segments(
         disk.sync_directory(directory)
 
 
+def says_whose_it_is(name: str) -> bool:
+    """Whether a name that ``rename_away`` gave is whole: a long topic's is cut to the greatest length."""
+    return len(name) < _DIRECTORY_NAME_MAX
+
+
+def deleted_name(topic_partition: TopicPartition, topic_id: TopicId) -> str:
+    """What the directory of a log is called while it is being deleted."""
+    return _name_away(str(topic_partition), topic_id, DELETED_SUFFIX)
+
+
+def _name_away(name: str, topic_id: TopicId, suffix: str) -> str:
+    topic, _, number = name.rpartition("-")
+    ending = f"-{number}.{topic_id.hex}{suffix}"
+    return f"{topic[: _DIRECTORY_NAME_MAX - len(ending)]}{ending}"
+
+
 def rename_away(disk: Disk, directory: str, topic_id: TopicId, suffix: str) -> str:
     """Give a log's directory a name that no start takes for a partition's; the new path."""
     parent, _, name = directory.rpartition("/")
-    topic, _, number = name.rpartition("-")
-    ending = f"-{number}.{topic_id.hex}{suffix}"
-    path = f"{parent}/{topic[: _DIRECTORY_NAME_MAX - len(ending)]}{ending}"
+    path = f"{parent}/{_name_away(name, topic_id, suffix)}"
     if disk.exists(path):
         disk.remove_directory(path)
     disk.rename(directory, path)

@@ -344,7 +344,8 @@ def write_anew(disk: Disk, directory: str, recovery_point: int) -> None:
     """Copy the segments that hold what was never synced, so that the next sync really writes them.
 
     After a failed fsync Linux keeps the pages and calls them clean: they can be read until memory is short,
-    and then they are gone. The copy replaces its segment only when it is on the disk.
+    and then they are gone. The copy replaces its segment only when it is on the disk. The epoch history is
+    copied, too: it may tell what no batch tells any more.
     """
     finish_interrupted(disk, directory)
     bases = sweep(disk, directory)
@@ -356,6 +357,9 @@ def write_anew(disk: Disk, directory: str, recovery_point: int) -> None:
             copy.append(original.pread(COPY_BYTES, position))
         copy.fsync()
         disk.rename(path + ".tmp", path)
+    epochs = f"{directory}/{checkpoints.EPOCHS}"
+    if disk.exists(epochs):
+        disk.write_atomically(epochs, disk.read(epochs))
     disk.sync_directory(directory)
 
 

@@ -59,6 +59,7 @@ class Segment:
         "_file",
         "_indexes",
         "_indexes_saved",
+        "_indexes_vouched_for",
         "_interval_bytes",
         "_unindexed_bytes",
         "base_offset",
@@ -77,6 +78,8 @@ class Segment:
         self._file: File | None = None
         self._indexes: tuple[OffsetIndex, TimeIndex] | None = None
         self._indexes_saved = False
+        self._indexes_vouched_for = False
+        """Whether a recovery point may say that they are on the disk: they were there, and were made anew."""
         self._interval_bytes = interval_bytes
         self._unindexed_bytes = 0
         self.directory = directory
@@ -229,8 +232,22 @@ class Segment:
             return
         offsets, times = self.indexes()
         times.add(*self.greatest_timestamp())
-        self._disk.write_atomically(self.path(OFFSET_INDEX), offsets.to_bytes(), sync=False)
-        self._disk.write_atomically(self.path(TIME_INDEX), times.to_bytes(), sync=False)
+        sync = self._indexes_vouched_for
+        self._disk.write_atomically(self.path(OFFSET_INDEX), offsets.to_bytes(), sync=sync)
+        self._disk.write_atomically(self.path(TIME_INDEX), times.to_bytes(), sync=sync)
+        self._indexes_saved = True
+
+    def save_aside(self, suffix: str) -> None:
+        """Write the indexes to the disk under other names, for a segment that has no name of its own yet."""
+        offsets, times = self.indexes()
+        times.add(*self.greatest_timestamp())
+        self._disk.write_atomically(self.path(OFFSET_INDEX) + suffix, offsets.to_bytes())
+        self._disk.write_atomically(self.path(TIME_INDEX) + suffix, times.to_bytes())
+
+    def take_from_aside(self, suffix: str) -> None:
+        """What ``save_aside`` wrote are this segment's indexes now."""
+        for path in self.index_paths():
+            self._disk.rename(path + suffix, path)
         self._indexes_saved = True
 
     def truncate(self, outline: Outline) -> None:
@@ -381,6 +398,7 @@ class Segment:
         logger.warning("rebuilding the index of %s: %s", self.path(LOG), reason)
         end_offset, end_position = self.end_offset, self.size_bytes
         self.forget_batches()
+        self._indexes_vouched_for = True
         try:
             for position, header in headers(self.file, 0, end_position):
                 self.note_batch(position, header)

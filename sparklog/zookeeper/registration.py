@@ -3,21 +3,26 @@
     delete its own earlier ephemeral node, if that still stands
     create /brokers/ids/N           ephemeral: while it stands, the broker is alive
     set /brokers/incarnations/N     at the version that was read: directories, host, boot, what is intact
+    set /brokers/suspects/N         at the version that was read: empty
 
-All three share one ZooKeeper transaction, and its id is the broker epoch: the ephemeral node's ``czxid`` and
+All four share one ZooKeeper transaction, and its id is the broker epoch: the ephemeral node's ``czxid`` and
 the incarnation's ``mzxid``. So the controller never sees a broker alive with the proof of an earlier life.
 
 The process that held this id before may be dead while its session lasts. Waiting for that session to expire
 would cost every quick restart a session timeout. The earlier node may be replaced at once by whoever holds
 the lock of the same log directory on the same boot of the same host: that lock proves the old process gone.
 Anybody else is refused while the node stands.
+
+In ``/brokers/suspects/N`` a broker that goes on tells of its log directories whose fsync failed: a node of
+its own, as a change of the incarnation's would be another incarnation. The next registration takes them for
+part of the record before it, and empties the node.
 """
 
 import base64
 import logging
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sparklog.core.controller import znodes
@@ -34,6 +39,7 @@ from sparklog.model.cluster import Broker
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.zookeeper import (
+    Check,
     ConnectionLost,
     Create,
     Delete,
@@ -61,6 +67,10 @@ class _Registered:
     alive: Broker | None
     alive_stat: Stat | None
     previous: StoredIncarnation | None
+    reported: frozenset[str] = frozenset()
+    """The directories that it said to be suspect while it went on; ``previous`` has them, too."""
+    reports_version: int = -1
+    """Of the node that says so; -1 without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +122,7 @@ def register_broker(
     generation = zookeeper.generation
     zookeeper.ensure_path(znodes.BROKER_IDS)
     zookeeper.ensure_path(znodes.BROKER_INCARNATIONS)
+    zookeeper.ensure_path(znodes.BROKER_SUSPECTS)
     attempt: _Attempt | None = None
     for _ in range(ATTEMPTS_MAX):
         registered = _read(zookeeper, broker.id)
@@ -175,6 +186,50 @@ def withdraw_suspect(
     )
 
 
+def report_suspect(
+    zookeeper: ZooKeeper, broker: BrokerId, directory_uuid: str, broker_epoch: BrokerEpoch | None = None
+) -> None:
+    """Record that an fsync of this directory failed, while the broker goes on with others.
+
+    Without ``broker_epoch`` it is whatever incarnation is the last: of a broker that starts, and holds the
+    locks. If another one has registered, nothing is left to be said. May be repeated.
+    """
+    zookeeper.ensure_path(znodes.BROKER_SUSPECTS)
+    for _ in range(ATTEMPTS_MAX):
+        registered = _read(zookeeper, broker)
+        stored = registered.previous
+        if stored is None or broker_epoch not in (None, stored.broker_epoch):
+            return
+        if directory_uuid in stored.record.suspect:
+            return
+        guard = Check(znodes.incarnation_path(broker), stored.number)
+        report = _write_reports(registered, broker, {*registered.reported, directory_uuid})
+        try:
+            zookeeper.multi([guard, report])
+            return
+        except MultiFailed as failed:
+            _log.info("broker %d meets a change while it reports (%s): reading again", broker, failed)
+    raise SparklogError(
+        f"broker {broker} could not report a directory in {ATTEMPTS_MAX} attempts: others keep changing it"
+    )
+
+
+def report_missing(zookeeper: ZooKeeper, broker: BrokerId, present: Collection[str]) -> None:
+    """Report each directory of the last incarnation but those ``present``: one could not be opened, for a
+    reason that may have cost it something, and could not even say which it is."""
+    previous = _read(zookeeper, broker).previous
+    for directory_uuid in () if previous is None else previous.record.directories:
+        if directory_uuid not in present:
+            report_suspect(zookeeper, broker, directory_uuid)
+
+
+def _write_reports(registered: _Registered, broker: BrokerId, directories: Collection[str]) -> Operation:
+    path, data = znodes.suspects_path(broker), znodes.encode_suspects(directories)
+    if registered.reports_version < 0:
+        return Create(path, data)
+    return SetData(path, data, registered.reports_version)
+
+
 def read_suspect(zookeeper: ZooKeeper, broker: BrokerId) -> frozenset[str]:
     """The directories of the last incarnation whose fsync failed."""
     previous = _read(zookeeper, broker).previous
@@ -184,6 +239,8 @@ def read_suspect(zookeeper: ZooKeeper, broker: BrokerId) -> frozenset[str]:
 def _read(zookeeper: ZooKeeper, broker: BrokerId) -> _Registered:
     incarnation = zookeeper.get(znodes.incarnation_path(broker))
     alive = zookeeper.get(znodes.broker_path(broker))
+    reports = zookeeper.get(znodes.suspects_path(broker))
+    reported = frozenset() if reports is None else znodes.decode_suspects(broker, reports.data)
     return _Registered(
         alive=None
         if alive is None
@@ -191,10 +248,21 @@ def _read(zookeeper: ZooKeeper, broker: BrokerId) -> _Registered:
         alive_stat=None if alive is None else alive.stat,
         previous=None
         if incarnation is None
-        else znodes.decode_incarnation(
-            broker, incarnation.data, incarnation.stat.version, incarnation.stat.mzxid
+        else _with(
+            reported,
+            znodes.decode_incarnation(
+                broker, incarnation.data, incarnation.stat.version, incarnation.stat.mzxid
+            ),
         ),
+        reported=reported,
+        reports_version=-1 if reports is None else reports.stat.version,
     )
+
+
+def _with(reported: Collection[str], stored: StoredIncarnation) -> StoredIncarnation:
+    """The record with what was said of it later."""
+    suspect = tuple(sorted({*stored.record.suspect, *reported}))
+    return replace(stored, record=replace(stored.record, suspect=suspect))
 
 
 def _is_ours(registered: _Registered, attempt: _Attempt, zookeeper: ZooKeeper) -> bool:
@@ -249,4 +317,6 @@ def _operations(
         operations.append(Create(incarnation_path, data))
     else:
         operations.append(SetData(incarnation_path, data, registered.previous.number))
+    # Always written, so that a report which this server had not heard of yet is not passed over.
+    operations.append(_write_reports(registered, broker.id, ()))
     return operations

@@ -17,7 +17,7 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartitio
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.storage.disk import LocalDisk
+from sparklog.storage.disk import LocalDisk, LocalFile, SyncFailed, WriteFailed
 from sparklog.storage.log_directory import LogDirectory
 
 SETTINGS = {"log.cleanup.policy": "compact", "log.segment.bytes": "2000", "log.cleaner.backoff.ms": "10"}
@@ -179,13 +179,26 @@ def test_a_failed_sync_takes_the_partition_offline(room, monkeypatch) -> None:
     room.put(partition)
 
     def fail(self, path) -> None:
-        raise OSError(5, "Input/output error", path)
+        raise SyncFailed(5, "Input/output error", path)
 
     with monkeypatch.context() as patch:
         patch.setattr(LocalDisk, "sync_directory", fail)
         room.cleaner.clean_all()
     assert partition.is_offline
     assert room.cleaner.states() == []
+
+
+def test_a_write_that_the_device_fails_takes_the_partition_offline(room, monkeypatch) -> None:
+    partition = room.lead("table")
+    room.put(partition)
+
+    def fail(self, data) -> None:
+        raise WriteFailed(5, "Input/output error", self.path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFile, "append", fail)
+        room.cleaner.clean_all()
+    assert partition.is_offline
 
 
 def test_a_truncation_lowers_the_checkpoint(room) -> None:

@@ -30,7 +30,7 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartitio
 from sparklog.model.parts import read_parts
 from sparklog.network.clock import SystemClock
 from sparklog.records.envelope import build_envelope, split, stamp
-from sparklog.storage.disk import LocalDisk, SyncFailed
+from sparklog.storage.disk import LocalDisk, SyncFailed, WriteFailed
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.recovery import CORRUPTION, Corruption
@@ -277,15 +277,21 @@ def test_a_disk_that_fails_takes_the_partition_offline_before_anybody_hears_of_t
 
 
 @pytest.mark.parametrize(
-    ("error", "is_suspect"), [(errno.ENOSPC, False), (errno.EIO, False), (errno.EROFS, True)]
+    ("error", "is_suspect"),
+    [
+        (OSError(errno.ENOSPC, "full"), False),
+        (OSError(errno.EIO, "of a read"), False),
+        (WriteFailed(errno.EIO, "of a write"), True),
+        (OSError(errno.EROFS, "read-only"), True),
+    ],
 )
-def test_a_write_that_a_read_only_file_system_refuses_makes_the_directory_suspect(
+def test_a_write_that_a_device_fails_or_a_read_only_file_system_refuses_makes_the_directory_suspect(
     harness, error, is_suspect
 ) -> None:
     harness.told(leader=1, epoch=1)
 
     def broken(*_args):
-        raise OSError(error, "refused")
+        raise error
 
     harness.log.append = broken
     assert harness.produce(batch()).error is ErrorCode.kafka_storage_error
@@ -318,6 +324,27 @@ def test_a_flush_that_fails_is_reported_and_a_failed_fsync_makes_the_directory_s
     harness.partition.flush()
     assert harness.partition.is_offline
     assert harness.taken()[-1] == ReportLogFailure(f"the log of {TP} failed: {error}", is_suspect)
+
+
+@pytest.mark.parametrize("ask", ["fetch", "list offsets"])
+def test_a_read_that_had_to_write_an_index_anew_and_could_not_takes_the_partition_offline(
+    harness, ask
+) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(), acks=1)
+    harness.taken()
+
+    def broken(*_args, **_named):
+        raise WriteFailed(errno.EIO, "of an index")
+
+    harness.log.read = harness.log.offset_for_timestamp = broken
+    if ask == "fetch":
+        assert harness.follower_fetches(0).error is ErrorCode.kafka_storage_error
+    else:
+        asked = harness.partition.leader_offset(-1, lambda _leader, log: log.offset_for_timestamp(0))
+        assert asked is ErrorCode.kafka_storage_error
+    assert harness.partition.is_offline
+    assert harness.taken()[-1].is_suspect
 
 
 def test_effects_leave_in_order_although_many_threads_append(harness) -> None:

@@ -1,6 +1,7 @@
 """One broker as it runs: real ZooKeeper, real sockets, real logs; the test plays the controller."""
 
 import contextlib
+import errno
 import gc
 import os
 import threading
@@ -19,7 +20,9 @@ from sparklog.network.connection import Connection
 from sparklog.network.exchange import Exchange
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.storage.disk import LocalDisk
+from sparklog.storage.disk import LocalDisk, SyncFailed, WriteFailed
+from sparklog.storage.flush import Flush
+from sparklog.storage.log import Log
 from sparklog.storage.log_directory import LogDirectory
 from sparklog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -503,6 +506,119 @@ def test_a_broker_that_cannot_forget_a_failed_fsync_does_not_start(
     node = zookeeper.get(znodes.incarnation_path(BrokerId(1)))
     last = znodes.decode_incarnation(BrokerId(1), node.data, node.stat.version, node.stat.mzxid)
     assert (last.record.intact_since, last.number) == (2, 3)
+
+
+def incarnation(zookeeper):
+    node = zookeeper.get(znodes.incarnation_path(BrokerId(1)))
+    return znodes.decode_incarnation(BrokerId(1), node.data, node.stat.version, node.stat.mzxid)
+
+
+def start(options):
+    server = BrokerServer(options)
+    server.start()
+    return server
+
+
+@pytest.fixture
+def after_a_failed_fsync(options, zookeeper, tmp_path):
+    """A broker with two directories went on with the second, told ZooKeeper, and was killed."""
+    two = replace(options, log_dirs=(str(tmp_path / "one"), str(tmp_path / "two")))
+    first = start(two)
+    one, other = first._replicas._log_dirs._directories
+    first._replicas._take_offline(one, "an fsync failed", is_suspect=True)
+    for thread in threading.enumerate():
+        if thread.name == "suspect-directory":
+            thread.join(20)
+    assert other.suspects() == set(), "what ZooKeeper knows needs no note"
+    first.stop(clean=False)
+    return two
+
+
+def test_a_failed_fsync_is_heard_although_the_directory_that_noted_it_cannot_even_be_opened(
+    after_a_failed_fsync, zookeeper, tmp_path
+) -> None:
+    (tmp_path / "two").rename(tmp_path / "away")
+    (tmp_path / "two").write_bytes(b"in its place")
+    start(after_a_failed_fsync).stop(clean=False)
+    assert (incarnation(zookeeper).record.intact_since, incarnation(zookeeper).number) == (1, 1)
+
+
+def test_a_failed_fsync_does_not_speak_again_from_a_directory_that_went_offline_when_it_was_heard(
+    after_a_failed_fsync, zookeeper, tmp_path, monkeypatch
+) -> None:
+    load = LogDirectory.load_logs
+
+    def refuse(directory, *args, **named):
+        if directory.path.endswith("two"):
+            raise OSError(28, "No space left on device")
+        return load(directory, *args, **named)
+
+    with monkeypatch.context() as full:
+        full.setattr(LogDirectory, "load_logs", refuse)
+        start(after_a_failed_fsync).stop(clean=False)
+    assert incarnation(zookeeper).record.intact_since == 1
+    start(after_a_failed_fsync).stop(clean=False)
+    assert (incarnation(zookeeper).record.intact_since, incarnation(zookeeper).number) == (1, 2)
+
+
+@pytest.mark.parametrize(("error", "is_trusted"), [(errno.EROFS, False), (errno.EACCES, True)])
+def test_a_disk_that_went_read_only_before_a_start_is_not_trusted_when_it_is_back(
+    options, zookeeper, tmp_path, monkeypatch, error, is_trusted
+) -> None:
+    two = replace(options, log_dirs=(str(tmp_path / "one"), str(tmp_path / "two")))
+    start(two).stop(clean=False)
+    lock = LocalDisk.lock
+
+    def refuse(disk, path):
+        if path.startswith(str(tmp_path / "two")):
+            raise OSError(error, os.strerror(error))
+        return lock(disk, path)
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(LocalDisk, "lock", refuse)
+        start(two).stop(clean=False)
+    start(two).stop(clean=False)
+    assert (incarnation(zookeeper).record.intact_since, incarnation(zookeeper).number) == (
+        0 if is_trusted else 1,
+        2,
+    )
+
+
+@pytest.mark.parametrize("fails", ["flush", "close"])
+def test_a_disk_that_fails_an_fsync_while_the_broker_stops_is_not_trusted_at_the_next_start(
+    broker, options, zookeeper, monkeypatch, fails
+) -> None:
+    broker.lead()
+    broker.produce(b"a")
+
+    def fail(*_args, **_named):
+        raise SyncFailed(5, "Input/output error")
+
+    with monkeypatch.context() as failing:
+        if fails == "flush":
+            failing.setattr(Flush, "run", fail)
+        else:
+            failing.setattr(Log, "close", fail)
+        broker.server.stop()
+    start(options).stop(clean=False)
+    last = incarnation(zookeeper)
+    assert last.record.intact_since == last.number
+
+
+def test_a_disk_that_fails_the_last_directory_at_a_start_is_not_trusted_at_the_next(
+    options, zookeeper, monkeypatch
+) -> None:
+    start(options).stop(clean=False)
+
+    def fail(*_args, **_named):
+        raise WriteFailed(5, "Input/output error")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(LogDirectory, "load_logs", fail)
+        with pytest.raises(WriteFailed):
+            start(options)
+    start(options).stop(clean=False)
+    assert (incarnation(zookeeper).record.intact_since, incarnation(zookeeper).number) == (1, 1)
 
 
 @pytest.mark.parametrize("chore", ["checkpoint_high_watermarks", "checkpoint_recovery_points"])

@@ -225,6 +225,30 @@ def test_a_disk_that_cannot_set_a_log_aside_has_failed_and_is_not_asked_again(br
     assert broker.replicas.get(TP) is None
 
 
+@pytest.mark.parametrize("first", [EARLIER, LATER])
+def test_both_logs_of_one_name_are_deleted_before_any_role_if_both_topics_are(first, twice):
+    broker = twice
+    for topic_id in (first, EARLIER if first == LATER else LATER):
+        assert broker.replicas.stop_replica(TP, -2, delete=True, topic_id=topic_id) is ErrorCode.none
+    assert [broker.names_in(folder) for folder in broker.folders] == [[], []]
+    broker.restart()
+    assert broker.replicas.get(TP) is None
+
+
+def test_a_disk_that_cannot_delete_the_other_log_of_a_name_has_failed(twice, monkeypatch):
+    broker = twice
+    home = broker.replicas.get(TP).topic_id
+    other = EARLIER if home == LATER else LATER
+
+    def refuse(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(LogDirectory, "delete_log", refuse)
+    assert broker.replicas.stop_replica(TP, -2, delete=True, topic_id=other) is ErrorCode.kafka_storage_error
+    assert len(broker.replicas.offline_directories()) == 1
+    assert broker.replicas.get(TP).topic_id == home
+
+
 def test_a_disk_that_cannot_delete_a_log_has_failed(broker, monkeypatch):
     broker.lead(LATER, epoch=9)
 

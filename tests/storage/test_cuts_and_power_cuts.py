@@ -22,6 +22,74 @@ class Machine:
     is_alive: bool = True
 
 
+def benches_on_a_disk(make_bench: Any) -> Any:
+    """Benches, each with an empty disk, and what cuts its power and gives it to the next process."""
+    for seed in range(60):
+        disk = SimulatedDisk()
+        mounted = MountedDisk(disk, Machine())
+        mounted.make_directory("/data")
+        bench = make_bench(Path("/data"), disk=mounted)
+
+        def cut_power(seed: int = seed, disk: SimulatedDisk = disk, bench: Bench = bench) -> None:
+            disk.cut_power(random.Random(seed))
+            bench.disk = MountedDisk(disk, Machine("next"))
+
+        yield bench, cut_power
+
+
+@pytest.mark.parametrize("way", ["retention", "begin anew"])
+def test_a_log_without_batches_knows_the_same_epochs_after_a_power_cut(make_bench: Any, way: str) -> None:
+    """By (last epoch, end) logs are compared when nobody's is proven; nothing else tells the epoch now."""
+    config = LogConfig(segment_bytes=1_000, index_interval_bytes=150, retention_ms=10)
+    ends = set()
+    for bench, cut_power in benches_on_a_disk(make_bench):
+        log = bench.open(config)
+        for epoch in range(8):
+            bench.append(log, epoch=epoch, timestamp=1_000)
+            if epoch == 5:
+                log.flush()
+        bench.clock.now_ms += 1_000
+        if way == "retention":
+            assert log.delete_old_segments(8)
+            assert log.epochs.entries == [(7, 8)]
+        else:
+            log.truncate_fully_and_start_at(8)
+            assert log.epochs.entries == []
+        cut_power()
+        found = bench.open(config, recovery_point=min(6, log.recovery_point), same_boot=False)
+        if not bench.headers(found):
+            assert found.epochs == log.epochs
+        ends.add(found.log_end_offset)
+    assert 8 in ends
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut short"])
+def test_an_index_that_a_read_made_anew_is_right_after_a_power_cut_or_made_anew_once_more(
+    make_bench: Any, damage: str
+) -> None:
+    for bench, cut_power in benches_on_a_disk(make_bench):
+        log = bench.open(SMALL)
+        for number in range(70):
+            bench.append(log, timestamp=1_000 + number)
+        log.flush()
+        first = log.segments[0]
+        wanted = first.greatest_timestamp()
+        assert wanted == (1_009, 9)
+        first.cool()
+        for path in first.index_paths():
+            bench.disk.remove(path)
+            if damage == "cut short":
+                bench.disk.write_atomically(path, b"abc")
+        bench.disk.sync_directory(log.directory)
+        for offset in range(0, 60, 10):
+            assert log.read(offset, 1_000, 70, at_least_one_batch=True)
+        assert bench.disk.size(first.index_paths()[1]) > 3, "a segment that is read no more is let go of"
+        cut_power()
+        found = bench.open(SMALL, recovery_point=70, same_boot=False)
+        assert found.segments[0].greatest_timestamp() == wanted
+        assert [header.base_offset for _, header in found.segments[0].batches_from(1_008)] == [8, 9]
+
+
 @pytest.mark.parametrize("way", ["cut", "begin anew"])
 def test_no_segment_of_before_a_cut_comes_back_behind_what_was_appended_after_it(
     make_bench: Any, way: str

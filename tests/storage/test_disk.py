@@ -10,7 +10,7 @@ import pytest
 
 from sparklog.model.errors import LogDirectoryError
 from sparklog.model.parts import FileSlice
-from sparklog.storage.disk import LocalDisk
+from sparklog.storage.disk import LocalDisk, SyncFailed, WriteFailed, may_have_lost
 
 DISK = LocalDisk()
 
@@ -122,3 +122,67 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
         child.kill()
         child.wait()
         DISK.lock(f"{tmp_path}/.lock").release()
+
+
+# ---- a device that fails -----------------------------------------------------------------------------------
+
+CHANGES = {
+    "append": ("pwrite", lambda folder: DISK.open(f"{folder}/a").append(b"more")),
+    "truncate": ("ftruncate", lambda folder: DISK.open(f"{folder}/a").truncate(0)),
+    "create": ("open", lambda folder: DISK.open(f"{folder}/b", create=True)),
+    "write atomically": ("replace", lambda folder: DISK.write_atomically(f"{folder}/a", b"x")),
+    "make a directory": ("mkdir", lambda folder: DISK.make_directory(f"{folder}/d/e")),
+    "remove": ("remove", lambda folder: DISK.remove(f"{folder}/a")),
+    "rename": ("rename", lambda folder: DISK.rename(f"{folder}/a", f"{folder}/b")),
+    "remove a directory": ("rmdir", lambda folder: DISK.remove_directory(f"{folder}/empty")),
+    "lock": ("pwrite", lambda folder: DISK.lock(f"{folder}/.lock")),
+}
+
+
+def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch, call: str, error: int) -> None:
+    (folder / "a").write_bytes(b"had")
+    (folder / "empty").mkdir()
+
+    def fail(*_args: object, **_named: object) -> None:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, call, fail)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_that_the_device_fails_may_have_lost_what_was_written_before(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, act = CHANGES[change]
+    prepared(tmp_path, monkeypatch, call, errno.EIO)
+    with pytest.raises(WriteFailed) as caught:
+        act(tmp_path)
+    assert (caught.value.errno, may_have_lost(caught.value)) == (errno.EIO, True)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_full_disk_has_lost_nothing(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call, act = CHANGES[change]
+    prepared(tmp_path, monkeypatch, call, errno.ENOSPC)
+    with pytest.raises(OSError, match="No space left") as caught:
+        act(tmp_path)
+    assert not may_have_lost(caught.value)
+
+
+def test_a_read_that_fails_says_nothing_of_what_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = DISK.open(f"{tmp_path}/a", create=True)
+    prepared(tmp_path, monkeypatch, "pread", errno.EIO)
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        file.pread(3, 0)
+    assert not may_have_lost(caught.value)
+
+
+def test_a_file_whose_sync_failed_while_it_was_replaced_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared(tmp_path, monkeypatch, "fsync", errno.EIO)
+    monkeypatch.setattr("fcntl.F_FULLFSYNC", None, raising=False)
+    with pytest.raises(SyncFailed):
+        DISK.write_atomically(f"{tmp_path}/a", b"x")

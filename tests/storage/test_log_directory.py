@@ -102,6 +102,50 @@ def test_nor_one_where_the_deletion_of_the_last_log_met_a_full_disk(
     again.close()
 
 
+@pytest.mark.parametrize("length", [3, 212, 213, 214, 249])
+def test_nor_one_whose_process_was_killed_when_the_last_log_was_being_deleted_however_long_its_name_is(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    """The name of what is left of a deletion has no room for the longest topics' names."""
+    topic_partition = TopicPartition("t" * length, 0)
+    directory = open_directory(bench)
+    load(directory)
+    fill(bench, directory.create_log(topic_partition, TOPIC_ID, SMALL), 3)
+    rename = LocalDisk.rename
+
+    def and_is_killed(disk: LocalDisk, old: str, new: str) -> None:
+        rename(disk, old, new)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed:
+        killed.setattr(LocalDisk, "rename", and_is_killed)
+        with pytest.raises(KeyboardInterrupt):
+            directory.delete_log(topic_partition)
+    directory.close()
+    again = open_directory(bench)
+    load(again)
+    assert (again.is_empty, again.is_emptied) == (True, False)
+    again.close()
+
+
+def test_what_is_left_of_a_topic_with_a_long_name_says_nothing_of_one_whose_name_its_own_begins_with(
+    bench: Bench,
+) -> None:
+    shorter, left = TopicPartition("t" * 213, 0), f"{'t' * 213}-0.{TOPIC_ID.hex}-delete"
+    assert len(left) == 255
+    directory = open_directory(bench)
+    load(directory)
+    fill(bench, directory.create_log(shorter, TOPIC_ID, SMALL), 3)
+    directory.close()
+    logs = bench.directory / "logs"
+    (logs / str(shorter)).rename(logs / "taken away")
+    (logs / left).mkdir()
+    again = open_directory(bench)
+    load(again)
+    assert again.is_emptied
+    again.close()
+
+
 def test_nor_one_whose_process_was_killed_when_the_last_log_had_just_been_set_aside(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -371,6 +415,24 @@ def test_after_a_failed_fsync_what_was_never_synced_is_written_anew_and_nothing_
     after = _files_of(again)
     assert again.log_end_offset == end
     assert {name for name in before if before[name] != after[name]} == {max(before)}
+
+
+def test_after_a_failed_fsync_the_indexes_of_a_segment_that_was_sealed_after_the_last_flush_are_not_believed(
+    bench: Bench,
+) -> None:
+    directory = open_directory(bench)
+    log = directory.create_log(A, TOPIC_ID, SMALL)
+    for number in range(10):
+        bench.append(log, timestamp=1_000 + number)
+    log.flush()
+    directory.checkpoint_recovery_points()
+    bench.append(log, timestamp=1_010)
+    assert log.segment_bases == [0, 10]
+    directory.close()
+    for path in Path(log.directory).glob("*0.timeindex"):
+        path.write_bytes(b"")
+    again = load(open_directory(bench), is_suspect=True)[A]
+    assert again.segments[0].greatest_timestamp() == (1_009, 9)
 
 
 def _files_of(log: Log) -> dict[str, int]:

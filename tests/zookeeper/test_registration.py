@@ -9,13 +9,15 @@ from sparklog.core.controller import znodes
 from sparklog.core.controller.incarnation import DirectoryIdentity, StoredIncarnation, mark_suspect
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import SparklogError
-from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId
 from sparklog.model.zookeeper import ConnectionLost, MultiFailed, Operation, SessionExpired, Stat, ZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 from sparklog.zookeeper.registration import (
     BrokerIdInUse,
     read_or_create_cluster_id,
+    read_suspect,
     register_broker,
+    report_suspect,
     withdraw_suspect,
 )
 
@@ -25,6 +27,7 @@ WAIT_S = 60
 BROKER = Broker(id=BrokerId(1), host="10.0.0.1", port=9092, rack="a")
 DIRECTORY = DirectoryIdentity("directory-1")
 OTHER_DIRECTORY = DirectoryIdentity("directory-2")
+LOG = (TopicId(int=1), 0)
 BOOT, HOST = "boot-1", "host-1"
 
 NewSession = Callable[[], KazooZooKeeper]
@@ -223,6 +226,47 @@ def test_a_broker_whose_fsync_failed_withdraws_and_marks_its_directory_at_once(
     assert stored(zookeeper).number == 1
     register(zookeeper)
     assert not stored(zookeeper).record.proves(1)
+
+
+def test_a_broker_that_goes_on_reports_a_directory_and_is_still_the_same_incarnation(
+    zookeeper: KazooZooKeeper, new_session: NewSession
+) -> None:
+    spared = replace(OTHER_DIRECTORY, logs=frozenset({LOG}))
+    epoch = register(new_session(), DIRECTORY, spared)
+    before = stored(zookeeper)
+    for _ in range(2):  # its answer was lost, say
+        report_suspect(zookeeper, BROKER.id, DIRECTORY.uuid, epoch)
+    assert stored(zookeeper) == before
+    assert read_suspect(zookeeper, BROKER.id) == {DIRECTORY.uuid}
+    register(new_session(), DIRECTORY, spared)
+    assert not stored(zookeeper).record.proves(0)
+    assert stored(zookeeper).record.proves(0, LOG), "it is in the other directory"
+    assert read_suspect(zookeeper, BROKER.id) == set()
+    register(new_session(), DIRECTORY, spared)
+    assert stored(zookeeper).record.proves(1), "a report is heard once"
+
+
+def test_a_report_that_comes_while_the_next_start_registers_is_heard(
+    zookeeper: KazooZooKeeper, new_session: NewSession
+) -> None:
+    first = new_session()
+    epoch = register(first)
+
+    def report_first(_send: Callable[[], object]) -> None:
+        report_suspect(first, BROKER.id, DIRECTORY.uuid, epoch)
+
+    register(Relay(zookeeper, report_first))
+    assert stored(zookeeper).number == 1
+    assert not stored(zookeeper).record.proves(0)
+
+
+def test_a_report_of_an_earlier_incarnation_changes_nothing(
+    zookeeper: KazooZooKeeper, new_session: NewSession
+) -> None:
+    epoch = register(new_session())
+    register(zookeeper)
+    report_suspect(zookeeper, BROKER.id, DIRECTORY.uuid, epoch)
+    assert read_suspect(zookeeper, BROKER.id) == set()
 
 
 def test_a_mark_that_comes_after_the_next_registration_changes_nothing(

@@ -309,6 +309,7 @@ class ClusterImage:
             case TopicDeleted(topic):
                 self.deletions.pop(topic)
                 del self.topic_names[self.topics.pop(topic).id]
+                self._forget_logs(topic)
             case ProducerIdsAllocated(block, version):
                 self.producer_block = block
                 self.producer_block_version = version
@@ -329,6 +330,11 @@ class ClusterImage:
     def _forget_ends(self, partition: TopicPartition) -> None:
         for told in self.log_ends.values():
             told.pop(partition, None)
+
+    def _forget_logs(self, topic: str) -> None:
+        """Another topic of that name has other logs."""
+        for broker, partitions in self.offline.items():
+            self.offline[broker] = {one for one in partitions if one.topic != topic}
 
     def _add_topic(
         self, name: str, node: TopicNode, configs: Mapping[str, str], states: list[PartitionState | None]

@@ -145,7 +145,14 @@ class ControllerMachine:
             if broker in before.shutting_down:
                 self.image.shutting_down.add(broker)
             if broker in before.offline:
-                self.image.offline[broker] = before.offline[broker]
+                self.image.offline[broker] = {
+                    one for one in before.offline[broker] if self._is_same_topic(one.topic, before)
+                }
+
+    def _is_same_topic(self, name: str, before: ClusterImage) -> bool:
+        """Whether the topic of this name is the one that it was."""
+        now, was = self.image.topics.get(name), before.topics.get(name)
+        return now is not None and was is not None and now.id == was.id
 
     # ------------------------------------------------------------------------- brokers
 

@@ -10,7 +10,7 @@ cannot be read must stop the reader, never be taken for absent.
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ CONTROLLER: Final = "/controller"
 CONTROLLER_EPOCH: Final = "/controller_epoch"
 BROKER_IDS: Final = "/brokers/ids"
 BROKER_INCARNATIONS: Final = "/brokers/incarnations"
+BROKER_SUSPECTS: Final = "/brokers/suspects"
 TOPICS: Final = "/brokers/topics"
 TOPIC_CONFIGS: Final = "/config/topics"
 BROKER_CONFIGS: Final = "/config/brokers"
@@ -35,6 +36,7 @@ PERSISTENT_PATHS: Final = (
     "/cluster",
     BROKER_IDS,
     BROKER_INCARNATIONS,
+    BROKER_SUSPECTS,
     TOPICS,
     TOPIC_CONFIGS,
     BROKER_CONFIGS,
@@ -49,6 +51,10 @@ def broker_path(broker: BrokerId) -> str:
 
 def incarnation_path(broker: BrokerId) -> str:
     return f"{BROKER_INCARNATIONS}/{broker}"
+
+
+def suspects_path(broker: BrokerId) -> str:
+    return f"{BROKER_SUSPECTS}/{broker}"
 
 
 def topic_path(topic: str) -> str:
@@ -196,6 +202,18 @@ def decode_broker(broker: BrokerId, data: bytes, epoch: BrokerEpoch) -> Broker:
             rack=None if rack is None else str(rack),
         )
     except (KeyError, TypeError, ValueError) as error:
+        raise _bad(path, data, error) from None
+
+
+def encode_suspects(directories: Iterable[str]) -> bytes:
+    return _encode({"version": 1, "directories": sorted(directories)})
+
+
+def decode_suspects(broker: BrokerId, data: bytes) -> frozenset[str]:
+    path = suspects_path(broker)
+    try:
+        return frozenset(str(directory) for directory in _decode(path, data)["directories"])
+    except (KeyError, TypeError) as error:
         raise _bad(path, data, error) from None
 
 

@@ -28,7 +28,7 @@ from sparklog.records.payload import payload_of
 from sparklog.records.reading import Batch
 from sparklog.storage.cleaner.offset_map import OffsetMap
 from sparklog.storage.cleaner.survivors import Survivors
-from sparklog.storage.cleaner.swap import CLEANED_SUFFIX, Swap
+from sparklog.storage.cleaner.swap import ASIDE_SUFFIX, CLEANED_SUFFIX, Swap
 from sparklog.storage.cleaner.view import CleaningAborted, LogAccess, LogView
 from sparklog.storage.disk import File
 from sparklog.storage.scan import headers
@@ -241,6 +241,7 @@ class Round:
                 return True
             fresh.end_offset = last.end_offset
             output.fsync()
+            fresh.save_aside(ASIDE_SUFFIX)
             swap = Swap(sources, fresh, self._view.generation, self._disk)
             announced = self._swap(swap)
             if announced:
@@ -249,8 +250,10 @@ class Round:
             return announced
         finally:
             if not announced:
-                with contextlib.suppress(FileNotFoundError):
-                    self._disk.remove(path)
+                first_paths = (one + ASIDE_SUFFIX for one in first.index_paths())
+                for left in (path, *first_paths):
+                    with contextlib.suppress(FileNotFoundError):
+                        self._disk.remove(left)
 
     def _write(
         self, sources: Sequence[Segment], survivors: Survivors, output: File, fresh: Segment

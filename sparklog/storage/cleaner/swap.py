@@ -8,7 +8,9 @@
 2. Under the log's lock: unless the log was cut meanwhile, it is renamed to ``.swap``.
 3. The directory is synced, without the lock.
 4. Under the lock: the indexes of the old segments and the segments themselves but the first are removed, last
-   one first; ``.swap`` is renamed to ``<n>.log``, which replaces the first in one go; indexes are written.
+   one first; ``.swap`` is renamed to ``<n>.log``, which replaces the first in one go; its indexes, which step
+   1 has written and synced as ``<n>.index.cleaned``, get their names. Written only here, they would not be on
+   the disk, and a recovery point that is past them would vouch for them.
 
 A start removes ``.cleaned`` and finishes step 4 for ``.swap``. That the last batch of the sources is always
 kept, if only its envelope, is what tells where the range ends. A truncation between 2 and 4 takes ``.swap``
@@ -29,6 +31,7 @@ from sparklog.storage.scan import check
 from sparklog.storage.segment import LOG, OFFSET_INDEX, TIME_INDEX, Segment, file_name
 
 CLEANED_SUFFIX: Final = ".log.cleaned"
+ASIDE_SUFFIX: Final = ".cleaned"
 SWAP_SUFFIX: Final = ".log.swap"
 _SWAP_FILE: Final = re.compile(r"(\d{20})\.log\.swap")
 _LOG_FILE: Final = re.compile(r"(\d{20})\.log")
@@ -64,7 +67,7 @@ class Swap:
         """Step 4."""
         bases = [segment.base_offset for segment in self.sources]
         _put_in_place(self.disk, self.directory, bases)
-        self.fresh.seal()
+        self.fresh.take_from_aside(ASIDE_SUFFIX)
         self.fresh.cool()
 
     def take_back(self) -> None:

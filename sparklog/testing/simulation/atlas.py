@@ -7,7 +7,12 @@ that replica until it is counted in sync again, in a later incarnation.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sparklog.core.controller.znodes import decode_incarnation, incarnation_path
+from sparklog.core.controller.znodes import (
+    decode_incarnation,
+    decode_suspects,
+    incarnation_path,
+    suspects_path,
+)
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.storage.log_directory import SUSPECTS
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
@@ -52,7 +57,8 @@ class Atlas:
         self.witness.taint(broker_id, self.incarnation(broker_id))
 
     def distrust_what_is_doomed(self, machine: Machine) -> None:
-        """Nothing is proven of a directory that an fsync failed in; of this machine's others it is."""
+        """Nothing is proven of a directory that an fsync or a write failed in; of this machine's others it
+        is."""
         where, incarnation = self._beside_what_is_doomed(machine), self.incarnation(machine.broker_id)
         self.witness.distrust(machine.broker_id, where, incarnation)
 
@@ -62,9 +68,8 @@ class Atlas:
         self.witness.taint(machine.broker_id, incarnation, where)
 
     def _beside_what_is_doomed(self, machine: Machine) -> set[TopicPartition]:
-        """The replicas in the directories that an fsync failed in."""
-        failed = {one.path.rsplit("/", 2)[0] for one in machine.disk.doomed}
-        paths = machine.disk.directories
+        """The replicas in the directories that an fsync or a write failed in."""
+        paths, failed = machine.disk.directories, machine.disk.failed
         return {tp for tp in self.witness.truths if any(f"{one}/{tp}" in paths for one in failed)}
 
     def incarnation(self, broker_id: BrokerId) -> int:
@@ -76,6 +81,9 @@ class Atlas:
         if machine.disk.has_text(SUSPECTS):
             return True
         broker_id = machine.broker_id
+        reports = self.tree.get(suspects_path(broker_id))
+        if reports is not None and decode_suspects(broker_id, reports.data):
+            return True
         node = self.tree.get(incarnation_path(broker_id))
         if node is None:
             return False
@@ -85,7 +93,7 @@ class Atlas:
     def _is_delicate(self, broker_id: BrokerId) -> bool:
         """Whether replicas are about to be moved, or another machine has pages that will be lost."""
         return bool(self.administrator.moves_pending) or any(
-            machine.disk.doomed or machine.disk.fading
+            machine.disk.failed or machine.disk.fading
             for machine in self.machines.values()
             if machine.broker_id != broker_id
         )

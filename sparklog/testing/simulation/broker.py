@@ -15,7 +15,7 @@ from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.fetcher import Fetcher
 from sparklog.broker.isr_proposals import ProposalQueue
 from sparklog.broker.log_cleaner import LogCleaner
-from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Peers, Ports
 from sparklog.broker.producer_ids import ProducerIds
@@ -53,6 +53,8 @@ from sparklog.zookeeper.registration import (
     read_or_create_cluster_id,
     read_suspect,
     register_broker,
+    report_missing,
+    report_suspect,
     withdraw_suspect,
 )
 
@@ -129,6 +131,7 @@ class SimulatedBroker:
         self._is_leaving = False
         self._dispatcher: Dispatcher | None = None
         self._is_failing = False
+        self._suspect: str | None = None
         self._zookeeper: SimulatedZooKeeper | None = None
 
     @property
@@ -191,6 +194,13 @@ class SimulatedBroker:
             why = STOPPED_CLEANLY
         except (SparklogError, OSError) as error:
             why = f"it was told to, but {error}"
+            if isinstance(error, DirectoryFailed) and error.is_suspect:
+                self._suspect = str(error.directory.uuid)
+        if self._suspect is not None and self._zookeeper is not None:
+            try:
+                report_suspect(self._zookeeper, self.machine.broker_id, self._suspect, self.epoch)
+            except SparklogError as error:
+                why = f"{why}; and ZooKeeper does not know that its disk failed: {error}"
         self._leave(why)
 
     def _start(self) -> None:
@@ -206,6 +216,7 @@ class SimulatedBroker:
 
     def _fail(self, why: str, suspect: str | None = None) -> None:
         """As ``BrokerServer``: serve nobody from now on, leave word of a failed fsync, and stop."""
+        self._suspect = suspect or self._suspect
         if self._is_failing:
             return
         self._is_failing = True
@@ -243,7 +254,7 @@ class SimulatedBroker:
         cluster_id = read_or_create_cluster_id(zookeeper)
         log_dirs = self._open_directories(cluster_id)
         suspect = read_suspect(zookeeper, machine.broker_id) | log_dirs.suspects()
-        log_dirs.load(InlineExecutor(), suspect)
+        self._load(log_dirs, suspect)
         identities = log_dirs.identities()
         context = self._compose(zookeeper, log_dirs, cluster_id)
         self._dispatcher = Dispatcher(context)
@@ -261,9 +272,37 @@ class SimulatedBroker:
         )
         log_dirs.forget_suspects()
         context.replicas.broker_epoch = self.epoch
+        for one in context.replicas.suspects():
+            self._report_suspect(one)
         RegistrationTask(process, zookeeper, machine.broker_id, self.epoch, self._fail).start()
         ChoreTasks(process, context.replicas, world.config).start()
         self._start_cleaner(context.replicas, log_dirs)
+
+    def _load(self, log_dirs: LogDirs, suspect: frozenset[str]) -> None:
+        """As ``Registration``."""
+        assert self._zookeeper is not None
+        try:
+            log_dirs.load(InlineExecutor(), suspect)
+        finally:
+            for one in log_dirs.lost_at_start:
+                report_suspect(self._zookeeper, self.machine.broker_id, one)
+
+    def _report_suspect(self, suspect: str) -> None:
+        """As ``BrokerServer``: ZooKeeper hears of it, then the note in the other directory goes."""
+        self.process.soon(lambda: self._tell_zookeeper(suspect))
+
+    def _tell_zookeeper(self, suspect: str) -> None:
+        assert self._zookeeper is not None
+        assert self.replicas is not None
+        try:
+            if self.epoch < 0:
+                raise SparklogError("not registered yet")
+            report_suspect(self._zookeeper, self.machine.broker_id, suspect, self.epoch)
+        except SparklogError:
+            delay_us = WITHDRAW_RETRY_MS * US_PER_MS
+            self._world.schedule.after(delay_us, self.process, lambda: self._tell_zookeeper(suspect))
+            return
+        self.replicas.forget_suspect(suspect)
 
     def _open_directories(self, cluster_id: str) -> LogDirs:
         """As ``Registration.open_directories``: without those whose disk refuses, if there are others."""
@@ -271,6 +310,7 @@ class SimulatedBroker:
         draw = dice(self._world.seed, f"directory {process.name}")
         opened: list[LogDirectory] = []
         unusable: dict[str, str] = {}
+        is_one_suspect = False
         for name in self._world.directories:
             path = f"/{machine.host}/{name}"
             try:
@@ -285,8 +325,12 @@ class SimulatedBroker:
                 )
             except DirectoryUnusable as error:
                 unusable[path] = str(error)
+                is_one_suspect |= error.is_suspect
             else:
                 opened.append(directory)
+        if is_one_suspect:
+            assert self._zookeeper is not None
+            report_missing(self._zookeeper, machine.broker_id, {str(one.uuid) for one in opened})
         if not opened:
             raise LogDirectoryError("; ".join(unusable.values()))
         return LogDirs(opened, self._world.config, unusable)
@@ -334,6 +378,7 @@ class SimulatedBroker:
             proposals=ProposalTask(process, link, queue),
             on_disk_failure=self._fail,
             on_replicas_lost=LostLogsTask(process, link, machine.broker_id, lambda: self.epoch).report,
+            on_suspect=self._report_suspect,
         )
         replicas.load()
         link.start()

@@ -7,8 +7,9 @@ kept, all, or none (``power.py``); files and directories know nothing of each ot
 may be all that is there.
 
 An fsync that fails reports it once; what it should have saved stays readable for the process that is there,
-and is gone when the next one opens the file (``lose_fading``): cut off, or zeros. A full disk takes part of a
-write before it says so. Rot flips one bit of a file at rest.
+and is gone when the next one opens the file (``lose_fading``): cut off, or zeros. So is whatever was not
+synced in a log directory where the device failed a write. A full disk takes part of a write before it says
+so. Rot flips one bit of a file at rest.
 
 Trouble is ordered by count, not by time: it strikes at the n-th write (or log fsync, or checkpoint) from now
 on, so that a fault list says exactly where.
@@ -23,7 +24,8 @@ from typing import Final, Literal, NamedTuple
 
 from sparklog.model.errors import LogDirectoryError
 from sparklog.records.envelope import ENVELOPE_BYTES
-from sparklog.storage.disk import Buffer, File, Lock, SyncFailed
+from sparklog.storage.disk import Buffer, File, Lock, SyncFailed, WriteFailed, write_failure
+from sparklog.storage.meta_properties import FILE as IDENTITY
 from sparklog.testing.simulation.inode import Doomed, Inode, Rot, batches_of
 from sparklog.testing.simulation.power import (
     Aftermath,
@@ -93,7 +95,9 @@ class SimulatedDisk:
     slowness: random.Random = field(default_factory=lambda: random.Random(0))
     rotten: list[Rot] = field(default_factory=list)
     doomed: list[Doomed] = field(default_factory=list)
-    """What failed fsyncs should have saved; gone once nobody has it in memory any more."""
+    """What failed fsyncs and failed writes should have saved; gone once nobody has it in memory any more."""
+    failed: set[str] = field(default_factory=set)
+    """Log directories where the device failed a write or an fsync, if anything is doomed there or not."""
     fading: list[Doomed] = field(default_factory=list)
     """The part of it that a process found when it started."""
 
@@ -104,6 +108,7 @@ class SimulatedDisk:
         gaps, has_other_names = self._cut_power(Drawn(draw))
         self.trouble = None
         self.doomed.clear()
+        self.failed.clear()
         self.fading.clear()
         return PowerCut(any(path.endswith(LOG) for path in gaps), has_other_names)
 
@@ -145,7 +150,12 @@ class SimulatedDisk:
     def let_doomed_fade(self) -> None:
         """From now on ``lose_fading`` may come."""
         self.fading += self.doomed
+        self.forgive()
+
+    def forgive(self) -> None:
+        """Nothing more comes of what failed."""
         self.doomed = []
+        self.failed.clear()
 
     def lose_fading(self, draw: random.Random) -> None:
         fading, self.fading = self.fading, []
@@ -215,6 +225,7 @@ class SimulatedDisk:
         self.lock_holders.clear()
         self.trouble = None
         self.doomed.clear()
+        self.failed.clear()
         self.fading.clear()
         self.rotten.clear()
 
@@ -249,6 +260,29 @@ class SimulatedDisk:
             for name, inode in sorted(self.directories[path].items())
             if inode.data and name.endswith((*DERIVED, CHECKPOINT))
         ]
+
+    def doom_beside(self, path: str) -> None:
+        """The device failed a write at ``path``: the pages that wait beside it were given up with it."""
+        home = self._log_directory(path)
+        if home is None:
+            return
+        self.failed.add(home)
+        for directory in within(self.directories, home):
+            for name, inode in sorted(self.directories[directory].items()):
+                if inode.synced is not None:
+                    self.doomed.append(Doomed.now(f"{directory}/{name}", inode))
+
+    def doom_file(self, path: str, inode: Inode) -> None:
+        """An fsync failed."""
+        home = self._log_directory(path)
+        if home is not None:
+            self.failed.add(home)
+        self.doomed.append(Doomed.now(path, inode))
+
+    def _log_directory(self, path: str) -> str | None:
+        while path and IDENTITY not in self.directories.get(path, {}):
+            path = _parent(path)
+        return path or None
 
     def about_to_name(self, path: str, name: str) -> None:
         """What ``name`` stands for in the directory at ``path`` is about to change."""
@@ -289,7 +323,7 @@ class MountedDisk:
         if name not in directory:
             if not create:
                 raise FileNotFoundError(errno.ENOENT, "no such file", path)
-            self.strike()
+            self.strike(path)
             self.need_room(path)
             self._disk.about_to_name(_parent(path), name)
             directory[name] = Inode()
@@ -304,7 +338,7 @@ class MountedDisk:
         def write(keeps: float) -> None:
             self._write_temporary(path, memoryview(data)[: int(len(data) * keeps)])
 
-        self.strike(write, step="checkpoint")
+        self.strike(path, write, step="checkpoint")
         self.need_room(path, write)
         fresh = self._write_temporary(path, data)
         if sync:
@@ -327,11 +361,11 @@ class MountedDisk:
         return directory[name]
 
     def sync_file(self, path: str) -> None:
-        self.strike()
+        self.strike(path)
         self._inode(path).sync()
 
     def sync_directory(self, path: str) -> None:
-        self.strike()
+        self.strike(path)
         self._need_directory(path)
         self._disk.journal.pop(path, None)
 
@@ -351,7 +385,7 @@ class MountedDisk:
         return sorted([*directories[path], *below])
 
     def make_directory(self, path: str) -> None:
-        self.strike()
+        self.strike(path)
         self.need_room(path)
         at = 1
         while (at := path.find("/", at)) > 0:
@@ -367,7 +401,7 @@ class MountedDisk:
             self._disk.note(_parent(path), Made(path))
 
     def remove(self, path: str) -> None:
-        self.strike()
+        self.strike(path)
         directory, name = self._names(path)
         if name not in directory:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
@@ -375,7 +409,7 @@ class MountedDisk:
         del directory[name]
 
     def rename(self, old: str, new: str) -> None:
-        self.strike()
+        self.strike(old)
         directories = self._disk.directories
         if old in directories:
             self._rename_directory(old, new)
@@ -397,7 +431,7 @@ class MountedDisk:
             self._disk.rename_directory(old, new)
 
     def remove_directory(self, path: str) -> None:
-        self.strike()
+        self.strike(path)
         self._need_directory(path)
         self._disk.remove_directory(path)
 
@@ -408,7 +442,7 @@ class MountedDisk:
         self._disk.lock_holders[path] = self._process
         return SimulatedLock(self._disk, path, self._process)
 
-    def strike(self, write: Callable[[float], None] | None = None, step: Step = "write") -> None:
+    def strike(self, path: str, write: Callable[[float], None] | None = None, step: Step = "write") -> None:
         """Before every change: may it happen?"""
         if not self._process.is_alive:
             raise ProcessDied(self._process.name)
@@ -423,7 +457,13 @@ class MountedDisk:
         self._disk.trouble = None
         if write is not None:
             write(trouble.keeps)
-        trouble.strike()
+        try:
+            trouble.strike()
+        except OSError as error:
+            failure = error if step == "fsync" else write_failure(error, path)
+            if isinstance(failure, WriteFailed):
+                self._disk.doom_beside(path)
+            raise failure from None
 
     def _stand_still(self, step: Step) -> None:
         """A slow disk: the process waits. What it is about has no end yet, so nobody looks at it."""
@@ -438,7 +478,7 @@ class MountedDisk:
             raise OSError(errno.ENOSPC, "no space left on device", path)
 
     def doom(self, path: str, inode: Inode) -> None:
-        self._disk.doomed.append(Doomed.now(path, inode))
+        self._disk.doom_file(path, inode)
 
     def _need_directory(self, path: str) -> Directory:
         directory = self._disk.directories.get(path)
@@ -487,19 +527,19 @@ class SimulatedFile:
         def write(keeps: float) -> None:
             self._write(memoryview(data)[: int(len(data) * keeps)])
 
-        self._disk.strike(write)
+        self._disk.strike(self._path, write)
         self._disk.need_room(self._path, write)
         self._write(data)
         self._end += len(data)
 
     def truncate(self, size: int) -> None:
-        self._disk.strike()
+        self._disk.strike(self._path)
         self._inode.truncate(size)
         self._end = size
 
     def fsync(self) -> None:
         try:
-            self._disk.strike(step="fsync")
+            self._disk.strike(self._path, step="fsync")
         except OSError as error:
             self._disk.doom(self._path, self._inode)
             raise SyncFailed(error.errno, error.strerror, self._path) from error

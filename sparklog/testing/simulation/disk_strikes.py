@@ -146,27 +146,30 @@ class DiskStrikes:
         machine = self._cluster.machines[fault.target]
 
         def strike() -> None:
-            if fault.kind != "fail a write" and not self._atlas.others_have_all(machine.broker_id):
-                return  # a failed sync costs the replica its proof
-            self._cluster.story.tell(fault.target, "meets an error of its disk")
-            raise OSError(errno.EIO, "input/output error")
+            # What the device failed costs the replicas there their proof; a write that is refused does not.
+            if self._atlas.others_have_all(machine.broker_id):
+                self._cluster.story.tell(fault.target, "meets an error of its disk")
+                raise OSError(errno.EIO, "input/output error")
+            if fault.kind == "fail a write":
+                self._cluster.story.tell(fault.target, "is refused a write")
+                raise OSError(errno.EDQUOT, "quota exceeded")
 
         keeps = dice(self._cluster.plan.seed, f"failed write {fault.number}").random()
         step = FAILING_STEPS.get(fault.kind, "write")
         machine.disk.trouble = Trouble(int(fault.amount), strike, keeps, step)
 
     def settle_doomed(self, host: str, launches: int) -> None:
-        """Before a broker starts: what a failed fsync should have saved is gone, if replication covers it and
-        ZooKeeper knows of it, or the broker went on serving. (A process that stops serving, and is killed
-        before it could tell, is beyond what is promised.)"""
+        """Before a broker starts: what a failed fsync or write should have saved is gone, if replication
+        covers it and ZooKeeper knows of it, or the broker went on serving. (A process that stops serving, and
+        is killed before it could tell, is beyond what is promised.)"""
         machine = self._cluster.machines[host]
-        if not machine.disk.doomed:
+        if not machine.disk.failed:
             return
         self._atlas.distrust_what_is_doomed(machine)
         is_covered = self._atlas.others_have_all(machine.broker_id)
         went_on = host in self._cluster.brokers and not self._cluster.brokers[host].has_failed
         if not is_covered or not (went_on or self._atlas.is_marked_suspect(machine)):
-            machine.disk.doomed.clear()
+            machine.disk.forgive()
             return
         draw = dice(self._cluster.plan.seed, f"failed fsync {host} {launches}")
         self._atlas.taint_what_is_doomed(machine)
@@ -174,7 +177,7 @@ class DiskStrikes:
         machine.disk.let_doomed_fade()
 
         def lose() -> None:
-            self._cluster.story.tell(host, "has lost what an fsync should have saved")
+            self._cluster.story.tell(host, "has lost what an fsync or a write should have saved")
             machine.disk.lose_fading(draw)
 
         if draw.random() < 0.5:

@@ -53,3 +53,15 @@ def test_a_report_of_an_earlier_life_changes_nothing(world):
     world.create()
     assert lost(world, 1, epoch=0).error == ErrorCode.stale_broker_epoch
     assert world.state().leader == 1
+
+
+def test_a_topic_that_is_made_again_does_not_inherit_the_failed_logs_of_its_namesake(world):
+    """A log that failed in a directory that serves can be deleted, and its topic with it."""
+    world.create()
+    lost(world, 1)
+    world.next_command += 1
+    doomed = cmd.DeleteTopics((cmd.DoomedTopic("t"),), 10_000)
+    world.answer_pushes(world.do(world.machine.on_command(world.next_command, doomed, world.now_ms)))
+    assert "t" not in world.machine.image.topics
+    world.create()
+    assert (world.state().leader, world.state().isr) == (1, (1, 2, 3))

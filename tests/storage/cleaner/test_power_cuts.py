@@ -52,6 +52,32 @@ def power_fails(make_table, step: int, draw: random.Random):
     return None
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_power_cut_after_a_round_leaves_no_index_that_leads_astray(make_table, seed: int):
+    """An empty one would look like that of a segment whose records have no timestamps."""
+    disk = SimulatedDisk()
+    mounted = MountedDisk(disk, Machine())
+    mounted.make_directory("/data")
+    table = make_table(Path("/data"), disk=mounted)
+    for nth in range(12):
+        table.put((b"%d" % (nth % 2), b"%d" % nth), timestamp_ms=1_000 + nth)
+        if nth % 3 == 2:
+            table.roll()
+    table.put((b"end", b"x"), timestamp_ms=2_000)
+    table.log.flush()
+    end = table.log.log_end_offset
+    table.clean()
+    wanted = [segment.greatest_timestamp() for segment in table.log.segments]
+    found_at = table.log.offset_for_timestamp(1_011)
+    assert found_at == (11, 1_011)
+    disk.cut_power(random.Random(seed))
+    table.disk = MountedDisk(disk, Machine("next"))
+    log = table.open(recovery_point=end, same_boot=False)
+    if len(log.segments) == len(wanted):
+        assert [segment.greatest_timestamp() for segment in log.segments] == wanted
+    assert log.offset_for_timestamp(1_011) == found_at
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_power_cut_at_any_write_leaves_a_log_that_tells_the_same(make_table, seed: int):
     table = filled(make_table, SimulatedDisk(), Machine())

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from sparklog.records.envelope import ENVELOPE_BYTES, build_envelope
-from sparklog.storage.disk import SyncFailed
+from sparklog.storage.disk import SyncFailed, WriteFailed
 from sparklog.storage.scan import check
 from sparklog.testing.simulation.disk import SimulatedDisk, Trouble
 from sparklog.testing.simulation.inode import Inode
@@ -52,6 +52,24 @@ def test_what_a_failed_fsync_should_have_saved_is_there_until_the_next_process_o
     disk.let_doomed_fade()
     disk.lose_fading(random.Random(1))
     assert mounted.read(LOG) in (b"saved", b"saved" + bytes(6))
+
+
+def test_where_the_device_fails_a_write_all_that_waits_in_that_log_directory_may_be_lost(disk) -> None:
+    mounted = disk.mount(Process(Schedule(), "broker-1"))
+    files = {}
+    for home in ("/one", "/two"):
+        mounted.make_directory(f"{home}/t-0")
+        mounted.write_atomically(f"{home}/meta.properties", b"whose it is")
+        files[home] = mounted.open(f"{home}/t-0/0.log", create=True)
+        files[home].append(b"waits")
+    disk.trouble = Trouble(1, fail)
+    with pytest.raises(WriteFailed):
+        mounted.write_atomically("/one/checkpoint", b"1")
+    assert disk.failed == {"/one"}
+    disk.let_doomed_fade()
+    disk.lose_fading(random.Random(1))
+    assert mounted.read("/one/t-0/0.log") in (b"", bytes(5))
+    assert mounted.read("/two/t-0/0.log") == b"waits"
 
 
 def test_trouble_that_is_meant_for_one_process_leaves_another_one_alone(disk, mounted) -> None:

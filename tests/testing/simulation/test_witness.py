@@ -20,7 +20,6 @@ from sparklog.model.zookeeper import ANY_VERSION, SetData
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 from sparklog.testing.simulation.atlas import Atlas
 from sparklog.testing.simulation.disk import SimulatedDisk
-from sparklog.testing.simulation.inode import Doomed, Inode
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.schedule import Schedule
 from sparklog.testing.simulation.story import Story
@@ -143,11 +142,11 @@ def test_what_is_doomed_names_the_directory_and_with_it_the_replicas_that_it_may
     disk = SimulatedDisk({path: {} for path in ("/b/one/quakes-0", "/b/two/other-0")})
     machine = SimpleNamespace(broker_id=BROKERS[0], disk=disk)
     atlas = Atlas(None, scene.witness, scene.tree, None, {})
-    disk.doomed = [Doomed.now("/b/two/other-0/0.log", Inode())]
+    disk.failed = {"/b/two"}
     atlas.distrust_what_is_doomed(machine)
     atlas.taint_what_is_doomed(machine)
     assert (scene.witness.truths[TP].distrusted, scene.tainted) == ({}, set())
-    disk.doomed = [Doomed.now("/b/one/another-0/0.log", Inode())]
+    disk.failed = {"/b/one"}
     atlas.distrust_what_is_doomed(machine)
     atlas.taint_what_is_doomed(machine)
     assert scene.witness.truths[TP].distrusted.keys() == scene.tainted == {BROKERS[0]}
