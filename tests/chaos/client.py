@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,10 @@ do.
 REQUEST_TIMEOUT_MS = 5_000
 RETRY_MS = 50
 PADDING_MAX = 600
+KEYS = 40
+"""Of each partition of a compacted topic."""
+TOMBSTONES = 0.1
+ID_HEADER = "id"
 RE_READ_RECORDS = 200
 TAIL_RECORDS = 500
 REMEMBERED = 500
@@ -48,6 +53,7 @@ class Settings:
     idempotent: bool = False
     rate: float = 20.0
     compression: str = "none"
+    compacted: list[str] = field(default_factory=list)
     is_stopping: bool = field(default=False, init=False)
     writer: Writer = field(init=False)
 
@@ -104,18 +110,25 @@ def produce_with_confluent(settings: Settings, writer: Writer) -> None:
                 "enable.idempotence": settings.idempotent,
                 # Without idempotence, a second request under way could overtake one that is tried again.
                 # With it, one that is refused leaves those behind it out of order: librdkafka takes another
-                # producer epoch for that, too, and sends again under it what may be in the log.
+                # producer epoch for that, too, and sends again under it what may be in the log. So there is
+                # one record under way in each partition: a new leader has a connection of its own, and the
+                # next record would go there while the last leader's answer is still awaited.
                 "max.in.flight.requests.per.connection": 1,
                 "message.timeout.ms": _delivery_timeout_ms(settings),
                 "request.timeout.ms": REQUEST_TIMEOUT_MS,
                 "compression.type": settings.compression,
                 "linger.ms": 5,
+                # The process's log tells why it took another epoch.
+                **({"debug": "eos", "log_level": 7} if settings.idempotent else {}),
                 "error_cb": on_error,
             }
         )
 
-    def done(op: int) -> Any:
+    under_way: set[tuple[str, int]] = set()
+
+    def done(op: int, place: tuple[str, int]) -> Any:
         def on_delivery(error: KafkaError | None, message: Any) -> None:
+            under_way.discard(place)
             if error is None:
                 writer.sent(settings.name, op, offset=message.offset() if settings.acks != 0 else None)
             else:
@@ -137,12 +150,24 @@ def produce_with_confluent(settings: Settings, writer: Writer) -> None:
             fatal.clear()
             generation += 1
             producer, numbers = new_producer(), Numbers(f"{settings.name}#{generation}")
-        topic, partition = rng.choice(partitions)
-        op, value = _begin_send(settings, writer, numbers, topic, partition)
-        padding = bytes(rng.randrange(PADDING_MAX))
+        free = [place for place in partitions if place not in under_way]
+        if not free:
+            continue
+        topic, partition = rng.choice(free)
+        op, record = _begin_send(settings, writer, numbers, topic, partition, rng)
+        if settings.idempotent:
+            under_way.add((topic, partition))
         try:
-            producer.produce(topic, value, padding, partition=partition, on_delivery=done(op))
+            producer.produce(
+                topic,
+                record.value,
+                record.key,
+                partition=partition,
+                headers=record.headers,
+                on_delivery=done(op, (topic, partition)),
+            )
         except Exception as error:  # noqa: BLE001 (it was refused before anything was sent)
+            under_way.discard((topic, partition))
             writer.failed(settings.name, op, error)
     producer.flush(FLUSH_S)
 
@@ -169,10 +194,10 @@ def produce_with_kafka_python(settings: Settings, writer: Writer) -> None:
     while not settings.is_stopping:
         time.sleep(pace.next_in_s())
         topic, partition = rng.choice(partitions)
-        op, value = _begin_send(settings, writer, numbers, topic, partition)
+        op, record = _begin_send(settings, writer, numbers, topic, partition, rng)
         try:
             future = producer.send(
-                topic, value.encode(), bytes(rng.randrange(PADDING_MAX)), partition=partition
+                topic, record.value, record.key, headers=record.headers, partition=partition
             )
         except Exception as error:  # noqa: BLE001 (no metadata, or no room: it was not taken)
             writer.failed(settings.name, op, repr(error))
@@ -187,10 +212,26 @@ def _delivery_timeout_ms(settings: Settings) -> int:
     return IDEMPOTENT_DELIVERY_TIMEOUT_MS if settings.idempotent else DELIVERY_TIMEOUT_MS
 
 
+@dataclass(frozen=True)
+class Record:
+    """What is sent. A tombstone has its name in a header."""
+
+    value: bytes | None
+    key: bytes
+    headers: list[tuple[str, bytes]]
+
+
 def _begin_send(
-    settings: Settings, writer: Writer, numbers: Numbers, topic: str, partition: int
-) -> tuple[int, str]:
+    settings: Settings, writer: Writer, numbers: Numbers, topic: str, partition: int, rng: random.Random
+) -> tuple[int, Record]:
     seq, value = numbers.take(topic, partition)
+    padding = bytes(rng.randrange(PADDING_MAX))
+    key, is_tombstone = None, False
+    record = Record(value.encode(), padding, [])
+    if topic in settings.compacted:
+        key, is_tombstone = f"key-{rng.randrange(KEYS)}", rng.random() < TOMBSTONES
+        headers = [("padding", padding), *([(ID_HEADER, value.encode())] if is_tombstone else [])]
+        record = Record(None if is_tombstone else value.encode(), key.encode(), headers)
     op = writer.send(
         settings.name,
         topic,
@@ -200,8 +241,15 @@ def _begin_send(
         session=numbers.session,
         seq=seq,
         idempotent=settings.idempotent,
+        key=key,
+        tombstone=is_tombstone,
     )
-    return op, value
+    return op, record
+
+
+def value_of(value: bytes | None, headers: Iterable[tuple[str, bytes]] | None) -> str:
+    """By which a history knows a record."""
+    return (dict(headers or ())[ID_HEADER] if value is None else value).decode()
 
 
 # ---------------------------------------------------------------------------------------------- consumers
@@ -237,6 +285,10 @@ def _confluent_consumer(settings: Settings) -> Any:
     )
 
 
+def _told(message: Any) -> str:
+    return value_of(message.value(), message.headers())
+
+
 class Positions:
     """Where an assigned consumer stands in each partition; writes down what it is given."""
 
@@ -268,7 +320,7 @@ def tail_with_confluent(settings: Settings, writer: Writer) -> None:
         for message in consumer.consume(TAIL_RECORDS, 0.3):
             key = message.topic(), message.partition()
             if message.error() is None:
-                got.setdefault(key, []).append((message.offset(), message.value().decode()))
+                got.setdefault(key, []).append((message.offset(), _told(message)))
             elif key in positions.at:
                 writer.line(settings.name, "info", "poll", error=str(message.error())[:900])
                 low, _ = _watermarks(settings, consumer, *key)
@@ -297,7 +349,7 @@ def re_read_with_confluent(settings: Settings, writer: Writer) -> None:
         consumer.assign([TopicPartition(topic, partition, start)])
         got = [message for message in consumer.consume(RE_READ_RECORDS, 0.5) if message.error() is None]
         if got:
-            positions.take({(topic, partition): [(one.offset(), one.value().decode()) for one in got]})
+            positions.take({(topic, partition): [(one.offset(), _told(one)) for one in got]})
     consumer.close()
 
 
@@ -335,7 +387,8 @@ def re_read_with_kafka_python(settings: Settings, writer: Writer) -> None:
                 positions.seek(topic, partition, start)
                 got = consumer.poll(timeout_ms=500, max_records=RE_READ_RECORDS).get(place, [])
                 if got:
-                    positions.take({(topic, partition): [(one.offset, one.value.decode()) for one in got]})
+                    records = [(one.offset, value_of(one.value, one.headers)) for one in got]
+                    positions.take({(topic, partition): records})
         except KafkaError as error:
             writer.unknown(settings.name, op, repr(error), what="end")
     consumer.close()
