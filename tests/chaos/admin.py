@@ -24,7 +24,13 @@ KEPT_RECORDS = 500
 TIMEOUT_S = 20.0
 MISTAKES = (TypeError, AttributeError, AssertionError, SystemError)
 """What no cluster under faults brings about: the harness, or a library, cannot do what it is told."""
-_CLIENT = {"log_level": 0, "error_cb": lambda error: None, "reconnect.backoff.max.ms": 500}
+_CLIENT = {
+    "log_level": 0,
+    "error_cb": lambda error: None,
+    "reconnect.backoff.max.ms": 500,
+    # It asks for offsets under the leader epoch that it knows, and for no news when that is refused.
+    "metadata.max.age.ms": 1_000,
+}
 
 
 class Administrators:

@@ -113,9 +113,11 @@ class _AtPoint(Nemesis):
             self._armed.clear_crash_point()
             self._armed = None
 
-    def arm(self, broker: Broker, call: str, number: int, rng: Random, *, power_cut: bool) -> None:
+    def arm(
+        self, broker: Broker, call: str, number: int, rng: Random, *, power_cut: bool, tears: bool = False
+    ) -> None:
         self._armed = self._places.controls(broker.id)
-        tears = call == "write" and rng.random() < 0.5
+        tears = tears or (call == "write" and rng.random() < 0.5)
         self._where = f"{'in the middle of' if tears else 'before'} {call} {number}"
         self._armed.set_crash_point([call], number, is_stopped=power_cut, tears=tears)
 
@@ -131,11 +133,18 @@ class _AtPoint(Nemesis):
         return reached
 
     def first(
-        self, cluster: Cluster, broker: Broker, rng: Random, *, power_cut: bool, may_be_all: bool = True
+        self,
+        cluster: Cluster,
+        broker: Broker,
+        rng: Random,
+        *,
+        power_cut: bool,
+        may_be_all: bool = True,
+        tears: bool = False,
     ) -> str:
-        """The crash of a broker that runs."""
-        call, number = self._deck.draw(rng)
-        self.arm(broker, call, number, rng, power_cut=power_cut)
+        """The crash of a broker that runs; in the middle of a write if it ``tears``."""
+        call, number = ("write", rng.randint(1, NUMBERS["write"])) if tears else self._deck.draw(rng)
+        self.arm(broker, call, number, rng, power_cut=power_cut, tears=tears)
         reached = self.wait_reached(REACHED_TIMEOUT_S)
         how = "power cut" if power_cut else "SIGKILL"
         if reached is None:
@@ -200,10 +209,14 @@ class CrashPointInStart(_AtPoint):
     def strike(self, cluster: Cluster, broker: Broker, rng: Random) -> str:
         has_power = DISKS in cluster.features
         before = cluster.registration(broker.id)
-        # Of one machine only: the others are to lead on, and what is armed here is armed for one.
-        text = self.first(cluster, broker, rng, power_cut=has_power and rng.random() < 0.5, may_be_all=False)
-        power_cut = has_power and rng.random() < 0.5
         call, number = self._starts.draw(rng)
+        # A start has something to cut where half a batch was written. Its first cut is of the lock's file.
+        tears = call == "truncate"
+        number = max(number, 2) if tears else number
+        # Of one machine only: the others are to lead on, and what is armed here is armed for one.
+        first_by_power = has_power and not tears and rng.random() < 0.5
+        text = self.first(cluster, broker, rng, power_cut=first_by_power, may_be_all=False, tears=tears)
+        power_cut = has_power and rng.random() < 0.5
         self.arm(broker, call, number, rng, power_cut=power_cut)
         counts = self._places.controls(broker.id).counts()
 
