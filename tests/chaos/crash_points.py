@@ -18,7 +18,7 @@ from typing import ClassVar, Final, Protocol
 from chaos import shim
 from chaos.disks import cut_power
 from chaos.loop_disk import Unsynced
-from chaos.nemesis import CRASH_POINTS, DISKS, SYNCED, Broker, Cluster, Nemesis
+from chaos.nemesis import APPLICATION, CRASH_POINTS, DISKS, SYNCED, Broker, Cluster, Nemesis
 from chaos.processes import is_alive
 from chaos.report import CrashPoint
 from chaos.shim import CALLS, Controls, Reached
@@ -151,12 +151,19 @@ class _AtPoint(Nemesis):
             self._points.append(CrashPoint(call, how, "running", False))
             raise NotReached(f"no {call} number {number} of broker {broker.id} in {REACHED_TIMEOUT_S:g} s")
         of_all = may_be_all and SYNCED in cluster.features and rng.random() < OF_ALL
-        more = self.finish(broker, reached, rng, power_cut=power_cut, of_all=of_all)
+        more = self.finish(cluster, broker, reached, rng, power_cut=power_cut, of_all=of_all)
         self._points.append(CrashPoint(call, how, "running", True, reached.path))
         return f"{how}{more} {self._where}, of {reached.path}"
 
     def finish(
-        self, broker: Broker, reached: Reached, rng: Random, *, power_cut: bool, of_all: bool = False
+        self,
+        cluster: Cluster,
+        broker: Broker,
+        reached: Reached,
+        rng: Random,
+        *,
+        power_cut: bool,
+        of_all: bool = False,
     ) -> str:
         """See the process ended; how, if there is more to tell."""
         more = ""
@@ -165,8 +172,10 @@ class _AtPoint(Nemesis):
             own = self._places.machine(broker.id)
             machines = list(self._places.machines().values()) if of_all else [own]
             unsynced = rng.choice(UNSYNCED)
-            # Not off for long: a process that is started on a disk without power fails, and is no recovery.
-            cut_power(machines, 0.0, with_spark=False, unsynced=unsynced)
+            # Without Spark nothing but brokers runs there, and one that has just been started has no file of
+            # the disk open yet. Not off for long: a start on a disk without power is no recovery.
+            everything = APPLICATION not in cluster.features
+            cut_power(machines, 0.0, with_spark=everything, unsynced=unsynced)
             more = f"{' of all machines' if of_all else ''}, unsynced {unsynced.name.lower()},"
         deadline = time.monotonic() + END_TIMEOUT_S
         while is_alive(reached.pid):
@@ -239,7 +248,7 @@ class CrashPointInStart(_AtPoint):
             made = ", ".join(f"{since[kind] - counts[kind]} {kind}" for kind in CALLS)
             return f"{text}; its start had no {call} number {number} ({made})"
         phase = "starting" if caught_up_at == math.inf else "catching up"
-        more = self.finish(broker, reached, rng, power_cut=power_cut)
+        more = self.finish(cluster, broker, reached, rng, power_cut=power_cut)
         self._points.append(CrashPoint(call, how, phase, True, reached.path))
         return f"{text}; then {phase} {how}{more} {self._where}, of {reached.path}"
 
