@@ -47,7 +47,9 @@ def test_the_shim_counts_every_call_that_the_tracer_sees_of_a_real_broker(tmp_pa
         for number in range(ROUNDS):
             name = f"gone-{number}"
             admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
-            producer = Producer({"bootstrap.servers": bench.bootstrap_servers, "enable.idempotence": True})
+            producer = Producer(
+                {"bootstrap.servers": bench.bootstrap_servers, "enable.idempotence": True, "log_level": 0}
+            )
             for at in range(60):
                 producer.produce("keyed", bytes(400), f"key-{at % 5}", partition=0)
                 producer.produce(name, bytes(400), partition=0)

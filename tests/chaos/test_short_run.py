@@ -34,7 +34,7 @@ def test_clients_see_nothing_lost_while_brokers_are_killed_at_calls_that_change_
         pytest.skip(f"not run: {why}")
     out = tmp_path / "out"
     command = [sys.executable, str(RUN), "--out", str(out), "--spark", "none", "--places", "plain"]
-    command += ["--seed", "3", "--windows", "2", "--pairs", "0", "--rate", "100"]
+    command += ["--seed", "1", "--windows", "2", "--pairs", "0", "--rate", "60"]
     command += ["--only", "crash-point", "crash-point-in-start"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
