@@ -9,5 +9,6 @@ walls.py        those places with walls: namespaces.py, machine.py, loop_disk.py
 network.py      cuts, loss, delay and corruption (packets.py)
 disks.py        power cuts, full, hanging and read-only disks, calls that fail
 clocks.py       wall clocks that jump
+crash_points.py brokers that end at one call that changes a file; traced.py judges how calls are counted
 bare.py         brokers without Spark (broker_process.py)
 """

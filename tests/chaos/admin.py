@@ -24,7 +24,13 @@ KEPT_RECORDS = 500
 TIMEOUT_S = 20.0
 MISTAKES = (TypeError, AttributeError, AssertionError, SystemError)
 """What no cluster under faults brings about: the harness, or a library, cannot do what it is told."""
-_CLIENT = {"log_level": 0, "error_cb": lambda error: None, "reconnect.backoff.max.ms": 500}
+_CLIENT = {
+    "log_level": 0,
+    "error_cb": lambda error: None,
+    "reconnect.backoff.max.ms": 500,
+    # It asks for offsets under the leader epoch that it knows, and for no news when that is refused.
+    "metadata.max.age.ms": 1_000,
+}
 
 
 class Administrators:
@@ -40,6 +46,7 @@ class Administrators:
         topics: dict[str, int],
         moving: str,
         shrinking: str,
+        every_s: tuple[float, float] = EVERY_S,
     ) -> None:
         self.done: dict[str, int] = {}
         self.refused: dict[str, int] = {}
@@ -49,6 +56,7 @@ class Administrators:
         """Topics of ours that are there, with their numbers of partitions."""
         self._bootstrap, self._writer, self._rng = bootstrap, writer, rng
         self._brokers, self._topics, self._moving, self._shrinking = brokers, topics, moving, shrinking
+        self._every_s = every_s
         self._made = 0
         self._gone: list[str] = []
         self._leave = threading.Event()
@@ -71,14 +79,14 @@ class Administrators:
             "preferred-election": self._elect,
             "delete-records": self._delete_records,
         }
-        while not self._leave.wait(self._rng.uniform(*EVERY_S)):
+        while not self._leave.wait(self._rng.uniform(*self._every_s)):
             name = self._rng.choice(sorted(operations))
             try:
                 operations[name]()
             except MISTAKES as error:
                 self.mistakes.add(f"{name}: {error!r}")
             except Exception as error:  # noqa: BLE001 (two libraries' errors, and what they make of a cut)
-                what = f"{name}: {type(error).__name__}"
+                what = f"{name}: {_kind_of(error)}"
                 self.refused[what] = self.refused.get(what, 0) + 1
             else:
                 self.done[name] = self.done.get(name, 0) + 1
@@ -171,3 +179,9 @@ class Administrators:
         self._writer.event("administrators", "deleted", topic=topic, partition=partition, before=before)
         asked = [TopicPartition(topic, partition, before)]
         self._admin.delete_records(asked, request_timeout=TIMEOUT_S)[place].result(2 * TIMEOUT_S)
+
+
+def _kind_of(error: Exception) -> str:
+    """An error's name, the broker's if it has one."""
+    cause = error.args[0] if error.args else None
+    return str(cause.name()) if isinstance(cause, KafkaError) else type(error).__name__

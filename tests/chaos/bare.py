@@ -44,6 +44,18 @@ class BareBench(Bench):
             for broker_id, kept in self._kept.items()
         }
 
+    def what_is_missing(self) -> str | None:
+        """ZooKeeper keeps the registration of a killed broker for a while: that of its process counts."""
+        launched_at = {broker_id: kept.launched_at for broker_id, kept in self._kept.items()}
+        missing = super().what_is_missing()
+        if missing is not None:
+            return missing
+        for broker_id, at in launched_at.items():
+            registered_at = self._registered_at(broker_id)
+            if registered_at is None or registered_at < at:
+                return f"broker {broker_id} has not registered since its process was started"
+        return None
+
     def log_dir(self, broker_id: int) -> Path:
         life = self._lives.get(broker_id, 0)
         if life:

@@ -21,8 +21,9 @@ from typing import Any
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import ZnodeStat
 
-from chaos.nemesis import APPLICATION, EXECUTORS, SYNCED, Broker, Controller
+from chaos.nemesis import APPLICATION, CRASH_POINTS, EXECUTORS, SYNCED, Broker, Controller
 from chaos.places import Places, PlainPlaces
 from chaos.processes import Kept, is_alive, parent_of, send, sweep
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
@@ -96,7 +97,9 @@ class Bench:
     def features(self) -> frozenset[str]:
         own = frozenset({APPLICATION, EXECUTORS} if self.options.spark == "workers" else {APPLICATION})
         synced = self.options.settings.get("log.flush.acks") == "fsync"
-        return own | self.places.features | frozenset({SYNCED} if synced else ())
+        # Nothing is preloaded into brokers that share a JVM's process tree.
+        lacking = frozenset({CRASH_POINTS} if self.options.spark == "local" else ())
+        return own | (self.places.features - lacking) | frozenset({SYNCED} if synced else ())
 
     @property
     def session_timeout_s(self) -> float:
@@ -140,6 +143,21 @@ class Bench:
     def log_dir(self, broker_id: int) -> Path:
         """Where its data is, as seen from outside."""
         return self.places.log_dir(self.folder, broker_id)
+
+    def registration(self, broker_id: int) -> int | None:
+        found = self._registered(broker_id)
+        return None if found is None else int(found.creation_transaction_id)
+
+    def _registered_at(self, broker_id: int) -> float | None:
+        found = self._registered(broker_id)
+        return None if found is None else float(found.created)
+
+    def _registered(self, broker_id: int) -> ZnodeStat | None:
+        """The broker's node; None if there is none, or ZooKeeper does not answer."""
+        assert self._kazoo is not None
+        with self._looking, contextlib.suppress(KazooException, KazooTimeoutError):
+            return self._kazoo.exists_async(f"/brokers/ids/{broker_id}").get(timeout=_ANSWER_S)
+        return None
 
     def launch_elsewhere(self, broker_id: int) -> int:
         raise NotImplementedError("Spark's workers have no spares")

@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,10 @@ REQUEST_TIMEOUT_MS = 5_000
 RETRY_MS = 50
 PADDING_MAX = 600
 ASK_TIMEOUT_MS = 5_000
+KEYS = 40
+"""Of each partition of a compacted topic."""
+TOMBSTONES = 0.1
+ID_HEADER = "id"
 RE_READ_RECORDS = 200
 TAIL_RECORDS = 500
 REMEMBERED = 500
@@ -49,6 +54,7 @@ class Settings:
     idempotent: bool = False
     rate: float = 20.0
     compression: str = "none"
+    compacted: list[str] = field(default_factory=list)
     is_stopping: bool = field(default=False, init=False)
     writer: Writer = field(init=False)
 
@@ -105,18 +111,25 @@ def produce_with_confluent(settings: Settings, writer: Writer) -> None:
                 "enable.idempotence": settings.idempotent,
                 # Without idempotence, a second request under way could overtake one that is tried again.
                 # With it, one that is refused leaves those behind it out of order: librdkafka takes another
-                # producer epoch for that, too, and sends again under it what may be in the log.
+                # producer epoch for that, too, and sends again under it what may be in the log. So there is
+                # one record under way in each partition: a new leader has a connection of its own, and the
+                # next record would go there while the last leader's answer is still awaited.
                 "max.in.flight.requests.per.connection": 1,
                 "message.timeout.ms": _delivery_timeout_ms(settings),
                 "request.timeout.ms": REQUEST_TIMEOUT_MS,
                 "compression.type": settings.compression,
                 "linger.ms": 5,
+                # The process's log tells why it took another epoch.
+                **({"debug": "eos", "log_level": 7} if settings.idempotent else {}),
                 "error_cb": on_error,
             }
         )
 
-    def done(op: int) -> Any:
+    under_way: set[tuple[str, int]] = set()
+
+    def done(op: int, place: tuple[str, int]) -> Any:
         def on_delivery(error: KafkaError | None, message: Any) -> None:
+            under_way.discard(place)
             if error is None:
                 writer.sent(settings.name, op, offset=message.offset() if settings.acks != 0 else None)
             else:
@@ -138,12 +151,24 @@ def produce_with_confluent(settings: Settings, writer: Writer) -> None:
             fatal.clear()
             generation += 1
             producer, numbers = new_producer(), Numbers(f"{settings.name}#{generation}")
-        topic, partition = rng.choice(partitions)
-        op, value = _begin_send(settings, writer, numbers, topic, partition)
-        padding = bytes(rng.randrange(PADDING_MAX))
+        free = [place for place in partitions if place not in under_way]
+        if not free:
+            continue
+        topic, partition = rng.choice(free)
+        op, record = _begin_send(settings, writer, numbers, topic, partition, rng)
+        if settings.idempotent:
+            under_way.add((topic, partition))
         try:
-            producer.produce(topic, value, padding, partition=partition, on_delivery=done(op))
+            producer.produce(
+                topic,
+                record.value,
+                record.key,
+                partition=partition,
+                headers=record.headers,
+                on_delivery=done(op, (topic, partition)),
+            )
         except Exception as error:  # noqa: BLE001 (it was refused before anything was sent)
+            under_way.discard((topic, partition))
             writer.failed(settings.name, op, error)
     producer.flush(FLUSH_S)
 
@@ -170,10 +195,10 @@ def produce_with_kafka_python(settings: Settings, writer: Writer) -> None:
     while not settings.is_stopping:
         time.sleep(pace.next_in_s())
         topic, partition = rng.choice(partitions)
-        op, value = _begin_send(settings, writer, numbers, topic, partition)
+        op, record = _begin_send(settings, writer, numbers, topic, partition, rng)
         try:
             future = producer.send(
-                topic, value.encode(), bytes(rng.randrange(PADDING_MAX)), partition=partition
+                topic, record.value, record.key, headers=record.headers, partition=partition
             )
         except Exception as error:  # noqa: BLE001 (no metadata, or no room: it was not taken)
             writer.failed(settings.name, op, repr(error))
@@ -188,10 +213,26 @@ def _delivery_timeout_ms(settings: Settings) -> int:
     return IDEMPOTENT_DELIVERY_TIMEOUT_MS if settings.idempotent else DELIVERY_TIMEOUT_MS
 
 
+@dataclass(frozen=True)
+class Record:
+    """What is sent. A tombstone has its name in a header."""
+
+    value: bytes | None
+    key: bytes
+    headers: list[tuple[str, bytes]]
+
+
 def _begin_send(
-    settings: Settings, writer: Writer, numbers: Numbers, topic: str, partition: int
-) -> tuple[int, str]:
+    settings: Settings, writer: Writer, numbers: Numbers, topic: str, partition: int, rng: random.Random
+) -> tuple[int, Record]:
     seq, value = numbers.take(topic, partition)
+    padding = bytes(rng.randrange(PADDING_MAX))
+    key, is_tombstone = None, False
+    record = Record(value.encode(), padding, [])
+    if topic in settings.compacted:
+        key, is_tombstone = f"key-{rng.randrange(KEYS)}", rng.random() < TOMBSTONES
+        headers = [("padding", padding), *([(ID_HEADER, value.encode())] if is_tombstone else [])]
+        record = Record(None if is_tombstone else value.encode(), key.encode(), headers)
     op = writer.send(
         settings.name,
         topic,
@@ -201,8 +242,15 @@ def _begin_send(
         session=numbers.session,
         seq=seq,
         idempotent=settings.idempotent,
+        key=key,
+        tombstone=is_tombstone,
     )
-    return op, value
+    return op, record
+
+
+def value_of(value: bytes | None, headers: Iterable[tuple[str, bytes]] | None) -> str:
+    """By which a history knows a record."""
+    return (dict(headers or ())[ID_HEADER] if value is None else value).decode()
 
 
 # ---------------------------------------------------------------------------------------------- consumers
@@ -254,11 +302,11 @@ def epochs_of(records: list[Seen]) -> list[tuple[int, int]]:
 
 
 def seen_by_confluent(message: Any) -> Seen:
-    return message.offset(), message.value().decode(), message.leader_epoch()
+    return message.offset(), value_of(message.value(), message.headers()), message.leader_epoch()
 
 
 def seen_by_kafka_python(record: Any) -> Seen:
-    return record.offset, record.value.decode(), record.leader_epoch
+    return record.offset, value_of(record.value, record.headers), record.leader_epoch
 
 
 class Positions:

@@ -22,13 +22,15 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-from chaos import walls
+from chaos import shim, walls
 from chaos.clocks import all_of_clocks
+from chaos.crash_points import Controlled, all_of_crash_points
 from chaos.disks import all_of_disks
-from chaos.nemesis import Nemesis
+from chaos.nemesis import CRASH_POINTS, Nemesis
 from chaos.network import all_of_network
 from chaos.part import PartOptions, run_part
-from chaos.report import Part, Window, as_markdown, as_text, kinds_table, summed
+from chaos.places import PlainPlaces
+from chaos.report import CrashPoint, Part, Window, as_markdown, as_text, kinds_table, points_table, summed
 from chaos.schedule import PAIRS
 from chaos.signals import all_signals
 from chaos.walls import WalledPlaces
@@ -36,13 +38,21 @@ from chaos.walls import WalledPlaces
 FOLDER = Path("build/chaos")
 PART_MINUTES = 15.0
 WINDOWS_MAX = 1_000_000
+BUSY_PARTS = (1, 2)
+"""Of every four parts with crash points these have files that come and go."""
 CLEAN, FOUND, UNUSABLE = 0, 1, 2
 CLIENT_LIBRARIES = ("confluent-kafka", "kafka-python", "pyspark", "kazoo")
 
 
-def nemeses(walled: WalledPlaces) -> list[Nemesis]:
+def nemeses(walled: WalledPlaces, controlled: Controlled | None = None) -> list[Nemesis]:
     """Every kind there is; most need brokers with machines of their own."""
-    return [*all_signals(), *all_of_network(walled), *all_of_disks(walled), *all_of_clocks(walled)]
+    return [
+        *all_signals(),
+        *all_of_network(walled),
+        *all_of_disks(walled),
+        *all_of_clocks(walled),
+        *all_of_crash_points(controlled or walled),
+    ]
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -83,10 +93,12 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 
-def chosen(args: argparse.Namespace, walled: WalledPlaces) -> list[Nemesis]:
+def chosen(
+    args: argparse.Namespace, walled: WalledPlaces, controlled: Controlled | None = None
+) -> list[Nemesis]:
     return [
         nemesis
-        for nemesis in nemeses(walled)
+        for nemesis in nemeses(walled, controlled)
         if (args.only is None or nemesis.kind in args.only) and nemesis.kind not in args.without
     ]
 
@@ -165,12 +177,17 @@ def _next_part(
 
     left = args.minutes - _minutes(parts)
     walled = WalledPlaces()
+    wants_points = any(CRASH_POINTS in nemesis.needs for nemesis in chosen(args, walled))
+    plain = PlainPlaces(with_shim=wants_points and shim.probe() is None)
+    places = walled if _has_walls(args) else plain
+    has_busy_files = wants_points and number % 4 in BUSY_PARTS
     options = PartOptions(
         folder=folder,
         seed=args.seed + number - 1,
         seconds=60 * min(args.part_minutes, left),
-        nemeses=chosen(args, walled),
-        places=walled if _has_walls(args) else None,
+        nemeses=chosen(args, walled, places),
+        places=places,
+        has_busy_files=has_busy_files,
         spark=args.spark,
         rate=args.rate,
         settings=settings_of_part(number, args.settings),
@@ -204,6 +221,7 @@ def known_parts(out: Path) -> list[Part]:
         fields = json.loads(path.read_text())
         del fields["verdict"]
         fields["windows"] = [Window(**window) for window in fields["windows"]]
+        fields["crash_points"] = [CrashPoint(**point) for point in fields["crash_points"]]
         parts.append(Part(**fields))
     return parts
 
@@ -217,10 +235,13 @@ def write_report(out: Path, parts: Sequence[Part]) -> None:
     (out / "report.json").write_text(
         json.dumps({**total, "windows_in_full": [dataclasses.asdict(window) for window in windows]}, indent=1)
     )
-    (out / "report.txt").write_text("\n".join([as_text(rows), "", *facts]) + "\n")
-    (out / "report.md").write_text(
-        "\n".join([as_markdown(rows), "", *(f"- {fact}" for fact in facts)]) + "\n"
-    )
+    tables = [rows]
+    if points := [point for part in parts for point in part.crash_points]:
+        tables.append(points_table(points))
+    text = [line for table in tables for line in (as_text(table), "")]
+    (out / "report.txt").write_text("\n".join([*text, *facts]) + "\n")
+    markdown = [line for table in tables for line in (as_markdown(table), "")]
+    (out / "report.md").write_text("\n".join([*markdown, *(f"- {fact}" for fact in facts)]) + "\n")
 
 
 def _facts(total: dict[str, object]) -> list[str]:

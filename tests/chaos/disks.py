@@ -17,6 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import ClassVar, Final
 
+from chaos.loop_disk import Unsynced
 from chaos.machine import Machine
 from chaos.nemesis import DISKS, INJECTION, SYNCED, Broker, Cluster, Nemesis
 from chaos.privileges import why_no_tools
@@ -64,13 +65,15 @@ def still(machines: Sequence[Machine]) -> Iterator[list[int]]:
             send(pid, signal.SIGCONT)
 
 
-def cut_power(machines: Sequence[Machine], off_s: float, *, with_spark: bool) -> None:
+def cut_power(
+    machines: Sequence[Machine], off_s: float, *, with_spark: bool, unsynced: Unsynced = Unsynced.LOST
+) -> None:
     """Take the power from these machines at the same moment, and give it back."""
     with still(machines) as processes:
         cut: list[Machine] = []
         try:
             for machine in machines:
-                machine.disk.cut_power()
+                machine.disk.cut_power(unsynced)
                 cut.append(machine)
             kill_and_wait(processes if with_spark else users(machines))
             time.sleep(off_s)

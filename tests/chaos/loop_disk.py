@@ -5,6 +5,7 @@ through that process's view of the files. It is gone when the last process in th
 """
 
 import contextlib
+import enum
 import errno
 import fcntl
 import functools
@@ -22,9 +23,18 @@ TOOLS: Final = ("mkfs.ext4", "e2fsck", "mount", "umount", "losetup", "fsfreeze",
 _SHUTDOWN: Final = 0x8004587D
 """FS_IOC_SHUTDOWN."""
 
-_WITHOUT_FLUSHING_THE_LOG: Final = (2).to_bytes(4, "little")
 _UNMOUNT_TIMEOUT_S: Final = 30.0
 _HOG: Final = "hog"
+
+
+class Unsynced(enum.IntEnum):
+    """What a power cut leaves of what nobody had synced: the flags of FS_IOC_SHUTDOWN."""
+
+    KEPT = 0
+    """All of it: the kernel had just brought it to the disk by itself."""
+    NAMED = 1
+    """The journal is written, the bytes are not: files have their last names, and are empty or end in 0."""
+    LOST = 2
 
 
 def probe() -> str | None:
@@ -92,11 +102,11 @@ class LoopDisk:
         number = os.stat(self.seen).st_dev
         return Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve().name
 
-    def cut_power(self) -> None:
-        """Nothing reaches the disk any more, and what was not synced is lost. Then kill, and ``restart``."""
+    def cut_power(self, unsynced: Unsynced = Unsynced.LOST) -> None:
+        """Nothing reaches the disk any more. Then kill, and ``restart``."""
         descriptor = os.open(self.seen, os.O_RDONLY)
         try:
-            fcntl.ioctl(descriptor, _SHUTDOWN, _WITHOUT_FLUSHING_THE_LOG)
+            fcntl.ioctl(descriptor, _SHUTDOWN, unsynced.to_bytes(4, "little"))
         finally:
             os.close(descriptor)
 

@@ -8,11 +8,13 @@ partition at that moment is the cluster's affair.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import ClassVar, Protocol
+
+from chaos.report import CrashPoint
 
 APPLICATION = "application"
 """The driver of a Spark application, with its supervisor, launches the brokers."""
@@ -37,6 +39,9 @@ SPARES = "spares"
 
 INJECTION = "injection"
 """Each broker's calls to the disk can be made to fail."""
+
+CRASH_POINTS = "crash points"
+"""Each broker's calls to the disk are counted, and can be its last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,11 @@ class Cluster(Protocol):
     def leaders(self) -> Mapping[tuple[str, int], int]:
         """Who leads each partition of the topics that clients use; one without a leader is left out."""
 
+    def registration(self, broker_id: int) -> int | None:
+        """A number of the broker's registration, another one after each start; None if there is none, or
+        nobody who knows.
+        """
+
     def launch_elsewhere(self, broker_id: int) -> int:
         """Launch the broker anew with an empty disk and let go of the process that it has; needs SPARES.
         That process goes on, or does not; its id.
@@ -128,6 +138,11 @@ class Nemesis(ABC):
     def seconds(self, cluster: Cluster, rng: Random) -> float:
         """How long it lasts; 0 for what is over at once, as a kill is."""
         return rng.uniform(1.0, 6.0)
+
+    @property
+    def points(self) -> Sequence[CrashPoint]:
+        """The crash points that it set so far; most kinds have none."""
+        return ()
 
     @abstractmethod
     def begin(self, cluster: Cluster, rng: Random) -> str:

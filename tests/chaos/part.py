@@ -15,7 +15,7 @@ from random import Random
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from chaos.admin import Administrators
+from chaos.admin import EVERY_S, Administrators
 from chaos.bare import BareBench
 from chaos.bench import Bench, BenchOptions, Replicas
 from chaos.finale import FinalReadFailed, dump_replicas, read_everything
@@ -33,14 +33,40 @@ CLIENTS_END_S = 90.0
 WINDOW_ACKS_MIN = 1
 CHECKER = "sparklog.testing.histories"
 
-TOPICS = {"plain": 3, "rolled": 2, "moved": 2}
-"""``rolled`` has small segments and loses records to DeleteRecords; ``moved``'s two replicas move."""
+TOPICS = {"plain": 3, "rolled": 2, "moved": 2, "keyed": 2}
+"""``rolled`` has small segments and loses records to DeleteRecords; ``moved``'s two replicas move; ``keyed``
+is compacted.
+"""
 
 MEASURED = ("plain", "rolled")
 """Topics that a single fault leaves with enough replicas for acks=all."""
 
-TOPIC_SETTINGS: Mapping[str, Mapping[str, str]] = {"rolled": {"segment.bytes": "65536"}}
+TOPIC_SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "rolled": {"segment.bytes": "65536"},
+    "keyed": {
+        "cleanup.policy": "compact",
+        "segment.bytes": "65536",
+        "min.cleanable.dirty.ratio": "0.2",
+        "delete.retention.ms": "5000",
+    },
+}
+BUSY_TOPIC_SETTINGS: Mapping[str, str] = {"segment.bytes": "12288"}
 REPLICAS = {"moved": 2}
+COMPACTED = frozenset({"keyed"})
+
+BUSY_FILES: Mapping[str, str] = {
+    "log.segment.bytes": "12288",
+    "log.index.interval.bytes": "1024",
+    "log.flush.offset.checkpoint.interval.ms": "1000",
+    "log.flush.interval.ms": "2000",
+    "log.flush.scheduler.interval.ms": "500",
+    "log.retention.check.interval.ms": "1000",
+    "log.segment.delete.delay.ms": "1000",
+    "replica.high.watermark.checkpoint.interval.ms": "500",
+}
+"""Brokers whose files come and go all the time: every kind of call is met within seconds."""
+
+BUSY_ADMINISTRATORS_S = (0.5, 2.0)
 
 
 @dataclass
@@ -55,6 +81,8 @@ class PartOptions:
     candidates: int = 2
     rate: float = 120.0
     pairs: float = PAIRS
+    has_busy_files: bool = False
+    """Small segments, and everything that brokers do now and then done often."""
     with_administrators: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
     places: Places | None = None
@@ -69,8 +97,9 @@ def run_part(options: PartOptions, say: Callable[[str], None], stop: threading.E
     part = Part(options.seed, 0.0)
     histories = options.folder / "histories"
     histories.mkdir(parents=True, exist_ok=True)
+    settings = {**(BUSY_FILES if options.has_busy_files else {}), **options.settings}
     bench_options = BenchOptions(
-        options.folder, spark=options.spark, candidates=options.candidates, settings=options.settings
+        options.folder, spark=options.spark, candidates=options.candidates, settings=settings
     )
     make = BareBench if options.spark == "none" else Bench
     with make(bench_options, options.places, say) as bench, Writer(histories / "harness.jsonl") as writer:
@@ -119,6 +148,7 @@ class _Life:
             Random(rng.random()),
             options.rate,
             options.clients,
+            COMPACTED,
         )
         self._administrators = Administrators(
             bench.bootstrap_servers,
@@ -128,6 +158,7 @@ class _Life:
             topics=TOPICS,
             moving="moved",
             shrinking="rolled",
+            every_s=BUSY_ADMINISTRATORS_S if options.has_busy_files else EVERY_S,
         )
 
     def live(self) -> None:
@@ -141,6 +172,7 @@ class _Life:
                 self._administrators.start()
             self._stop.wait(self._options.warm_up_s)
             self._strike(began + self._options.seconds)
+            self._part.crash_points = [point for one in self._options.nemeses for point in one.points]
             self._mend()
         finally:
             self._administrators.stop()
@@ -156,12 +188,15 @@ class _Life:
 
     def _create_topics(self) -> None:
         admin = AdminClient({"bootstrap.servers": self._bench.bootstrap_servers, "log_level": 0})
+        busy = BUSY_TOPIC_SETTINGS if self._options.has_busy_files else {}
         new = [
-            NewTopic(name, count, REPLICAS.get(name, 3), config=dict(TOPIC_SETTINGS.get(name, {})))
+            NewTopic(name, count, REPLICAS.get(name, 3), config={**TOPIC_SETTINGS.get(name, {}), **busy})
             for name, count in TOPICS.items()
         ]
         for made in admin.create_topics(new, request_timeout=30).values():
             made.result(60)
+        for name in COMPACTED:
+            self._writer.event("harness", "topic", topic=name, what="created", cleanup="compact")
         self._bench.topics = dict(TOPICS)
         missing = self._bench.wait_whole(WHOLE_TIMEOUT_S)
         if missing is not None:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from chaos.nemesis import CRASH_POINTS
+from chaos.shim import Controls, compile_shim
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 
 PORTS = range(20_000, 30_000)
@@ -20,7 +22,8 @@ PORTS = range(20_000, 30_000)
 class Places(Protocol):
     """Surroundings of every process of one run."""
 
-    features: frozenset[str]
+    @property
+    def features(self) -> frozenset[str]: ...
 
     broker_port: int
     """The first broker's port, the others follow; 0 takes free ones, which brokers of one host can."""
@@ -69,15 +72,36 @@ def free_ports(count: int) -> int:
 class PlainPlaces:
     """All on this machine's loopback, with data in the run's folder."""
 
-    features: frozenset[str] = frozenset()
     broker_port: int = 0
+
+    def __init__(self, *, with_shim: bool = False) -> None:
+        """``with_shim``: brokers' calls can be counted, and be their last."""
+        self._with_shim = with_shim
+        self._controls: dict[int, Controls] = {}
+
+    @property
+    def features(self) -> frozenset[str]:
+        return frozenset({CRASH_POINTS} if self._with_shim else ())
+
+    def controls(self, broker_id: int) -> Controls:
+        return self._controls[broker_id]
 
     def set_up(self, folder: Path, broker_ids: Sequence[int]) -> None:
         """Ports that brokers keep, also when the application that they are of is started again."""
         self.broker_port = free_ports(len(broker_ids))
+        if not self._with_shim:
+            return
+        library = compile_shim(folder)
+        for broker_id in broker_ids:
+            controls = Controls(library, folder / f"broker-{broker_id}.controls")
+            log_dirs = self.log_dir(folder, broker_id).parent
+            log_dirs.mkdir(parents=True, exist_ok=True)
+            controls.watch_folder(log_dirs)
+            self._controls[broker_id] = controls
 
     def tear_down(self) -> None:
-        """There is nothing to take away."""
+        while self._controls:
+            self._controls.popitem()[1].close()
 
     def zookeeper(self, folder: Path) -> EmbeddedZooKeeper:
         return EmbeddedZooKeeper(folder)
@@ -100,7 +124,7 @@ class PlainPlaces:
         return list(command)
 
     def environment(self, broker_id: int) -> Mapping[str, str]:
-        return {}
+        return self._controls[broker_id].environment if self._with_shim else {}
 
     def log_dir(self, folder: Path, broker_id: int) -> Path:
         return folder / "cluster" / f"broker-{broker_id}" / "0"

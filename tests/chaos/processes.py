@@ -43,6 +43,8 @@ class Kept:
         self._environment = {**os.environ, **(environment or {}), MARK: mark_of(folder)}
         self._on_relaunch = on_relaunch
         self._leave = threading.Event()
+        self.launched_at = time.time()
+        """When the process that runs now was started, by the wall clock."""
         self._process = self._launch()
         self._keeper = threading.Thread(target=self._keep, name=f"keep-{name}", daemon=True)
         self._keeper.start()
@@ -97,6 +99,7 @@ class Kept:
                 f"{self.name} ended with status {self._process.returncode}; it is started again"
             )
             self.relaunches += 1
+            self.launched_at = time.time()
             self._process = self._launch()
 
 

@@ -7,7 +7,7 @@ next, whoever sent. Of a fault's window the longest such gap counts that reaches
 import statistics
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 PAIRED = " + "
@@ -30,6 +30,19 @@ class Window:
     """Of acks=all sends within it."""
 
 
+@dataclass(frozen=True)
+class CrashPoint:
+    """A call before which a broker was to end."""
+
+    call: str
+    how: str
+    """SIGKILL or power cut."""
+    phase: str
+    """``running``; ``starting``: not registered yet; ``catching up``: in the first seconds after that."""
+    is_reached: bool
+    path: str = ""
+
+
 @dataclass
 class Part:
     """One cluster's life within a run."""
@@ -40,6 +53,7 @@ class Part:
     not_run: dict[str, str] = field(default_factory=dict)
     missed: dict[str, int] = field(default_factory=dict)
     """How often each kind was to strike and could not, as its aim was gone."""
+    crash_points: list[CrashPoint] = field(default_factory=list)
     sends: dict[str, int] = field(default_factory=dict)
     """How many ended as ok, info, fail."""
     records: int = 0
@@ -111,6 +125,31 @@ def kinds_table(windows: Sequence[Window], not_run: Mapping[str, str]) -> list[t
     return rows
 
 
+POINT_COLUMNS = (
+    ("running", "SIGKILL"),
+    ("running", "power cut"),
+    ("starting", "SIGKILL"),
+    ("starting", "power cut"),
+    ("catching up", "SIGKILL"),
+    ("catching up", "power cut"),
+)
+
+
+def points_table(points: Sequence[CrashPoint]) -> list[tuple[str, ...]]:
+    """Rows: before which call how often a broker really ended, and how often nobody came to it."""
+    heads = (f"{phase}: {how}" for phase, how in POINT_COLUMNS)
+    rows = [("ended before", *heads, "not run: never reached")]
+    calls = sorted({point.call for point in points})
+    for name in [*calls, "all"]:
+        some = [point for point in points if name in (point.call, "all")]
+        counts = [
+            sum(point.is_reached and (point.phase, point.how) == column for point in some)
+            for column in POINT_COLUMNS
+        ]
+        rows.append((name, *map(str, counts), str(sum(not point.is_reached for point in some))))
+    return rows
+
+
 def violated_rules(said: str) -> str:
     """Of what the checker said the rules that were broken, with its examples."""
     rules, _, _ = said.partition("\n\n")
@@ -159,6 +198,7 @@ def summed(parts: Sequence[Part]) -> dict[str, Any]:
         "admin_refused": counts("admin_refused"),
         "not_run": not_run,
         "missed": counts("missed"),
+        "crash_points": [asdict(point) for part in parts for point in part.crash_points],
         "findings": [finding for part in parts for finding in part.findings],
         "invalid": [why for part in parts for why in part.invalid],
     }

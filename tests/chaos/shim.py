@@ -1,17 +1,24 @@
 """The clock and the disk of one machine, set from outside while its processes run (``shim.c``).
 
 Every process of the machine is started with ``environment``: the shared library stands before the C library's
-own functions, and maps the control file that ``Controls`` writes into. Faults of the disk touch one device.
+own functions, and maps the control file that ``Controls`` writes into. Faults of the disk touch one device,
+or one folder of it.
+
+A *crash point* is one call that changes a file: the n-th of its kind from now on. The process ends there and
+then, before the call has done anything; or it stands still there, for somebody to take the disk's power.
 """
 
 import mmap
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 SOURCE: Final = Path(__file__).with_name("shim.c")
 CONTROL_BYTES: Final = 4096
@@ -22,6 +29,27 @@ _WRITES: Final = ("<ii", 16)
 _SYNCS: Final = ("<ii", 24)
 _SYNC_DELAY_NS: Final = ("<q", 32)
 _FAILED: Final = ("<ii", 40)
+
+CALLS: Final = (
+    "write", "create", "rename", "remove", "truncate", "make directory", "remove directory", "sync",
+)  # fmt: skip
+"""Kinds of calls that change files, in the order of shim.c."""
+
+_COUNTS: Final = (f"<{len(CALLS)}i", 48)
+_KINDS: Final = ("<I", 80)
+_POINT: Final = ("<iii", 84)
+_REACHED: Final = ("<ii", 96)
+_REACHED_PATH: Final = ("<256s", 104)
+_FOLDER: Final = ("<512s", 360)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Which process came to the crash point, and with what."""
+
+    pid: int
+    call: str
+    path: str
 
 
 def probe() -> str | None:
@@ -64,6 +92,14 @@ class Controls:
         """Faults of the disk touch files on the file system of ``path``, and no other."""
         self._write(_DEVICE, os.stat(path).st_dev)
 
+    def watch_folder(self, folder: Path) -> None:
+        """Of the device that ``folder`` is on, what is below it; nothing else."""
+        text = os.fsencode(folder.resolve())
+        if len(text) >= struct.calcsize(_FOLDER[0]):
+            raise ValueError(f"{folder} is longer than {struct.calcsize(_FOLDER[0]) - 1} bytes: take another")
+        self._write(_FOLDER, text)
+        self.watch_device(folder)
+
     def fail_writes(self, error: int, count: int) -> None:
         """The next ``count`` writes fail with ``error``."""
         self._write(_WRITES, error, count)
@@ -78,8 +114,7 @@ class Controls:
 
     def failed(self) -> tuple[int, int]:
         """How many writes and how many syncs have failed so far."""
-        layout, at = _FAILED
-        writes, syncs = struct.unpack_from(layout, self._page, at)
+        writes, syncs = self._read(_FAILED)
         return writes, syncs
 
     def heal_disk(self) -> None:
@@ -88,8 +123,41 @@ class Controls:
         self.fail_syncs(0, 0)
         self.slow_syncs(0)
 
+    def counts(self) -> dict[str, int]:
+        """How many calls of each kind there have been that changed something, or were about to."""
+        return dict(zip(CALLS, self._read(_COUNTS), strict=True))
+
+    def set_crash_point(
+        self, calls: Iterable[str], number: int, *, is_stopped: bool = False, tears: bool = False
+    ) -> None:
+        """At the ``number``-th call from now on that is of one of these kinds the process gets SIGKILL, or
+        SIGSTOP if it ``is_stopped`` there. A write that ``tears`` is half done by then.
+        """
+        if number < 1:
+            raise ValueError(f"the first call is number 1, not {number}")
+        self._write(_KINDS, 0)
+        self._write(_REACHED, 0, 0)
+        self._write(_POINT, number, signal.SIGSTOP if is_stopped else signal.SIGKILL, tears)
+        self._write(_KINDS, sum(1 << CALLS.index(call) for call in set(calls)))
+
+    def clear_crash_point(self) -> None:
+        """No process ends any more; what was reached stays known."""
+        self._write(_KINDS, 0)
+
+    def reached(self) -> Reached | None:
+        """Who came to the crash point that was set last, if anybody did."""
+        pid, kind = self._read(_REACHED)
+        if not pid:
+            return None
+        (path,) = self._read(_REACHED_PATH)
+        return Reached(pid, CALLS[kind], os.fsdecode(path.partition(b"\0")[0]))
+
     def close(self) -> None:
         self._page.close()
+
+    def _read(self, where: tuple[str, int]) -> tuple[Any, ...]:
+        layout, at = where
+        return struct.unpack_from(layout, self._page, at)
 
     def _write(self, where: tuple[str, int], *values: int) -> None:
         layout, at = where

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaos import loop_disk, machine
-from chaos.loop_disk import LoopDisk
+from chaos.loop_disk import LoopDisk, Unsynced
 from chaos.machine import Machine
 from chaos.namespaces import Network
 from chaos.shim import Controls, compile_shim
@@ -59,6 +59,26 @@ def test_a_power_cut_keeps_what_was_synced_and_nothing_else(disk):
     disk.restart()
     assert sorted(path.name for path in disk.seen.iterdir()) == ["lost+found", "synced"]
     assert (disk.seen / "synced").read_bytes() == b"kept"
+
+
+@pytest.mark.parametrize(
+    ("unsynced", "found"),
+    [
+        (Unsynced.LOST, {"old": b"synced"}),
+        (Unsynced.NAMED, {"new": b"synced" + bytes(9), "young": b""}),
+        (Unsynced.KEPT, {"new": b"synced and more", "young": b"bytes"}),
+    ],
+)
+def test_what_was_not_synced_is_lost_or_there_by_name_only_or_kept(disk, unsynced, found):
+    write(disk.seen / "old", b"synced", sync=True)
+    sync_names(disk.seen)
+    with (disk.seen / "old").open("ab") as file:
+        file.write(b" and more")
+    write(disk.seen / "young", b"bytes", sync=False)
+    os.rename(disk.seen / "old", disk.seen / "new")
+    disk.cut_power(unsynced)
+    disk.restart()
+    assert {path.name: path.read_bytes() for path in disk.seen.iterdir() if path.is_file()} == found
 
 
 def test_without_a_power_cut_a_restart_keeps_everything(disk):

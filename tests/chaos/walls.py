@@ -16,7 +16,7 @@ from chaos import machine, shim
 from chaos.bench import DRIVER
 from chaos.machine import Machine
 from chaos.namespaces import HUB, Network
-from chaos.nemesis import CLOCKS, DISKS, INJECTION, NAMESPACES
+from chaos.nemesis import CLOCKS, CRASH_POINTS, DISKS, INJECTION, NAMESPACES
 from chaos.shim import Controls, compile_shim
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 
@@ -40,7 +40,7 @@ class WalledPlaces:
     """See the module's text. ``set_up`` and ``tear_down`` are for the run's main thread, which is in the hub
     meanwhile, with all threads and processes that it starts."""
 
-    features: frozenset[str] = frozenset({NAMESPACES, DISKS, CLOCKS, INJECTION})
+    features: frozenset[str] = frozenset({NAMESPACES, DISKS, CLOCKS, INJECTION, CRASH_POINTS})
     broker_port: int = BROKER_PORT
 
     def __init__(self, disk_mebibytes: int = 1024) -> None:
@@ -56,6 +56,9 @@ class WalledPlaces:
 
     def machine(self, broker_id: int) -> Machine:
         return self._machines[broker_id]
+
+    def controls(self, broker_id: int) -> Controls:
+        return self._machines[broker_id].controls
 
     def machines(self) -> Mapping[int, Machine]:
         return self._machines

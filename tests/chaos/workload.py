@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -57,11 +57,14 @@ class Workload:
         rng: Random,
         rate: float,
         clients: Sequence[ClientPlan] = CLIENTS,
+        compacted: Collection[str] = (),
     ) -> None:
+        """Records of ``compacted`` topics have keys; some are tombstones."""
         self.histories = folder / "histories"
         self.crashes = 0
         self._folder, self._bootstrap, self._topics = folder, bootstrap, dict(topics)
         self._rng, self._rate, self._clients = rng, rate, clients
+        self._compacted = sorted(compacted)
         self._lives: dict[str, int] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._leave = threading.Event()
@@ -107,6 +110,7 @@ class Workload:
             "name": f"{plan.name}/{life}",
             "bootstrap": self._bootstrap,
             "topics": self._topics,
+            "compacted": self._compacted,
             "folder": str(self.histories),
             "seed": self._rng.getrandbits(32),
             "acks": plan.acks,

@@ -1,0 +1,34 @@
+"""What a client writes down of what it sends and is given."""
+
+import json
+from random import Random
+
+from chaos.client import Numbers, Settings, _begin_send, value_of
+from sparklog.testing.histories import Writer
+
+
+def _sent(tmp_path, compacted, count=200):
+    settings = Settings("producer", "confluent", "p", "", {"t": 1}, str(tmp_path), 1, compacted=compacted)
+    path, numbers, rng = tmp_path / "history.jsonl", Numbers("p#0"), Random(1)
+    with Writer(path) as writer:
+        records = [_begin_send(settings, writer, numbers, "t", 0, rng)[1] for _ in range(count)]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return records, [line for line in lines if line["f"] == "send"]
+
+
+def test_records_of_a_compacted_topic_have_the_keys_that_the_history_names_and_some_are_tombstones(tmp_path):
+    records, lines = _sent(tmp_path, ["t"])
+    assert [record.key.decode() for record in records] == [line["key"] for line in lines]
+    assert [record.value is None for record in records] == [line.get("tombstone", False) for line in lines]
+    assert 0 < sum(record.value is None for record in records) < len(records)
+
+
+def test_a_reader_knows_every_record_by_its_value_or_a_tombstone_by_its_header(tmp_path):
+    records, lines = _sent(tmp_path, ["t"])
+    assert [value_of(record.value, record.headers) for record in records] == [line["value"] for line in lines]
+
+
+def test_records_of_other_topics_have_no_key_in_the_history(tmp_path):
+    records, lines = _sent(tmp_path, [])
+    assert not any("key" in line or "tombstone" in line for line in lines)
+    assert all(record.value is not None for record in records)
