@@ -26,6 +26,7 @@ from typing import Final
 
 from sparklog.core.replication.epoch_history import EpochEntry, EpochHistory
 from sparklog.core.transaction.producer_state import ProducerStates
+from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage import checkpoints
 from sparklog.storage.cleaner.swap import finish_interrupted
@@ -147,7 +148,7 @@ def recover(
         ]
     first = _first_to_check(segments, proof, marked)
     work = _Recovery(disk, directory, config, proof, now_ms, segments, Snapshots(disk, directory), on_bytes)
-    work.run(first)
+    first = work.run(first)
     work.compare_with_checkpoints(marked)
     return work.result(first)
 
@@ -198,16 +199,29 @@ class _Recovery:
         self.corruption: Corruption | None = None
         self.aside: tuple[int, ...] = ()
 
-    def run(self, first: int) -> None:
+    def run(self, first: int) -> int:
+        """The first segment that was checked: an earlier one, if what was trusted shows damage."""
+        try:
+            self._take_over_trusted(first)
+        except CorruptBatch as damage:
+            logger.error(
+                "%s: what was synced is damaged, so all of it is checked: %s", self.directory, damage
+            )
+            first = 0
+            self._take_over_trusted(first)
+        self._check_from(first)
+        return first
+
+    def _take_over_trusted(self, first: int) -> None:
+        """What the segments before ``first`` tell; CorruptBatch if an envelope among them is none."""
         trusted = self.segments[:first]
         checked_from = self.segments[first].base_offset if first < len(self.segments) else None
         self.epochs = self._trusted_epochs(trusted, checked_from)
-        if checked_from is None:
-            self.producers = replay(self.snapshots, trusted, trusted[-1].end_offset, self.now_ms)
-            self.snapshots.remove_after(trusted[-1].end_offset)
-            return
-        self.snapshots.remove_after(checked_from)
-        self.producers = replay(self.snapshots, trusted, checked_from, self.now_ms)
+        end_offset = trusted[-1].end_offset if checked_from is None else checked_from
+        self.snapshots.remove_after(end_offset)
+        self.producers = replay(self.snapshots, trusted, end_offset, self.now_ms)
+
+    def _check_from(self, first: int) -> None:
         for index in range(first, len(self.segments)):
             if index > first and (hole := self._hole_before(index)):
                 self._judge(index - 1, Trouble(self.segments[index - 1].size_bytes, False, hole))

@@ -236,6 +236,24 @@ def test_after_a_reboot_a_bad_batch_before_the_recovery_point_is_corruption(benc
     assert log.log_end_offset == 13
 
 
+@pytest.mark.parametrize("is_clean", [True, False])
+@pytest.mark.parametrize("lost", ["leader-epoch-checkpoint", "*.snapshot"])
+def test_a_damaged_envelope_in_what_is_trusted_is_corruption_and_no_reason_not_to_start(
+    bench: Bench, lost: str, is_clean: bool
+) -> None:
+    """Without what is derived from batches, also those below the recovery point are read."""
+    written(bench, producer=(7, 0, 0))
+    bench.open(SMALL).close()
+    for path in list((bench.directory / "events-3").glob(lost)):
+        path.unlink()
+    flip(bench.segment_file(0), 316)  # the magic byte of the fourth batch
+    for _ in range(2):
+        log = bench.open(SMALL, recovery_point=25, clean=is_clean, same_boot=False)
+        assert log.corruption is not None
+        assert log.corruption.offset == 3
+        assert offsets(bench, log) == [0, 1, 2]
+
+
 def test_zeros_at_the_end_are_cut_after_a_reboot_and_corruption_without_one(bench: Bench) -> None:
     written(bench, 5)
     with bench.segment_file(0).open("ab") as file:

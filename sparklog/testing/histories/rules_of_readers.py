@@ -86,8 +86,8 @@ def _must_be_seen(facts: Facts, one: PartitionFacts, first: int, end: int) -> in
 
 
 def the_end_never_falls_back(facts: Facts) -> Found:
-    """An answer to ListOffsets(latest) is no lower than what was seen before it was asked for, and lies where
-    the epochs of records put it.
+    """An answer to ListOffsets(latest) is no lower than what was seen before it was asked for; no record of a
+    later epoch lies below it.
     """
     for one in facts.partitions.values():
         if one.ends:
@@ -132,45 +132,38 @@ def _falls(one: PartitionFacts, disturbed: "_Stretches", *, is_by_epoch: bool) -
 
 
 def _misplaced(one: PartitionFacts) -> Found:
-    """Whatever was read of earlier epochs was there when a leader's epoch began, and a leader tells no end
-    before it knows that to be committed (KIP-207). What it told was there when the next epoch began, so that
-    nothing of a later epoch is below. No clock has a part in this.
+    """What a leader told as the end was committed below, so that nothing of a later epoch is there. No clock
+    has a part in this. Of earlier epochs there may be more behind: a replica that never heard of this leader
+    can lead later, and commit its own tail.
     """
-    below: dict[int, _Staircase] = {}
     above: dict[int, _Staircase] = {}
-    for there, first, last, epoch, shown in _appended(one):
-        below.setdefault(there, _Staircase()).add(epoch, last + 1, shown)
+    for there, first, epoch, shown in _appended(one):
         above.setdefault(there, _Staircase()).add(-epoch, -first, shown)
     for answer in one.ends:
         life = one.life_of_read(answer) if answer.leader_epoch >= 0 else None
-        if life is None or life not in below:
+        if life is None or life not in above:
             continue
-        least = below[life].best(answer.leader_epoch - 1)
         most = above[life].best(-answer.leader_epoch - 1)
-        if least is not None and answer.offset < least[0]:
-            what = f"{answer.process} was told {answer.offset} when {least[0] - 1} was of an earlier epoch"
-            yield one, what, (_told(least[1]), _told(answer))
         if most is not None and answer.offset > -most[0]:
             what = f"{answer.process} was told {answer.offset} and {-most[0]} is of a later epoch"
             yield one, what, (_told(most[1]), _told(answer))
 
 
-def _appended(one: PartitionFacts) -> Iterator[tuple[int, int, int, int, Poll | Dump]]:
-    """In which life, from which offset to which one, in which leader epoch committed records were appended,
-    and what shows it.
+def _appended(one: PartitionFacts) -> Iterator[tuple[int, int, int, Poll | Dump]]:
+    """In which life, from which offset on, in which leader epoch committed records were appended, and what
+    shows it.
     """
     for read in one.reads:
         if not isinstance(read, Poll) or not read.epochs or not read.records:
             continue
         life = one.life_of_read(read)
         if life is not None:
-            ends = [first - 1 for first, _ in read.epochs[1:]] + [read.records[-1][0]]
-            for (first, epoch), last in zip(read.epochs, ends, strict=True):
-                yield life, first, last, epoch, read
+            for first, epoch in read.epochs:
+                yield life, first, epoch, read
     for dump in one.dumps:
         for offset, epoch, _ in dump.records:
             if offset < dump.high_watermark:
-                yield one.last_life, offset, offset, epoch, dump
+                yield one.last_life, offset, epoch, dump
 
 
 def _end_of(sight: End | Poll) -> int:

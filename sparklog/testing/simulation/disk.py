@@ -8,8 +8,8 @@ may be all that is there.
 
 An fsync that fails reports it once; what it should have saved stays readable for the process that is there,
 and is gone when the next one opens the file (``lose_fading``): cut off, or zeros. So is whatever was not
-synced in a log directory where the device failed a write. A full disk takes part of a write before it says
-so. Rot flips one bit of a file at rest.
+synced in a log directory where the device failed a write; the next fsync of such a file fails. A full disk
+takes part of a write before it says so. Rot flips one bit of a file at rest.
 
 Trouble is ordered by count, not by time: it strikes at the n-th write (or log fsync, or checkpoint) from now
 on, so that a fault list says exactly where.
@@ -98,6 +98,8 @@ class SimulatedDisk:
     """What failed fsyncs and failed writes should have saved; gone once nobody has it in memory any more."""
     failed: set[str] = field(default_factory=set)
     """Log directories where the device failed a write or an fsync, if anything is doomed there or not."""
+    untold: list[Inode] = field(default_factory=list)
+    """Doomed by a failed write, and nobody has asked to sync them since."""
     fading: list[Doomed] = field(default_factory=list)
     """The part of it that a process found when it started."""
 
@@ -109,6 +111,7 @@ class SimulatedDisk:
         self.trouble = None
         self.doomed.clear()
         self.failed.clear()
+        self.untold.clear()
         self.fading.clear()
         return PowerCut(any(path.endswith(LOG) for path in gaps), has_other_names)
 
@@ -156,6 +159,7 @@ class SimulatedDisk:
         """Nothing more comes of what failed."""
         self.doomed = []
         self.failed.clear()
+        self.untold.clear()
 
     def lose_fading(self, draw: random.Random) -> None:
         fading, self.fading = self.fading, []
@@ -226,6 +230,7 @@ class SimulatedDisk:
         self.trouble = None
         self.doomed.clear()
         self.failed.clear()
+        self.untold.clear()
         self.fading.clear()
         self.rotten.clear()
 
@@ -271,6 +276,7 @@ class SimulatedDisk:
             for name, inode in sorted(self.directories[directory].items()):
                 if inode.synced is not None:
                     self.doomed.append(Doomed.now(f"{directory}/{name}", inode))
+                    self.untold.append(inode)
 
     def doom_file(self, path: str, inode: Inode) -> None:
         """An fsync failed."""
@@ -362,7 +368,12 @@ class MountedDisk:
 
     def sync_file(self, path: str) -> None:
         self.strike(path)
-        self._inode(path).sync()
+        inode = self._inode(path)
+        try:
+            self.need_saved(inode)
+        except OSError as error:
+            raise SyncFailed(error.errno, error.strerror, path) from error
+        inode.sync()
 
     def sync_directory(self, path: str) -> None:
         self.strike(path)
@@ -477,6 +488,13 @@ class MountedDisk:
             write(0.5)
             raise OSError(errno.ENOSPC, "no space left on device", path)
 
+    def need_saved(self, inode: Inode) -> None:
+        """The first to sync a file that the device has lost pages of is told."""
+        untold = self._disk.untold
+        self._disk.untold = [one for one in untold if one is not inode]
+        if len(self._disk.untold) < len(untold):
+            raise OSError(errno.EIO, "input/output error")
+
     def doom(self, path: str, inode: Inode) -> None:
         self._disk.doom_file(path, inode)
 
@@ -540,6 +558,7 @@ class SimulatedFile:
     def fsync(self) -> None:
         try:
             self._disk.strike(self._path, step="fsync")
+            self._disk.need_saved(self._inode)
         except OSError as error:
             self._disk.doom(self._path, self._inode)
             raise SyncFailed(error.errno, error.strerror, self._path) from error

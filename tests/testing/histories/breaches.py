@@ -543,15 +543,6 @@ def the_end_falls_while_nothing_goes_on(it):
 
 
 @breaks("TheEndNeverFallsBack")
-def the_end_is_below_a_record_of_an_earlier_epoch(it):
-    it.end(1, leader_epoch=2)
-    it.send("a", 0)
-    it.send("b", 1)
-    it.poll(0, (0, "a"), (1, "b"), epochs=[(0, 1)])
-    it.final((0, "a"), (1, "b"))
-
-
-@breaks("TheEndNeverFallsBack")
 def a_record_of_a_later_epoch_is_below_what_was_told_as_the_end(it):
     it.send("a", 0)
     it.send("b", 1)
@@ -561,11 +552,22 @@ def a_record_of_a_later_epoch_is_below_what_was_told_as_the_end(it):
 
 
 @breaks("TheEndNeverFallsBack")
-def the_end_is_below_what_replicas_have_of_an_earlier_epoch(it):
+def what_a_replica_has_of_a_later_epoch_is_below_what_was_told_as_the_end(it):
     it.send("a", 0)
-    it.end(0, leader_epoch=2)
+    it.end(1, leader_epoch=2)
     it.final((0, "a"))
-    it.dump("1", (0, 1, "a"))
+    it.dump("1", (0, 3, "a"))
+
+
+@legal
+def a_tail_of_an_earlier_epoch_is_committed_by_a_leader_that_never_cut_it(it):
+    """The replica was told of the leader in between, and was gone before it could compare their logs."""
+    it.send("a", 0)
+    it.end(1, leader_epoch=2)
+    it.send("b", 1)
+    it.poll(0, (0, "a"), (1, "b"), leader_epoch=3, epochs=[(0, 1)])
+    it.final((0, "a"), (1, "b"))
+    it.dump("1", (0, 1, "a"), (1, 1, "b"))
 
 
 @legal

@@ -66,6 +66,10 @@ def test_where_the_device_fails_a_write_all_that_waits_in_that_log_directory_may
     with pytest.raises(WriteFailed):
         mounted.write_atomically("/one/checkpoint", b"1")
     assert disk.failed == {"/one"}
+    with pytest.raises(SyncFailed):
+        files["/one"].fsync()
+    files["/one"].fsync()  # Linux tells it once
+    files["/two"].fsync()
     disk.let_doomed_fade()
     disk.lose_fading(random.Random(1))
     assert mounted.read("/one/t-0/0.log") in (b"", bytes(5))
