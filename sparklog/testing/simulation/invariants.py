@@ -181,7 +181,7 @@ class CommittedIsNeverLost(Invariant):
     def on_replica(
         self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
     ) -> None:
-        was = min(view.shared_before, truth.committed_end)
+        was = min(view.held_before, truth.committed_end)
         if view.broker_id not in truth.assignment.replicas:
             return  # it has moved away, and what is left here goes
         if was <= truth.start_max:

@@ -89,8 +89,10 @@ class ReplicaView:
     cursor: int = 0
     shared_end: int = 0
     """Up to here the replica holds what is committed, as far as it has to."""
-    shared_before: int = 0
-    """``shared_end`` as it was before the last change."""
+    held_end: int = 0
+    """The end of the last batch that it shares, and has."""
+    held_before: int = 0
+    """``held_end`` as it was before the last change."""
     kept: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Where a topic is compacted: the offsets of the records in each batch, by its base offset."""
     log: Log | None = None
@@ -119,7 +121,7 @@ class ReplicaView:
     def refresh(self, partition: Partition, *, is_thinned: bool, is_cleaned: bool = False) -> list[Entry]:
         """Take over what the log holds now; the entries that are new, or new again."""
         log, self.partition = partition.log, partition
-        self.shared_before = self.shared_end
+        self.held_before = self.held_end
         self.log_start = log.log_start_offset
         is_same = log is self.log and log.generation == self.generation
         if is_same and is_cleaned and log.corruption is None and log.log_end_offset == self.end_offset:
@@ -315,9 +317,10 @@ class PartitionTruth:
             cursor += 1
         view.matched, view.cursor = at, cursor
         matched_end = entries[at - 1].next_offset if at else 0
-        # Behind the last entry that matches, the replica may have had more, and lack it rightly.
+        view.held_end = max(matched_end, min(view.log_start, view.end_offset))
+        # Behind the last batch that it has, a replica may have had more, and lack it rightly.
         passed_end = committed[cursor - 1].next_offset if cursor else 0
-        view.shared_end = max(matched_end, min(max(passed_end, view.log_start), view.end_offset))
+        view.shared_end = max(view.held_end, min(passed_end, view.end_offset))
 
     def _may_lack(self, view: ReplicaView, batch: Entry, now_ms: int) -> bool:
         """Whether compaction may have removed the records of ``batch`` that are not there."""

@@ -51,3 +51,10 @@ def test_what_an_uncommitted_batch_replaced_in_a_deposed_leader_s_log_is_held(tr
     view = view_of([entry(0, 1), entry(3, 4, epoch=1)], {0: (), 3: (3,)}, 4)
     truth.compare(view, LATER_MS)
     assert view.shared_end == 3
+
+
+def test_what_is_rightly_lacking_at_the_end_of_a_log_is_not_among_what_it_has(truth):
+    view = view_of([entry(0, 1), entry(3, 4, epoch=1)], {0: (), 3: (3,)}, 4)
+    truth.forgiven_end = 4
+    truth.compare(view, LATER_MS)
+    assert (view.held_end, view.shared_end) == (1, 3)
