@@ -1,7 +1,9 @@
 """Plots around leader epochs: elections in quick succession, between replicas that hear of them late."""
 
+from itertools import combinations
 from typing import Final
 
+from sparklog.testing.simulation.faults import LAST_FOLLOWER, LEADER
 from sparklog.testing.simulation.plots import Plot, Script
 
 
@@ -79,13 +81,25 @@ def _newcomer_that_stops_fetching(script: Script) -> None:
         at_ms = back_ms + 4_600
 
 
+def _newcomer_behind_a_new_leader(script: Script) -> None:
+    """A leader dies while a replica is away, and the one that is left does not know yet how far all is
+    committed; it learns it from nobody. The other comes back, and fetches slowly, a little at a time. It is
+    what joining from the epoch's start is for."""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    while at_ms < script.end_ms:
+        alone_ms = draw.uniform(300, 700)
+        script.add(at_ms, "kill broker", LAST_FOLLOWER, "", alone_ms + draw.uniform(20, 200), 1.0)
+        script.add(at_ms + alone_ms, "kill broker", LEADER, "", draw.uniform(900, 1_200), 1.0)
+        for one, other in combinations(script.brokers, 2):
+            script.add(at_ms + alone_ms, "delay frames", one, other, 900, 200.0)
+        at_ms += alone_ms + draw.uniform(1_400, 1_800)
+
+
 PLOTS_OF_REPLICATION: Final[dict[int, Plot]] = {
     21: _leadership_to_and_fro,
     22: _followers_that_cannot_fetch,
     23: _answer_of_the_leader_before,
     24: _promise_to_a_new_leader,
     25: _newcomer_that_stops_fetching,
+    26: _newcomer_behind_a_new_leader,
 }
-
-DRAWN_OF_REPLICATION: Final = (21, 22, 23, 24, 25)
-"""What seeds without a hunt choose from, beside others."""

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from sparklog.testing.simulation.atlas import Atlas
 from sparklog.testing.simulation.cluster import Cluster
 from sparklog.testing.simulation.disk_strikes import DiskStrikes
-from sparklog.testing.simulation.faults import Fault, Kind
+from sparklog.testing.simulation.faults import FIRST_FOLLOWER, LAST_FOLLOWER, LEADER, Fault, Kind
 from sparklog.testing.simulation.network import Weather
 from sparklog.testing.simulation.plan import CONTROLLERS
 from sparklog.testing.simulation.schedule import US_PER_MS
@@ -49,6 +50,7 @@ class Strikes:
             "lose answers": self._spoil_weather,
             "repeat requests": self._spoil_weather,
             "delay frames": self._spoil_weather,
+            "delay answers": self._spoil_weather,
             "cut zookeeper": self._cut_zookeeper,
             "expire session": self._expire_session,
             "lose zookeeper answers": self._lose_zookeeper_answers,
@@ -97,9 +99,27 @@ class Strikes:
     def _strike(self, fault: Fault) -> None:
         if self._cluster.is_calm:
             return
+        target, other = self._resolved(fault.target), self._resolved(fault.other)
+        if target is None or other is None:
+            return
+        fault = replace(fault, target=target, other=other)
         self._cluster.story.tell("FAULT", str(fault))
         self.struck[fault.kind] += 1
         self._by_kind[fault.kind](fault)
+
+    def _resolved(self, target: str) -> str | None:
+        """Whose place it is, if it is told by a role; None if nobody has that role now."""
+        if target not in (LEADER, FIRST_FOLLOWER, LAST_FOLLOWER):
+            return target
+        truth = next(iter(self._cluster.witness.truths.values()), None)
+        if truth is None or truth.state is None or not truth.state.has_leader:
+            return None
+        leader = truth.state.leader
+        followers = [one for one in truth.state.replicas if one != leader]
+        if not followers:
+            return None
+        chosen = {LEADER: leader, FIRST_FOLLOWER: followers[0], LAST_FOLLOWER: followers[-1]}[target]
+        return next(host for host, one in self._cluster.machines.items() if one.broker_id == chosen)
 
     # ---- programs ------------------------------------------------------------------------------------------
 
@@ -191,5 +211,7 @@ def _spoil(weather: Weather, fault: Fault, sign: int) -> None:
             weather.repeat = max(0.0, weather.repeat + sign * fault.amount)
         case "delay frames":
             weather.extra_ms += sign * fault.amount
+        case "delay answers":
+            weather.answer_extra_ms += sign * fault.amount
         case _:
             weather.is_cut += sign

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from sparklog.broker import fetcher
 from sparklog.broker.fetcher import Fetcher
 from sparklog.broker.partition import Partition
 from sparklog.core.replication.actions import Action, RestartAt, TruncateTo
@@ -13,6 +14,7 @@ from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH
+from sparklog.records.envelope import split
 from sparklog.testing.simulation.faults import Hunt
 from sparklog.testing.simulation.mutants.mutant import Mutant, Switch
 from sparklog.wire.messages.fetch import FetchPartitionData
@@ -170,6 +172,11 @@ def _keeps_a_watermark_below_its_start(switch: Switch) -> None:
     switch.instead(Watermarks, "clamp", clamp)
 
 
+def _followers_compare_no_crc(switch: Switch) -> None:
+    """A follower takes over whatever has the form of batches."""
+    switch.instead(fetcher, "check_replicated", split)
+
+
 FOLLOWER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "truncate-to-high-watermark",
@@ -224,5 +231,13 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         "a replica leads with a high watermark that is no offset of its log",
         60,
         _keeps_a_watermark_below_its_start,
+    ),
+    Mutant(
+        "followers-compare-no-crc",
+        "bit rot, and what a network card does to frames",
+        "what rotted at the leader is copied, and then there is no good copy left",
+        20,
+        _followers_compare_no_crc,
+        Hunt(plot=61, settings={"min.insync.replicas": "2"}),
     ),
 )

@@ -73,12 +73,34 @@ def _commits_below_the_minimum(switch: Switch) -> None:
 
 
 def _shrink_frees_nobody(switch: Switch) -> None:
-    """When the ISR has shrunk, nobody looks whether the one who left was all that others waited for."""
+    """When the ISR has shrunk, nobody looks whether the one who left was all that others waited for; nor does
+    the leader look again as time passes."""
+    is_tick: list[bool] = []
 
     def on_isr_changed(self: Leader, now_ms: MonotonicMs) -> list[Action]:
         return self._fail_short_writes()
 
+    def on_tick(original: Any) -> Any:
+        def mutated(self: Leader, *now: Any) -> list[Action]:
+            is_tick.append(True)
+            try:
+                actions: list[Action] = original(self, *now)
+            finally:
+                is_tick.pop()
+            return actions
+
+        return mutated
+
+    def advance(original: Any) -> Any:
+        def mutated(self: Leader, now_ms: MonotonicMs) -> list[Action]:
+            actions: list[Action] = [] if is_tick else original(self, now_ms)
+            return actions
+
+        return mutated
+
     switch.instead(Leader, "_on_isr_changed", on_isr_changed)
+    switch.method(Leader, "on_tick", on_tick)
+    switch.method(Leader, "_advance_high_watermark", advance)
 
 
 ISR: Final[tuple[Mutant, ...]] = (
@@ -104,6 +126,14 @@ ISR: Final[tuple[Mutant, ...]] = (
         "a replica joins, and may lead, that lacks what an earlier leader committed",
         100,
         _joins_at_the_high_watermark,
+        Hunt(
+            plot=26,
+            settings={
+                "min.insync.replicas": "2",
+                "replica.fetch.max.bytes": "100",
+                "replica.fetch.wait.max.ms": "500",
+            },
+        ),
     ),
     Mutant(
         "minimum-is-not-heeded",
