@@ -63,6 +63,11 @@ FIRST_FOLLOWER: Final = "the first follower"
 LAST_FOLLOWER: Final = "the last follower"
 """Targets that plots name by what they do for the first partition when the fault strikes."""
 
+THAT_LEADER: Final = "that leader"
+"""Whom the last fault struck that was meant for the leader."""
+
+CONTROLLER: Final = "the controller"
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:

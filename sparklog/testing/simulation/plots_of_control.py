@@ -117,15 +117,15 @@ def _lost_answers_of_controllers(script: Script) -> None:
 
 
 def _slow_leave(script: Script) -> None:
-    """Brokers stop, and hear late that they may: until then they fetch as ever. It is what not counting who
-    shuts down is for."""
+    """Brokers stop, and hear late that they may: until then one that fetches might be counted. It is what not
+    counting who shuts down is for."""
     draw, at_ms = script.draw, float(script.begin_ms)
     for controller in script.controllers:
         for broker in script.brokers:
-            script.add(at_ms, "delay answers", controller, broker, script.end_ms - at_ms, 600.0)
+            script.add(at_ms, "delay answers", controller, broker, script.end_ms - at_ms, 1_500.0)
     while at_ms < script.end_ms:
         script.add(at_ms, "stop broker", draw.choice(script.brokers), "", draw.uniform(5, 200), 0.0)
-        at_ms += draw.uniform(900, 1_500)
+        at_ms += draw.uniform(1_500, 2_000)
 
 
 def _newcomer_that_is_gone(script: Script) -> None:

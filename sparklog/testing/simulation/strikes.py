@@ -9,9 +9,10 @@ from typing import Final
 from sparklog.testing.simulation.atlas import Atlas
 from sparklog.testing.simulation.cluster import Cluster
 from sparklog.testing.simulation.disk_strikes import DiskStrikes
-from sparklog.testing.simulation.faults import FIRST_FOLLOWER, LAST_FOLLOWER, LEADER, Fault, Kind
+from sparklog.testing.simulation.faults import Fault, Kind
 from sparklog.testing.simulation.network import Weather
 from sparklog.testing.simulation.plan import CONTROLLERS
+from sparklog.testing.simulation.roles import Roles
 from sparklog.testing.simulation.schedule import US_PER_MS
 from sparklog.testing.simulation.seats import Seats
 from sparklog.testing.simulation.zombies import Zombies, at_address
@@ -33,6 +34,7 @@ class Strikes:
             cluster.administrator,
             cluster.machines,
         )
+        self._roles = Roles(cluster)
         self._disks = DiskStrikes(cluster, self._seats, atlas)
         self._zombies = Zombies(cluster, self._seats, atlas)
         self._by_kind: dict[Kind, Callable[[Fault], None]] = {
@@ -99,27 +101,13 @@ class Strikes:
     def _strike(self, fault: Fault) -> None:
         if self._cluster.is_calm:
             return
-        target, other = self._resolved(fault.target), self._resolved(fault.other)
+        target, other = self._roles.find(fault.target), self._roles.find(fault.other)
         if target is None or other is None:
             return
         fault = replace(fault, target=target, other=other)
         self._cluster.story.tell("FAULT", str(fault))
         self.struck[fault.kind] += 1
         self._by_kind[fault.kind](fault)
-
-    def _resolved(self, target: str) -> str | None:
-        """Whose place it is, if it is told by a role; None if nobody has that role now."""
-        if target not in (LEADER, FIRST_FOLLOWER, LAST_FOLLOWER):
-            return target
-        truth = next(iter(self._cluster.witness.truths.values()), None)
-        if truth is None or truth.state is None or not truth.state.has_leader:
-            return None
-        leader = truth.state.leader
-        followers = [one for one in truth.state.replicas if one != leader]
-        if not followers:
-            return None
-        chosen = {LEADER: leader, FIRST_FOLLOWER: followers[0], LAST_FOLLOWER: followers[-1]}[target]
-        return next(host for host, one in self._cluster.machines.items() if one.broker_id == chosen)
 
     # ---- programs ------------------------------------------------------------------------------------------
 

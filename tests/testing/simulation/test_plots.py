@@ -2,12 +2,20 @@
 
 import pytest
 
-from sparklog.testing.simulation.faults import FIRST_FOLLOWER, LAST_FOLLOWER, LEADER, Fault, Hunt
+from sparklog.testing.simulation.faults import (
+    CONTROLLER,
+    FIRST_FOLLOWER,
+    LAST_FOLLOWER,
+    LEADER,
+    THAT_LEADER,
+    Fault,
+    Hunt,
+)
 from sparklog.testing.simulation.plan import BROKERS, CONTROLLERS, draw_plan
 from sparklog.testing.simulation.simulation import simulate
 from sparklog.testing.simulation.swarm import ALL_PLOTS
 
-ROLES = (LEADER, FIRST_FOLLOWER, LAST_FOLLOWER)
+ROLES = (CONTROLLER, LEADER, THAT_LEADER, FIRST_FOLLOWER, LAST_FOLLOWER)
 
 
 @pytest.mark.parametrize("number", ALL_PLOTS)
@@ -17,7 +25,7 @@ def test_a_plot_strikes_while_faults_last_and_those_who_are_there(number):
     assert all(fault.at_ms < plan.faults_end_ms + 6_500 for fault in plan.faults)
     clients = ("", *(f"producer-{one}" for one in (1, 2, 3)))
     assert {fault.target for fault in plan.faults} <= {*BROKERS, *CONTROLLERS, *ROLES}
-    assert {fault.other for fault in plan.faults} <= {*BROKERS, *CONTROLLERS, *clients}
+    assert {fault.other for fault in plan.faults} <= {*BROKERS, *CONTROLLERS, *ROLES, *clients}
 
 
 def test_a_fault_that_is_meant_for_the_leader_strikes_whoever_leads_then():

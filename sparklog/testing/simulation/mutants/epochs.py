@@ -157,6 +157,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
         "a follower diverges from its leader for ever",
         100,
         _keeps_epochs_that_begin_at_the_end,
+        Hunt(plot=29, operations=("elect preferred",), settings={"replica.lag.time.max.ms": "2000"}),
     ),
     Mutant(
         "does-not-compare-with-the-same-leader",
@@ -164,7 +165,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
         "a follower that missed an epoch keeps what its leader has cut since",
         120,
         _does_not_compare_with_the_same_leader,
-        Hunt(plot=1, settings={"replica.lag.time.max.ms": "2000"}),
+        Hunt(plot=28, settings={"replica.lag.time.max.ms": "2000"}),
     ),
     Mutant(
         "sessions-forget-the-epoch",

@@ -223,7 +223,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         "a follower that its leader has overtaken meanwhile throws its log away",
         100,
         _out_of_range_begins_anew,
-        Hunt(kinds=("kill broker", "delay frames"), settings={"replica.lag.time.max.ms": "2000"}),
+        Hunt(plot=27, settings={"replica.lag.time.max.ms": "2000"}),
     ),
     Mutant(
         "keeps-a-watermark-below-its-start",

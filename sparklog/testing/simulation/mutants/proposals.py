@@ -5,7 +5,9 @@ from typing import Any, Final
 
 from sparklog.broker.partition import Partition
 from sparklog.core.controller import workbench
+from sparklog.core.controller.actions import SendStopReplica
 from sparklog.core.controller.image import ClusterImage, LiveBroker
+from sparklog.core.controller.pushes import PendingPushes
 from sparklog.core.replication.actions import Action
 from sparklog.core.replication.isr import committed_isr, pending_proposal
 from sparklog.core.replication.leader import IsrReply, Leader
@@ -43,19 +45,28 @@ def _any_answer_settles_a_proposal(switch: Switch) -> None:
 
 
 def _counts_who_shuts_down(switch: Switch) -> None:
-    """A broker that was relieved of everything, and is about to stop, is counted again when it fetches."""
+    """A broker that was relieved of everything, and is about to stop, is counted again when it fetches. It
+    does, as it is not told to stop its replicas; and nobody takes it out again, as the controller forgets who
+    shuts down with the next proposal."""
 
     def decide_isrs(original: Any) -> Any:
         def mutated(image: ClusterImage, *step: Any) -> Any:
-            leaving, image.shutting_down = image.shutting_down, set()
-            try:
-                return original(image, *step)
-            finally:
-                image.shutting_down = leaving
+            image.shutting_down.clear()
+            return original(image, *step)
+
+        return mutated
+
+    def stop_replicas(original: Any) -> Any:
+        def mutated(
+            self: PendingPushes, image: ClusterImage, broker: BrokerId, partitions: Any
+        ) -> SendStopReplica:
+            stop: SendStopReplica = original(self, image, broker, ())
+            return stop
 
         return mutated
 
     switch.method(workbench, "decide_isrs", decide_isrs)
+    switch.method(PendingPushes, "stop_replicas", stop_replicas)
 
 
 def _counts_who_is_gone(switch: Switch) -> None:
@@ -101,7 +112,7 @@ PROPOSALS: Final[tuple[Mutant, ...]] = (
         "a broker stops that is in sync, and others wait for it, or it is elected as it exits",
         60,
         _counts_who_shuts_down,
-        Hunt(plot=49),
+        Hunt(plot=49, settings={"replica.fetch.backoff.ms": "100"}),
     ),
     Mutant(
         "counts-who-is-gone",

@@ -91,7 +91,7 @@ STORAGE: Final[tuple[Mutant, ...]] = (
         "rotten-time-indexes-are-believed",
         "found by this simulation: docs/proof.md",
         "retention removes young, committed records",
-        60,
+        100,
         _rotten_time_indexes_are_believed,
         Hunt(
             kinds=("rot what derives", "rot what derives", "rot what derives", "kill broker"),
