@@ -44,6 +44,15 @@ def _first_back_with_another_disk(script: Script) -> None:
         at_ms += draw.uniform(2_500, 3_500)
 
 
+def _first_back_with_a_rotten_log(script: Script) -> None:
+    """All go down at once, and the first to be back has a bit wrong in its last segment. It is what telling
+    damage from a torn tail is for."""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    while at_ms < script.end_ms:
+        _all_down(script, "rot a log", at_ms)
+        at_ms += draw.uniform(2_500, 3_500)
+
+
 def _all_down(script: Script, kind: Kind, at_ms: float) -> None:
     """The last of them by this fault, and it is back first, its session over; the others by SIGKILL."""
     draw = script.draw
@@ -124,4 +133,5 @@ TROUBLES: Final[dict[int, Plot]] = {
     65: _first_back_with_another_disk,
     66: _answers_that_never_come,
     67: _stopped_with_a_tail,
+    68: _first_back_with_a_rotten_log,
 }

@@ -25,6 +25,10 @@ LAST_MS: Final = 300
 ALL_PLOTS: Final = {**PLOTS, **PLOTS_OF_REPLICATION, **PLOTS_OF_CONTROL, **TROUBLES}
 assert len(ALL_PLOTS) == len(PLOTS) + len(PLOTS_OF_REPLICATION) + len(PLOTS_OF_CONTROL) + len(TROUBLES)
 
+BLACKOUTS: Final = 3
+DRAWN: Final = (*ALL_PLOTS, *[BLACKOUTS] * 4)
+"""What seeds without a hunt choose from: nothing but blackouts leaves some situations behind."""
+
 PAUSES: Final = ("pause broker", "pause controller", "cut zookeeper", "replace broker")
 AROUND_A_SESSION: Final = (0.5, 1.0, 3.0)
 """How long half of these faults last, in session time-outs."""
@@ -45,7 +49,7 @@ def draw_faults(
 ) -> list[Fault]:
     """A swarm: some kinds only, at some rate, between ``begin_ms`` and ``end_ms``; or a plot."""
     if hunt.plot or (not hunt.kinds and draw.random() < DRAMAS):
-        number = hunt.plot or draw.choice(tuple(ALL_PLOTS))
+        number = hunt.plot or draw.choice(DRAWN)
         script = Script(draw, begin_ms, end_ms, brokers, controllers)
         ALL_PLOTS[number](script)
         return script.faults
