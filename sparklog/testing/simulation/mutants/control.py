@@ -176,7 +176,7 @@ CONTROL: Final[tuple[Mutant, ...]] = (
         "no-check-of-the-controller-epoch",
         "KAFKA-6082",
         "a controller that slept decides what its successor never hears of",
-        120,
+        200,
         _no_check_of_the_controller_epoch,
         Hunt(plot=45, operations=("move", "elect preferred")),
     ),
