@@ -21,6 +21,7 @@ from sparklog.broker.ports import Peers, Ports
 from sparklog.broker.producer_ids import ProducerIds
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS, WITHDRAW_RETRY_MS
+from sparklog.core.controller.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
@@ -128,6 +129,8 @@ class SimulatedBroker:
         self._on_cleaned = on_cleaned
         self._link: LinkTask | None = None
         self._cleaner: CleanerTask | None = None
+        self.released_by = -1
+        """Which version of the controller's epoch said that this broker may stop; -1: none."""
         self._is_leaving = False
         self._dispatcher: Dispatcher | None = None
         self._is_failing = False
@@ -166,9 +169,12 @@ class SimulatedBroker:
 
     def _ask_to_leave(self, attempt: int) -> None:
         assert self._link is not None
+        asked = self._controller_epoch()
 
         def answered(response: ControlledShutdownResponse) -> None:
             is_free = response.error_code is ErrorCode.none and not response.remaining_partitions
+            if is_free:
+                self.released_by = asked
             if is_free or attempt >= self._world.config.get_int("controlled.shutdown.max.retries"):
                 self._close_cleanly()
             else:
@@ -181,6 +187,15 @@ class SimulatedBroker:
             on_response=answered,
             on_failure=lambda error: self._close_cleanly(),
         )
+
+    def _controller_epoch(self) -> int:
+        """The number of the controller that is asked now; -1 if whoever is asked is none."""
+        assert self._link is not None
+        tree = self._world.ensemble.tree
+        node, epoch = tree.get(CONTROLLER), tree.get(CONTROLLER_EPOCH)
+        if node is None or epoch is None or decode_controller(node.data).host != self._link.address:
+            return -1
+        return epoch.stat.version
 
     def _close_cleanly(self) -> None:
         if self._is_failing or self.replicas is None:

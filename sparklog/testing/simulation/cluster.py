@@ -84,6 +84,9 @@ class Cluster:
         self._commits = CommitsWhatTheIsrHas()
         rot = ("rot what derives", "rot a log")
         self.witness.remembers.checkpoints_rot = any(fault.kind in rot for fault in plan.faults)
+        slow_news = ("delay watches", "lag zookeeper")
+        self.witness.presence.brokers = tuple(machine.broker_id for machine in self.machines.values())
+        self.witness.presence.is_blind = any(fault.kind in slow_news for fault in plan.faults)
         self._by_process: dict[Process, SimulatedBroker] = {}
 
     def start(self) -> None:
@@ -147,6 +150,8 @@ class Cluster:
         self.story.tell(host, f"has stopped: {why}")
         if why == STOPPED_CLEANLY:
             self.witness.marks.reach("a broker stopped cleanly")
+            if broker.released_by >= 0:
+                self.witness.stopped_cleanly(broker.machine.broker_id, broker.released_by)
         self.schedule.after(RELAUNCH_MS * US_PER_MS, None, lambda: self.launch(host))
 
     def _cleaned(self, broker: SimulatedBroker, topic_partition: TopicPartition, stage: Stage) -> None:

@@ -47,6 +47,7 @@ Kind = Literal[
     "lose answers",
     "repeat requests",
     "delay frames",
+    "delay answers",
     "cut zookeeper",
     "expire session",
     "lose zookeeper answers",
@@ -55,6 +56,17 @@ Kind = Literal[
     "jump clock",
     "drift clock",
 ]
+
+
+LEADER: Final = "the leader"
+FIRST_FOLLOWER: Final = "the first follower"
+LAST_FOLLOWER: Final = "the last follower"
+"""Targets that plots name by what they do for the first partition when the fault strikes."""
+
+THAT_LEADER: Final = "that leader"
+"""Whom the last fault struck that was meant for the leader."""
+
+CONTROLLER: Final = "the controller"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +119,7 @@ LINK_KINDS: Final[tuple[Kind, ...]] = (
     "lose answers",
     "repeat requests",
     "delay frames",
+    "delay answers",
 )
 ZOOKEEPER_KINDS: Final[tuple[Kind, ...]] = (
     "cut zookeeper",

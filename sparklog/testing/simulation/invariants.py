@@ -269,6 +269,19 @@ class NothingReadableAboveHighWatermark(Invariant):
             raise self.broken(truth, f"a consumer was given {entry}; committed there is {found}")
 
 
+class NothingSpoiltIsTakenOver(Invariant):
+    """Whatever is appended to a log has the CRC that it says: what rotted elsewhere is not copied."""
+
+    def on_replica(
+        self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
+    ) -> None:
+        if view.spoilt:
+            raise self.broken(
+                truth,
+                f"broker {view.broker_id} took over a batch at {view.spoilt[0]} whose CRC does not hold",
+            )
+
+
 class ClientsHearOfEpochs(Invariant):
     """Who leads has been told, for clients, of the epoch in which it does: it fences those who name another,
     and they ask for the right one wherever they can."""
@@ -326,5 +339,6 @@ def all_invariants() -> list[Invariant]:
         NoDuplicateSequence(),
         AcknowledgedIsCommitted(),
         NothingReadableAboveHighWatermark(),
+        NothingSpoiltIsTakenOver(),
         ClientsHearOfEpochs(),
     ]

@@ -45,11 +45,17 @@ class Weather:
     answer_loss: float = 0.0
     repeat: float = 0.0
     extra_ms: float = 0.0
+    answer_extra_ms: float = 0.0
+    """How much later answers may leave than they are given, as if who gives them were slow."""
 
     def draw_delay_us(self) -> int:
         low, high = self.delay_ms
         draw = self.random.random
         return int((low + (high - low) * draw() + draw() * self.extra_ms) * US_PER_MS)
+
+    def draw_answer_us(self) -> int:
+        slow_us = int(self.random.random() * self.answer_extra_ms * US_PER_MS) if self.answer_extra_ms else 0
+        return self.draw_delay_us() + slow_us
 
     def loses(self) -> bool:
         return self.is_cut > 0 or (self.loss > 0 and self.random.random() < self.loss)
@@ -180,7 +186,7 @@ class Connection:
             return
         frame = read_parts(parts)
         schedule = self.network.schedule
-        self._answer_us = max(schedule.now_us + weather.draw_delay_us(), self._answer_us + 1)
+        self._answer_us = max(schedule.now_us + weather.draw_answer_us(), self._answer_us + 1)
         schedule.at(self._answer_us, self.caller, lambda: self._receive(frame))
 
     def _receive(self, frame: bytes) -> None:

@@ -1,7 +1,7 @@
 """Plots: faults that follow a script, because a swarm would hardly ever play it.
 
 Each is written for one mechanism of replication; a mutant that takes the mechanism away is hunted with it
-(``Hunt.plot``), and some seeds without any mutant follow one as well (``DRAWN``).
+(``Hunt.plot``), and some seeds without any mutant follow one as well.
 """
 
 import random
@@ -112,6 +112,3 @@ PLOTS: Final[dict[int, Plot]] = {
     5: _roles_told_again,
 }
 """``Hunt.plot`` names one by its number."""
-
-DRAWN: Final = (1, 1, 2, 2, 3, 4, 5)
-"""What seeds without a hunt choose from."""

@@ -40,17 +40,21 @@ def _old_tail_comes_back(script: Script) -> None:
 
 
 def _overtaken_answers(script: Script) -> None:
-    """What controllers answer comes late, and elections overtake it. It is what numbers of proposals are
-    for."""
+    """Followers leave the ISR and come back while their leader stays. It has just had one counted, and the
+    answer is on its way, when that one dies again, and the other is to be counted. It is what numbers of
+    proposals, and epochs in their answers, are for."""
     draw, at_ms = script.draw, float(script.begin_ms)
     for controller in script.controllers:
         for broker in script.brokers:
-            script.add(at_ms, "delay frames", controller, broker, script.end_ms - at_ms, 500.0)
+            script.add(at_ms, "delay answers", controller, broker, script.end_ms - at_ms, 900.0)
     while at_ms < script.end_ms:
-        at_ms += draw.uniform(200, 900)
-        paused, killed, *_ = draw.sample(script.brokers, 2)
-        script.add(at_ms, "pause broker", paused, "", draw.uniform(600, 1_300), 0.0)
-        script.add(at_ms + draw.uniform(500, 1_300), "kill broker", killed, "", draw.uniform(30, 200), 1.0)
+        _, one, other = draw.sample(script.brokers, 3)
+        back_ms = draw.uniform(60, 150)
+        again_ms = back_ms + draw.uniform(40, 150)
+        script.add(at_ms, "kill broker", one, "", back_ms, 1.0)
+        script.add(at_ms + 10, "kill broker", other, "", again_ms + draw.uniform(20, 150), 1.0)
+        script.add(at_ms + again_ms, "kill broker", one, "", draw.uniform(300, 600), 1.0)
+        at_ms += again_ms + draw.uniform(1_000, 1_500)
 
 
 def _quick_lives(script: Script) -> None:
@@ -112,6 +116,47 @@ def _lost_answers_of_controllers(script: Script) -> None:
         at_ms += draw.uniform(1_200, 2_000)
 
 
+def _slow_leave(script: Script) -> None:
+    """Brokers stop, and hear late that they may: until then one that fetches might be counted. It is what not
+    counting who shuts down is for."""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    for controller in script.controllers:
+        for broker in script.brokers:
+            script.add(at_ms, "delay answers", controller, broker, script.end_ms - at_ms, 1_500.0)
+    while at_ms < script.end_ms:
+        script.add(at_ms, "stop broker", draw.choice(script.brokers), "", draw.uniform(5, 200), 0.0)
+        at_ms += draw.uniform(1_500, 2_000)
+
+
+def _newcomer_that_is_gone(script: Script) -> None:
+    """A replica has caught up, and dies for long while the proposal to count it does not get through to the
+    controller; then it does. It is what counting nobody who is not registered is for."""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    while at_ms < script.end_ms:
+        newcomer, *others = draw.sample(script.brokers, len(script.brokers))
+        back_ms = at_ms + draw.choice((300, 800)) + draw.uniform(0, 200)
+        gone_ms = back_ms + draw.uniform(350, 450)
+        script.add(at_ms, "kill broker", newcomer, "", back_ms - at_ms, 1.0)
+        for other in others:
+            script.add(back_ms - 30, "cut from controllers", other, "", 2_750, 0.0)
+        script.add(gone_ms, "kill broker", newcomer, "", 4_500, 1.0)
+        at_ms = gone_ms + 5_500
+
+
+def _words_told_twice(script: Script) -> None:
+    """What controllers tell brokers comes again, and late. It is what epochs in StopReplica, and what is
+    remembered of deletions, are for. (Somebody must move partitions to and fro.)"""
+    draw = script.draw
+    for controller in script.controllers:
+        for broker in script.brokers:
+            last_ms = script.end_ms - script.begin_ms
+            script.add(script.begin_ms, "repeat requests", controller, broker, last_ms, 0.8)
+    at_ms = script.begin_ms + draw.uniform(200, 1_500)
+    while at_ms < script.end_ms:
+        script.add(at_ms, "kill broker", draw.choice(script.brokers), "", draw.uniform(30, 300), 1.0)
+        at_ms += draw.uniform(800, 1_600)
+
+
 PLOTS_OF_CONTROL: Final[dict[int, Plot]] = {
     41: _first_back_is_damaged,
     42: _old_tail_comes_back,
@@ -121,4 +166,7 @@ PLOTS_OF_CONTROL: Final[dict[int, Plot]] = {
     46: _leader_and_controller_at_once,
     47: _tails_cut_again_and_again,
     48: _lost_answers_of_controllers,
+    49: _slow_leave,
+    50: _newcomer_that_is_gone,
+    51: _words_told_twice,
 }

@@ -1,4 +1,4 @@
-"""What a broker must know again when it starts."""
+"""What a broker must know again when it starts, and what it may not believe."""
 
 from dataclasses import dataclass, field
 
@@ -33,4 +33,21 @@ class RemembersWhatIsCommitted(Invariant):
                 truth,
                 f"broker {broker_id} starts with high watermark {now}, and a log up to "
                 f"{partition.log_end_offset}; when it started before, it knew {before}",
+            )
+
+
+@dataclass(slots=True)
+class OnlyDamageIsCalledDamage(Invariant):
+    """A start that finds a log damaged is right: a replica that nothing has befallen is not taken out of the
+    ISR, and its broker does not count as one that lost something.
+    """
+
+    def on_start(
+        self, truth: PartitionTruth, broker_id: BrokerId, partition: Partition, *, may_be_damaged: bool
+    ) -> None:
+        """A log was opened; ``may_be_damaged``: this broker's disk may have lost or spoilt something once."""
+        found = partition.log.corruption
+        if found is not None and not may_be_damaged:
+            raise self.broken(
+                truth, f"broker {broker_id} calls its log damaged, which nothing has touched: {found.reason}"
             )

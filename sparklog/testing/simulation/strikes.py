@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -11,6 +12,7 @@ from sparklog.testing.simulation.disk_strikes import DiskStrikes
 from sparklog.testing.simulation.faults import Fault, Kind
 from sparklog.testing.simulation.network import Weather
 from sparklog.testing.simulation.plan import CONTROLLERS
+from sparklog.testing.simulation.roles import Roles
 from sparklog.testing.simulation.schedule import US_PER_MS
 from sparklog.testing.simulation.seats import Seats
 from sparklog.testing.simulation.zombies import Zombies, at_address
@@ -32,6 +34,7 @@ class Strikes:
             cluster.administrator,
             cluster.machines,
         )
+        self._roles = Roles(cluster)
         self._disks = DiskStrikes(cluster, self._seats, atlas)
         self._zombies = Zombies(cluster, self._seats, atlas)
         self._by_kind: dict[Kind, Callable[[Fault], None]] = {
@@ -49,6 +52,7 @@ class Strikes:
             "lose answers": self._spoil_weather,
             "repeat requests": self._spoil_weather,
             "delay frames": self._spoil_weather,
+            "delay answers": self._spoil_weather,
             "cut zookeeper": self._cut_zookeeper,
             "expire session": self._expire_session,
             "lose zookeeper answers": self._lose_zookeeper_answers,
@@ -97,6 +101,10 @@ class Strikes:
     def _strike(self, fault: Fault) -> None:
         if self._cluster.is_calm:
             return
+        target, other = self._roles.find(fault.target), self._roles.find(fault.other)
+        if target is None or other is None:
+            return
+        fault = replace(fault, target=target, other=other)
         self._cluster.story.tell("FAULT", str(fault))
         self.struck[fault.kind] += 1
         self._by_kind[fault.kind](fault)
@@ -191,5 +199,7 @@ def _spoil(weather: Weather, fault: Fault, sign: int) -> None:
             weather.repeat = max(0.0, weather.repeat + sign * fault.amount)
         case "delay frames":
             weather.extra_ms += sign * fault.amount
+        case "delay answers":
+            weather.answer_extra_ms += sign * fault.amount
         case _:
             weather.is_cut += sign

@@ -14,15 +14,20 @@ from sparklog.testing.simulation.faults import (
     Hunt,
     Kind,
 )
-from sparklog.testing.simulation.plots import DRAWN, PLOTS, Script
+from sparklog.testing.simulation.plots import PLOTS, Script
 from sparklog.testing.simulation.plots_of_control import PLOTS_OF_CONTROL
-from sparklog.testing.simulation.plots_of_replication import DRAWN_OF_REPLICATION, PLOTS_OF_REPLICATION
+from sparklog.testing.simulation.plots_of_replication import PLOTS_OF_REPLICATION
 from sparklog.testing.simulation.plots_of_troubles import TROUBLES
 
 LAST_MS: Final = 300
 """How long after the others have begun the last fault may still be there."""
 
-ALL_PLOTS: Final = {**PLOTS, **TROUBLES, **PLOTS_OF_REPLICATION, **PLOTS_OF_CONTROL}
+ALL_PLOTS: Final = {**PLOTS, **PLOTS_OF_REPLICATION, **PLOTS_OF_CONTROL, **TROUBLES}
+assert len(ALL_PLOTS) == len(PLOTS) + len(PLOTS_OF_REPLICATION) + len(PLOTS_OF_CONTROL) + len(TROUBLES)
+
+BLACKOUTS: Final = 3
+DRAWN: Final = (*ALL_PLOTS, *[BLACKOUTS] * 4)
+"""What seeds without a hunt choose from: nothing but blackouts leaves some situations behind."""
 
 PAUSES: Final = ("pause broker", "pause controller", "cut zookeeper", "replace broker")
 AROUND_A_SESSION: Final = (0.5, 1.0, 3.0)
@@ -44,7 +49,7 @@ def draw_faults(
 ) -> list[Fault]:
     """A swarm: some kinds only, at some rate, between ``begin_ms`` and ``end_ms``; or a plot."""
     if hunt.plot or (not hunt.kinds and draw.random() < DRAMAS):
-        number = hunt.plot or draw.choice((*DRAWN, *DRAWN_OF_REPLICATION))
+        number = hunt.plot or draw.choice(DRAWN)
         script = Script(draw, begin_ms, end_ms, brokers, controllers)
         ALL_PLOTS[number](script)
         return script.faults
@@ -102,6 +107,8 @@ def _amount(draw: random.Random, kind: Kind) -> float:
             return float(draw.randint(1, 4))
         case "lose frames" | "lose answers" | "repeat requests":
             return draw.choice((0.05, 0.2, 0.5))
+        case "delay answers":
+            return draw.choice((100.0, 500.0, 1_500.0))
         case "delay frames":
             return draw.choice((20.0, 100.0, 1_500.0))
         case "lose zookeeper answers":

@@ -144,7 +144,8 @@ class LinkTask:
         self._host = host
         self._network = network
         self._zookeeper = zookeeper
-        self._address: str | None = None
+        self.address: str | None = None
+        """Of whom it takes for the controller."""
         self._calls: list[Call] = []
         self._on_change: list[Callable[[], None]] = []
 
@@ -162,14 +163,14 @@ class LinkTask:
         on_response: Callable[[Any], None],
         on_failure: Callable[[OSError], None],
     ) -> None:
-        if self._address is None:
+        if self.address is None:
             error = ConnectionError("no controller is elected")
             self._process.soon(lambda: on_failure(error))
             return
         call = self._network.call(
             self._process,
             self._host,
-            self._address,
+            self.address,
             message,
             timeout_ms=timeout_ms,
             on_response=on_response,
@@ -187,9 +188,9 @@ class LinkTask:
             self._process.schedule.after(delay_us, self._process, self._look)
             return
         address = None if node is None else decode_controller(node.data).host
-        if address == self._address:
+        if address == self.address:
             return
-        self._address = address
+        self.address = address
         self.generation += 1
         calls, self._calls = self._calls, []
         for call in calls:

@@ -20,7 +20,7 @@ from sparklog.core.controller.znodes import Assignment
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import read_parts
-from sparklog.records.envelope import BatchHeader, split
+from sparklog.records.envelope import BatchHeader, crc_matches, split
 from sparklog.records.payload import payload_of
 from sparklog.storage.log import Log
 from sparklog.storage.segment import Segment
@@ -93,6 +93,10 @@ class ReplicaView:
     """The end of the last batch that it shares, and has."""
     held_before: int = 0
     """``held_end`` as it was before the last change."""
+    is_read_anew: bool = False
+    """Whether the last change was a start, a cut, or compaction."""
+    spoilt: list[int] = field(default_factory=list)
+    """Base offsets of batches whose CRC did not hold when they were appended last."""
     kept: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Where a topic is compacted: the offsets of the records in each batch, by its base offset."""
     log: Log | None = None
@@ -124,6 +128,8 @@ class ReplicaView:
         self.held_before = self.held_end
         self.log_start = log.log_start_offset
         is_same = log is self.log and log.generation == self.generation
+        self.spoilt.clear()
+        self.is_read_anew = not is_same or is_cleaned
         if is_same and is_cleaned and log.corruption is None and log.log_end_offset == self.end_offset:
             found = self._read_swapped(log, is_thinned)
             same = _shared_length(found, self.entries)
@@ -139,7 +145,9 @@ class ReplicaView:
             return []
         else:
             same = len(self.entries)
-            found = self.entries + self._read(log, self.end_offset, log.log_end_offset, is_thinned)
+            found = self.entries + self._read(
+                log, self.end_offset, log.log_end_offset, is_thinned, self.spoilt
+            )
         self.entries = found
         self.end_offset = log.log_end_offset
         self.segments = log.segments
@@ -166,7 +174,10 @@ class ReplicaView:
                 found += self._read(log, start, segment.end_offset, is_thinned)
         return found
 
-    def _read(self, log: Log, offset: int, end: int, is_thinned: bool) -> list[Entry]:
+    def _read(
+        self, log: Log, offset: int, end: int, is_thinned: bool, spoilt: list[int] | None = None
+    ) -> list[Entry]:
+        """The batches there; into ``spoilt`` go those whose CRC does not hold."""
         if log.corruption is not None and log.corruption.ends_log:
             end = min(end, log.corruption.offset)
         if offset >= end:
@@ -183,6 +194,8 @@ class ReplicaView:
                 return list(piece.entries)
             entries += piece.entries
             self.kept.update(piece.kept)
+            if spoilt is not None:
+                spoilt += piece.spoilt
         return entries
 
 
@@ -197,6 +210,7 @@ class _Piece(NamedTuple):
 
     entries: tuple[Entry, ...]
     kept: Mapping[int, tuple[int, ...]]
+    spoilt: tuple[int, ...]
     is_whole: bool
     """Whether the last batch ends where the bytes do."""
 
@@ -208,7 +222,8 @@ def _piece(data: bytes, is_thinned: bool) -> _Piece:
         header.base_offset: offsets_in(data, position, header) for position, header in batches if is_thinned
     }
     end = batches[-1][0] + batches[-1][1].size_bytes if batches else 0
-    return _Piece(tuple(entry_of(header) for _, header in batches), kept, end == len(data))
+    spoilt = tuple(header.base_offset for at, header in batches if not crc_matches(data, at, header))
+    return _Piece(tuple(entry_of(header) for _, header in batches), kept, spoilt, end == len(data))
 
 
 def offsets_in(data: bytes, position: int, header: BatchHeader) -> tuple[int, ...]:

@@ -28,10 +28,12 @@ from sparklog.model.config import BrokerConfig, TopicConfig
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
+from sparklog.testing.simulation.derived import ProducersAreAsTheLogSays
 from sparklog.testing.simulation.invariants import Invariant, NoElectionLoses, Violation, all_invariants
 from sparklog.testing.simulation.marks import Marks
+from sparklog.testing.simulation.presence import CountsWhoIsThere, StopsOutsideTheIsr
 from sparklog.testing.simulation.recorder import Recorder
-from sparklog.testing.simulation.restarts import RemembersWhatIsCommitted
+from sparklog.testing.simulation.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
 from sparklog.testing.simulation.story import Story
 from sparklog.testing.simulation.truth import Entry, Fingerprint, PartitionTruth, ReplicaView, Rows
 
@@ -64,7 +66,9 @@ class Witness:
     """Told of every partition that there was not before."""
     rots: Callable[[BrokerId, TopicPartition], bool] = lambda broker, partition: False
     """Whether this replica holds a batch that rotted."""
-    invariants: list[Invariant] = field(default_factory=all_invariants)
+    invariants: list[Invariant] = field(
+        default_factory=lambda: [*all_invariants(), ProducersAreAsTheLogSays()]
+    )
     sent: dict[tuple[int, int, int], Rows] = field(default_factory=dict)
     """Keys and values of batches to compacted topics, by producer and sequence."""
     struck: dict[BrokerId, int] = field(default_factory=dict)
@@ -80,6 +84,9 @@ class Witness:
     _of_states: list[Invariant] = field(init=False)
     _of_leaders: list[Invariant] = field(init=False)
     remembers: RemembersWhatIsCommitted = field(default_factory=RemembersWhatIsCommitted)
+    presence: CountsWhoIsThere = field(default_factory=CountsWhoIsThere)
+    _stops: StopsOutsideTheIsr = field(default_factory=StopsOutsideTheIsr)
+    _damage: OnlyDamageIsCalledDamage = field(default_factory=OnlyDamageIsCalledDamage)
     _no_loss: Invariant = field(default_factory=NoElectionLoses)
     _controller_epoch: int = -1
 
@@ -95,7 +102,7 @@ class Witness:
     def be_silent(self) -> None:
         """Leave it to clients to notice what is wrong."""
         self.is_silent, self._no_loss = True, Invariant()
-        self.remembers.checkpoints_rot = True
+        self.remembers.checkpoints_rot = self.presence.is_blind = True
         for rules in (self._of_replicas, self._of_commits, self._of_states, self._of_leaders):
             rules.clear()
         self.invariants.clear()
@@ -175,6 +182,8 @@ class Witness:
             # Who died in the middle of a cut comes back with less, in its checkpoint, too.
             was_struck = broker_id in self.struck or view.end_offset < end_before
             self.remembers.on_start(truth, broker_id, partition, was_struck=was_struck)
+            may_be_damaged = broker_id in self.struck or self.remembers.checkpoints_rot or self.has_damage
+            self._damage.on_start(truth, broker_id, partition, may_be_damaged=may_be_damaged)
         if partition.is_leader:
             self._commit_up_to(truth, view, partition)
         for invariant in self._of_replicas:
@@ -243,6 +252,7 @@ class Witness:
         """After a transaction: do topics, settings or the partitions' states differ?"""
         for name in self.topics:
             self._look_at_topic(name)
+        self.presence.look_at_zookeeper(self.tree, self.now_ms)
         for truth in self.truths.values():
             self._look_at_state(truth)
         node = self.tree.get(CONTROLLER_EPOCH)
@@ -338,6 +348,8 @@ class Witness:
             self._no_loss.on_state(truth, before, state)
             self._lose(truth, state)
         self._excuse_no_longer(truth, state)
+        if before is not None:
+            self.presence.on_change(truth, before, state, self.now_ms)
         for invariant in self._of_states:
             invariant.on_state(truth, before, state)
 
@@ -500,6 +512,12 @@ class Witness:
             self.marks.reach("a controller took over with a move under way")
         if self.tree.exists(DELETE_TOPICS) is not None and self.tree.children(DELETE_TOPICS):
             self.marks.reach("a controller took over with a topic being deleted")
+
+    def stopped_cleanly(self, broker_id: BrokerId, released_by: int) -> None:
+        """A broker has stopped; that it may was said under ``released_by`` of the controller's epoch."""
+        if released_by == self._controller_epoch and not self.is_silent:
+            for truth in self.truths.values():
+                self._stops.on_clean_stop(truth, broker_id)
 
     # ---- clients -------------------------------------------------------------------------------------------
 

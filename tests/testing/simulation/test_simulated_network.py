@@ -51,6 +51,19 @@ def test_a_lost_answer_leaves_the_request_done_and_its_sender_waiting_for_the_ti
     assert isinstance(asked.failures[0], TimeoutError)
 
 
+def test_a_slow_server_answers_late_and_is_asked_in_time(asked) -> None:
+    asked.network.weather("server", "caller").answer_extra_ms = 400.0
+    asked.network.weather("server", "caller").random.random = lambda: 1.0
+    asked.network.call(
+        Process(asked.schedule, "caller"), "caller", "server", MetadataRequest(), timeout_ms=500,
+        on_response=asked.answered, on_failure=asked.failures.append,
+    )  # fmt: skip
+    asked.schedule.run_until(399 * US_PER_MS)
+    assert (asked.served, asked.answers) == (1, 0)
+    asked.schedule.run_until(410 * US_PER_MS)
+    assert (asked.answers, asked.failures) == (1, [])
+
+
 def test_requests_vanish_in_a_connection_that_hangs_until_one_has_waited_for_too_long(asked) -> None:
     caller = Process(asked.schedule, "caller")
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from sparklog.broker.gone_replicas import GoneReplicas
 from sparklog.broker.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.model.cluster import PartitionState
@@ -62,12 +63,37 @@ def _brokers_outlive_their_sessions(switch: Switch) -> None:
     switch.method(RegistrationTask, "_look", look)
 
 
+def _obeys_what_an_earlier_life_was_told(switch: Switch) -> None:
+    """A request of the controller is obeyed by whoever is at that address, whichever life of it was meant."""
+
+    def accept_controller(original: Any) -> Any:
+        def mutated(self: ReplicaManager, controller_epoch: int, broker_epoch: int) -> ErrorCode:
+            error: ErrorCode = original(self, controller_epoch, self.broker_epoch)
+            return error
+
+        return mutated
+
+    switch.method(ReplicaManager, "accept_controller", accept_controller)
+
+
+def _deletions_are_forgotten(switch: Switch) -> None:
+    """Who deleted a replica takes up a role for it that was given before, and comes late."""
+
+    def is_gone(original: Any) -> Any:
+        def mutated(self: GoneReplicas, *role: Any) -> bool:
+            return False
+
+        return mutated
+
+    switch.method(GoneReplicas, "is_gone", is_gone)
+
+
 BROKER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "roles-of-old-epochs-are-taken-up",
         "KAFKA-1460 and its kin",
         "a request that came late makes a leader, or a follower, of an epoch that is over",
-        40,
+        20,
         _roles_of_old_epochs_are_taken_up,
         Hunt(plot=5),
         is_quick=True,
@@ -76,9 +102,9 @@ BROKER: Final[tuple[Mutant, ...]] = (
         "late-stops-are-obeyed",
         "KAFKA-9539, KIP-570",
         "a replica that was given back is deleted by what was said before",
-        60,
+        20,
         _late_stops_are_obeyed,
-        Hunt(kinds=("repeat requests", "lose answers"), operations=("move",)),
+        Hunt(plot=51, operations=("move",)),
     ),
     Mutant(
         "brokers-outlive-their-sessions",
@@ -88,5 +114,21 @@ BROKER: Final[tuple[Mutant, ...]] = (
         _brokers_outlive_their_sessions,
         Hunt(kinds=("expire session", "cut zookeeper")),
         is_quick=True,
+    ),
+    Mutant(
+        "obeys-what-an-earlier-life-was-told",
+        "KAFKA-7235, KIP-380",
+        "a broker that lost its log's tail leads the epoch again that it had, and its followers cut",
+        30,
+        _obeys_what_an_earlier_life_was_told,
+        Hunt(plot=64, settings={"min.insync.replicas": "2"}),
+    ),
+    Mutant(
+        "deletions-are-forgotten",
+        "found by this simulation: docs/proof.md",
+        "a replica that was moved away comes back, and follows for ever",
+        20,
+        _deletions_are_forgotten,
+        Hunt(plot=51, operations=("move", "cancel move")),
     ),
 )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from sparklog.broker import fetcher
 from sparklog.broker.fetcher import Fetcher
 from sparklog.broker.partition import Partition
 from sparklog.core.replication.actions import Action, RestartAt, TruncateTo
@@ -13,6 +14,7 @@ from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH
+from sparklog.records.envelope import split
 from sparklog.testing.simulation.faults import Hunt
 from sparklog.testing.simulation.mutants.mutant import Mutant, Switch
 from sparklog.wire.messages.fetch import FetchPartitionData
@@ -170,6 +172,11 @@ def _keeps_a_watermark_below_its_start(switch: Switch) -> None:
     switch.instead(Watermarks, "clamp", clamp)
 
 
+def _followers_compare_no_crc(switch: Switch) -> None:
+    """A follower takes over whatever has the form of batches."""
+    switch.instead(fetcher, "check_replicated", split)
+
+
 FOLLOWER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "truncate-to-high-watermark",
@@ -183,7 +190,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         "no-epoch-fence-on-fetch",
         "KIP-320",
         "a follower takes records of a deposed leader, or is counted by one",
-        120,
+        30,
         _no_epoch_fence_on_fetch,
         Hunt(plot=1, settings={"replica.lag.time.max.ms": "2000"}),
     ),
@@ -191,14 +198,14 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         "takes-a-watermark-before-it-cuts",
         "KAFKA-14704",
         "what a deposed leader never committed counts as committed until it is cut",
-        40,
+        20,
         _takes_a_watermark_before_it_cuts,
     ),
     Mutant(
         "cuts-by-the-word-of-any-leader",
         "KAFKA-13207",
         "a log is cut to where it parts from that of a leader that is none any more",
-        100,
+        90,
         _cuts_by_the_word_of_any_leader,
         Hunt(plot=23, settings={"replica.lag.time.max.ms": "2000"}),
     ),
@@ -214,15 +221,23 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         "out-of-range-begins-anew",
         "KAFKA-2143",
         "a follower that its leader has overtaken meanwhile throws its log away",
-        100,
+        20,
         _out_of_range_begins_anew,
-        Hunt(kinds=("kill broker", "delay frames"), settings={"replica.lag.time.max.ms": "2000"}),
+        Hunt(plot=27, settings={"replica.lag.time.max.ms": "2000"}),
     ),
     Mutant(
         "keeps-a-watermark-below-its-start",
         "KAFKA-9491",
         "a replica leads with a high watermark that is no offset of its log",
-        60,
+        20,
         _keeps_a_watermark_below_its_start,
+    ),
+    Mutant(
+        "followers-compare-no-crc",
+        "bit rot, and what a network card does to frames",
+        "what rotted at the leader is copied, and then there is no good copy left",
+        20,
+        _followers_compare_no_crc,
+        Hunt(plot=61, settings={"min.insync.replicas": "2"}),
     ),
 )

@@ -73,12 +73,34 @@ def _commits_below_the_minimum(switch: Switch) -> None:
 
 
 def _shrink_frees_nobody(switch: Switch) -> None:
-    """When the ISR has shrunk, nobody looks whether the one who left was all that others waited for."""
+    """When the ISR has shrunk, nobody looks whether the one who left was all that others waited for; nor does
+    the leader look again as time passes."""
+    is_tick: list[bool] = []
 
     def on_isr_changed(self: Leader, now_ms: MonotonicMs) -> list[Action]:
         return self._fail_short_writes()
 
+    def on_tick(original: Any) -> Any:
+        def mutated(self: Leader, *now: Any) -> list[Action]:
+            is_tick.append(True)
+            try:
+                actions: list[Action] = original(self, *now)
+            finally:
+                is_tick.pop()
+            return actions
+
+        return mutated
+
+    def advance(original: Any) -> Any:
+        def mutated(self: Leader, now_ms: MonotonicMs) -> list[Action]:
+            actions: list[Action] = [] if is_tick else original(self, now_ms)
+            return actions
+
+        return mutated
+
     switch.instead(Leader, "_on_isr_changed", on_isr_changed)
+    switch.method(Leader, "on_tick", on_tick)
+    switch.method(Leader, "_advance_high_watermark", advance)
 
 
 ISR: Final[tuple[Mutant, ...]] = (
@@ -86,7 +108,7 @@ ISR: Final[tuple[Mutant, ...]] = (
         "high-watermark-ignores-who-joins",
         "KIP-497 without its maximal ISR",
         "a replica is counted in sync that lacks what was committed while it was proposed",
-        60,
+        20,
         _commits_without_who_joins,
         Hunt(plot=25, settings={"replica.lag.time.max.ms": "600"}),
         is_quick=True,
@@ -95,21 +117,29 @@ ISR: Final[tuple[Mutant, ...]] = (
         "shrink-before-it-is-confirmed",
         "KIP-497: the ISR changed in memory first",
         "a replica that ZooKeeper still holds in sync lacks what was committed without it",
-        40,
+        20,
         _commits_without_who_leaves,
     ),
     Mutant(
         "joins-at-the-high-watermark",
         "KAFKA-7128",
         "a replica joins, and may lead, that lacks what an earlier leader committed",
-        100,
+        20,
         _joins_at_the_high_watermark,
+        Hunt(
+            plot=26,
+            settings={
+                "min.insync.replicas": "2",
+                "replica.fetch.max.bytes": "100",
+                "replica.fetch.wait.max.ms": "500",
+            },
+        ),
     ),
     Mutant(
         "minimum-is-not-heeded",
         "min.insync.replicas without effect",
         "what a leader acknowledges alone is lost with it",
-        40,
+        30,
         _minimum_is_not_heeded,
         is_quick=True,
     ),
@@ -117,14 +147,14 @@ ISR: Final[tuple[Mutant, ...]] = (
         "commits-below-the-minimum",
         "KAFKA-15583, KIP-966",
         "records are read that an eligible replica, once elected, never had",
-        40,
+        30,
         _commits_below_the_minimum,
     ),
     Mutant(
         "shrink-frees-nobody",
         "KAFKA-13091",
         "writes wait for a replica that left the ISR, until they time out",
-        120,
+        50,
         _shrink_frees_nobody,
         Hunt(plot=22, settings={"replica.lag.time.max.ms": "600", "min.insync.replicas": "1"}),
     ),

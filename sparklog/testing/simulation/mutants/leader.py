@@ -95,7 +95,7 @@ LEADER: Final[tuple[Mutant, ...]] = (
         "reads-sealed-segments-whole",
         "KAFKA-9835, KAFKA-9807, KAFKA-9196",
         "consumers see what is not committed, since the log was rolled behind it",
-        40,
+        20,
         _reads_sealed_segments_whole,
         is_quick=True,
     ),

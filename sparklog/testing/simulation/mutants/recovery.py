@@ -5,6 +5,7 @@ from typing import Any, Final
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.storage import recovery, scan
 from sparklog.storage.intact_run import IntactRun
+from sparklog.storage.log_directory import LogDirectory
 from sparklog.storage.recovery import _Recovery
 from sparklog.storage.scan import Trouble
 from sparklog.testing.simulation.faults import Hunt
@@ -81,7 +82,7 @@ def _epochs_are_not_rebuilt(switch: Switch) -> None:
 
 
 def _watermarks_beyond_the_log(switch: Switch) -> None:
-    """The checkpoint of high watermarks is believed beyond the log's end."""
+    """The checkpoint of high watermarks is believed beyond the log's end, to which no start lowers it."""
 
     def clamp(original: Any) -> Any:
         def mutated(self: Watermarks) -> None:
@@ -89,7 +90,14 @@ def _watermarks_beyond_the_log(switch: Switch) -> None:
 
         return mutated
 
+    def lower_to_ends(original: Any) -> Any:
+        def mutated(self: LogDirectory) -> None:
+            """The checkpoints stay."""
+
+        return mutated
+
     switch.method(Watermarks, "clamp", clamp)
+    switch.method(LogDirectory, "_lower_to_ends", lower_to_ends)
 
 
 RECOVERY: Final[tuple[Mutant, ...]] = (
@@ -106,15 +114,15 @@ RECOVERY: Final[tuple[Mutant, ...]] = (
         "damage-is-taken-for-a-torn-tail",
         "bit rot",
         "a replica that cut what is committed counts as intact, and leads",
-        80,
+        20,
         _damage_is_taken_for_a_torn_tail,
-        Hunt(plot=41, settings={"min.insync.replicas": "2"}),
+        Hunt(plot=68, settings={"min.insync.replicas": "2"}),
     ),
     Mutant(
         "recovery-compares-no-crc",
         "bit rot",
         "a batch that rotted while its broker was down is served as if it were whole",
-        80,
+        20,
         _recovery_compares_no_crc,
         Hunt(kinds=("rot a log",), settings={"min.insync.replicas": "2"}),
     ),

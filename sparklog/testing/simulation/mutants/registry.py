@@ -12,7 +12,9 @@ from sparklog.testing.simulation.mutants.follower import FOLLOWER
 from sparklog.testing.simulation.mutants.isr import ISR
 from sparklog.testing.simulation.mutants.leader import LEADER
 from sparklog.testing.simulation.mutants.mutant import Mutant
+from sparklog.testing.simulation.mutants.proposals import PROPOSALS
 from sparklog.testing.simulation.mutants.recovery import RECOVERY
+from sparklog.testing.simulation.mutants.restarts import RESTARTS
 from sparklog.testing.simulation.mutants.storage import STORAGE
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
@@ -23,9 +25,11 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *FAILOVER,
     *BROKER,
     *CONTROL,
+    *PROPOSALS,
     *ELECTIONS,
     *STORAGE,
     *RECOVERY,
+    *RESTARTS,
     *COMPACTION,
 )
 
