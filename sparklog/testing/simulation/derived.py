@@ -12,8 +12,8 @@ class ProducersAreAsTheLogSays(Invariant):
     """After a start, a cut, or compaction a log knows the last batches of each producer that are in it, and
     none that are not. What was removed at its start it may remember, or not.
 
-    Compaction goes by what the log has, also what is cut later: then the oldest that are remembered may be
-    missing. (Whoever sent what was cut had an answer for those.)
+    Compaction goes by what the log has, also what is cut later: then some that are remembered, by a snapshot
+    from before, may be missing. (Whoever sent what was cut had an answer for those.)
     """
 
     def on_replica(
@@ -28,7 +28,14 @@ class ProducersAreAsTheLogSays(Invariant):
                 in_log.setdefault(entry.producer_id, []).append(entry.base_offset)
         for producer, offsets in sorted(in_log.items()):
             known = _remembered(log, producer)
-            if known != offsets[-BATCHES_KEPT:] and not (truth.is_thinned and _fits(known, offsets)):
+            if known == offsets[-BATCHES_KEPT:]:
+                continue
+            known_end = known[-1] if known else -1
+            is_explained = truth.is_thinned and (
+                _fits(known, offsets)
+                or (view.was_cut and known_end < view.end_offset and _forgets_only_older(known, offsets))
+            )
+            if not is_explained:
                 raise self.broken(
                     truth,
                     f"broker {view.broker_id} remembers batches of producer {producer} at {known}; "
@@ -37,14 +44,17 @@ class ProducersAreAsTheLogSays(Invariant):
 
 
 def _fits(known: list[int], in_log: list[int]) -> bool:
-    """Whether what is missing is older than all that is there, and nothing is forgotten for which there is
-    room."""
+    """Whether what is missing is older than all that is there, too."""
     there = [offset for offset in known if offset in in_log]
     if not there:
         return not in_log
-    is_oldest_missing = known[-len(there) :] == there
+    return known[-len(there) :] == there and _forgets_only_older(known, in_log)
+
+
+def _forgets_only_older(known: list[int], in_log: list[int]) -> bool:
+    """Whether nothing in the log is forgotten for which there is room."""
     forgotten = [offset for offset in in_log if offset not in known]
-    return is_oldest_missing and (not forgotten or (len(known) == BATCHES_KEPT and forgotten[-1] < there[0]))
+    return not forgotten or (len(known) == BATCHES_KEPT and forgotten[-1] < known[0])
 
 
 def _remembered(log: Log, producer: int) -> list[int]:

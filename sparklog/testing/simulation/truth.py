@@ -95,6 +95,8 @@ class ReplicaView:
     """``held_end`` as it was before the last change."""
     is_read_anew: bool = False
     """Whether the last change was a start, a cut, or compaction."""
+    was_cut: bool = False
+    """Whether this log ever lost its end."""
     spoilt: list[int] = field(default_factory=list)
     """Base offsets of batches whose CRC did not hold when they were appended last."""
     kept: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -130,6 +132,7 @@ class ReplicaView:
         is_same = log is self.log and log.generation == self.generation
         self.spoilt.clear()
         self.is_read_anew = not is_same or is_cleaned
+        self.was_cut |= log.log_end_offset < self.end_offset
         if is_same and is_cleaned and log.corruption is None and log.log_end_offset == self.end_offset:
             found = self._read_swapped(log, is_thinned)
             same = _shared_length(found, self.entries)
@@ -156,6 +159,7 @@ class ReplicaView:
     def forget(self) -> None:
         """The replica is gone from its disk."""
         self.entries, self.log, self.partition, self.matched = [], None, None, -1
+        self.was_cut = False
         self.high_watermark, self.leader_epoch, self.log_start, self.end_offset = 0, -1, 0, 0
 
     def _read_swapped(self, log: Log, is_thinned: bool) -> list[Entry]:

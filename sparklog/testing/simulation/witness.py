@@ -163,8 +163,8 @@ class Witness:
         view = truth.view(broker_id)
         end_before, start_before = view.end_offset, view.log_start
         is_other_log = view.log is not partition.log
-        if partition.is_offline and is_cleaned:
-            return  # its disk failed in the middle of a swap
+        if partition.is_offline and not is_other_log:
+            return  # its disk failed in the middle of a change: what it has is what its next start will find
         try:
             added = view.refresh(partition, is_thinned=truth.is_thinned, is_cleaned=is_cleaned)
         except CorruptBatch as error:
