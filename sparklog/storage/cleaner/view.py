@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sparklog.core.compaction import CompactionRules, LastOfProducer, SegmentExtent
+from sparklog.core.transaction.producer_state import BATCHES_KEPT
 from sparklog.model.errors import SparklogError
 from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.disk import Disk
@@ -74,8 +75,10 @@ def rules_of(config: LogConfig) -> CompactionRules:
 
 
 def view_of(log: Log, high_watermark: int) -> LogView | None:
-    """Call it under the log's lock. None if its topic is not compacted, or the log is damaged."""
-    if not log.config.compacts or log.corruption is not None:
+    """Call it under the log's lock. None if its topic is not compacted, the log is damaged, or nobody can say
+    now which batches of some producer must stay.
+    """
+    if not log.config.compacts or log.corruption is not None or _forgets_committed(log, high_watermark):
         return None
     closed = log.segments[:-1]
     open_offset = log.producers.first_open_offset()
@@ -93,6 +96,14 @@ def view_of(log: Log, high_watermark: int) -> LogView | None:
         rules=rules_of(log.config),
         index_interval_bytes=log.config.index_interval_bytes,
         disk=log.disk,
+    )
+
+
+def _forgets_committed(log: Log, high_watermark: int) -> bool:
+    """Whether all that is remembered of some producer may still be cut: what it sent before counts then."""
+    return any(
+        len(state.batches) == BATCHES_KEPT and state.batches[0].first_offset >= high_watermark
+        for state in log.producers.producers.values()
     )
 
 

@@ -199,6 +199,24 @@ def test_the_sequences_that_a_producer_may_send_again_survive_its_records(table)
     assert 5 not in [header.base_offset for header in table.headers()]
 
 
+def test_a_log_is_not_cleaned_while_all_that_it_remembers_of_a_producer_may_still_be_cut(table):
+    """What the producer sent before is not remembered then, and would go; its next batch would be refused."""
+    table.put((b"a", b"0"), producer=(7, 0, 0))
+    table.put((b"a", b"1"), (b"b", b"1"))
+    table.roll()
+    for sequence in range(1, 6):
+        table.put((b"a", b"%d" % sequence), producer=(7, 0, sequence))
+    table.high_watermark = 3
+    assert table.round() is None
+    table.high_watermark = 4
+    assert table.clean().end == 3
+
+    table.log.truncate_to(4)
+    for path in (table.directory / "table-0").glob("*.snapshot"):
+        path.unlink()
+    assert table.open().producers.producers[7].last_sequence == 1
+
+
 def test_where_leader_epochs_begin_survives_the_records_there(table):
     """Found by the simulation: a start rebuilt the epochs from what was left, told a follower too late an end
     of its last epoch, and the follower kept a record that was never committed."""
