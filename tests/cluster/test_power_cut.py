@@ -38,10 +38,17 @@ def cut_the_power(cluster, monkeypatch, *, kept):
     monkeypatch.setattr(registration, "read_boot_id", lambda: str(uuid.uuid4()))
 
 
+def wait_until_told(cluster, *brokers):
+    """Until these brokers have heard of the topic: one that has just started knows nothing."""
+    caches = [cluster.brokers[broker]._metadata for broker in brokers]
+    cluster._wait(lambda: all(cache.topic("t") for cache in caches), lambda: "nobody told them of the topic")
+
+
 def test_the_longest_log_leads_once_all_are_back_and_the_loss_is_told(cluster, monkeypatch):
     cut_the_power(cluster, monkeypatch, kept={1: 12, 2: 17, 3: 9})
     cluster.revive(1)
     cluster.revive(3)
+    wait_until_told(cluster, 1, 3)
     assert cluster.partitions("t")[0].leader == -1, "2 may have more"
     cluster.revive(2)
     assert cluster.wait_for_leader("t") == 2

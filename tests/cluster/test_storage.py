@@ -9,10 +9,13 @@ import pytest
 
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.cluster import ClusterClient
+from sparklog.core.controller.znodes import decode_incarnation, incarnation_path
 from sparklog.model.errors import ErrorCode, KafkaError, LogDirectoryError
-from sparklog.model.ids import TopicPartition
-from sparklog.storage.disk import SyncFailed
+from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.storage import meta_properties
+from sparklog.storage.disk import LocalDisk, SyncFailed
 from sparklog.testing import InProcessCluster
+from sparklog.zookeeper.registration import read_suspect
 
 pytestmark = pytest.mark.integration
 
@@ -159,20 +162,26 @@ def test_replicas_of_a_failed_disk_come_back_with_their_broker(disks):
     assert partitions_in(ClusterChanges(disks.client), leader)[1] == set()
 
 
-def test_an_fsync_that_failed_is_remembered_by_the_other_disk_and_the_replicas_catch_up(disks):
+def test_an_fsync_that_failed_is_remembered_by_zookeeper_and_the_replicas_catch_up(disks):
     leader = disks.wait_for_leader("t")
     broker, home = disks.brokers[leader], home_of(disks, leader, T0)
     break_log(broker, T0, SyncFailed(errno.EIO, "Input/output error"))
     disks.produce("t", ["after"], partition=0)
     notes = list(disks.root.glob(f"broker-{leader}/*/suspect-directories"))
     assert [path.parent.name for path in notes] == ["1" if home == "0" else "0"]
-    uuid = next(one for one in broker._registration._identities if one.uuid in notes[0].read_text())
+    disks._wait(lambda: notes[0].read_text() == "", lambda: "the note stays, though ZooKeeper has been there")
+    zookeeper, broker_id = broker._registration.zookeeper, BrokerId(leader)
+    log = (broker._replicas.get(T0).topic_id, T0.partition)
+    (suspect,) = read_suspect(zookeeper, broker_id)
+    assert str(meta_properties.read(LocalDisk(), str(notes[0].parents[1] / home)).uuid) == suspect
     disks.shut_down(leader)
     disks.revive(leader)
-    found = {one.uuid: one for one in disks.brokers[leader]._registration._identities}
-    assert found[uuid.uuid].corrupt
+    zookeeper = disks.brokers[leader]._registration.zookeeper
+    node = zookeeper.get(incarnation_path(broker_id))
+    found = decode_incarnation(broker_id, node.data, node.stat.version, node.stat.mzxid).record
+    assert not found.proves(node.stat.version - 1, log)
+    assert found.suspect == ()
     disks.wait_for_isr("t", 3)
-    assert notes[0].read_text() == ""
 
 
 def test_a_broker_ends_when_its_last_disk_has_failed(disks):
