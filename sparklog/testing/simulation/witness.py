@@ -163,6 +163,7 @@ class Witness:
         view = truth.view(broker_id)
         end_before, start_before = view.end_offset, view.log_start
         is_other_log = view.log is not partition.log
+        left_with_end = (partition.log if view.log is None else view.log).log_end_offset
         if partition.is_offline and not is_other_log:
             return  # its disk failed in the middle of a change: what it has is what its next start will find
         try:
@@ -179,9 +180,10 @@ class Witness:
         if is_other_log:
             view.leader_epoch = -1
             view.high_watermark = 0
-            # Who died in the middle of a cut comes back with less, in its checkpoint, too.
-            was_struck = broker_id in self.struck or view.end_offset < end_before
-            self.remembers.on_start(truth, broker_id, partition, was_struck=was_struck)
+            was_struck = broker_id in self.struck
+            self.remembers.on_start(
+                truth, broker_id, partition, end_before=left_with_end, was_struck=was_struck
+            )
             may_be_damaged = broker_id in self.struck or self.remembers.checkpoints_rot or self.has_damage
             self._damage.on_start(truth, broker_id, partition, may_be_damaged=may_be_damaged)
         if partition.is_leader:

@@ -118,8 +118,10 @@ class Zombies:
             cluster.schedule.after(at_ms * US_PER_MS, None, lambda: self._launch_beside(host, process))
 
     def _launch_beside(self, host: str, process: Process) -> None:
-        cluster = self._cluster
-        if cluster.process(host) is not process or not process.is_alive:
+        """Only beside one that has its directories: of two that still wait for ZooKeeper either may be the
+        first to have them, and then nobody would look at the one that serves."""
+        cluster, holders = self._cluster, self._cluster.machines[host].disk.lock_holders
+        if cluster.process(host) is not process or not process.is_alive or process not in holders.values():
             return
         seat = cluster.seats[host]
         seat.launches += 1

@@ -5,10 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.core.controller.znodes import broker_path
+from sparklog.model.ids import TopicPartition
 from sparklog.testing.simulation.derived import _fits
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.presence import NOTICED_MS, CountsWhoIsThere, StopsOutsideTheIsr
-from sparklog.testing.simulation.restarts import OnlyDamageIsCalledDamage
+from sparklog.testing.simulation.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
 
 
 def truth(**facts):
@@ -41,6 +42,37 @@ def test_a_log_that_is_called_damaged_was_damaged_by_something():
     rule.on_start(truth(), 2, damaged, may_be_damaged=True)
     with pytest.raises(Violation, match="which nothing has touched: it ends too soon"):
         rule.on_start(truth(), 2, damaged, may_be_damaged=False)
+
+
+@pytest.mark.parametrize(
+    ("end_before", "end", "remembered", "is_right"),
+    [
+        pytest.param(48, 48, 47, True, id="nothing was cut, and all is known"),
+        pytest.param(48, 48, 46, False, id="nothing was cut, and something is forgotten"),
+        pytest.param(48, 30, 30, True, id="as far as the log reaches"),
+        pytest.param(0, 48, 10, True, id="died before it threw its log away"),
+        pytest.param(40, 48, 40, True, id="died before a cut"),
+        pytest.param(40, 48, 39, False, id="died before a cut, and forgot what the cut would have left"),
+        pytest.param(40, 40, 39, False, id="died behind a cut, and forgot what the cut has left"),
+    ],
+)
+def test_a_start_knows_of_what_was_committed_what_the_start_before_knew_and_no_cut_was_to_take(
+    end_before, end, remembered, is_right
+):
+    rule = RemembersWhatIsCommitted()
+    replica = truth(topic_id=1, lossy_epoch=-1)
+    replica.topic_partition = TopicPartition("quakes", 0)
+
+    def start(high_watermark, log_end_offset, end_before):
+        found = SimpleNamespace(high_watermark=high_watermark, log_end_offset=log_end_offset)
+        rule.on_start(replica, 2, found, end_before=end_before, was_struck=False)
+
+    start(47, 48, 48)
+    if is_right:
+        start(remembered, end, end_before)
+        return
+    with pytest.raises(Violation, match=rf"starts with high watermark {remembered}, .* it knew 47"):
+        start(remembered, end, end_before)
 
 
 def test_who_is_gone_for_long_must_not_join_and_who_is_back_may():

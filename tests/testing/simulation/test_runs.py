@@ -42,6 +42,32 @@ def test_brokers_whose_fsyncs_fail_come_back_and_nothing_committed_is_missing():
         assert any("meets an error of its disk" in line for line in outcome.lines)
 
 
+def launch_beside_broker_2(*faults):
+    """It was killed, and comes back at 2,500 ms."""
+    kill = Fault(0, 2_000, "kill broker", BROKERS[1], "", 500, 1.0)
+    plan = draw_plan(2, without_faults=True)
+    outcome = simulate(plan.with_steps((kill, *faults)), is_told=True)
+    assert outcome.violation is None, outcome
+    return outcome.lines
+
+
+def test_beside_a_broker_that_has_its_directories_nobody_else_starts():
+    twice = Fault(1, 3_000, "launch twice", BROKERS[1], "", 1_000, 1.0)
+    refused = [line for line in launch_beside_broker_2(twice) if "has stopped, the second" in line]
+    assert refused
+    assert all("is in use by broker-2#2" in line for line in refused)
+
+
+def test_nobody_is_launched_beside_a_broker_that_waits_for_zookeeper_and_has_no_directory_yet():
+    cut_off = Fault(1, 1_900, "launch twice", BROKERS[1], "", 800, 1.0)  # its host is, whoever runs there
+    twice = Fault(2, 2_600, "launch twice", BROKERS[1], "", 100, 1.0)
+    lines = launch_beside_broker_2(cut_off, twice)
+    struck = next(n for n, line in enumerate(lines) if "at 2600 ms" in line)
+    opened = next(n for n, line in enumerate(lines) if "broker-2 " in line and "has no role" in line)
+    assert struck < opened
+    assert not any("is in use by" in line for line in lines)
+
+
 def test_the_same_seed_is_the_same_run_byte_for_byte_whatever_python_hashes():
     def digests(hash_seed: str) -> str:
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}

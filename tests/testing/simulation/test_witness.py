@@ -17,11 +17,14 @@ from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch, TopicId, TopicPartition
 from sparklog.model.zookeeper import ANY_VERSION, SetData
+from sparklog.records.envelope import build_envelope, split
+from sparklog.storage.log_config import LogConfig
+from sparklog.storage.log_directory import LogDirectory
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 from sparklog.testing.simulation.atlas import Atlas
-from sparklog.testing.simulation.disk import SimulatedDisk
+from sparklog.testing.simulation.disk import SimulatedDisk, Trouble
 from sparklog.testing.simulation.invariants import Violation
-from sparklog.testing.simulation.schedule import Schedule
+from sparklog.testing.simulation.schedule import Process, ProcessDied, Schedule
 from sparklog.testing.simulation.story import Story
 from sparklog.testing.simulation.witness import Witness
 
@@ -150,3 +153,85 @@ def test_what_is_doomed_names_the_directory_and_with_it_the_replicas_that_it_may
     atlas.distrust_what_is_doomed(machine)
     atlas.taint_what_is_doomed(machine)
     assert scene.witness.truths[TP].distrusted.keys() == scene.tainted == {BROKERS[0]}
+
+
+class Replica:
+    """A broker with one log, of ten batches; it knows of seven that they are committed. And its witness."""
+
+    def __init__(self, witness: Witness) -> None:
+        witness.be_silent()
+        witness.remembers.checkpoints_rot = False  # of all rules this one speaks
+        self.disk = SimulatedDisk()
+        self._witness = witness
+        directory = self._open()
+        log = directory.create_log(TP, TopicId(int=1), LogConfig())
+        for offset in range(10):
+            batch = build_envelope(
+                b"x",
+                attributes=0,
+                record_count=1,
+                last_offset_delta=0,
+                base_timestamp_ms=1,
+                max_timestamp_ms=1,
+                base_offset=offset,
+                leader_epoch=0,
+            )
+            log.append(batch, split(batch))
+        directory.write_high_watermarks({TP: 7})
+
+    def start(self) -> LogDirectory:
+        """After the last process died; the witness looks at what the next one finds."""
+        directory = self._open()
+        log = directory.logs[TP]
+        self._witness._changed(
+            self._witness.truths[TP],
+            BROKERS[0],
+            SimpleNamespace(
+                log=log,
+                is_offline=False,
+                is_leader=False,
+                leader_epoch=0,
+                log_end_offset=log.log_end_offset,
+                high_watermark=directory.read_high_watermarks().get(TP, 0),
+            ),
+        )
+        return directory
+
+    def _open(self) -> LogDirectory:
+        self.disk.lock_holders.clear()
+        self._process = Process(Schedule(), "broker-1")
+        mounted = self.disk.mount(self._process)
+        directory = LogDirectory.open("/data", 1, "c1", mounted, self._process, boot_id="one")
+        directory.load_logs(lambda topic: LogConfig())
+        return directory
+
+    def kill_in_write(self, number: int) -> None:
+        def die() -> None:
+            self._process.kill()
+            raise ProcessDied("broker-1")
+
+        self.disk.trouble = Trouble(number, die)
+
+
+def test_who_dies_before_it_throws_its_log_away_may_know_nothing_of_what_was_committed(scene):
+    scene.write(FIRST)
+    replica = Replica(scene.witness)
+    log = replica.start().logs[TP]
+    replica.kill_in_write(2)
+    with pytest.raises(ProcessDied):
+        log.truncate_fully_and_start_at(30)
+    directory = replica.start()
+    assert directory.read_high_watermarks() == {TP: 0}
+    assert directory.logs[TP].log_end_offset == 10, "nothing was cut yet"
+
+
+def test_who_dies_before_a_cut_of_what_is_not_committed_may_not(scene):
+    scene.write(FIRST)
+    replica = Replica(scene.witness)
+    directory = replica.start()
+    directory.write_high_watermarks({TP: 6})
+    replica.kill_in_write(1)
+    with pytest.raises(ProcessDied):
+        directory.logs[TP].truncate_to(8)
+    with pytest.raises(Violation, match=r"starts with high watermark 6, .* it knew 7"):
+        replica.start()
