@@ -118,9 +118,9 @@ class Zombies:
             cluster.schedule.after(at_ms * US_PER_MS, None, lambda: self._launch_beside(host, process))
 
     def _launch_beside(self, host: str, process: Process) -> None:
-        cluster = self._cluster
-        if cluster.process(host) is not process or not process.is_alive:
-            return
+        cluster, machine = self._cluster, self._cluster.machines[host]
+        if cluster.process(host) is not process or not _holds_a_lock(process, machine):
+            return  # nothing would keep the second out
         seat = cluster.seats[host]
         seat.launches += 1
 
@@ -130,14 +130,15 @@ class Zombies:
                 cluster.witness.marks.reach("a second process was refused a directory's lock")
 
         second = SimulatedBroker(
-            cluster.world, cluster.machines[host], seat.launches, stopped, lambda broker, tp, stage: None
+            cluster.world, machine, seat.launches, stopped, lambda broker, tp, stage: None
         )
         second.launch()
         self._end_with(process, second)
 
     def _end_with(self, process: Process, second: SimulatedBroker) -> None:
-        """The second process is there only to be refused: if the first dies, it must not take over."""
-        if not process.is_alive:
+        """The second process is there only to be refused: if the first dies, or lets its directories go, it
+        must not take over. Nobody would look at it."""
+        if not _holds_a_lock(process, second.machine):
             second.die()
         elif second.process.is_alive:
             self._cluster.schedule.after(SECOND_LOOK_US, None, lambda: self._end_with(process, second))
@@ -153,6 +154,12 @@ class Zombies:
                 self._seats.at_end(fault, lambda: ensemble.reconnect(address))
             case _:
                 self._cluster.story.tell(address, "hears of nothing wrong")
+
+
+def _holds_a_lock(process: Process, machine: Machine) -> bool:
+    """Whether it lives, and has opened a log directory. A start asks ZooKeeper before that, which may take
+    long."""
+    return process.is_alive and process in machine.disk.lock_holders.values()
 
 
 def at_address(fault: Fault, cluster: Cluster) -> Fault:
