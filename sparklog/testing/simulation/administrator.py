@@ -72,6 +72,8 @@ class Administrator:
         self.process = Process(schedule, HOST)
         self.moves_pending = 0
         """Requests for moves whose outcome is not known yet."""
+        self.errands = 0
+        """How many go on: each may still change something."""
         self.asked: set[str] = set()
         """Kinds of operations that were carried out."""
         self._schedule = schedule
@@ -137,16 +139,21 @@ class Administrator:
     def _create_when_it_is_gone(self) -> None:
         """As soon as the name is free."""
         deadline_ms = self._schedule.now_ms + PATIENCE_MS
+        self.errands += 1
 
         def ask() -> None:
-            if self._side not in self._witness.seen_topics and self._schedule.now_ms < deadline_ms:
-                topic = CreatableTopic(name=self._side, num_partitions=1, replication_factor=3)
-                self._ask_controller(
-                    CreateTopicsRequest(topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS), 0, look, later
-                )
+            if self._side in self._witness.seen_topics or self._schedule.now_ms >= deadline_ms:
+                self.errands -= 1
+                return
+            topic = CreatableTopic(name=self._side, num_partitions=1, replication_factor=3)
+            self._ask_controller(
+                CreateTopicsRequest(topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS), 0, look, later
+            )
 
         def look(response: Any) -> None:
-            if response.topics[0].error_code is not ErrorCode.none:
+            if response.topics[0].error_code is ErrorCode.none:
+                self.errands -= 1
+            else:
                 later()
 
         def later() -> None:
@@ -255,6 +262,11 @@ class Administrator:
         """Ask the controllers in turn until one decides; ``then`` follows a success, ``finally_`` the end."""
         deadline_ms = self._schedule.now_ms + PATIENCE_MS
         turn = 0
+        self.errands += 1
+
+        def end() -> None:
+            self.errands -= 1
+            finally_()
 
         def ask() -> None:
             self._ask_controller(request, turn, decide, again)
@@ -265,7 +277,7 @@ class Administrator:
             if error in AGAIN:
                 again()
                 return
-            finally_()
+            end()
             if then is not None and error is ErrorCode.none:
                 then()
 
@@ -273,7 +285,7 @@ class Administrator:
             nonlocal turn
             turn += 1
             if self._schedule.now_ms > deadline_ms:
-                finally_()
+                end()
             else:
                 self._schedule.after(RETRY_MS * US_PER_MS, self.process, ask)
 

@@ -375,6 +375,11 @@ class Producer(Client):
         first = self._first_acknowledged
         return first is not None and bool(self.waiting) and self.waiting[0].entry.sequence < first
 
+    def means_another(self, topic_id: TopicId) -> bool:
+        """Whether it knows of an earlier topic of this name only. It would find out by its next refusal, and
+        give up what was refused."""
+        return self._topic_id not in (NO_TOPIC_ID, topic_id)
+
     def topic_was_made_anew(self) -> None:
         self._start_over()
 

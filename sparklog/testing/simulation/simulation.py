@@ -292,9 +292,10 @@ class _Run:
     def _hear_from_producers(self) -> None:
         """A cluster at rest takes what it is given, and comes to rest again."""
         schedule, truths = self.cluster.schedule, self.cluster.witness.truths
+        asked = [producer for producer in self.producers if producer.topic_partition in truths]
+        self._tell_of_new_topics(asked)
         self.cluster.witness.recorder.rested_us = schedule.now_us
         self._run_until(schedule.now_ms + 1)
-        asked = [producer for producer in self.producers if producer.topic_partition in truths]
         for producer in asked:
             producer.send_a_batch()
         deadline_ms = schedule.now_ms + CLIENTS_PATIENCE_MS
@@ -302,6 +303,19 @@ class _Run:
             self._run_until(schedule.now_ms + LOOK_MS)
         if not any(producer.waiting for producer in asked):
             self._converge()
+
+    def _tell_of_new_topics(self, asked: list[Producer]) -> None:
+        """A producer gives up what it sent when it learns that its topic is another one. That is its own
+        choice, and nothing that the cluster failed to answer: so it learns that before it is asked to send.
+        """
+        schedule, truths = self.cluster.schedule, self.cluster.witness.truths
+        deadline_ms = schedule.now_ms + CLIENTS_PATIENCE_MS
+        while late := [one for one in asked if one.means_another(truths[one.topic_partition].topic_id)]:
+            if schedule.now_ms > deadline_ms:
+                raise Violation("ComesToRest", f"{late[0].name} is told of a topic that was deleted")
+            for producer in late:
+                producer.find_leader()
+            self._run_until(schedule.now_ms + LOOK_MS)
 
     def _wait_for_clients(self) -> None:
         """Until they have their answers and have read what there is, or for long enough."""
@@ -322,6 +336,8 @@ class _Run:
             return trouble
         if doomed := self.cluster.world.ensemble.tree.children(DELETE_TOPICS):
             return f"topics {doomed} are not deleted yet"
+        if self.cluster.administrator.errands:
+            return "an administrator has not done yet"
         truths = self.cluster.witness.truths
         for truth in truths.values():
             trouble = self._partition_unrest(truth)

@@ -120,8 +120,8 @@ class Zombies:
     def _launch_beside(self, host: str, process: Process) -> None:
         """Only beside one that has its directories: of two that still wait for ZooKeeper either may be the
         first to have them, and then nobody would look at the one that serves."""
-        cluster, holders = self._cluster, self._cluster.machines[host].disk.lock_holders
-        if cluster.process(host) is not process or not process.is_alive or process not in holders.values():
+        cluster, machine = self._cluster, self._cluster.machines[host]
+        if cluster.process(host) is not process or not _holds_a_lock(process, machine):
             return
         seat = cluster.seats[host]
         seat.launches += 1
@@ -132,14 +132,15 @@ class Zombies:
                 cluster.witness.marks.reach("a second process was refused a directory's lock")
 
         second = SimulatedBroker(
-            cluster.world, cluster.machines[host], seat.launches, stopped, lambda broker, tp, stage: None
+            cluster.world, machine, seat.launches, stopped, lambda broker, tp, stage: None
         )
         second.launch()
         self._end_with(process, second)
 
     def _end_with(self, process: Process, second: SimulatedBroker) -> None:
-        """The second process is there only to be refused: if the first dies, it must not take over."""
-        if not process.is_alive:
+        """The second process is there only to be refused: if the first dies, or lets its directories go, it
+        must not take over. Nobody would look at it."""
+        if not _holds_a_lock(process, second.machine):
             second.die()
         elif second.process.is_alive:
             self._cluster.schedule.after(SECOND_LOOK_US, None, lambda: self._end_with(process, second))
@@ -155,6 +156,12 @@ class Zombies:
                 self._seats.at_end(fault, lambda: ensemble.reconnect(address))
             case _:
                 self._cluster.story.tell(address, "hears of nothing wrong")
+
+
+def _holds_a_lock(process: Process, machine: Machine) -> bool:
+    """Whether it lives, and has opened a log directory. A start asks ZooKeeper before that, which may take
+    long."""
+    return process.is_alive and process in machine.disk.lock_holders.values()
 
 
 def at_address(fault: Fault, cluster: Cluster) -> Fault:

@@ -4,12 +4,14 @@ import itertools
 
 import pytest
 
+from sparklog.model.ids import TopicId
 from sparklog.testing.histories.check import RULES, check
 from sparklog.testing.histories.model import ACKS_ALL, Poll, Send
+from sparklog.testing.simulation import simulation
 from sparklog.testing.simulation.clients import Producer
 from sparklog.testing.simulation.dumps import dump_replicas
 from sparklog.testing.simulation.mutants import find_mutant
-from sparklog.testing.simulation.plan import draw_plan
+from sparklog.testing.simulation.plan import BROKERS, draw_plan
 from sparklog.testing.simulation.simulation import simulate
 
 SEEDS_MAX = 40
@@ -194,3 +196,43 @@ def test_a_cluster_at_rest_that_answers_no_producer_is_noticed(monkeypatch):
     violation = simulate(quiet_plan()).violation
     assert violation is not None
     assert violation.invariant == "HealedClustersAnswer"
+
+
+# ---- topics that were made anew ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def producers_of_before(monkeypatch):
+    """When all is at rest first, producers know of an earlier topic, and of who led that."""
+    hear = simulation._Run._hear_from_producers
+
+    def hear_from_late_ones(run):
+        for producer in run.producers:
+            leader = run.cluster.witness.truths[producer.topic_partition].state.leader
+            producer._topic_id = TopicId(int=1)
+            producer._leader = next(host for host in BROKERS if host != f"broker-{leader}")
+        hear(run)
+
+    monkeypatch.setattr(simulation._Run, "_hear_from_producers", hear_from_late_ones)
+
+
+@pytest.mark.usefixtures("producers_of_before")
+def test_that_a_producer_gives_up_as_its_topic_is_another_one_is_no_missing_answer():
+    assert simulate(quiet_plan()).violation is None
+
+
+@pytest.mark.usefixtures("producers_of_before")
+def test_a_cluster_that_never_tells_producers_of_the_new_topic_is_noticed(monkeypatch):
+    found = Producer._found
+
+    def found_while_there_is_unrest(producer, response):
+        if producer._topic_id == TopicId(int=1):
+            producer._not_found()
+        else:
+            found(producer, response)
+
+    monkeypatch.setattr(Producer, "_found", found_while_there_is_unrest)
+    violation = simulate(quiet_plan()).violation
+    assert violation is not None
+    assert violation.invariant == "ComesToRest"
+    assert "a topic that was deleted" in violation.what
