@@ -3,8 +3,10 @@
 import pytest
 
 from sparklog.broker.answers import ReadRequest
-from sparklog.core.replication.actions import CheckLog, HandOver
+from sparklog.core.replication.actions import CheckLog, HandOver, ProposeIsr
+from sparklog.core.replication.leader import IsrReply
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerId
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
@@ -150,3 +152,34 @@ def test_a_replica_that_cannot_lead_because_its_log_is_corrupt_follows_later(har
     assert not harness.partition.is_leader
     assert harness.told(leader=2, epoch=3, isr=(2,)) is ErrorCode.none
     assert harness.log.corruption is None
+
+
+def test_a_leader_with_a_damaged_batch_hands_over_once_it_has_company_in_the_isr(harness) -> None:
+    """Found by the simulation: a third replica asked for that batch for ever, with a whole one in sync."""
+    harness.told(leader=1, epoch=1, isr=(1,))
+    for _ in range(4):
+        harness.produce(batch(5), acks=1)
+    rot(harness, at=10)
+    harness.partition.check_log(5)
+    assert HandOver() not in harness.taken()
+    harness.follower_fetches(offset=20, last_epoch=1)
+    (proposal,) = [effect for effect in harness.taken() if isinstance(effect, ProposeIsr)]
+    reply = IsrReply(ErrorCode.none, (BrokerId(1), BrokerId(2)), leader_epoch=1, partition_epoch=1)
+    assert harness.partition.on_isr_reply(1, proposal.proposal, reply) == 1
+    assert HandOver() in harness.taken()
+
+
+def test_who_asks_for_a_damaged_batch_that_was_deleted_hears_that_the_log_begins_later(harness) -> None:
+    """Found by the simulation: it was told of the damage for ever, and never came into the ISR."""
+    harness.told(leader=1, epoch=1, isr=(1,), replicas=(1,))
+    for _ in range(4):
+        harness.produce(batch(5))
+    rot(harness, at=10)
+    harness.partition.check_log(5)
+    assert harness.consumer_fetches(12).error is ErrorCode.corrupt_message
+    harness.partition.delete_records(13, live=(), token=9)
+    assert harness.consumer_fetches(12).error is ErrorCode.offset_out_of_range
+    assert harness.consumer_fetches(13).error is ErrorCode.corrupt_message
+    harness.partition.delete_records(15, live=(), token=10)
+    assert harness.consumer_fetches(14).error is ErrorCode.offset_out_of_range
+    assert harness.consumer_fetches(15).error is ErrorCode.none
