@@ -28,7 +28,7 @@ from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId
 from sparklog.model.parts import Part
 from sparklog.model.time import MonotonicMs
 from sparklog.records.envelope import BatchHeader
-from sparklog.storage.damage import find_damage
+from sparklog.storage.damage import find_damage, refuse_damaged
 from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.snapshots import producer_batch
@@ -106,8 +106,11 @@ class Partition(PartitionShell):
             if damage is not None:
                 logger.error("%s: damaged on disk: %s", self.topic_partition, damage.reason)
                 self._guarded(lambda: self.log.note_damage(damage))
-            if self.log.corruption is not None and not self._offline:
-                self._apply(leader.on_damage())
+            self._hand_over_if_damaged(leader)
+
+    def _hand_over_if_damaged(self, leader: Leader) -> None:
+        if self.log.corruption is not None and not self._offline:
+            self._apply(leader.on_damage())
 
     def end_without_leader(self, leader_epoch: int) -> tuple[int, int]:
         """Last epoch and end of the log, which stands still in this epoch without a leader; both -1 if the
@@ -145,7 +148,10 @@ class Partition(PartitionShell):
                 return 0
             before = committed_isr(leader.isr).members
             self._apply(leader.on_isr_reply(proposal, reply, self._clock.monotonic_ms()))
-            return len(committed_isr(leader.isr).members) - len(before)
+            grown = len(committed_isr(leader.isr).members) - len(before)
+            if grown > 0:
+                self._hand_over_if_damaged(leader)  # when the damage was found, nobody else could lead
+            return grown
 
     # Writing
 
@@ -301,7 +307,7 @@ class Partition(PartitionShell):
         if error is not ErrorCode.none or leader is None:
             return ReadResult(error)
         # Before positions are compared: a follower that has what is damaged here must not be made to cut it.
-        self.log.refuse_damaged(request.fetch_offset)
+        refuse_damaged(self.log, request.fetch_offset)
         position = leader.check_fetch_position(request.fetch_offset, request.last_fetched_epoch)
         if position is ErrorCode.none and request.follower is not None:
             position = leader.check_follower_log(
@@ -335,7 +341,7 @@ class Partition(PartitionShell):
     def _read_as_follower(
         self, follower: Follower, request: ReadRequest, at_least_one_batch: bool
     ) -> ReadResult:
-        self.log.refuse_damaged(request.fetch_offset)
+        refuse_damaged(self.log, request.fetch_offset)
         marks = follower.marks
         error = follower.check_epoch(request.current_leader_epoch)
         if error is ErrorCode.none:

@@ -34,6 +34,13 @@ def find_damage(log: Log, offset: int, max_bytes: int) -> Corruption | None:
     return None
 
 
+def refuse_damaged(log: Log, offset: int) -> None:
+    """CorruptBatch for an offset whose batch is known to be damaged, and is not given up by now."""
+    known = log.corruption
+    if known is not None and known.covers(offset) and (known.ends_log or offset >= log.log_start_offset):
+        raise CorruptBatch(f"{log} is damaged there: {known.reason}")
+
+
 def _damage(log: Log, offset: int, next_offset: int, reason: str) -> Corruption:
     base_offset = max((base for base in log.segment_bases if base <= offset), default=0)
     return Corruption(offset, base_offset, -1, reason, next_offset)

@@ -25,11 +25,10 @@ from typing import Final
 
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.transaction.producer_state import ProducerStates
-from sparklog.model.errors import CorruptBatch, LogDirectoryError, SparklogError
+from sparklog.model.errors import LogDirectoryError, SparklogError
 from sparklog.model.ids import Offset, TopicId, TopicPartition
 from sparklog.model.time import Clock
 from sparklog.records.envelope import BatchHeader
-from sparklog.storage import checkpoints
 from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.disk import Buffer, Disk
 from sparklog.storage.epoch_file import EpochFile
@@ -41,7 +40,7 @@ from sparklog.storage.log_read import LogRead, Reading
 from sparklog.storage.log_removal import DELETED_SUFFIX, STRAY_SUFFIX, remove_segments, rename_away
 from sparklog.storage.partition_metadata import settle_directory
 from sparklog.storage.record_times import first_record_from
-from sparklog.storage.recovery import CORRUPTION, Corruption, Proof, Recovered, recover
+from sparklog.storage.recovery import CORRUPTION, Corruption, Proof, Recovered, recover, write_mark
 from sparklog.storage.retention import Retention
 from sparklog.storage.segment import NO_TIMESTAMP, Segment
 from sparklog.storage.snapshots import Snapshots, producer_batch, replay
@@ -289,17 +288,15 @@ class Log:
                 break
         return reading.result()
 
-    def refuse_damaged(self, offset: int) -> None:
-        """CorruptBatch for an offset whose batch is known to be damaged."""
-        if self.corruption is not None and self.corruption.covers(offset):
-            raise CorruptBatch(f"{self} is damaged there: {self.corruption.reason}")
-
     def note_damage(self, found: Corruption) -> None:
-        """Remember it, over restarts too, until a truncation there takes it away."""
+        """Remember it, over restarts too, until a truncation there or retention takes it away."""
         if self.corruption is None or found.offset < self.corruption.offset:
-            mark = checkpoints.render([[found.offset]])
-            self._disk.write_atomically(f"{self.directory}/{CORRUPTION}", mark)
+            write_mark(self._disk, self.directory, found.offset)
             self.corruption = found
+
+    def _forget_damage(self) -> None:
+        self._disk.remove(f"{self.directory}/{CORRUPTION}")
+        self.corruption = None
 
     def header_at(self, offset: int) -> BatchHeader | None:
         """The envelope of the batch that holds ``offset``, or of the first after it; None at the end."""
@@ -430,8 +427,7 @@ class Log:
     def _settle_cut(self, active: Segment) -> None:
         if self.corruption is not None:
             active.file.truncate(active.size_bytes)
-            self._disk.remove(f"{self.directory}/{CORRUPTION}")
-            self.corruption = None
+            self._forget_damage()
         active.end_offset = self.log_end_offset
         self._unsynced[active.base_offset] = active
         self._names_changed = True
@@ -474,6 +470,8 @@ class Log:
         self._names_changed = True
         self._forget_open()
         self._snapshots.remove_before(self._segments[0].base_offset)
+        if self.corruption is not None and self.corruption.offset < self._segments[0].base_offset:
+            self._forget_damage()
         return doomed
 
     # ---- compaction ----------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ In the middle of a log the indexes are believed lazily; see ``segment``.
 import logging
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -137,7 +137,7 @@ def recover(
     """
     finish_interrupted(disk, directory)
     bases = sweep(disk, directory)
-    marked = _read_mark(disk, directory)
+    marked = _read_mark(disk, directory, bases)
     if not bases:
         segments = [Segment.create(disk, directory, log_start_offset, config, now_ms)]
     else:
@@ -317,8 +317,7 @@ class _Recovery:
     def _mark_corrupt(self, segment: Segment, position: int, reason: str) -> None:
         self.corruption = Corruption(segment.end_offset, segment.base_offset, position, reason)
         logger.error("%s is corrupt at offset %d, byte %d: %s", segment, segment.end_offset, position, reason)
-        path = f"{self.directory}/{CORRUPTION}"
-        self.disk.write_atomically(path, checkpoints.render([[segment.end_offset]]))
+        write_mark(self.disk, self.directory, segment.end_offset)
 
     def result(self, first: int) -> Recovered:
         checked = tuple(self.segments[first:])
@@ -342,16 +341,28 @@ def _assign(epochs: EpochHistory, header: BatchHeader) -> None:
         epochs.assign(header.leader_epoch, header.base_offset)
 
 
-def _read_mark(disk: Disk, directory: str) -> int | None:
-    """The offset in the ``corruption`` file; a damaged one counts as offset 0, so that all is checked."""
+def write_mark(disk: Disk, directory: str, offset: int) -> None:
+    """Keep it over restarts that the log is damaged at ``offset``."""
+    disk.write_atomically(f"{directory}/{CORRUPTION}", checkpoints.render([[offset]]))
+
+
+def _read_mark(disk: Disk, directory: str, bases: Sequence[int]) -> int | None:
+    """The offset in the ``corruption`` file; a damaged one counts as offset 0, so that all is checked.
+
+    What was damaged before the first segment went with its own, and its removal alone was missed.
+    """
     path = f"{directory}/{CORRUPTION}"
     if not disk.exists(path):
         return None
     try:
-        return int(checkpoints.parse(disk.read(path))[0][0])
+        marked = int(checkpoints.parse(disk.read(path))[0][0])
     except (ValueError, IndexError):
         logger.warning("%s is damaged; checking the whole log", path)
         return 0
+    if bases and marked < bases[0]:
+        disk.remove(path)
+        return None
+    return marked
 
 
 def write_anew(disk: Disk, directory: str, recovery_point: int) -> None:

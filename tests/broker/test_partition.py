@@ -2,18 +2,14 @@
 
 import errno
 import threading
-import uuid
 from types import SimpleNamespace
 
 import pytest
 
 from sparklog.broker.answers import ReadRequest
-from sparklog.broker.partition import Partition
 from sparklog.core.replication.actions import (
     BackOff,
-    CheckLog,
     CompleteProduce,
-    HandOver,
     ProposeIsr,
     PublishHighWatermark,
     ReportLogFailure,
@@ -22,88 +18,12 @@ from sparklog.core.replication.actions import (
     WakeFetch,
 )
 from sparklog.core.replication.leader import Diverging
-from sparklog.core.replication.replica import Replica
-from sparklog.core.replication.watermarks import Watermarks
-from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode
-from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.ids import BrokerId, LeaderEpoch
 from sparklog.model.parts import read_parts
-from sparklog.network.clock import SystemClock
-from sparklog.records.envelope import build_envelope, split, stamp
-from sparklog.storage.disk import LocalDisk, SyncFailed, WriteFailed
-from sparklog.storage.log import Log
-from sparklog.storage.log_config import LogConfig
-from sparklog.storage.recovery import CORRUPTION, Corruption
-
-TP = TopicPartition("quakes", 0)
-TOPIC_ID = uuid.UUID(int=7)
-
-
-def batch(
-    records: int = 1, *, producer_id: int = -1, sequence: int = -1, payload: bytes = b"x" * 20
-) -> bytearray:
-    return bytearray(
-        build_envelope(
-            payload,
-            attributes=0,
-            record_count=records,
-            last_offset_delta=records - 1,
-            base_timestamp_ms=1_000,
-            max_timestamp_ms=1_000,
-            producer_id=producer_id,
-            producer_epoch=0 if producer_id >= 0 else -1,
-            base_sequence=sequence,
-        )
-    )
-
-
-class Harness:
-    """A partition of broker 1, and the effects that left it."""
-
-    def __init__(self, directory) -> None:
-        self.log = Log.open(
-            str(directory / "quakes-0"), TP, TOPIC_ID, LogConfig(), LocalDisk(), SystemClock(),
-            recovery_point=0, clean=True,
-        )  # fmt: skip
-        replica = Replica(BrokerId(1), TP, self.log.epochs, Watermarks(), 10_000)
-        self.effects = []
-        self.partition = Partition(
-            replica,
-            self.log,
-            guard=threading.Lock(),
-            delivery=threading.Lock(),
-            outlet=lambda _, effect: self.effects.append(effect),
-            clock=SystemClock(),
-        )
-
-    def told(
-        self, leader: int, epoch: int, isr=(1, 2), replicas=(1, 2), lost_in_epoch: int = -1
-    ) -> ErrorCode:
-        state = PartitionState(
-            leader=BrokerId(leader),
-            leader_epoch=LeaderEpoch(epoch),
-            isr=tuple(map(BrokerId, isr)),
-            replicas=tuple(map(BrokerId, replicas)),
-            min_insync_replicas=len(replicas),
-            lost_in_epoch=LeaderEpoch(lost_in_epoch),
-        )
-        return self.partition.on_leader_and_isr(state, broker_epoch=BrokerEpoch(10))
-
-    def produce(self, records: bytearray, acks: int = -1, token: int = 1):
-        return self.partition.append_as_leader(records, split(records), acks, token)
-
-    def follower_fetches(self, offset: int, last_epoch: int = -1, epoch: int = -1):
-        request = ReadRequest(
-            offset, 1 << 20, epoch, last_epoch, follower=BrokerId(2), follower_epoch=BrokerEpoch(20)
-        )
-        return self.partition.read(request, at_least_one_batch=True)
-
-    def consumer_fetches(self, offset: int):
-        return self.partition.read(ReadRequest(offset, 1 << 20), at_least_one_batch=True)
-
-    def taken(self):
-        effects, self.effects = self.effects, []
-        return effects
+from sparklog.records.envelope import split
+from sparklog.storage.disk import SyncFailed, WriteFailed
+from tests.broker.partition_harness import TP, Harness, batch, stamped, take_over
 
 
 @pytest.fixture
@@ -396,21 +316,6 @@ def test_a_failed_fsync_takes_the_partition_offline(harness, monkeypatch) -> Non
     assert harness.log.recovery_point == 0
 
 
-def take_over(
-    partition, records: bytes, *, leader_epoch: int, fetch_offset: int = 0, high_watermark: int = 0
-):
-    return partition.append_as_follower(
-        records, split(records), leader_epoch=leader_epoch, fetch_offset=fetch_offset,
-        leader_high_watermark=high_watermark, leader_log_start_offset=0,
-    )  # fmt: skip
-
-
-def stamped(offset: int, epoch: int, records: int = 1) -> bytearray:
-    made = batch(records)
-    stamp(made, 0, offset, epoch)
-    return made
-
-
 def test_a_batch_that_a_reply_cuts_off_is_not_appended(harness) -> None:
     harness.told(leader=2, epoch=3)
     assert take_over(harness.partition, stamped(0, 3, 2) + stamped(2, 3)[:70], leader_epoch=3)
@@ -483,141 +388,6 @@ def test_a_log_left_half_changed_by_a_bug_takes_the_partition_offline(harness) -
     harness.log.append = broken
     assert harness.produce(batch()).error is ErrorCode.kafka_storage_error
     assert harness.partition.is_offline
-
-
-def corrupt(harness) -> None:
-    harness.told(leader=2, epoch=1)
-    take_over(harness.partition, stamped(0, 1, 5), leader_epoch=1)
-    harness.log.corruption = Corruption(5, 0, 81, "the CRC of the batch at 5 is wrong")
-    LocalDisk().write_atomically(f"{harness.log.directory}/{CORRUPTION}", b"")
-
-
-def test_a_corrupt_log_is_not_cut_while_its_replica_is_in_the_isr(harness) -> None:
-    corrupt(harness)
-    assert harness.told(leader=2, epoch=2, isr=(1, 2)) is ErrorCode.kafka_storage_error
-    assert harness.log.log_end_offset == 5
-    assert harness.log.corruption is not None
-
-
-@pytest.mark.parametrize("isr", [(1, 2), (2,)])
-def test_a_corrupt_log_is_not_cut_while_nobody_leads_and_tells_where_it_ends(harness, isr) -> None:
-    corrupt(harness)
-    assert harness.told(leader=-1, epoch=2, isr=isr) is ErrorCode.none
-    assert harness.log.corruption is not None
-    assert harness.partition.end_without_leader(2) == (1, 5)
-    assert harness.partition.end_without_leader(1) == (-1, -1)
-
-
-def test_the_only_replica_in_sync_leads_with_a_corrupt_log_and_serves_what_can_be_read(harness) -> None:
-    corrupt(harness)
-    assert harness.told(leader=1, epoch=2, isr=(1,), replicas=(1,)) is ErrorCode.none
-    assert harness.log.corruption is not None
-    whole = harness.partition.read(ReadRequest(0, 10_000), at_least_one_batch=True)
-    assert (whole.error, whole.high_watermark) == (ErrorCode.none, 5)
-    assert whole.size_bytes > 0
-    beyond = harness.partition.read(ReadRequest(5, 10_000), at_least_one_batch=True)
-    assert beyond.error is ErrorCode.corrupt_message
-    refused = harness.produce(batch())
-    assert refused.error is ErrorCode.kafka_storage_error
-    assert "the CRC of the batch at 5 is wrong" in refused.message
-    assert not harness.partition.is_offline
-
-
-def test_a_corrupt_log_that_was_elected_at_a_loss_is_cut_there_and_takes_appends_again(harness) -> None:
-    """Found by the simulation: after a power cut of everything the greatest log led, and took nothing."""
-    corrupt(harness)
-    assert harness.told(leader=1, epoch=3, isr=(1,), lost_in_epoch=2) is ErrorCode.none
-    assert harness.log.corruption is None
-    assert harness.produce(batch(), acks=1).error is ErrorCode.none
-
-
-def test_the_only_replica_that_there_is_cuts_nothing_though_it_may_have_lost_something(harness) -> None:
-    corrupt(harness)
-    assert harness.told(leader=1, epoch=3, isr=(1,), replicas=(1,), lost_in_epoch=3) is ErrorCode.none
-    assert harness.log.corruption is not None
-
-
-def test_what_was_damaged_since_an_election_at_a_loss_is_not_cut(harness) -> None:
-    corrupt(harness)
-    assert harness.told(leader=1, epoch=2, isr=(1,), replicas=(1,), lost_in_epoch=1) is ErrorCode.none
-    assert harness.log.corruption is not None
-
-
-def test_a_follower_that_has_what_its_leader_cannot_read_any_more_is_not_made_to_cut_it(harness) -> None:
-    corrupt(harness)
-    harness.told(leader=1, epoch=2, isr=(1,))
-    assert harness.follower_fetches(offset=9, last_epoch=1).error is ErrorCode.corrupt_message
-    assert harness.follower_fetches(offset=9, last_epoch=1).diverging is None
-
-
-def rot(harness, at: int) -> None:
-    """Flip a bit in the payload of the batch that begins at offset ``at``."""
-    position = harness.log.segments[0].locate(at).position
-    with open(harness.log.segments[0].file.path, "r+b") as file:
-        file.seek(position + 70)
-        byte = file.read(1)
-        file.seek(position + 70)
-        file.write(bytes([byte[0] ^ 1]))
-
-
-def test_a_leader_whose_follower_refuses_a_batch_finds_it_damaged_and_hands_over(harness) -> None:
-    harness.told(leader=1, epoch=1)
-    for _ in range(4):
-        harness.produce(batch(5), acks=1)
-    rot(harness, at=10)
-    for _ in range(3):
-        assert harness.follower_fetches(offset=5, last_epoch=1).error is ErrorCode.none
-    assert CheckLog(5) in harness.taken()
-    harness.partition.check_log(5)
-    assert HandOver() in harness.taken()
-    assert harness.told(leader=2, epoch=2, isr=(2,)) is ErrorCode.none
-    assert harness.log.log_end_offset == 10
-    assert harness.log.corruption is None
-
-
-def test_the_only_replica_in_sync_keeps_a_batch_that_rotted_and_serves_all_others(harness) -> None:
-    harness.told(leader=1, epoch=1, isr=(1,), replicas=(1,))
-    for _ in range(4):
-        harness.produce(batch(5))
-    rot(harness, at=10)
-    harness.taken()
-    harness.partition.check_log(5)
-    assert HandOver() not in harness.taken()
-    reads = {
-        offset: harness.partition.read(ReadRequest(offset, 10_000), at_least_one_batch=True)
-        for offset in (0, 10, 14, 15)
-    }
-    assert [one.error for one in reads.values()] == [
-        ErrorCode.none, ErrorCode.corrupt_message, ErrorCode.corrupt_message, ErrorCode.none,
-    ]  # fmt: skip
-    assert [header.base_offset for _, header in split(read_parts(reads[0].parts))] == [0, 5]
-    assert harness.produce(batch(5)).error is ErrorCode.none
-    assert harness.log.log_end_offset == 25
-
-
-def test_a_follower_that_lost_its_connection_makes_nobody_give_up_an_intact_log(harness) -> None:
-    harness.told(leader=1, epoch=1)
-    harness.produce(batch(5), acks=1)
-    harness.taken()
-    harness.partition.check_log(0)
-    assert harness.taken() == []
-    assert harness.log.corruption is None
-
-
-def test_a_corrupt_log_is_cut_once_its_replica_is_out_of_the_isr(harness) -> None:
-    corrupt(harness)
-    harness.told(leader=2, epoch=2, isr=(1, 2))
-    assert harness.told(leader=2, epoch=3, isr=(2,)) is ErrorCode.none
-    assert harness.log.corruption is None
-
-
-def test_a_replica_that_cannot_lead_because_its_log_is_corrupt_follows_later(harness) -> None:
-    """Found by the simulation: it stayed offline until its broker restarted."""
-    corrupt(harness)
-    assert harness.told(leader=1, epoch=2, isr=(1, 2)) is ErrorCode.kafka_storage_error
-    assert not harness.partition.is_leader
-    assert harness.told(leader=2, epoch=3, isr=(2,)) is ErrorCode.none
-    assert harness.log.corruption is None
 
 
 def test_producers_that_fell_silent_are_forgotten(harness) -> None:

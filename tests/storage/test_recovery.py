@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sparklog.records.envelope import split
+from sparklog.storage.damage import find_damage
 from sparklog.storage.log import Log, LogCorrupt
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.segment import Segment
@@ -211,6 +212,52 @@ def test_a_corruption_that_healed_still_waits_for_a_decision(bench: Bench) -> No
     assert log.log_end_offset == 5
     assert log.truncate_to(5) == 5
     assert bench.open(SMALL).corruption is None
+
+
+def with_damage_in_the_first_segment(bench: Bench) -> Log:
+    """A log of three segments whose owner found a damaged batch, and retention that leaves the last two."""
+    written(bench)
+    log = bench.open(dataclasses.replace(SMALL, retention_bytes=600, retention_ms=-1))
+    flip(bench.segment_file(0), 380)
+    damage = find_damage(log, 0, 2_500)
+    assert damage is not None
+    log.note_damage(damage)
+    return log
+
+
+def test_damage_is_forgotten_with_the_segment_that_retention_removes(bench: Bench) -> None:
+    """Or the next start would find the log damaged, and take no appends to what is whole."""
+    log = with_damage_in_the_first_segment(bench)
+    assert log.delete_old_segments(25) == 1
+    assert log.corruption is None
+    assert "corruption" not in names(bench)
+    assert log.flush() == 25
+    again = bench.open(SMALL, recovery_point=25, log_start=10)
+    assert again.corruption is None
+    bench.append(again)
+
+
+def test_damage_is_known_until_the_segment_that_it_is_in_goes(bench: Bench) -> None:
+    log = with_damage_in_the_first_segment(bench)
+    log.raise_log_start(5)
+    assert log.delete_old_segments(9) == 0
+    assert log.corruption is not None
+    assert "corruption" in names(bench)
+
+
+def test_damage_is_forgotten_also_if_a_crash_left_word_of_it(bench: Bench) -> None:
+    log = with_damage_in_the_first_segment(bench)
+    word = (bench.directory / "events-3" / "corruption").read_bytes()
+    log.delete_old_segments(25)
+    (bench.directory / "events-3" / "corruption").write_bytes(word)
+    assert bench.open(SMALL, log_start=10).corruption is None
+    assert "corruption" not in names(bench)
+
+
+def test_word_of_damage_that_cannot_be_read_is_not_forgotten(bench: Bench) -> None:
+    with_damage_in_the_first_segment(bench).delete_old_segments(25)
+    (bench.directory / "events-3" / "corruption").write_bytes(b"rot")
+    assert bench.open(SMALL, log_start=10).corruption is not None
 
 
 def test_after_a_reboot_the_log_is_cut_at_the_first_bad_batch_past_the_recovery_point(bench: Bench) -> None:
