@@ -22,7 +22,7 @@ SCRATCH_MAX = 4
 SCRATCH_RECORDS = 20
 KEPT_RECORDS = 500
 TIMEOUT_S = 20.0
-MISTAKES = (TypeError, AttributeError, AssertionError, SystemError)
+MISTAKES = (TypeError, AttributeError, AssertionError, NotImplementedError, SystemError)
 """What no cluster under faults brings about: the harness, or a library, cannot do what it is told."""
 _CLIENT = {
     "log_level": 0,

@@ -95,7 +95,7 @@ class Numbers:
 
 
 def produce_with_confluent(settings: Settings, writer: Writer) -> None:
-    from confluent_kafka import KafkaError, Producer
+    from confluent_kafka import KafkaError, KafkaException, Producer
 
     fatal: list[KafkaError] = []
 
@@ -167,7 +167,7 @@ def produce_with_confluent(settings: Settings, writer: Writer) -> None:
                 headers=record.headers,
                 on_delivery=done(op, (topic, partition)),
             )
-        except Exception as error:  # noqa: BLE001 (it was refused before anything was sent)
+        except (KafkaException, BufferError) as error:  # refused before anything was sent
             under_way.discard((topic, partition))
             writer.failed(settings.name, op, error)
     producer.flush(FLUSH_S)
@@ -175,6 +175,7 @@ def produce_with_confluent(settings: Settings, writer: Writer) -> None:
 
 def produce_with_kafka_python(settings: Settings, writer: Writer) -> None:
     from kafka import KafkaProducer
+    from kafka.errors import KafkaError
 
     producer = KafkaProducer(
         bootstrap_servers=settings.bootstrap.split(","),
@@ -200,7 +201,7 @@ def produce_with_kafka_python(settings: Settings, writer: Writer) -> None:
             future = producer.send(
                 topic, record.value, record.key, headers=record.headers, partition=partition
             )
-        except Exception as error:  # noqa: BLE001 (no metadata, or no room: it was not taken)
+        except KafkaError as error:  # no metadata, or no room: it was not taken
             writer.failed(settings.name, op, repr(error))
             continue
         future.add_callback(lambda sent, op=op: writer.sent(settings.name, op, offset=sent.offset))

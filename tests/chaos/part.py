@@ -15,7 +15,7 @@ from random import Random
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from chaos.admin import EVERY_S, Administrators
+from chaos.admin import EVERY_S, MISTAKES, Administrators
 from chaos.bare import BareBench
 from chaos.bench import Bench, BenchOptions, Replicas
 from chaos.finale import FinalReadFailed, dump_replicas, read_everything
@@ -269,6 +269,9 @@ class _Life:
                 ends.callback(nemesis.end)
                 try:
                     told.append(f"{nemesis.kind}: {nemesis.begin(self._bench, rng)}")
+                except MISTAKES as error:
+                    told.append(f"{nemesis.kind} cannot strike: {error!r}")
+                    self._part.findings.append(told[-1])
                 except Exception as error:  # noqa: BLE001 (the cluster is under a fault; whom it aimed at is gone)
                     told.append(f"{nemesis.kind} did not strike: {error!r}")
                     self._part.missed[nemesis.kind] = self._part.missed.get(nemesis.kind, 0) + 1
