@@ -14,6 +14,8 @@ from random import Random
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
 
 from chaos.admin import EVERY_S, MISTAKES, Administrators
 from chaos.bare import BareBench
@@ -208,9 +210,12 @@ class _Life:
         while not self._watch_ended.wait(0.5):
             try:
                 found = self._bench.replicas()
-            except Exception as error:  # noqa: BLE001 (ZooKeeper is under faults itself)
+            except (KazooException, KazooTimeoutError) as error:  # ZooKeeper is under faults itself
                 logging.getLogger(__name__).info("leaders cannot be read: %r", error)
                 continue
+            except Exception as error:  # noqa: BLE001 (whatever it is, nobody watches any more)
+                self._part.findings.append(f"who leads cannot be read: {error!r}")
+                return
             for (topic, partition), now in found.items():
                 before = known.get((topic, partition))
                 if before is None or before.leader_epoch != now.leader_epoch:
@@ -267,17 +272,11 @@ class _Life:
                 seconds = nemesis.seconds(self._bench, rng)
                 self._say(f"{turn.number}. {nemesis.kind}{f', for {seconds:.1f} s' if seconds else ''}")
                 ends.callback(nemesis.end)
-                try:
-                    told.append(f"{nemesis.kind}: {nemesis.begin(self._bench, rng)}")
-                except MISTAKES as error:
-                    told.append(f"{nemesis.kind} cannot strike: {error!r}")
-                    self._part.findings.append(told[-1])
-                except Exception as error:  # noqa: BLE001 (the cluster is under a fault; whom it aimed at is gone)
-                    told.append(f"{nemesis.kind} did not strike: {error!r}")
-                    self._part.missed[nemesis.kind] = self._part.missed.get(nemesis.kind, 0) + 1
-                else:
+                outcome, has_struck = strike(nemesis, self._bench, rng, self._part)
+                told.append(outcome)
+                if has_struck:
                     struck.append(nemesis.kind)
-                self._say(f"   {told[-1]}")
+                self._say(f"   {outcome}")
                 until.append((time.monotonic() + seconds, number))
             for when, number in sorted(until):
                 self._stop.wait(max(0.0, when - time.monotonic()))
@@ -312,6 +311,22 @@ class _Life:
             self._part.records = read_everything(self._bench.bootstrap_servers, topics, self._writer)
         except (FinalReadFailed, KafkaException) as error:
             self._part.findings.append(f"the final read failed: {error}")
+
+
+def strike(nemesis: Nemesis, bench: Bench, rng: Random, part: Part) -> tuple[str, bool]:
+    """Begin a fault; what is to be told of it, and whether it struck.
+
+    Whom it aimed at may be gone, as the cluster is under faults: that is a miss. A mistake of the harness is a finding.
+    """
+    try:
+        return f"{nemesis.kind}: {nemesis.begin(bench, rng)}", True
+    except MISTAKES as error:
+        told = f"{nemesis.kind} cannot strike: {error!r}"
+        part.findings.append(told)
+    except Exception as error:  # noqa: BLE001 (a dead process, a broken connection, a file that is gone, ...)
+        told = f"{nemesis.kind} did not strike: {error!r}"
+        part.missed[nemesis.kind] = part.missed.get(nemesis.kind, 0) + 1
+    return told, False
 
 
 # -------------------------------------------------------------------------------------------------- verdict
