@@ -316,7 +316,7 @@ class _Life:
 def strike(nemesis: Nemesis, bench: Bench, rng: Random, part: Part) -> tuple[str, bool]:
     """Begin a fault; what is to be told of it, and whether it struck.
 
-    Whom it aimed at may be gone, as the cluster is under faults: that is a miss. A mistake of the harness is a finding.
+    Whom it aimed at may be gone, under faults: that is a miss. A mistake of the harness is a finding.
     """
     try:
         return f"{nemesis.kind}: {nemesis.begin(bench, rng)}", True

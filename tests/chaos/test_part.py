@@ -33,18 +33,22 @@ def part():
 
 def test_a_fault_that_begins_has_struck(part):
     assert strike(Failing(None), None, Random(1), part) == ("failing: broker 2", True)
-    assert part.missed == {} and part.findings == []
+    assert part.missed == {}
+    assert part.findings == []
 
 
 @pytest.mark.parametrize("error", [ProcessLookupError(), RuntimeError("ZooKeeper is not running")])
 def test_a_fault_whose_aim_is_gone_has_missed_and_is_no_finding(part, error):
     told, has_struck = strike(Failing(error), None, Random(1), part)
-    assert not has_struck and "did not strike" in told
-    assert part.missed == {"failing": 1} and part.findings == []
+    assert not has_struck
+    assert "did not strike" in told
+    assert part.missed == {"failing": 1}
+    assert part.findings == []
 
 
 @pytest.mark.parametrize("error", [TypeError("no such argument"), AttributeError("gone"), AssertionError()])
 def test_a_mistake_of_the_harness_is_a_finding_and_no_miss(part, error):
     told, has_struck = strike(Failing(error), None, Random(1), part)
     assert not has_struck
-    assert part.missed == {} and part.findings == [told]
+    assert part.missed == {}
+    assert part.findings == [told]
