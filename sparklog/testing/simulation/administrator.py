@@ -137,8 +137,9 @@ class Administrator:
         )
 
     def _create_when_it_is_gone(self) -> None:
-        """As soon as the name is free."""
+        """As soon as the name is free, by whichever controller is in charge."""
         deadline_ms = self._schedule.now_ms + PATIENCE_MS
+        turn = 0
         self.errands += 1
 
         def ask() -> None:
@@ -147,7 +148,7 @@ class Administrator:
                 return
             topic = CreatableTopic(name=self._side, num_partitions=1, replication_factor=3)
             self._ask_controller(
-                CreateTopicsRequest(topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS), 0, look, later
+                CreateTopicsRequest(topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS), turn, look, later
             )
 
         def look(response: Any) -> None:
@@ -157,6 +158,8 @@ class Administrator:
                 later()
 
         def later() -> None:
+            nonlocal turn
+            turn += 1
             self._schedule.after(20 * US_PER_MS, self.process, ask)
 
         ask()

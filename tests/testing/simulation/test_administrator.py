@@ -11,9 +11,6 @@ from sparklog.testing.simulation.plan import CONTROLLERS, FAULTS_BEGIN_MS, SIDE_
 from sparklog.testing.simulation.schedule import US_PER_MS
 from sparklog.testing.simulation.simulation import simulate
 
-OTHER = CONTROLLERS[1]
-"""A topic is created again by the first, if that is the controller."""
-
 PLAN = draw_plan(1, without_faults=True)
 
 
@@ -38,9 +35,10 @@ def test_an_errand_ends_when_somebody_has_decided(cluster):
     assert SIDE_TOPIC in cluster.witness.seen_topics
 
 
-def test_a_topic_that_is_deleted_to_be_created_again_is_one_errand_after_the_other(cluster):
+@pytest.mark.parametrize("dead", CONTROLLERS)
+def test_a_topic_is_deleted_and_created_again_by_whichever_controller_is_in_charge(cluster, dead):
     cluster.start()
-    cluster.kill(OTHER, is_reported=False)
+    cluster.kill(dead, is_reported=False)
     run(cluster, 500)
     cluster.administrator._create()
     run(cluster, 500)

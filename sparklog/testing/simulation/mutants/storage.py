@@ -3,10 +3,10 @@
 import contextlib
 from typing import Any, Final
 
-from sparklog.broker import log_cleaner
+from sparklog.broker import log_cleaner, log_dirs, partition, partition_shell
 from sparklog.storage import log_directory
 from sparklog.storage.cleaner.view import LogView
-from sparklog.storage.disk import Disk, SyncFailed
+from sparklog.storage.disk import Disk, SyncFailed, WriteFailed
 from sparklog.storage.flush import Flush
 from sparklog.storage.log import Log
 from sparklog.storage.segment import Segment
@@ -56,6 +56,20 @@ def _failed_fsyncs_are_ignored(switch: Switch) -> None:
     switch.method(Flush, "run", run)
 
 
+def _failed_writes_are_trusted(switch: Switch) -> None:
+    """Only a failed sync says that what was written before may be gone, and not a failed write."""
+
+    def may_have_lost(original: Any) -> Any:
+        def mutated(error: Exception) -> bool:
+            lost: bool = original(error)
+            return lost and not isinstance(error, WriteFailed)
+
+        return mutated
+
+    for module in (partition, partition_shell, log_dirs, log_cleaner, log_directory):
+        switch.method(module, "may_have_lost", may_have_lost)
+
+
 def _compaction_passes_the_high_watermark(switch: Switch) -> None:
     """Records that are not committed replace committed ones."""
 
@@ -78,6 +92,14 @@ STORAGE: Final[tuple[Mutant, ...]] = (
         _pages_are_trusted_after_a_failed_fsync,
         FAILED_SYNCS,
         is_quick=True,
+    ),
+    Mutant(
+        "failed-writes-are-trusted",
+        "found by reading: docs/proof.md",
+        "a broker comes back trusted with what its disk dropped beside a failed write",
+        40,
+        _failed_writes_are_trusted,
+        Hunt(kinds=("fail a write",), settings={"log.flush.offset.checkpoint.interval.ms": "60000"}),
     ),
     Mutant(
         "compaction-passes-the-high-watermark",
