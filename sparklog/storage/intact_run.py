@@ -66,6 +66,11 @@ class IntactRun:
     def next_offset(self) -> int:
         return int(self.heads["base_offset"][-1]) + int(self.heads["last_offset_delta"][-1]) + 1
 
+    @property
+    def greatest_epoch(self) -> int:
+        """-1 if no batch has one."""
+        return int(self.heads["leader_epoch"].max())
+
     def last_offsets(self) -> list[int]:
         last: list[int] = (self.heads["base_offset"] + self.heads["last_offset_delta"]).tolist()
         return last
@@ -89,10 +94,10 @@ class IntactRun:
         return [BatchHeader._make(self.heads[index].item()) for index in chosen]
 
 
-def intact_run(buffer: bytes, position: int, offset: int) -> IntactRun | None:
+def intact_run(buffer: bytes, position: int, offset: int, epoch: int = -1) -> IntactRun | None:
     """The intact batches at the beginning of ``buffer``, which is at ``position`` of its file.
 
-    None if there is none. ``offset`` is the least that the first may have.
+    None if there is none. ``offset`` and leader ``epoch`` are the least that the first may have.
     """
     places, sizes = _places(buffer)
     if not places:
@@ -100,7 +105,7 @@ def intact_run(buffer: bytes, position: int, offset: int) -> IntactRun | None:
     starts = np.array(places)
     raw = np.frombuffer(buffer, dtype=np.uint8)[starts[:, None] + _BYTES]
     heads: np.ndarray[Any, np.dtype[np.void]] = raw.reshape(-1).view(HEAD)
-    fine = _are_plausible(heads, offset)
+    fine = _are_plausible(heads, offset, epoch)
     view = memoryview(buffer)
     crcs = [
         crc32c(view[place + ATTRIBUTES_POSITION : place + size])
@@ -131,8 +136,10 @@ def _places(buffer: bytes) -> tuple[list[int], list[int]]:
 
 
 def _are_plausible(
-    heads: "np.ndarray[Any, np.dtype[np.void]]", offset: int
+    heads: "np.ndarray[Any, np.dtype[np.void]]", offset: int, epoch: int
 ) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    epochs = heads["leader_epoch"]
+    greatest = np.maximum.accumulate(np.concatenate(([epoch], epochs[:-1])))
     base = heads["base_offset"].astype(np.int64)
     ends = base + heads["last_offset_delta"] + 1
     least = np.concatenate(([offset], ends[:-1]))
@@ -141,6 +148,7 @@ def _are_plausible(
         & (heads["last_offset_delta"] >= 0)
         & (heads["record_count"] >= 0)
         & (base >= least)
+        & ((epochs < 0) | (epochs >= greatest))
     )
     return fine
 

@@ -426,7 +426,7 @@ class Log:
 
     def _settle_cut(self, active: Segment) -> None:
         if self.corruption is not None:
-            active.file.truncate(active.size_bytes)
+            active.cut_file(active.size_bytes)
             self._forget_damage()
         active.end_offset = self.log_end_offset
         self._unsynced[active.base_offset] = active

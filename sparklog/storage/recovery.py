@@ -194,6 +194,7 @@ class _Recovery:
         self.segments = segments
         self.snapshots = snapshots
         self.epochs = EpochHistory()
+        self.epoch_met = -1
         self.producers = ProducerStates()
         self.epochs_on_disk: tuple[EpochEntry, ...] = ()
         self.corruption: Corruption | None = None
@@ -264,11 +265,13 @@ class _Recovery:
         def visit(position: int, header: BatchHeader) -> None:
             segment.note_batch(position, header)
             _assign(self.epochs, header)
+            self.epoch_met = max(self.epoch_met, header.leader_epoch)
             if header.has_producer:
                 self.producers.apply(producer_batch(header), self.now_ms)
 
         def visit_run(run: IntactRun) -> None:
             segment.note_run(run)
+            self.epoch_met = max(self.epoch_met, run.greatest_epoch)
             for epoch, start_offset in run.epoch_starts():
                 if epoch >= 0:
                     self.epochs.assign(epoch, start_offset)
@@ -276,7 +279,7 @@ class _Recovery:
                 self.producers.apply(producer_batch(header), self.now_ms)
             self.on_bytes(run.end_position - run.positions[0])
 
-        return check(segment.file, segment.base_offset, visit, visit_run)
+        return check(segment.file, segment.base_offset, visit, visit_run, epoch=self.epoch_met)
 
     def _judge(self, index: int, trouble: Trouble) -> None:
         segment = self.segments[index]
@@ -289,7 +292,9 @@ class _Recovery:
             )
             for other in reversed(later):
                 other.remove()
-            segment.file.truncate(trouble.position)
+            segment.cut_file(trouble.position)
+            if later:
+                self.disk.sync_directory(self.directory)
         else:
             self._mark_corrupt(segment, trouble.position, trouble.reason)
             self.aside = tuple(other.base_offset for other in later)

@@ -112,21 +112,25 @@ def check(
     offset: int,
     visit: Callable[[int, BatchHeader], None],
     visit_run: Callable[[IntactRun], None] | None = None,
+    *,
+    epoch: int = -1,
 ) -> Trouble | None:
     """Read all of ``file`` and call ``visit`` with each intact batch; what stopped the walk, if anything.
 
-    ``offset`` is the least that the first batch may have; offsets must grow from batch to batch. With
-    ``visit_run`` whole runs of intact batches go there instead, many times as fast.
+    ``offset`` and leader ``epoch`` are the least that the first batch may have. From batch to batch offsets
+    must grow, and epochs must not fall: behind a later epoch, an earlier one is what a cut log had there
+    before, and a power cut brought back. With ``visit_run`` whole runs of intact batches go there instead,
+    many times as fast.
     """
     position, end = 0, file.size()
     window = Window(file, end)
     while position < end:
         room = end - position
         if visit_run is not None:
-            run = intact_run(file.pread(min(CHECK_CHUNK_BYTES, room), position), position, offset)
+            run = intact_run(file.pread(min(CHECK_CHUNK_BYTES, room), position), position, offset, epoch)
             if run is not None:
                 visit_run(run)
-                position, offset = run.end_position, run.next_offset
+                position, offset, epoch = run.end_position, run.next_offset, max(epoch, run.greatest_epoch)
                 continue
         if room < ENVELOPE_BYTES:
             return Trouble(position, True, f"{room} bytes are less than an envelope")
@@ -136,6 +140,8 @@ def check(
             return Trouble(position, False, str(error))
         if header.base_offset < offset:
             return Trouble(position, False, f"offset {header.base_offset} where {offset} or more is due")
+        if 0 <= header.leader_epoch < epoch:
+            return Trouble(position, False, f"leader epoch {header.leader_epoch} behind epoch {epoch}")
         if header.size_bytes > room:
             return _cut_short(file, position, end, header)
         if not crc_matches(*window.load(position, header.size_bytes), header):
@@ -144,7 +150,7 @@ def check(
             )
         visit(position, header)
         position += header.size_bytes
-        offset = header.next_offset
+        offset, epoch = header.next_offset, max(epoch, header.leader_epoch)
     return None
 
 

@@ -256,9 +256,18 @@ class Segment:
         self._remove_index_files()
         offsets.truncate(outline.position)
         times.truncate(outline.base_offset)
-        self.file.truncate(outline.position)
+        self.cut_file(outline.position)
         self.size_bytes = outline.position
         self._recount()
+
+    def cut_file(self, position: int) -> None:
+        """Cut, and synced: what is appended next must not stand before what was cut.
+
+        A power cut may leave a page of what was written last, and in the next page what the file held before
+        an unsynced cut: whole batches, which no CRC tells from those that belong there.
+        """
+        self.file.truncate(position)
+        self.file.fsync()
 
     def _recount(self) -> None:
         """After a cut: greatest timestamp and bytes since the last index entry, from what is left."""

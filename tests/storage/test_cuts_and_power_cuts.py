@@ -118,3 +118,31 @@ def test_no_segment_of_before_a_cut_comes_back_behind_what_was_appended_after_it
         assert epochs == sorted(epochs)
         last_epochs.add(epochs[-1] if epochs else None)
     assert len(last_epochs) > 1
+
+
+@pytest.mark.parametrize("later", [4, 2], ids=["a later epoch", "an earlier epoch"])
+@pytest.mark.parametrize("way", ["cut", "recovery cuts"])
+def test_nothing_of_before_a_cut_comes_back_behind_what_was_appended_after_it(
+    make_bench: Any, way: str, later: int
+) -> None:
+    """Batches of one size: what a page held before fits behind what was written after. Where it is of a later
+    epoch than what is before it, nothing could tell."""
+    ends = set()
+    for bench, cut_power in benches_on_a_disk(make_bench):
+        log = bench.open(LogConfig(segment_bytes=100_000))
+        for offset in range(120):
+            bench.append(log, epoch=1 if offset < 5 else 3)
+        if way == "cut":
+            log.truncate_to(5)
+        else:
+            bench.disk.open(f"{log.directory}/{0:020d}.log").truncate(5 * 100 + 40)
+            log = bench.open(LogConfig(segment_bytes=100_000), same_boot=False)
+            assert log.log_end_offset == 5
+        for _ in range(90):
+            bench.append(log, epoch=later)
+        cut_power()
+        found = bench.open(LogConfig(segment_bytes=100_000), same_boot=False)
+        assert found.corruption is None
+        assert all(header.leader_epoch == later for header in bench.headers(found) if header.base_offset >= 5)
+        ends.add(found.log_end_offset)
+    assert len(ends) > 2

@@ -271,8 +271,30 @@ def test_after_a_reboot_the_log_is_cut_at_the_first_bad_batch_past_the_recovery_
         "00000000000000000010.log",
     ]
     assert log.producers.producers[7].batches[-1].last_offset == 12
-    bench.append(log)
+    bench.append(log, epoch=1)
     assert offsets(bench, bench.open(SMALL)) == list(range(14))
+
+
+@pytest.mark.parametrize("place", [7, 10, 13], ids=["in a segment", "at its begin", "in the next one"])
+def test_after_a_reboot_the_log_is_cut_where_its_leader_epoch_falls(bench: Bench, place: int) -> None:
+    """What a page held before the log was cut: intact, in its place, and not of this log."""
+    log = bench.open(SMALL)
+    for offset in range(20):
+        bench.append(log, epoch=3 if offset < place else 2)
+    found = bench.open(SMALL, same_boot=False)
+    assert found.corruption is None
+    assert offsets(bench, found) == list(range(place))
+    assert found.epochs.entries == [(3, 0)]
+
+
+def test_a_leader_epoch_that_falls_where_no_power_was_cut_is_corruption(bench: Bench) -> None:
+    log = bench.open(SMALL)
+    for epoch in (1, 1, 0):
+        bench.append(log, epoch=epoch)
+    found = bench.open(SMALL)
+    assert found.corruption is not None
+    assert found.corruption.offset == 2
+    assert "leader epoch 0 behind epoch 1" in found.corruption.reason
 
 
 def test_after_a_reboot_a_bad_batch_before_the_recovery_point_is_corruption(bench: Bench) -> None:
