@@ -88,7 +88,6 @@ class Candidate:
         self._submit = submit
         self._open_channels = open_channels
         self._term: Term | None = None
-        self._office_version = -1
         self._watches_office = False
         self._watches_brokers = False
         self._is_closed = False
@@ -274,7 +273,7 @@ class Candidate:
             wake_at=self._wake_at,
             on_loss=self._count_loss,
         )
-        self._term, self._office_version = term, version
+        self._term = term
         self._began_ms = self._clock.monotonic_ms()
         self._in_term(lambda: self._begin(term))
 
@@ -300,11 +299,12 @@ class Candidate:
 
     def _leave(self, reason: str) -> None:
         """End the term and, while the office is still ours, leave it free for the next."""
+        version = -1 if self._term is None else self._term.epoch_version
         self._end_term(reason)
         try:
             office = self._zookeeper.exists(CONTROLLER)
             if office is not None and office.ephemeral_owner == self._zookeeper.session_id:
-                release: list[Operation] = [Check(CONTROLLER_EPOCH, self._office_version), Delete(CONTROLLER)]
+                release: list[Operation] = [Check(CONTROLLER_EPOCH, version), Delete(CONTROLLER)]
                 self._zookeeper.multi(release, generation=self._zookeeper.generation)
         except ZooKeeperError as error:
             logger.info("%s is left to our session's end: %s", CONTROLLER, error)

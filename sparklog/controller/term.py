@@ -7,6 +7,10 @@ A question that ZooKeeper does not answer (the connection is gone) stays open; f
 kept in order and told once it is answered, by ``retry``. A write is never repeated: the machine asks to read
 everything again instead, and the reading first makes sure that we still hold the office.
 
+A write whose answer was lost with the connection may still be on its way to ZooKeeper, on the old connection,
+while we read on the new one: it would take place after we have told its asker that it did not. As every write
+of ours checks the version of /controller_epoch, writing that node anew (with the same epoch) ends all of them.
+
 Whatever ends the term raises ``TermEnded``; its owner then calls ``close``.
 """
 
@@ -42,7 +46,7 @@ from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.time import Clock
-from sparklog.model.zookeeper import ConnectionLost, MultiFailed, SessionExpired, ZooKeeper
+from sparklog.model.zookeeper import ConnectionLost, MultiFailed, SessionExpired, SetData, ZooKeeper
 
 logger: Final = logging.getLogger(__name__)
 
@@ -78,7 +82,8 @@ class Term:
         self._zookeeper = zookeeper
         self._generation = generation
         self._session_id = session_id
-        self._epoch_version = epoch_version
+        self.epoch_version = epoch_version
+        """Of /controller_epoch: whoever writes as this controller checks it."""
         self._clock = clock
         self._channels = channels
         self._wake_at = wake_at
@@ -98,7 +103,7 @@ class Term:
 
     def begin(self) -> None:
         """Load everything and take up the work. If ZooKeeper is away this fails, and there is no term."""
-        snapshot = read_snapshot(self._zookeeper, self.epoch, self._epoch_version)
+        snapshot = read_snapshot(self._zookeeper, self.epoch, self.epoch_version)
         self._carry_out(self._machine.on_activated(snapshot, self._now()))
 
     def brokers_changed(self) -> None:
@@ -204,10 +209,12 @@ class Term:
                     return self._machine.on_brokers(read_brokers(self._zookeeper), self._now())
                 case ReadRegistered():
                     return self._machine.on_registered(read_registered(self._zookeeper), self._now())
-                case Reload(reason):
+                case Reload(reason, fences):
                     logger.warning("reading everything again: %s", reason)
                     self._require_office()
-                    snapshot = read_snapshot(self._zookeeper, self.epoch, self._epoch_version)
+                    if fences and not self._has_fenced():
+                        return self._ask(question)
+                    snapshot = read_snapshot(self._zookeeper, self.epoch, self.epoch_version)
                     return self._machine.on_reloaded(snapshot, self._now())
         except SessionExpired as error:
             raise TermEnded(str(error)) from error
@@ -237,6 +244,26 @@ class Term:
             raise TermEnded("our ZooKeeper session has expired")
         if office is None or office.ephemeral_owner != self._session_id:
             raise TermEnded(f"{CONTROLLER} is no longer ours")
+
+    def _has_fenced(self) -> bool:
+        """Let nothing take place any more that was written with the version that we know of our epoch's node.
+
+        False if that has changed meanwhile: by an earlier try whose answer was lost, or by who was elected.
+        """
+        node = self._zookeeper.get(CONTROLLER_EPOCH)
+        if node is None or decode_controller_epoch(node.data) != self.epoch:
+            return False
+        version = node.stat.version
+        if version == self.epoch_version:
+            write = SetData(CONTROLLER_EPOCH, node.data, version)
+            try:
+                (stat,) = self._zookeeper.multi([write], generation=self._generation)
+            except MultiFailed:
+                return False
+            assert stat is not None, write
+            version = stat.version
+        self.epoch_version = version
+        return True
 
     def _now(self) -> int:
         return self._clock.monotonic_ms()

@@ -16,7 +16,7 @@ from sparklog.core.controller.incarnation import DirectoryIdentity
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId
-from sparklog.model.zookeeper import ConnectionLost, SessionExpired
+from sparklog.model.zookeeper import ConnectionLost, MultiFailed, SessionExpired
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.connection import Connection
@@ -237,11 +237,15 @@ def quiet_kazoo():
 
 
 class FlakyZooKeeper:
-    """A real session whose answers can be withheld: before a write happens, after it, or for reads."""
+    """A real session whose answers can be withheld: before a write happens, after it, or for reads.
+
+    A write that is ``late`` is still on its way when its client is told that the connection is lost.
+    """
 
     def __init__(self, inner: KazooZooKeeper) -> None:
         self._inner = inner
         self.lose_writes: list[str] = []
+        self.late: list[Any] = []
         self.is_away = False
 
     def __getattr__(self, name: str) -> Any:
@@ -253,10 +257,25 @@ class FlakyZooKeeper:
             raise ConnectionLost("the write was not sent")
         if lost == "expired":
             raise SessionExpired("the session is over")
+        if lost == "late":
+            self.late.append(operations)
+            raise ConnectionLost("no answer came")
         result = self._inner.multi(operations, generation=generation)
         if lost:
             raise ConnectionLost("the answer was lost")
         return result
+
+    def let_late_writes_happen(self) -> list[MultiFailed | None]:
+        """What ZooKeeper says to each; None where it took place."""
+        late, self.late = self.late, []
+        return [self._outcome(operations) for operations in late]
+
+    def _outcome(self, operations: Any) -> MultiFailed | None:
+        try:
+            self._inner.multi(operations)
+        except MultiFailed as refused:
+            return refused
+        return None
 
     def get(self, path):
         self._refuse_if_away()

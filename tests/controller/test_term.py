@@ -131,6 +131,46 @@ def test_a_write_without_an_answer_happens_exactly_once(office, lost):
     assert (state.leader, state.isr, state.leader_epoch, version) == (2, (2,), 1, 1)
 
 
+def test_a_write_that_is_still_under_way_when_all_was_read_again_never_happens(office):
+    office.create()
+    office.zookeeper.lose_writes.append("late")
+    office.expire(1)
+    office.term.brokers_changed()
+    (outcome,) = office.zookeeper.let_late_writes_happen()
+    assert outcome is not None
+    assert (outcome.index, outcome.reason) == (0, "bad_version")
+    state, version = office.state()
+    assert (state.leader, state.isr, state.leader_epoch, version) == (2, (2,), 1, 1)
+
+
+def test_what_ends_late_writes_may_be_late_or_lost_itself(office):
+    office.create()
+    office.zookeeper.lose_writes += ["late", "late", "before", "after"]
+    office.expire(1)
+    office.term.brokers_changed()
+    while office.zookeeper.lose_writes:
+        office.term.tick()
+    office.term.tick()
+    refused = office.zookeeper.let_late_writes_happen()
+    assert [one.index for one in refused] == [0, 0]
+    office.expire(2)
+    office.term.brokers_changed()
+    assert office.state()[0].leader == -1
+
+
+def test_a_late_write_that_happens_before_all_is_read_again_is_what_holds(office):
+    office.create()
+    office.zookeeper.lose_writes += ["late", "late"]
+    office.expire(1)
+    office.term.brokers_changed()
+    first, second = office.zookeeper.let_late_writes_happen()
+    assert (first, second) == (None, None)
+    office.term.tick()
+    state, version = office.state()
+    assert (state.leader, state.isr, state.leader_epoch, version) == (2, (2,), 1, 1)
+    assert office.term.epoch_version == 1
+
+
 @pytest.mark.parametrize("lost", ["before", "after"])
 def test_no_block_of_producer_ids_is_given_twice_over_lost_answers(office, lost):
     office.allocate()

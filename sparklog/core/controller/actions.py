@@ -45,9 +45,13 @@ class ReadRegistered:
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """Read everything again, if we still are the controller. Outcome: ``on_reloaded``."""
+    """Read everything again, if we still are the controller. Outcome: ``on_reloaded``.
+
+    ``fences``: a write may still be under way. Before anything is read it must have happened, or never happen.
+    """
 
     reason: str
+    fences: bool = False
 
 
 @dataclass(frozen=True, slots=True)

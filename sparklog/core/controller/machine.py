@@ -273,12 +273,15 @@ class ControllerMachine:
         return Reload(f"ZooKeeper refused {type(operation).__name__} {operation.path}: {reason}")
 
     def on_write_lost(self, now_ms: int) -> list[Action]:
-        """Nobody knows whether the write happened."""
+        """Nobody knows whether the write happened, or will."""
         decision = self._take_decision(now_ms, "lost")
         # It may have happened, and then nothing will elect, and report, a second time.
         losses = decision.step.losses if isinstance(decision.step, Elect) else decision.losses
         reports = [Report(loss, is_loss=True) for loss in losses]
-        return [*reports, *self._take_again(decision, Reload("the outcome of a write is unknown"))]
+        return [
+            *reports,
+            *self._take_again(decision, Reload("the outcome of a write is unknown", fences=True)),
+        ]
 
     def _take_again(self, decision: Decision, reading: ReadBrokers | Reload) -> list[Action]:
         self.refusals += 1
