@@ -24,6 +24,7 @@ once: Spark retries by itself what the supervisor relaunches with backoff.
 import glob
 import logging
 import os
+import queue
 import re
 import signal
 import sys
@@ -53,22 +54,32 @@ _BROKER_POLL_S: Final = 0.1
 
 
 class StopReason:
-    """The first reason to stop, and a wait for it that signals interrupt."""
+    """The first reason to stop, and a wait for it that signals interrupt.
+
+    Signals come in twos and threes when an executor ends (from PySpark's daemon, the kernel, Spark), each in
+    the middle of another's handler. A ``threading.Event`` would then wait for its own lock for ever; putting
+    into a ``SimpleQueue`` is reentrant.
+    """
 
     def __init__(self) -> None:
         self.text = ""
-        self._given = threading.Event()
+        self._given: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def give(self, text: str) -> None:
-        if not self._given.is_set():
+        if not self.text:
             self.text = text
-            self._given.set()
+            self._given.put(None)
 
     def is_given(self) -> bool:
-        return self._given.is_set()
+        return bool(self.text)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        return self._given.wait(timeout_s)
+        try:
+            self._given.get(timeout=timeout_s)
+        except queue.Empty:
+            return self.is_given()
+        self._given.put(None)  # for whoever else waits
+        return True
 
 
 def run_broker_task(plan: BrokerPlan, rows: Iterator[Any]) -> Iterator[str]:
