@@ -29,6 +29,19 @@ def test_every_row_says_of_its_mutant_where_it_comes_from_and_what_it_damages():
     assert [head for head in heads if head not in page] == []
 
 
+def test_the_pages_count_who_is_hunted():
+    by_plot = sum(bool(mutant.hunt and mutant.hunt.plot) for mutant in MUTANTS)
+    unaided = sum(mutant.hunt is None for mutant in MUTANTS)
+    by_kinds = len(MUTANTS) - by_plot - unaided
+    page = table.PAGE.read_text(encoding="utf-8")
+    told = re.search(
+        r"Of the (\d+) mutants (\d+) are met .* (\d+) are hunted by kinds, and (\d+) by a plot", page, re.S
+    )
+    assert [int(count) for count in told.groups()] == [len(MUTANTS), unaided, by_kinds, by_plot]
+    proof = table.PAGE.with_name("proof.md").read_text(encoding="utf-8")
+    assert f"[{by_kinds + by_plot} of them with seeds that are drawn for them]" in proof
+
+
 def test_a_measured_row_takes_the_place_of_the_one_before_and_others_stay():
     one, other = MUTANTS[0], MUTANTS[1]
     caught = [table.Catch(3, "SomeRule")] * 5
