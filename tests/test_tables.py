@@ -1,7 +1,8 @@
-"""The pages of scenarios and historical bugs: complete, and every test on them is there."""
+"""The pages of scenarios, historical bugs and the proof: complete; what they name is there, counts agree."""
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -75,3 +76,34 @@ def test_the_rule_against_each_bug_is_in_a_module_that_exists(number: int) -> No
     assert [module for module in modules if not (ROOT / module).is_file()] == []
     known = {mutant.name for mutant in MUTANTS}
     assert set(re.findall(r"`([\w-]+)`", mutants)) <= known
+
+
+PROOF = (ROOT / "docs" / "proof.md").read_text()
+
+
+def tables_of_bugs() -> list[list[list[str]]]:
+    """The cells of each table behind the heading, its head first and without the line below it."""
+    section = PROOF.split("## The bugs, one by one")[1]
+    lines = [line for line in section.splitlines() if not line.startswith("|---")]
+    blocks = re.split(r"\n{2,}", "\n".join(lines))
+    return [
+        [row.removeprefix("| ").removesuffix(" |").split(" | ") for row in block.splitlines()]
+        for block in blocks
+        if block.startswith("| bug |")
+    ]
+
+
+def test_each_bug_of_the_proof_has_every_cell_of_its_table() -> None:
+    wrong = [row[0] for head, *rows in tables_of_bugs() for row in rows if len(row) != len(head)]
+    assert wrong == []
+
+
+def test_the_proof_counts_its_bugs_as_its_rows_do() -> None:
+    costs = Counter(row[1] for _, *rows in tables_of_bugs() for row in rows)
+    told = {cost: int(count) for cost, count in re.findall(r"^- \*(\w+)\*: (\d+) ", PROOF, re.MULTILINE)}
+    assert told == costs
+    assert re.findall(r"^(\d+) bugs of the shipped code", PROOF, re.MULTILINE) == [str(costs.total())]
+
+
+def test_the_proof_counts_the_mutants_that_there_are() -> None:
+    assert re.findall(r"(\d+) historical bugs and holes put back", PROOF) == [str(len(MUTANTS))]

@@ -108,12 +108,15 @@ class Administrators:
         self._fill(name, partitions)
 
     def _fill(self, topic: str, partitions: int) -> None:
+        """One record under way in each partition, and none given up for the next: librdkafka would take
+        another producer epoch, and send again under it what may be in the log (as ``client`` says).
+        """
         process = f"administrators/{topic}/{time.monotonic_ns()}"
         producer = Producer(
             {
                 "bootstrap.servers": self._bootstrap,
                 "enable.idempotence": True,
-                "message.timeout.ms": 15_000,
+                "max.in.flight.requests.per.connection": 1,
                 **_CLIENT,
             }
         )
@@ -134,7 +137,10 @@ class Administrators:
                 process, topic, partition, value, acks="all", session=process, seq=seq, idempotent=True
             )
             producer.produce(topic, value, partition=partition, on_delivery=done(op))
-        producer.flush(20)
+            is_round_full = partition == partitions - 1
+            if is_round_full and producer.flush(TIMEOUT_S):
+                return
+        producer.flush(TIMEOUT_S)
 
     def _delete(self) -> None:
         if not self.scratch:

@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections import Counter
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -60,6 +61,40 @@ def test_what_a_cluster_under_faults_refuses_is_counted(administrators, monkeypa
     work(ours, monkeypatch, KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT)))
     assert ours.mistakes == set()
     assert sum(ours.refused.values()) >= 1
+
+
+class ProducerWithoutAnswers:
+    """Answers as many flushes as it is told to; ``most`` is what was under way in one partition at most."""
+
+    def __init__(self, answered):
+        self._answered, self._under_way = answered, Counter()
+        self.settings, self.sent, self.most = {}, 0, 0
+
+    def __call__(self, settings):
+        self.settings = settings
+        return self
+
+    def produce(self, topic, value, partition, on_delivery):
+        self.sent += 1
+        self._under_way[partition] += 1
+        self.most = max(self.most, *self._under_way.values())
+
+    def flush(self, timeout_s):
+        if self._answered:
+            self._answered -= 1
+            self._under_way.clear()
+        return self._under_way.total()
+
+
+@pytest.mark.parametrize(("answered", "sent"), [(100, admin.SCRATCH_RECORDS), (2, 9)])
+def test_a_new_topic_is_filled_with_one_record_under_way_in_each_partition(
+    administrators, monkeypatch, answered, sent
+):
+    producer = ProducerWithoutAnswers(answered)
+    monkeypatch.setattr(admin, "Producer", producer)
+    administrators()._fill("scratch-1", 3)
+    assert (producer.sent, producer.most) == (sent, 1)
+    assert "message.timeout.ms" not in producer.settings
 
 
 @pytest.mark.integration

@@ -225,9 +225,9 @@ def _last_line(told: Outcome, drawn: int) -> str:
 
 
 DESCRIPTION: Final = (
-    "Run simulated clusters of three brokers and two controllers under crashes, pauses, message loss, delay "
-    "and reordering, ZooKeeper session loss and disk faults, with administrators at work, and check what "
-    "must hold after every step. The same seed gives the same run on any machine."
+    "Run simulated clusters of three to five brokers and two controllers under crashes, pauses, message "
+    "loss, delay and reordering, ZooKeeper session loss and disk faults, with administrators at work, and "
+    "check what must hold after every step. The same seed gives the same run."
 )
 EXAMPLES: Final = (
     "sparklog simulate --seeds 1-2000",

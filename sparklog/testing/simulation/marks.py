@@ -1,7 +1,7 @@
 """What a run reached: situations that must come up somewhere, or the simulation proves less than it says.
 
-A mark is counted when its situation comes up. A long run that never reaches one of ``ALL_MARKS`` fails in the
-test suite: workload and faults have drifted away from what they were made for.
+A mark is counted when its situation comes up. The test suite fails if its seeds never reach one of
+``ALL_MARKS``: workload and faults have drifted away from what they were made for.
 """
 
 from collections import Counter

@@ -17,10 +17,29 @@ def rows_of(page):
     return dict(ROW.findall(page))
 
 
-def test_every_row_is_of_a_mutant_and_names_its_budget():
-    budgets = {mutant.name: str(mutant.seeds_max) for mutant in MUTANTS}
-    rows = rows_of(table.PAGE.read_text(encoding="utf-8"))
-    assert rows == {name: budgets.get(name) for name in rows}
+def test_every_mutant_has_a_row_with_its_budget_and_nobody_else_has_one():
+    assert rows_of(table.PAGE.read_text(encoding="utf-8")) == {
+        mutant.name: str(mutant.seeds_max) for mutant in MUTANTS
+    }
+
+
+def test_every_row_says_of_its_mutant_where_it_comes_from_and_what_it_damages():
+    page = table.PAGE.read_text(encoding="utf-8")
+    heads = [f"| `{mutant.name}` | {mutant.origin} | {mutant.damage} |" for mutant in MUTANTS]
+    assert [head for head in heads if head not in page] == []
+
+
+def test_the_pages_count_who_is_hunted():
+    by_plot = sum(bool(mutant.hunt and mutant.hunt.plot) for mutant in MUTANTS)
+    unaided = sum(mutant.hunt is None for mutant in MUTANTS)
+    by_kinds = len(MUTANTS) - by_plot - unaided
+    page = table.PAGE.read_text(encoding="utf-8")
+    told = re.search(
+        r"Of the (\d+) mutants (\d+) are met .* (\d+) are hunted by kinds, and (\d+) by a plot", page, re.S
+    )
+    assert [int(count) for count in told.groups()] == [len(MUTANTS), unaided, by_kinds, by_plot]
+    proof = table.PAGE.with_name("proof.md").read_text(encoding="utf-8")
+    assert f"[{by_kinds + by_plot} of them with seeds that are drawn for them]" in proof
 
 
 def test_a_measured_row_takes_the_place_of_the_one_before_and_others_stay():
