@@ -9,7 +9,7 @@ everything again instead, and the reading first makes sure that we still hold th
 
 A write whose answer was lost with the connection may still be on its way to ZooKeeper, on the old connection,
 while we read on the new one: it would take place after we have told its asker that it did not. As every write
-of ours checks the version of /controller_epoch, writing that node anew (with the same epoch) ends all of them.
+of ours checks the version of /controller_epoch, writing that node anew, with the same epoch, ends them all.
 
 Whatever ends the term raises ``TermEnded``; its owner then calls ``close``.
 """

@@ -1,4 +1,4 @@
-"""Why a broker's process stops: given by signals, which come in the middle of anything, one another included."""
+"""Why a broker's process stops: told by signals, which come in the middle of anything, also of each other."""
 
 import sys
 import threading
@@ -11,8 +11,8 @@ NESTED_S = 10.0
 
 
 def struck_at(event_number, work):
-    """Run ``work(reason)`` on a thread that a signal strikes at its n-th line or return; whether it was struck,
-    and the reason. A handler that waits for what the struck code holds never comes back."""
+    """Run ``work(reason)`` on a thread that a signal strikes at its n-th line or return; whether it was
+    struck, and the reason. A handler that waits for what the struck code holds never comes back."""
     reason, events, struck = StopReason(), [], []
 
     def trace(frame, event, arg):

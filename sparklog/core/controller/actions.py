@@ -47,7 +47,7 @@ class ReadRegistered:
 class Reload:
     """Read everything again, if we still are the controller. Outcome: ``on_reloaded``.
 
-    ``fences``: a write may still be under way. Before anything is read it must have happened, or never happen.
+    ``fences``: a write may still be under way. Before anything is read it has happened, or never will.
     """
 
     reason: str
