@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from sparklog.model.ids import BrokerId
 from sparklog.storage.log_directory import CLEAN_MARKER
 from sparklog.storage.meta_properties import FILE as IDENTITY
 from sparklog.testing.simulation.atlas import Atlas
@@ -228,8 +229,11 @@ class DiskStrikes:
                 (one for one in self._cluster.machines.values() if one.broker_id == leader), machine
             )
             truths = led[:1]
-        if not self._atlas.may_lose(machine.broker_id):
+        if not self._atlas.may_lose(machine.broker_id) or not self._others_run(machine.broker_id):
             return
+        process = self._cluster.process(machine.host)
+        if process is not None and process.is_waiting:
+            return  # perhaps in the middle of writing that very batch, which nobody has looked at yet
         logs = {str(truth.topic_partition) for truth in truths}
         draw = dice(self._cluster.plan.seed, f"rot {fault.number}")
         rot = machine.disk.rot_batch(draw, logs, is_last=bool(fault.amount))
@@ -238,6 +242,17 @@ class DiskStrikes:
             self._cluster.witness.has_damage = True
             self._cluster.witness.marks.reach("a batch rotted under its broker")
             self._cluster.story.tell(machine.host, f"rots: {rot.path} at {rot.position}")
+
+    def _others_run(self, broker_id: BrokerId) -> bool:
+        """Whether in each ISR somebody else runs who can lead: a leader whose members are all dead, and whose
+        uncommitted end is damaged, needs an operator."""
+        running = {
+            machine.broker_id for host, machine in self._cluster.machines.items() if self._cluster.is_up(host)
+        }
+        return all(
+            truth.state is None or not running.isdisjoint(set(truth.state.isr) - {broker_id})
+            for truth in self._cluster.witness.truths.values()
+        )
 
     def _rot_derived(self, fault: Fault) -> None:
         self._rot(fault, logs=False)
