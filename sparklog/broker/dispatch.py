@@ -100,6 +100,14 @@ WAITING: Final = frozenset(
 )
 """Their handlers ask the controller and wait: while it is away, two of them would stop a broker for all."""
 
+TELL_OF_THE_CLUSTER: Final = frozenset(
+    {DescribeClusterRequest.API_KEY, DescribeConfigsRequest.API_KEY, MetadataRequest.API_KEY}
+)
+"""What they answer the controller must have told. Until it has, the connection is closed, and clients ask
+another broker, or again. What is known here, a cluster without brokers and topics, would be believed:
+librdkafka then forgets every address that it had, and never comes back.
+"""
+
 
 class Dispatcher:
     """What the reactor calls with every request."""
@@ -131,6 +139,9 @@ class Dispatcher:
         handler = HANDLERS.get(request.header.api_key)
         if handler is None:
             self._refuse(exchange, WireError(f"API key {request.header.api_key} is not served by brokers"))
+            return
+        if request.header.api_key in TELL_OF_THE_CLUSTER and not self._broker.metadata.is_told:
+            exchange.close()
             return
         call = Call(request.header, exchange, self._broker)
         if request.header.api_key in WAITING:

@@ -58,6 +58,15 @@ class MetadataCache:
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
+    @property
+    def is_told(self) -> bool:
+        """Whether a controller has told this broker of the cluster since it started."""
+        return self._snapshot.controller_epoch >= 0
+
+    def may_exist(self, topic_partition: TopicPartition) -> bool:
+        """Whether some broker may have it. Who was told nothing yet cannot say that nobody has."""
+        return not self.is_told or self.partition(topic_partition) is not None
+
     def update(self, request: UpdateMetadataRequest) -> ErrorCode | None:
         """Take over what a controller says, unless a newer one has spoken; None if it was heard before.
 

@@ -24,6 +24,7 @@ from sparklog.storage.disk import LocalDisk, SyncFailed, WriteFailed
 from sparklog.storage.flush import Flush
 from sparklog.storage.log import Log
 from sparklog.storage.log_directory import LogDirectory
+from sparklog.wire.messages.describe_cluster import DescribeClusterRequest
 from sparklog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from sparklog.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -257,6 +258,31 @@ def test_metadata_and_settings_are_what_the_controller_published(broker) -> None
     values = {config.name: (config.value, config.config_source) for config in described.results[0].configs}
     assert values["segment.bytes"] == ("9999", 1)
     assert values["min.insync.replicas"] == ("1", 5)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        MetadataRequest(topics=None),
+        MetadataRequest(topics=[MetadataRequestTopic(name="quakes")]),
+        DescribeClusterRequest(),
+        DescribeConfigsRequest(resources=[DescribeConfigsResource(resource_type=2, resource_name="quakes")]),
+    ],
+    ids=["metadata of all", "metadata of one", "cluster", "settings"],
+)
+def test_who_was_told_nothing_yet_tells_no_client_of_a_cluster_without_brokers(broker, request_) -> None:
+    with pytest.raises(OSError, match="closed"):
+        broker.call(request_)
+    again = Harness(broker.server)
+    again.publish()
+    again.call(request_)
+    again.connection.close()
+
+
+def test_who_was_told_nothing_yet_denies_no_partition(broker) -> None:
+    assert broker.produce(b"a").error_code is ErrorCode.not_leader_or_follower
+    assert broker.offset_at(-1).error_code is ErrorCode.not_leader_or_follower
+    assert broker.fetch(version=12).error_code is ErrorCode.not_leader_or_follower
 
 
 def test_there_is_an_honest_answer_while_there_are_no_groups(broker) -> None:

@@ -29,7 +29,7 @@ def handle(call: Call, request: DeleteRecordsRequest) -> None:
             topic_partition = TopicPartition(topic.name, asked.partition_index)
             partition = call.broker.replicas.find(topic_partition)
             if isinstance(partition, ErrorCode):
-                known = call.broker.metadata.partition(topic_partition) is not None
+                known = call.broker.metadata.may_exist(topic_partition)
                 error = ErrorCode.not_leader_or_follower if known else partition
                 refused[topic_partition] = DeletionResult(error)
             else:

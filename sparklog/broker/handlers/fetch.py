@@ -127,7 +127,7 @@ def _find(call: Call, topic_partition: TopicPartition, topic_id: TopicId) -> Par
     found = call.broker.replicas.find(topic_partition, topic_id if topic_id != NO_TOPIC_ID else None)
     if found is not ErrorCode.unknown_topic_or_partition:
         return found
-    if call.broker.metadata.partition(topic_partition) is not None:
+    if call.broker.metadata.may_exist(topic_partition):
         return ErrorCode.not_leader_or_follower
     return found
 

@@ -47,7 +47,7 @@ def _partition(
     topic_partition = TopicPartition(topic, asked.partition_index)
     partition = call.broker.replicas.find(topic_partition)
     if isinstance(partition, ErrorCode):
-        known = call.broker.metadata.partition(topic_partition) is not None
+        known = call.broker.metadata.may_exist(topic_partition)
         return _error(asked, ErrorCode.not_leader_or_follower if known else partition)
     found = _look_up(partition, asked, is_consumer=request.replica_id == CONSUMER)
     if isinstance(found, ErrorCode):

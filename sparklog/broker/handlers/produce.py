@@ -103,7 +103,7 @@ def _asked(request: ProduceRequest) -> list[TopicPartition]:
 
 def _unknown(call: Call, topic_partition: TopicPartition) -> ErrorCode:
     """We hold no replica: somebody else may lead, or nobody knows the topic."""
-    if call.broker.metadata.partition(topic_partition) is not None:
+    if call.broker.metadata.may_exist(topic_partition):
         return ErrorCode.not_leader_or_follower
     return ErrorCode.unknown_topic_or_partition
 
