@@ -102,7 +102,8 @@ def next_incarnation(
 
     With no previous record the node is created, and the number is ``FIRST_INCARNATION``. As many directories
     of the previous incarnation as the broker could not open may be missing: their replicas are refused, so
-    nothing has to be proven of them, and they stay in the record for when they are back.
+    nothing has to be proven of them, and they stay in the record for when they are back. So does the mark of
+    any suspect that is not here: its start has yet to come.
     """
     number = FIRST_INCARNATION if previous is None else previous.number + 1
     clean = previous is not None and _stopped_cleanly(previous, directories)
@@ -113,6 +114,7 @@ def next_incarnation(
     elif previous is not None:
         spared = _spared(previous, directories, host_id, boot_id)
     present = {directory.uuid for directory in directories}
+    suspect = set() if previous is None else set(previous.record.suspect) - present
     remembered = previous.record.directories if previous is not None and offline_directories else ()
     return Incarnation(
         directories=tuple(sorted({*present, *remembered})),
@@ -120,12 +122,14 @@ def next_incarnation(
         boot_id=boot_id,
         intact_since=intact_since,
         clean=clean,
+        suspect=tuple(sorted(suspect)),
         spared=spared,
     )
 
 
 def mark_suspect(stored: StoredIncarnation, directory_uuid: str) -> Incarnation:
-    """The record to write when an fsync of this directory failed: the next restart proves nothing of it."""
+    """The record to write when an fsync of this directory failed: the next restart with it proves nothing of
+    it."""
     suspect = tuple(sorted({*stored.record.suspect, directory_uuid}))
     return replace(stored.record, suspect=suspect, broker_epoch=stored.broker_epoch)
 
@@ -159,7 +163,8 @@ def _is_proven(
 ) -> bool:
     known = _known(previous, directories)
     missing = len(previous.record.directories) - len(known)
-    if previous.record.suspect or missing > offline_directories or not known:
+    is_suspect = not set(previous.record.suspect).isdisjoint(previous.record.directories)
+    if is_suspect or missing > offline_directories or not known:
         return False
     return all(_is_intact(previous, directory, host_id, boot_id) for directory in known)
 
