@@ -66,3 +66,11 @@ def test_after_a_failed_fsync_only_the_logs_in_its_directory_are_those_of_a_corr
     again, one, two = start()
     found = {identity.uuid: (identity.logs, identity.corrupt) for identity in again.identities()}
     assert found == {str(one.uuid): ({(TOPIC, 0)}, False), str(two.uuid): ({(TOPIC, 1)}, True)}
+
+
+def test_a_clean_stop_is_proven_until_a_start_has_registered(start):
+    log_dirs, _, _ = start()
+    log_dirs.close(clean_epoch=70)
+    for _ in range(2):  # a start that comes to no end, and the next one
+        log_dirs, _, _ = start()
+        assert [identity.clean_epoch for identity in log_dirs.identities()] == [70, 70]

@@ -11,7 +11,8 @@ Proven restarts (``intact_since`` is inherited):
   every directory of the previous incarnation is back under its UUID, but for those that are offline, and each
   is intact: not suspect, without a corrupt log, and
   either with the clean-stop marker of exactly the previous broker epoch (a marker of an older epoch is from
-  before later appends), or not emptied, on the same boot of the same host (the page cache survived).
+  before later appends; one that a start on this boot has taken still counts, until one registers), or not
+  emptied, on the same boot of the same host (the page cache survived).
 Anything else starts afresh: ``intact_since`` is the new incarnation's own number, and the broker is in no ISR
 until it has caught up.
 
@@ -46,7 +47,7 @@ SPARED_MAX: Final = 8_000
 class DirectoryIdentity:
     """One log directory as its broker finds it at start.
 
-    ``clean_epoch`` is the broker epoch in its clean-stop marker, None without one; ``emptied`` says
+    ``clean_epoch`` is the broker epoch that stopped cleanly, None if none did; ``emptied`` says
     that the logs it had are gone, ``corrupt`` that a log in it was found damaged where nothing explains it,
     or that an fsync of it failed. ``logs`` are those in it.
     """
