@@ -117,6 +117,8 @@ class LogDirectory:
         self._boot_id = boot_id
         self._was_used = disk.exists(f"{path}/{BOOT_ID}")
         self._clean_stop = CleanStop(disk, path, boot_id)
+        self.cache_survived = self.same_boot or self._clean_stop.noted is not None
+        """Whether what was written here before ``open``, and not synced, is there as it was."""
         self._guard = threading.Lock()
         self._recovery_points = checkpoints.read_offsets(disk, self._file(checkpoints.RECOVERY_POINTS))
         self._high_watermarks = checkpoints.read_offsets(disk, self._file(checkpoints.HIGH_WATERMARKS))
@@ -245,7 +247,7 @@ class LogDirectory:
         """
         loading = _Loading(
             clean=self.take_clean_marker() is not None,
-            same_boot=(self.same_boot or self._clean_stop.noted is not None) and not is_suspect,
+            same_boot=self.cache_survived and not is_suspect,
             recovery_points=dict(self._recovery_points),
             high_watermarks=dict(self._high_watermarks),
             log_starts=dict(self._log_starts),

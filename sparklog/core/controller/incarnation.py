@@ -12,7 +12,8 @@ Proven restarts (``intact_since`` is inherited):
   is intact: not suspect, without a corrupt log, and
   either with the clean-stop marker of exactly the previous broker epoch (a marker of an older epoch is from
   before later appends; one that a start on this boot has taken still counts, until one registers), or not
-  emptied, on the same boot of the same host (the page cache survived).
+  emptied, on the same boot of the same host (the page cache survived), and this boot's start has had it: one
+  that was offline then may have lost its page cache before.
 Anything else starts afresh: ``intact_since`` is the new incarnation's own number, and the broker is in no ISR
 until it has caught up.
 
@@ -47,14 +48,15 @@ SPARED_MAX: Final = 8_000
 class DirectoryIdentity:
     """One log directory as its broker finds it at start.
 
-    ``clean_epoch`` is the broker epoch that stopped cleanly, None if none did; ``emptied`` says
-    that the logs it had are gone, ``corrupt`` that a log in it was found damaged where nothing explains it,
-    or that an fsync of it failed. ``logs`` are those in it.
+    ``clean_epoch`` is the broker epoch that stopped cleanly, None if none did; ``emptied`` says that the logs
+    it had are gone, ``same_boot`` that a start has had it since the machine's, ``corrupt`` that a log in it
+    was found damaged where nothing explains it, or that an fsync of it failed. ``logs`` are those in it.
     """
 
     uuid: str
     clean_epoch: BrokerEpoch | None = None
     emptied: bool = False
+    same_boot: bool = True
     corrupt: bool = False
     logs: Set[LogId] = frozenset()
 
@@ -176,7 +178,8 @@ def _is_intact(previous: StoredIncarnation, directory: DirectoryIdentity, host_i
     if directory.clean_epoch == previous.broker_epoch:
         return True
     # A directory that kept its UUID but not its logs was wiped by hand.
-    return not directory.emptied and same_machine(previous.record, host_id=host_id, boot_id=boot_id)
+    is_same_boot = directory.same_boot and same_machine(previous.record, host_id=host_id, boot_id=boot_id)
+    return is_same_boot and not directory.emptied
 
 
 def _spared(

@@ -149,6 +149,17 @@ def test_directories_that_are_offline_need_not_prove_anything_and_are_remembered
     ).intact_since == 8  # fmt: skip
 
 
+def test_a_directory_that_was_offline_at_the_first_start_after_a_reboot_proves_nothing_when_it_is_back():
+    stopped = first(FULL_A, replace(FULL_B, logs=frozenset()))
+    rebooted = next_incarnation(
+        stopped, [replace(FULL_A, clean_epoch=EPOCH)], host_id="host", boot_id="later", offline_directories=1
+    )
+    assert rebooted.intact_since == 0
+    back = replace(FULL_B, same_boot=False)
+    record = again(StoredIncarnation(rebooted, 5, BrokerEpoch(80)), FULL_A, back, boot="later")
+    assert (record.proves(0, IN_A), record.proves(5, IN_B), record.proves(6, IN_B)) == (True, False, True)
+
+
 def test_a_suspect_directory_that_is_back_proves_nothing() -> None:
     before = StoredIncarnation(
         Incarnation(directories=("a", "b"), host_id="h", boot_id="x", intact_since=3), 7, BrokerEpoch(70)
