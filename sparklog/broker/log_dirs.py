@@ -136,8 +136,9 @@ class LogDirs:
         return [
             DirectoryIdentity(
                 uuid=str(directory.uuid),
-                clean_epoch=directory.take_clean_marker(),
+                clean_epoch=directory.left_clean_by(),
                 emptied=directory.is_emptied,
+                same_boot=directory.cache_survived,
                 corrupt=str(directory.uuid) in self._heard
                 or any(log.corruption is not None for log in directory.logs.values()),
                 logs=frozenset((log.topic_id, tp.partition) for tp, log in directory.logs.items()),

@@ -436,11 +436,13 @@ class Partition(PartitionShell):
             follower = self._replica.follower
             return None if follower is None or self._offline else follower.fetch_position()
 
-    def on_diverging(self, leader_epoch: int, fetch_offset: int, diverging: Diverging) -> None:
+    def on_diverging(
+        self, leader_epoch: int, fetch_offset: int, diverging: Diverging, leader_start: int
+    ) -> None:
         with self._step():
             follower = self._replica.follower
             if follower is not None and follower.expects(leader_epoch, fetch_offset):
-                self._apply(follower.on_diverging(diverging))
+                self._apply(follower.on_diverging(diverging, leader_start))
 
     def on_fetch_error(self, leader_epoch: int, error: ErrorCode) -> None:
         with self._step():

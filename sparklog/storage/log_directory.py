@@ -4,6 +4,7 @@
     meta.properties                     whose directory this is
     .kafka_cleanshutdown                there only between a clean stop and the next start
     suspect-directories                 siblings whose fsync failed
+    found-clean                         whose marker it was, and on which boot a start took it
     boot-id                             the machine's boot during which the logs were last written
     recovery-point-offset-checkpoint    below these offsets everything was synced
     replication-offset-checkpoint       high watermarks
@@ -20,7 +21,6 @@ log calls back before it cuts, and checkpoints above the new end are rewritten f
 after would make a truncated log look like a damaged one.
 """
 
-import json
 import logging
 import os
 import re
@@ -36,6 +36,7 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, Offset, TopicId, TopicPart
 from sparklog.model.ports import Executor
 from sparklog.model.time import Clock
 from sparklog.storage import checkpoints, meta_properties
+from sparklog.storage.clean_stop import CleanStop
 from sparklog.storage.disk import Disk, Lock, may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
@@ -45,7 +46,6 @@ from sparklog.storage.recovery import write_anew
 from sparklog.storage.recovery_progress import RecoveryProgress, Tell, bytes_to_check
 
 LOCK: Final = ".lock"
-CLEAN_MARKER: Final = ".kafka_cleanshutdown"
 BOOT_ID: Final = "boot-id"
 SUSPECTS: Final = "suspect-directories"
 HOST_BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
@@ -116,8 +116,9 @@ class LogDirectory:
         self._clock = clock
         self._boot_id = boot_id
         self._was_used = disk.exists(f"{path}/{BOOT_ID}")
-        self._clean_taken = False
-        self._clean_epoch: BrokerEpoch | None = None
+        self._clean_stop = CleanStop(disk, path, boot_id)
+        self.cache_survived = self.same_boot or self._clean_stop.noted is not None
+        """Whether what was written here before ``open``, and not synced, is there as it was."""
         self._guard = threading.Lock()
         self._recovery_points = checkpoints.read_offsets(disk, self._file(checkpoints.RECOVERY_POINTS))
         self._high_watermarks = checkpoints.read_offsets(disk, self._file(checkpoints.HIGH_WATERMARKS))
@@ -208,30 +209,18 @@ class LogDirectory:
 
         It must be gone before the first append, or a crash later on would pass for a clean stop.
         """
-        if not self._clean_taken:
-            self._clean_epoch = self._read_marker()
-            path = self._file(CLEAN_MARKER)
-            if self._disk.exists(path):
-                self._disk.remove(path)
-                self._disk.sync_directory(self.path)
-            self._clean_taken = True
-        return self._clean_epoch
+        return self._clean_stop.take()
 
-    def _read_marker(self) -> BrokerEpoch | None:
-        path = self._file(CLEAN_MARKER)
-        if not self._disk.exists(path):
-            return None
-        try:
-            return BrokerEpoch(int(json.loads(self._disk.read(path))["brokerEpoch"]))
-        except (ValueError, KeyError, TypeError) as error:
-            logger.warning("ignoring the damaged clean marker %s: %r", path, error)
-            return None
+    def left_clean_by(self) -> BrokerEpoch | None:
+        """The broker epoch after whose clean stop nothing was lost here: that of the marker, also if an
+        earlier start on this boot took it and came to no end. If a later epoch has registered, it proves
+        nothing. Takes the marker."""
+        epoch = self.take_clean_marker()
+        return self._clean_stop.noted if epoch is None else epoch
 
     def mark_clean(self, broker_epoch: int) -> None:
         """Record that every log was closed. The last thing a broker does here."""
-        text = json.dumps({"version": 0, "brokerEpoch": broker_epoch})
-        self._disk.write_atomically(self._file(CLEAN_MARKER), text.encode("ascii"))
-        self._clean_taken = False
+        self._clean_stop.mark(broker_epoch)
 
     @property
     def same_boot(self) -> bool:
@@ -258,7 +247,7 @@ class LogDirectory:
         """
         loading = _Loading(
             clean=self.take_clean_marker() is not None,
-            same_boot=self.same_boot and not is_suspect,
+            same_boot=self.cache_survived and not is_suspect,
             recovery_points=dict(self._recovery_points),
             high_watermarks=dict(self._high_watermarks),
             log_starts=dict(self._log_starts),

@@ -15,7 +15,7 @@ Anybody else is refused while the node stands.
 
 In ``/brokers/suspects/N`` a broker that goes on tells of its log directories whose fsync failed: a node of
 its own, as a change of the incarnation's would be another incarnation. The next registration takes them for
-part of the record before it, and empties the node.
+part of the record before it, and empties the node; those that it comes without stay in the new record.
 """
 
 import base64

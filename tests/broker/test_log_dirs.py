@@ -19,12 +19,12 @@ def start(tmp_path, clock):
     """Opens and loads the broker's two directories, as one start after another."""
     opened = []
 
-    def start():
+    def start(boot="b", names=("one", "two")):
         for directory in opened:
             directory.close()
         opened[:] = [
-            LogDirectory.open(str(tmp_path / name), 1, "c", LocalDisk(), clock, boot_id="b")
-            for name in ("one", "two")
+            LogDirectory.open(str(tmp_path / name), 1, "c", LocalDisk(), clock, boot_id=boot)
+            for name in names
         ]
         log_dirs = LogDirs(opened, BrokerConfig())
         log_dirs.load(executor=None)
@@ -66,3 +66,19 @@ def test_after_a_failed_fsync_only_the_logs_in_its_directory_are_those_of_a_corr
     again, one, two = start()
     found = {identity.uuid: (identity.logs, identity.corrupt) for identity in again.identities()}
     assert found == {str(one.uuid): ({(TOPIC, 0)}, False), str(two.uuid): ({(TOPIC, 1)}, True)}
+
+
+def test_a_clean_stop_is_proven_until_a_start_has_registered(start):
+    log_dirs, _, _ = start()
+    log_dirs.close(clean_epoch=70)
+    for _ in range(2):  # a start that comes to no end, and the next one
+        log_dirs, _, _ = start()
+        assert [identity.clean_epoch for identity in log_dirs.identities()] == [70, 70]
+
+
+def test_a_directory_that_no_start_of_this_boot_has_had_is_of_another(start):
+    start()
+    start(boot="later", names=("one",))
+    log_dirs, one, two = start(boot="later")
+    found = {identity.uuid: identity.same_boot for identity in log_dirs.identities()}
+    assert found == {str(one.uuid): True, str(two.uuid): False}

@@ -153,7 +153,7 @@ def test_a_deposed_leader_truncates_where_its_log_parts_from_the_new_leaders(har
     harness.told(leader=2, epoch=2)
     position = harness.partition.fetch_position()
     assert (position.fetch_offset, position.last_fetched_epoch) == (10, 1)
-    harness.partition.on_diverging(2, 10, Diverging(1, 5))
+    harness.partition.on_diverging(2, 10, Diverging(1, 5), 0)
     assert harness.partition.log_end_offset == 5
 
 

@@ -118,6 +118,24 @@ def test_logs_that_unclean_elections_parted_are_equal_once_they_meet(members, ba
     assert [epoch for epoch, _ in histories[1]] == [epoch for epoch, _ in histories[0]][: len(histories[1])]
 
 
+def test_a_log_that_parts_before_its_own_start_takes_over_all_that_an_unclean_leader_has(
+    members, batch
+) -> None:
+    both(members, 1, 1, isr=(1, 2), min_isr=1)
+    members[1].produce(batch(4), acks=1)
+    pull(members[2])
+    members[2].become(2, 2, isr=(2,), min_isr=1)
+    for sequence in range(10):
+        members[2].produce(batch(producer_id=2, sequence=sequence))
+    members[2].partition.delete_records(9, [BrokerId(2)], token=1)
+    assert members[2].partition.log_start_offset == 9
+    both(members, 1, 3, isr=(1,), min_isr=1)
+    members[1].produce(batch(producer_id=3, sequence=0), acks=1)
+    pull(members[2])
+    assert contents(members[2]) == contents(members[1])
+    assert (members[2].partition.log_start_offset, members[2].partition.log_end_offset) == (0, 5)
+
+
 def test_a_replica_that_does_not_belong_here_is_told_to_ask_for_news(members) -> None:
     """[36]"""
     both(members, 1, 3)

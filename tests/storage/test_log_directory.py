@@ -327,6 +327,53 @@ def test_a_clean_stop_is_known_once_by_its_broker_epoch(bench: Bench) -> None:
     assert open_directory(bench).take_clean_marker() is None
 
 
+def test_a_start_that_comes_to_no_end_leaves_word_of_the_clean_stop_before_it(bench: Bench) -> None:
+    with_two_logs(bench).close(clean_epoch=4711)
+    for _ in range(3):
+        directory = open_directory(bench, boot="boot-2")
+        assert directory.left_clean_by() == 4711
+        directory.close()
+    assert open_directory(bench, boot="boot-2").take_clean_marker() is None
+
+
+def test_that_word_is_of_no_use_on_another_boot_or_when_it_is_damaged(bench: Bench) -> None:
+    with_two_logs(bench).close(clean_epoch=4711)
+    directory = open_directory(bench, boot="boot-2")
+    directory.take_clean_marker()
+    directory.close()
+    directory = open_directory(bench, boot="boot-3")
+    assert directory.left_clean_by() is None
+    directory.close()
+    (bench.directory / "logs" / "found-clean").write_bytes(b"{}")
+    assert open_directory(bench, boot="boot-2").left_clean_by() is None
+
+
+def test_a_later_clean_stop_is_told_and_not_the_one_that_was_noted(bench: Bench) -> None:
+    with_two_logs(bench).close(clean_epoch=1)
+    directory = open_directory(bench)
+    load(directory)
+    directory.close(clean_epoch=2)
+    for _ in range(2):
+        directory = open_directory(bench)
+        assert directory.left_clean_by() == 2
+        directory.close()
+
+
+def test_after_a_start_that_came_to_no_end_every_batch_is_read_and_damage_is_none_of_a_power_cut(
+    bench: Bench,
+) -> None:
+    with_two_logs(bench).close(clean_epoch=1)
+    directory = open_directory(bench, boot="boot-2")
+    directory.take_clean_marker()
+    directory.close()
+    (bench.directory / "logs" / "recovery-point-offset-checkpoint").unlink()
+    path = bench.directory / "logs" / str(A) / "00000000000000000010.log"
+    data = bytearray(path.read_bytes())
+    data[280] ^= 1
+    path.write_bytes(data)
+    assert load(open_directory(bench, boot="boot-2"))[A].corruption is not None
+
+
 def test_after_a_clean_stop_all_logs_are_as_they_were(bench: Bench) -> None:
     with_two_logs(bench).close(clean_epoch=1)
     logs = load(open_directory(bench, boot="boot-2"))

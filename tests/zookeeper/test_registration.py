@@ -246,6 +246,18 @@ def test_a_broker_that_goes_on_reports_a_directory_and_is_still_the_same_incarna
     assert stored(zookeeper).record.proves(1), "a report is heard once"
 
 
+def test_a_report_stays_until_its_directory_is_back(
+    zookeeper: KazooZooKeeper, new_session: NewSession
+) -> None:
+    epoch = register(new_session(), DIRECTORY, OTHER_DIRECTORY)
+    report_suspect(zookeeper, BROKER.id, DIRECTORY.uuid, epoch)
+    for _ in range(2):
+        register_broker(new_session(), BROKER, [OTHER_DIRECTORY], BOOT, HOST, offline_directories=1)
+        assert read_suspect(zookeeper, BROKER.id) == {DIRECTORY.uuid}
+    register(new_session(), DIRECTORY, OTHER_DIRECTORY)
+    assert read_suspect(zookeeper, BROKER.id) == set()
+
+
 def test_a_report_that_comes_while_the_next_start_registers_is_heard(
     zookeeper: KazooZooKeeper, new_session: NewSession
 ) -> None:

@@ -21,8 +21,9 @@ from sparklog.cli.dump.output import JsonOutput, Output, TextOutput
 from sparklog.cli.dump.problems import Kind, Problems
 from sparklog.cli.progress import patience, say
 from sparklog.storage import meta_properties, partition_metadata
+from sparklog.storage.clean_stop import CLEAN_MARKER, FOUND_CLEAN
 from sparklog.storage.inspect_file import InspectedFile, Unreadable
-from sparklog.storage.log_directory import BOOT_ID, CLEAN_MARKER, LOCK
+from sparklog.storage.log_directory import BOOT_ID, LOCK
 
 MESSAGE_SIZE_MAX: Final = 5 * 1024 * 1024
 BYTES_MAX: Final = 2**31 - 1
@@ -38,6 +39,7 @@ BY_NAME: Final[Mapping[str, tuple[Dump, str]]] = {
     partition_metadata.FILE: (texts.dump_partition_metadata, "properties"),
     meta_properties.FILE: (texts.dump_meta_properties, "properties"),
     CLEAN_MARKER: (texts.dump_clean_marker, "properties"),
+    FOUND_CLEAN: (texts.dump_found_clean, "properties"),
     BOOT_ID: (texts.dump_boot_id, "properties"),
     LOCK: (texts.dump_lock, "properties"),
 }

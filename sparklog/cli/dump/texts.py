@@ -74,10 +74,17 @@ def dump_meta_properties(report: Report, file: InspectedFile) -> None:
 
 
 def dump_clean_marker(report: Report, file: InspectedFile) -> None:
-    text = _text(report, file)
+    _show_json(report, _text(report, file), ("version", "brokerEpoch"))
+
+
+def dump_found_clean(report: Report, file: InspectedFile) -> None:
+    _show_json(report, _text(report, file), ("version", "brokerEpoch", "bootId"))
+
+
+def _show_json(report: Report, text: str, names: tuple[str, ...]) -> None:
     try:
         content = json.loads(text)
-        report.output.row(FieldsRow({"version": content["version"], "brokerEpoch": content["brokerEpoch"]}))
+        report.output.row(FieldsRow({name: content[name] for name in names}))
     except (ValueError, KeyError, TypeError) as error:
         report.output.remark(f"Found an invalid line: {text}")
         report.corrupt(f"not a mark of a clean stop: {error!r}")

@@ -11,7 +11,9 @@ Proven restarts (``intact_since`` is inherited):
   every directory of the previous incarnation is back under its UUID, but for those that are offline, and each
   is intact: not suspect, without a corrupt log, and
   either with the clean-stop marker of exactly the previous broker epoch (a marker of an older epoch is from
-  before later appends), or not emptied, on the same boot of the same host (the page cache survived).
+  before later appends; one that a start on this boot has taken still counts, until one registers), or not
+  emptied, on the same boot of the same host (the page cache survived), and this boot's start has had it: one
+  that was offline then may have lost its page cache before.
 Anything else starts afresh: ``intact_since`` is the new incarnation's own number, and the broker is in no ISR
 until it has caught up.
 
@@ -46,14 +48,15 @@ SPARED_MAX: Final = 8_000
 class DirectoryIdentity:
     """One log directory as its broker finds it at start.
 
-    ``clean_epoch`` is the broker epoch in its clean-stop marker, None without one; ``emptied`` says
-    that the logs it had are gone, ``corrupt`` that a log in it was found damaged where nothing explains it,
-    or that an fsync of it failed. ``logs`` are those in it.
+    ``clean_epoch`` is the broker epoch that stopped cleanly, None if none did; ``emptied`` says that the logs
+    it had are gone, ``same_boot`` that a start has had it since the machine's, ``corrupt`` that a log in it
+    was found damaged where nothing explains it, or that an fsync of it failed. ``logs`` are those in it.
     """
 
     uuid: str
     clean_epoch: BrokerEpoch | None = None
     emptied: bool = False
+    same_boot: bool = True
     corrupt: bool = False
     logs: Set[LogId] = frozenset()
 
@@ -102,7 +105,8 @@ def next_incarnation(
 
     With no previous record the node is created, and the number is ``FIRST_INCARNATION``. As many directories
     of the previous incarnation as the broker could not open may be missing: their replicas are refused, so
-    nothing has to be proven of them, and they stay in the record for when they are back.
+    nothing has to be proven of them, and they stay in the record for when they are back. So does the mark of
+    any suspect that is not here: its start has yet to come.
     """
     number = FIRST_INCARNATION if previous is None else previous.number + 1
     clean = previous is not None and _stopped_cleanly(previous, directories)
@@ -113,6 +117,7 @@ def next_incarnation(
     elif previous is not None:
         spared = _spared(previous, directories, host_id, boot_id)
     present = {directory.uuid for directory in directories}
+    suspect = set() if previous is None else set(previous.record.suspect) - present
     remembered = previous.record.directories if previous is not None and offline_directories else ()
     return Incarnation(
         directories=tuple(sorted({*present, *remembered})),
@@ -120,12 +125,14 @@ def next_incarnation(
         boot_id=boot_id,
         intact_since=intact_since,
         clean=clean,
+        suspect=tuple(sorted(suspect)),
         spared=spared,
     )
 
 
 def mark_suspect(stored: StoredIncarnation, directory_uuid: str) -> Incarnation:
-    """The record to write when an fsync of this directory failed: the next restart proves nothing of it."""
+    """The record to write when an fsync of this directory failed: the next restart with it proves nothing of
+    it."""
     suspect = tuple(sorted({*stored.record.suspect, directory_uuid}))
     return replace(stored.record, suspect=suspect, broker_epoch=stored.broker_epoch)
 
@@ -159,7 +166,8 @@ def _is_proven(
 ) -> bool:
     known = _known(previous, directories)
     missing = len(previous.record.directories) - len(known)
-    if previous.record.suspect or missing > offline_directories or not known:
+    is_suspect = not set(previous.record.suspect).isdisjoint(previous.record.directories)
+    if is_suspect or missing > offline_directories or not known:
         return False
     return all(_is_intact(previous, directory, host_id, boot_id) for directory in known)
 
@@ -170,7 +178,8 @@ def _is_intact(previous: StoredIncarnation, directory: DirectoryIdentity, host_i
     if directory.clean_epoch == previous.broker_epoch:
         return True
     # A directory that kept its UUID but not its logs was wiped by hand.
-    return not directory.emptied and same_machine(previous.record, host_id=host_id, boot_id=boot_id)
+    is_same_boot = directory.same_boot and same_machine(previous.record, host_id=host_id, boot_id=boot_id)
+    return is_same_boot and not directory.emptied
 
 
 def _spared(

@@ -23,7 +23,7 @@ from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.waits import FetchWaits
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch
+from sparklog.model.ids import NO_EPOCH, NO_LEADER, BrokerId, LeaderEpoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class Follower:
     epochs: EpochHistory
     failed: ErrorCode | None = None
     fetches: FetchWaits = field(default_factory=FetchWaits)
+    lost_in_epoch: LeaderEpoch = NO_EPOCH
+    """The last epoch that began with an election which may have lost records."""
 
     def fetch_position(self) -> FetchPosition | None:
         """What to fetch next, or None while there is nobody to ask."""
@@ -92,9 +94,18 @@ class Follower:
         """The role is over: whoever waits looks again."""
         return [WakeFetch(token) for token in self.fetches.take_all()]
 
-    def on_diverging(self, diverging: Diverging) -> list[Action]:
+    def on_diverging(self, diverging: Diverging, leader_start: int) -> list[Action]:
         """Truncate to where the logs part; no watermark moves on this reply (KAFKA-14704)."""
-        return [TruncateTo(self.truncation_offset(diverging))]
+        return [self._cut(self.truncation_offset(diverging), leader_start)]
+
+    def _cut(self, offset: int, leader_start: int) -> Action:
+        """Where logs part before ours begins, they share nothing that we have. What we gave up at our start
+        was of the log that an election gave up; the leader's may begin before, and whoever is counted must
+        have all of it. (Kafka's follower begins at the cut.)
+        """
+        start = self.marks.log_start_offset
+        is_given_up = offset < start or (offset == start and self.epochs.latest_epoch < self.lost_in_epoch)
+        return RestartAt(leader_start) if is_given_up and 0 <= leader_start < offset else TruncateTo(offset)
 
     def truncation_offset(self, diverging: Diverging) -> int:
         """Where to cut, by the leader's answer for our last epoch (KIP-279)."""
@@ -140,7 +151,7 @@ class Follower:
         """
         start, end = self.marks.log_start_offset, self.marks.log_end_offset
         if leader_end < end:
-            return [TruncateTo(leader_end)]
+            return [self._cut(leader_end, leader_start)]
         if leader_start > end or leader_start == end > start:
             return [RestartAt(leader_start)]
         return []

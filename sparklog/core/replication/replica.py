@@ -76,7 +76,9 @@ class Replica:
         self.leader_epoch = state.leader_epoch
         if state.leader == self.broker_id:
             return actions + self._lead(state, broker_epoch, now_ms)
-        self.role = Follower(state.leader, state.leader_epoch, self.marks, self.epochs)
+        self.role = Follower(
+            state.leader, state.leader_epoch, self.marks, self.epochs, lost_in_epoch=state.lost_in_epoch
+        )
         fetch: Action = (
             StartFetching(state.leader, state.leader_epoch) if state.has_leader else StopFetching()
         )

@@ -15,10 +15,13 @@ from sparklog.core.controller.znodes import (
 )
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.storage.log_directory import SUSPECTS
+from sparklog.storage.meta_properties import FILE as IDENTITY
+from sparklog.storage.partition_metadata import parse_uuid
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 from sparklog.testing.simulation.administrator import Administrator
 from sparklog.testing.simulation.broker import Machine
 from sparklog.testing.simulation.plan import Plan
+from sparklog.testing.simulation.power import Directory
 from sparklog.testing.simulation.witness import Witness
 
 
@@ -77,18 +80,17 @@ class Atlas:
         return -1 if stat is None else stat.version
 
     def is_marked_suspect(self, machine: Machine) -> bool:
-        """Whether ZooKeeper, or another directory of this broker's, knows that an fsync of it failed."""
-        if machine.disk.has_text(SUSPECTS):
-            return True
-        broker_id = machine.broker_id
-        reports = self.tree.get(suspects_path(broker_id))
-        if reports is not None and decode_suspects(broker_id, reports.data):
-            return True
-        node = self.tree.get(incarnation_path(broker_id))
-        if node is None:
-            return False
-        stored = decode_incarnation(broker_id, node.data, node.stat.version, node.stat.mzxid)
-        return bool(stored.record.suspect)
+        """Whether ZooKeeper, or another directory of this broker's, knows of one in which an fsync or a write
+        failed. (Marks of directories that are not here any more stay.)"""
+        broker_id, directories = machine.broker_id, machine.disk.directories
+        notes = [_text(names, SUSPECTS) for names in directories.values() if SUSPECTS in names]
+        known = {one for note in notes for one in note.split()}
+        if (reports := self.tree.get(suspects_path(broker_id))) is not None:
+            known |= decode_suspects(broker_id, reports.data)
+        if (node := self.tree.get(incarnation_path(broker_id))) is not None:
+            stored = decode_incarnation(broker_id, node.data, node.stat.version, node.stat.mzxid)
+            known |= set(stored.record.suspect)
+        return any(_id_of(directories[path]) in known for path in machine.disk.failed)
 
     def _is_delicate(self, broker_id: BrokerId) -> bool:
         """Whether replicas are about to be moved, or another machine has pages that will be lost."""
@@ -97,3 +99,13 @@ class Atlas:
             for machine in self.machines.values()
             if machine.broker_id != broker_id
         )
+
+
+def _text(names: Directory, name: str) -> str:
+    return bytes(names[name].data).decode("ascii")
+
+
+def _id_of(log_directory: Directory) -> str:
+    """As its ``meta.properties`` says."""
+    lines = _text(log_directory, IDENTITY).splitlines()
+    return str(parse_uuid(dict(line.split("=", 1) for line in lines)["directory.id"]))

@@ -239,10 +239,6 @@ class SimulatedDisk:
         found = [name in names for names in self.directories.values() if beside in names]
         return bool(found) and all(found)
 
-    def has_text(self, name: str) -> bool:
-        """Whether some directory has a file of this name with something in it."""
-        return any(name in names and names[name].data for names in self.directories.values())
-
     def sync_all(self) -> None:
         """As an orderly shutdown of the machine does."""
         self.journal.clear()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from sparklog.model.ids import BrokerId
-from sparklog.storage.log_directory import CLEAN_MARKER
+from sparklog.storage.clean_stop import CLEAN_MARKER
 from sparklog.storage.meta_properties import FILE as IDENTITY
 from sparklog.testing.simulation.atlas import Atlas
 from sparklog.testing.simulation.broker import Machine

@@ -105,6 +105,7 @@ def directory(tmp_path: Path) -> Path:
     partition_metadata.write_topic_id(disk, name, topic_id)
     meta_properties.write(disk, name, MetaProperties("c-1", BrokerId(3), topic_id))
     (tmp_path / ".kafka_cleanshutdown").write_text('{"version": 0, "brokerEpoch": 17}')
+    (tmp_path / "found-clean").write_text('{"version": 0, "brokerEpoch": 17, "bootId": "9f7a"}')
     (tmp_path / "boot-id").write_text("9f7a\n")
     (tmp_path / ".lock").write_text("4711\n")
     return tmp_path
@@ -119,7 +120,7 @@ def test_a_directory_is_refused_with_the_files_that_it_has(
     assert (ran.status, ran.out) == (WRONG_USAGE, "")
     assert f"--files {directory} is a directory; name the files in it that are meant: " in ran.err
     assert f"{directory}/00000000000000000000.index,{directory}/00000000000000000000.log," in ran.err
-    assert ran.err.endswith(" (and 4 more)\n")
+    assert ran.err.endswith(" (and 5 more)\n")
     assert "README" not in ran.err
 
 
@@ -152,6 +153,7 @@ GOLDEN = {
         "directory.id: AAAAAAAAAAAAAAAAAAAAKg",
     ],
     ".kafka_cleanshutdown": ["version: 0 brokerEpoch: 17"],
+    "found-clean": ["version: 0 brokerEpoch: 17 bootId: 9f7a"],
     "boot-id": ["boot-id: 9f7a"],
     ".lock": ["process: 4711"],
 }
@@ -198,6 +200,7 @@ def test_text_files_as_json(dump: Dump, directory: Path) -> None:
         ("partition.metadata", "nonsense\n", "line 'nonsense' is not a name"),
         ("meta.properties", "version=0\nbroker.id=x\n", "does not say whose directory this is"),
         (".kafka_cleanshutdown", "{}", "not a mark of a clean stop: KeyError('version')"),
+        ("found-clean", '{"version": 0, "brokerEpoch": 1}', "not a mark of a clean stop: KeyError('bootId')"),
     ],
 )
 def test_damaged_text_files_are_told(name: str, content: str, words: str, dump: Dump, tmp_path: Path) -> None:

@@ -100,6 +100,25 @@ def test_a_suspect_directory_proves_nothing_at_the_next_restart_and_is_then_forg
     assert (after.intact_since, after.suspect, after.broker_epoch) == (6, (), None)
 
 
+def test_a_suspect_directory_that_is_offline_at_a_restart_is_still_suspect_when_it_is_back():
+    marked = StoredIncarnation(mark_suspect(first(FULL_A, FULL_B), "b"), 5, EPOCH)
+    without = next_incarnation(marked, [FULL_A], host_id="host", boot_id="boot", offline_directories=1)
+    assert (without.suspect, without.directories) == (("b",), ("a", "b"))
+    assert without.proves(0, IN_A)
+    back = again(StoredIncarnation(without, 6, EPOCH), FULL_A, FULL_B)
+    assert (back.suspect, back.proves(0, IN_A), back.proves(6, IN_B)) == ((), True, False)
+
+
+def test_a_suspect_directory_that_was_taken_away_costs_one_restart_its_proof_and_stays_suspect():
+    marked = StoredIncarnation(mark_suspect(first(A, B), "b"), 5, EPOCH)
+    without = again(marked, A)
+    assert (without.suspect, without.directories, without.intact_since) == (("b",), ("a",), 6)
+    later = again(StoredIncarnation(without, 6, EPOCH), A)
+    assert (later.suspect, later.intact_since) == (("b",), 6)
+    back = again(StoredIncarnation(later, 7, EPOCH), A, B)
+    assert (back.suspect, back.intact_since) == ((), 6)
+
+
 def test_what_was_intact_before_an_unproven_restart_is_lost_and_what_came_after_stays_proven():
     lost = again(first(), boot="later")
     later = again(StoredIncarnation(lost, 5, BrokerEpoch(80)), boot="later")
@@ -128,6 +147,17 @@ def test_directories_that_are_offline_need_not_prove_anything_and_are_remembered
     assert next_incarnation(
         before, exchanged, host_id="h", boot_id="x", offline_directories=1
     ).intact_since == 8  # fmt: skip
+
+
+def test_a_directory_that_was_offline_at_the_first_start_after_a_reboot_proves_nothing_when_it_is_back():
+    stopped = first(FULL_A, replace(FULL_B, logs=frozenset()))
+    rebooted = next_incarnation(
+        stopped, [replace(FULL_A, clean_epoch=EPOCH)], host_id="host", boot_id="later", offline_directories=1
+    )
+    assert rebooted.intact_since == 0
+    back = replace(FULL_B, same_boot=False)
+    record = again(StoredIncarnation(rebooted, 5, BrokerEpoch(80)), FULL_A, back, boot="later")
+    assert (record.proves(0, IN_A), record.proves(5, IN_B), record.proves(6, IN_B)) == (True, False, True)
 
 
 def test_a_suspect_directory_that_is_back_proves_nothing() -> None:

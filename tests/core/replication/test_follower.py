@@ -49,8 +49,34 @@ def test_without_a_leader_it_asks_nobody() -> None:
 def test_it_truncates_to_where_the_logs_part(diverging, target) -> None:
     """KIP-279; the leader's answers are for our last epoch, 4."""
     follower = follower_with(high_watermark=7)
-    assert follower.on_diverging(diverging) == [TruncateTo(target)]
+    assert follower.on_diverging(diverging, 0) == [TruncateTo(target)]
     assert follower.marks.high_watermark == 7
+
+
+GIVEN_UP = {"start": 128, "high_watermark": 129, "end": 161, "epoch": 7, "history": ((3, 128), (4, 130))}
+"""A log whose beginning retention removed; an election of epoch 7 made another one the truth."""
+
+
+def test_where_the_logs_part_before_its_own_begins_it_begins_anew_where_the_leaders_does() -> None:
+    """Begun at the cut it would be counted in sync without what the leader has before."""
+    follower = follower_with(**GIVEN_UP)
+    assert follower.on_diverging(Diverging(1, 42), 18) == [RestartAt(18)]
+    assert follower.on_leader_offsets(18, 42) == [RestartAt(18)]
+
+
+def test_a_leader_that_does_not_say_where_it_begins_or_begins_at_the_cut_makes_it_truncate() -> None:
+    for leader_start in (-1, 42):
+        assert follower_with(**GIVEN_UP).on_diverging(Diverging(1, 42), leader_start) == [TruncateTo(42)]
+
+
+def test_cut_to_its_own_start_it_begins_anew_only_if_an_election_has_lost_its_records() -> None:
+    """Without one all that it gave up was committed, and its high watermark need not fall for it."""
+    follower = follower_with(**GIVEN_UP)
+    assert follower.on_diverging(Diverging(1, 140), 18) == [TruncateTo(128)]
+    follower.lost_in_epoch = LeaderEpoch(4)
+    assert follower.on_diverging(Diverging(1, 140), 18) == [TruncateTo(128)]
+    follower.lost_in_epoch = LeaderEpoch(7)
+    assert follower.on_diverging(Diverging(1, 140), 18) == [RestartAt(18)]
 
 
 def test_its_high_watermark_follows_the_leaders_but_never_beyond_its_own_end() -> None:

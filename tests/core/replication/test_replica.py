@@ -28,13 +28,14 @@ def replica_with(*, end=10, high_watermark=4) -> Replica:
     )
 
 
-def told(replica: Replica, *, leader: int, epoch: int, isr=(1, 2, 3), replicas=(1, 2, 3)):
+def told(replica: Replica, *, leader: int, epoch: int, isr=(1, 2, 3), replicas=(1, 2, 3), lost_in=-1):
     state = PartitionState(
         leader=BrokerId(leader),
         leader_epoch=LeaderEpoch(epoch),
         isr=tuple(map(BrokerId, isr)),
         replicas=tuple(map(BrokerId, replicas)),
         min_insync_replicas=2,
+        lost_in_epoch=LeaderEpoch(lost_in),
     )
     actions = replica.on_leader_and_isr(state, broker_epoch=BrokerEpoch(50), now_ms=NOW)
     replica.check_invariants()
@@ -54,6 +55,13 @@ def test_a_follower_starts_to_fetch_from_its_leader() -> None:
     replica = replica_with()
     assert told(replica, leader=2, epoch=3) == [StartFetching(BrokerId(2), LeaderEpoch(3))]
     assert replica.follower is not None
+
+
+def test_a_follower_knows_of_the_last_election_that_may_have_lost_records() -> None:
+    replica = replica_with()
+    told(replica, leader=2, epoch=5, lost_in=4)
+    assert replica.follower is not None
+    assert replica.follower.lost_in_epoch == 4
 
 
 def test_a_newer_epoch_with_the_same_leader_is_taken_up_all_the_same() -> None:

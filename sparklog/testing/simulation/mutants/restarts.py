@@ -20,7 +20,7 @@ def _the_mark_of_a_clean_stop_stays(switch: Switch) -> None:
 
     def take_clean_marker(original: Any) -> Any:
         def mutated(self: LogDirectory) -> BrokerEpoch | None:
-            return self._read_marker()
+            return self._clean_stop.read_marker()
 
         return mutated
 
