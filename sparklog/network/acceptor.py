@@ -2,7 +2,7 @@
 
 Out of file descriptors (EMFILE, ENFILE) or memory, ``accept`` fails while the listening socket stays
 readable: a naive loop would then burn a whole core. The acceptor instead pauses, twice as long each time up
-to a second, and meanwhile new clients wait in the kernel's queue.
+to a second, and meanwhile new clients wait in the kernel's queue. A pause itself takes no file descriptor.
 """
 
 import errno
@@ -78,7 +78,7 @@ class Acceptor:
         self._sock = sock
         self._welcome = welcome  # takes over the accepted socket
         self._waker = Waker()
-        self._is_stopping = False
+        self._stopping = threading.Event()
         self._pause_s = 0.0
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -87,7 +87,7 @@ class Acceptor:
 
     def stop(self) -> None:
         """Close the listening socket and end the thread; returns when that is done."""
-        self._is_stopping = True
+        self._stopping.set()
         self._waker.wake()
         if self._thread.ident is not None:
             self._thread.join()
@@ -98,10 +98,10 @@ class Acceptor:
         with selectors.DefaultSelector() as selector:
             selector.register(self._waker, selectors.EVENT_READ)
             selector.register(self._sock, selectors.EVENT_READ)
-            while not self._is_stopping:
+            while not self._stopping.is_set():
                 selector.select()
-                if not self._is_stopping and not self._accept_some():
-                    self._pause()
+                if not self._stopping.is_set() and not self._accept_some():
+                    self._stopping.wait(self._pause_s)
 
     def _accept_some(self) -> bool:
         """Accept who waits; False if the machine cannot take more at this time."""
@@ -136,8 +136,3 @@ class Acceptor:
             sock.close()
             return
         self._welcome(sock, client_host)
-
-    def _pause(self) -> None:
-        with selectors.DefaultSelector() as only_the_waker:
-            only_the_waker.register(self._waker, selectors.EVENT_READ)
-            only_the_waker.select(self._pause_s)

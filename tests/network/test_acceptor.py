@@ -1,5 +1,7 @@
 import errno
 import logging
+import os
+import resource
 import socket
 
 import pytest
@@ -52,6 +54,38 @@ def test_out_of_descriptors_the_acceptor_pauses_and_then_goes_on(start_acceptor,
     assert "accepts nobody for 0.05 s" in caplog.text
     assert "accepts nobody for 0.10 s" in caplog.text
     assert sock.attempts < 10  # a loop without a pause would have tried thousands of times
+
+
+@pytest.fixture
+def no_more_descriptors():
+    """Takes the last file descriptor away from this process, and gives them all back at the end."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def take():
+        free = os.open(os.devnull, os.O_RDONLY)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+
+    def give_back():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    yield take, give_back
+    give_back()
+
+
+def test_who_waits_while_there_are_really_no_descriptors_is_accepted_when_there_are(
+    start_acceptor, no_more_descriptors, caplog, until
+):
+    caplog.set_level(logging.WARNING)
+    take, give_back = no_more_descriptors
+    acceptor, sock, accepted = start_acceptor()
+    with socket.socket() as client:
+        take()
+        client.connect(("127.0.0.1", acceptor.port))
+        until(lambda: sock.attempts >= 2, "the acceptor to try again")
+        give_back()
+        until(lambda: accepted, "the acceptor to accept")
+    assert "Too many open files" in caplog.text
 
 
 def test_stop_does_not_wait_for_the_pause_to_end(start_acceptor, connect, until):
