@@ -61,9 +61,9 @@ class Atlas:
 
     def distrust_what_is_doomed(self, machine: Machine) -> None:
         """Nothing is proven of a directory that an fsync or a write failed in; of this machine's others it
-        is."""
-        where, incarnation = self._beside_what_is_doomed(machine), self.incarnation(machine.broker_id)
-        self.witness.distrust(machine.broker_id, where, incarnation)
+        is. A replica that never had a log here has none to prove: it may have been in that directory."""
+        where = self._beside_what_is_doomed(machine) | self._without_a_log(machine)
+        self.witness.distrust(machine.broker_id, where, self.incarnation(machine.broker_id))
 
     def taint_what_is_doomed(self, machine: Machine) -> None:
         """What is doomed will be lost; this machine's other directories lose nothing."""
@@ -74,6 +74,10 @@ class Atlas:
         """The replicas in the directories that an fsync or a write failed in."""
         paths, failed = machine.disk.directories, machine.disk.failed
         return {tp for tp in self.witness.truths if any(f"{one}/{tp}" in paths for one in failed)}
+
+    def _without_a_log(self, machine: Machine) -> set[TopicPartition]:
+        names = {path.rpartition("/")[2] for path in machine.disk.directories}
+        return {tp for tp in self.witness.truths if str(tp) not in names}
 
     def incarnation(self, broker_id: BrokerId) -> int:
         stat = self.tree.exists(incarnation_path(broker_id))
