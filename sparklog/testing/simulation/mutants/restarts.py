@@ -46,7 +46,7 @@ def _another_disk_is_the_same(switch: Switch) -> None:
         def mutated(
             previous: StoredIncarnation, directories: Sequence[DirectoryIdentity]
         ) -> list[DirectoryIdentity]:
-            return [replace(one, emptied=False) for one in directories]
+            return [replace(one, emptied=False, same_boot=True) for one in directories]
 
         return mutated
 
