@@ -355,8 +355,10 @@ class Bench:
         environment = {
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_DAEMON_JAVA_OPTS": LIGHT_JVM,
-            # Executors that are killed over and over are no reason to give the application up.
+            # Executors that are killed over and over are no reason to give the application up, and a lost
+            # connection none to keep a dead one on the books: as conf/spark-defaults.conf says.
             "SPARK_MASTER_OPTS": "-Dspark.deploy.maxExecutorRetries=-1",
+            "SPARK_WORKER_OPTS": "-Dspark.rpc.askTimeout=10s",
             "PYSPARK_PYTHON": sys.executable,
         }
         command = [spark_class, "org.apache.spark.deploy.master.Master", "--host", host]

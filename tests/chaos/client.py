@@ -36,7 +36,7 @@ ID_HEADER = "id"
 RE_READ_RECORDS = 200
 TAIL_RECORDS = 500
 REMEMBERED = 500
-"""A tailing consumer that is started again begins so many records before the end."""
+"""A tailing consumer that has read nothing of a partition yet begins so many records before its end."""
 
 
 @dataclass
@@ -335,14 +335,19 @@ class Positions:
 
 
 def tail_with_confluent(settings: Settings, writer: Writer) -> None:
-    """Reads everything as it comes."""
+    """Reads everything as it comes, on from where an earlier life of this client stopped."""
     from confluent_kafka import TopicPartition
 
     consumer, positions = _confluent_consumer(settings), Positions(settings, writer)
+    known = where_earlier_lives_stopped(Path(settings.folder), settings.name)
     for topic, partition in settings.partitions():
-        low, high = _watermarks(settings, consumer, topic, partition)
-        positions.seek(topic, partition, max(low, high - REMEMBERED))
+        begin = known.get((topic, partition))
+        if begin is None:
+            low, high = _watermarks(settings, consumer, topic, partition)
+            begin = max(low, high - REMEMBERED)
+        positions.seek(topic, partition, begin)
     consumer.assign([TopicPartition(*key, offset) for key, offset in positions.at.items()])
+    stopped: set[tuple[str, int]] = set()
     while not settings.is_stopping:
         got: dict[tuple[str, int], list[Seen]] = {}
         for message in consumer.consume(TAIL_RECORDS, 0.3):
@@ -351,13 +356,51 @@ def tail_with_confluent(settings: Settings, writer: Writer) -> None:
                 got.setdefault(key, []).append(seen_by_confluent(message))
             elif key in positions.at:
                 writer.line(settings.name, "info", "poll", error=str(message.error())[:900])
-                low, _ = _watermarks(settings, consumer, *key)
-                if low > positions.at[key]:  # somebody deleted what we were to read next
-                    positions.seek(*key, low)
-                time.sleep(0.5)
-                consumer.seek(TopicPartition(*key, positions.at[key]))
+                stopped.add(key)
         positions.take(got)
+        if stopped:
+            time.sleep(0.5)
+            stopped = {key for key in stopped if not _goes_on(settings, consumer, positions, key)}
     consumer.close()
+
+
+def where_earlier_lives_stopped(folder: Path, name: str) -> dict[tuple[str, int], int]:
+    """The next offset of each partition, by the histories of ``consumer-1/0``, ``/1``, ... before this one.
+
+    A killed life's last line may be cut off, or it has not come to write any.
+    """
+    client, _, life = name.rpartition("/")
+    found: dict[tuple[str, int], int] = {}
+    histories = [folder / f"{client}-{earlier}.jsonl" for earlier in range(int(life))]
+    for history in histories:
+        for line in history.read_text(encoding="utf-8").splitlines() if history.exists() else ():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if entry.get("type") != "ok":
+                continue
+            if entry["f"] == "seek":
+                found[entry["topic"], entry["partition"]] = entry["offset"]
+            elif entry["f"] == "poll" and entry["records"]:
+                found[entry["topic"], entry["partition"]] = entry["records"][-1][0] + 1
+    return found
+
+
+def _goes_on(settings: Settings, consumer: Any, positions: Positions, key: tuple[str, int]) -> bool:
+    """After an error: from the same place, or from the log's start if somebody deleted what was next."""
+    from confluent_kafka import KafkaException, TopicPartition
+
+    try:
+        low, _ = consumer.get_watermark_offsets(TopicPartition(*key), 5.0, cached=False)
+        begin = max(low, positions.at[key])
+        consumer.seek(TopicPartition(*key, begin))
+    except KafkaException as error:  # nobody leads it, or librdkafka is at it
+        settings.writer.line(settings.name, "info", "poll", error=str(error)[:900])
+        return False
+    if begin > positions.at[key]:
+        positions.seek(*key, begin)
+    return True
 
 
 def re_read_with_confluent(settings: Settings, writer: Writer) -> None:

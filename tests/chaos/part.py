@@ -30,7 +30,10 @@ from sparklog.testing.histories import HistoryError, Writer, read_history
 
 WARM_UP_S = 5.0
 WHOLE_TIMEOUT_S = 300.0
-AFTER_HEAL_S = 5.0
+AFTER_HEAL_S = 12.0
+SETTLE_S = 6.0
+"""From then on after healing every send must be answered, until producers stop."""
+CONSUMERS_READ_ON_S = 5.0
 CLIENTS_END_S = 90.0
 WINDOW_ACKS_MIN = 1
 CHECKER = "sparklog.testing.histories"
@@ -302,9 +305,10 @@ class _Life:
         missing = self._bench.wait_whole(WHOLE_TIMEOUT_S)
         if missing is not None:
             self._part.findings.append(f"not whole at the end: {missing}")
+        self._workload.crash_nobody_more()
         self._writer.event("harness", "heal")
         time.sleep(AFTER_HEAL_S)
-        killed = self._workload.stop(CLIENTS_END_S, AFTER_HEAL_S)
+        killed = self._workload.stop(CLIENTS_END_S, CONSUMERS_READ_ON_S)
         if killed:
             self._part.findings.append(f"clients did not come to their end: {', '.join(killed)}")
         try:
@@ -354,7 +358,10 @@ def _judge(part: Part, histories: Path, say: Callable[[str], None]) -> None:
         part.invalid.append(f"only {overlapped} of {len(part.windows)} fault windows saw acknowledgements")
     say("the checker reads the history")
     checked = subprocess.run(
-        [sys.executable, "-m", CHECKER, *map(str, files)], capture_output=True, text=True, check=False
+        [sys.executable, "-m", CHECKER, "--settle", f"{SETTLE_S:g}", *map(str, files)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     (histories.parent / "checker.txt").write_text(checked.stdout + checked.stderr)
     if checked.returncode == 1:

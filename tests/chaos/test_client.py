@@ -3,7 +3,7 @@
 import json
 from random import Random
 
-from chaos.client import Numbers, Settings, _begin_send, value_of
+from chaos.client import Numbers, Settings, _begin_send, value_of, where_earlier_lives_stopped
 from sparklog.testing.histories import Writer
 
 
@@ -32,3 +32,16 @@ def test_records_of_other_topics_have_no_key_in_the_history(tmp_path):
     records, lines = _sent(tmp_path, [])
     assert not any("key" in line or "tombstone" in line for line in lines)
     assert all(record.value is not None for record in records)
+
+
+def test_a_tailing_client_goes_on_where_its_earlier_lives_stopped(tmp_path):
+    with Writer(tmp_path / "tail-0.jsonl") as writer:
+        writer.seek("tail/0", "plain", 0, 5)
+        writer.seek("tail/0", "plain", 1, 7)
+        writer.polled("tail/0", "plain", 0, 5, [(5, "a"), (6, "b")])
+    with Writer(tmp_path / "tail-1.jsonl") as writer:
+        writer.seek("tail/1", "plain", 0, 40)
+    with (tmp_path / "tail-1.jsonl").open("a") as cut_off:
+        cut_off.write('{"t_ns":1,"process":"tail/1","type":"ok","f":"seek","topic":"pla')
+    assert where_earlier_lives_stopped(tmp_path, "tail/3") == {("plain", 0): 40, ("plain", 1): 7}
+    assert where_earlier_lives_stopped(tmp_path, "tail/0") == {}

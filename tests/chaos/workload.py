@@ -67,7 +67,7 @@ class Workload:
         self._compacted = sorted(compacted)
         self._lives: dict[str, int] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
-        self._leave = threading.Event()
+        self._leave, self._is_calm = threading.Event(), threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="clients", daemon=True)
 
     def start(self) -> None:
@@ -75,6 +75,10 @@ class Workload:
         for plan in self._clients:
             self._launch(plan)
         self._keeper.start()
+
+    def crash_nobody_more(self) -> None:
+        """From now on clients live; who ended by itself is still replaced."""
+        self._is_calm.set()
 
     def stop(self, timeout_s: float, between_s: float) -> list[str]:
         """Let producers finish, and ``between_s`` later consumers; who had to be killed."""
@@ -134,7 +138,7 @@ class Workload:
         """Crash one now and then, and replace whatever ended."""
         next_crash = time.monotonic() + self._rng.uniform(*CRASH_EVERY_S)
         while not self._leave.wait(_POLL_S):
-            if time.monotonic() > next_crash:
+            if time.monotonic() > next_crash and not self._is_calm.is_set():
                 next_crash = time.monotonic() + self._rng.uniform(*CRASH_EVERY_S)
                 self.crashes += 1
                 self._running[self._rng.choice(self._clients).name].kill()
