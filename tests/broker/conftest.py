@@ -14,7 +14,7 @@ from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
-from sparklog.records.envelope import build_envelope, split
+from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
@@ -32,25 +32,10 @@ from sparklog.wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from tests.broker.partition_harness import batch as make_batch
 
 TP = TopicPartition("quakes", 0)
 TOPIC_ID = uuid.UUID(int=7)
-
-
-def make_batch(records: int = 1, *, producer_id: int = -1, sequence: int = -1) -> bytearray:
-    return bytearray(
-        build_envelope(
-            b"x" * 20,
-            attributes=0,
-            record_count=records,
-            last_offset_delta=records - 1,
-            base_timestamp_ms=1_000,
-            max_timestamp_ms=1_000,
-            producer_id=producer_id,
-            producer_epoch=0 if producer_id >= 0 else -1,
-            base_sequence=sequence,
-        )
-    )
 
 
 class ManualClock:
