@@ -47,8 +47,8 @@ TOMBSTONES: Final = 0.15
 """Share of the records of a compacted topic that delete their key."""
 
 LOST_SEQUENCE_RETRIES: Final = 5
-"""Answers about a sequence gap after which a producer starts over that may have lost batches, or been
-overtaken by its own."""
+"""Answers about a sequence gap after which a producer starts over that may have lost batches, been
+overtaken by its own, or had them removed before it was answered."""
 
 RACKS: Final = ("rack-0", "rack-1")
 """Where brokers with even and with odd ids are, if leaders send consumers to a replica near them."""
@@ -357,7 +357,7 @@ class Producer(Client):
             self._gaps += 1
             truth = self._place.witness.truths.get(self.topic_partition)
             has_lost = truth is not None and truth.lossy_epoch >= 0
-            may_start_over = self.acks == 1 or has_lost or self._was_overtaken
+            may_start_over = self.acks == 1 or has_lost or self._was_overtaken or self._was_removed
             if may_start_over and self._gaps > LOST_SEQUENCE_RETRIES:
                 if self.acks == 1:
                     self._place.witness.marks.reach("an acks=1 producer lost batches with a leader")
@@ -374,6 +374,22 @@ class Producer(Client):
         """
         first = self._first_acknowledged
         return first is not None and bool(self.waiting) and self.waiting[0].entry.sequence < first
+
+    @property
+    def _was_removed(self) -> bool:
+        """Whether its first batch without an answer was committed, and its leader's log begins behind it.
+
+        A leader knows of a producer what its log tells. One that began anew where an earlier leader's log
+        began never saw the batches before, and takes them, sent again, for a gap, as Kafka's do.
+        """
+        truth = self._place.witness.truths.get(self.topic_partition)
+        if truth is None or truth.state is None or not self.waiting:
+            return False
+        leader = truth.views.get(truth.state.leader)
+        if leader is None:
+            return False
+        first = self.waiting[0].entry.send
+        return any(one.send == first for one in truth.committed if one.next_offset <= leader.log_start)
 
     def means_another(self, topic_id: TopicId) -> bool:
         """Whether it knows of an earlier topic of this name only. It would find out by its next refusal, and
