@@ -27,6 +27,7 @@ def administrators(tmp_path):
                 topics={"plain": 2},
                 moving="plain",
                 shrinking="plain",
+                every_s=(0.0, 0.01),
             )
 
         yield make
@@ -38,7 +39,6 @@ def work(administrators, monkeypatch, error):
     def fail():
         raise error
 
-    monkeypatch.setattr(admin, "EVERY_S", (0.0, 0.01))
     for name in ("_create", "_delete", "_move", "_elect", "_delete_records"):
         monkeypatch.setattr(administrators, name, fail)
     administrators.start()
