@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,7 +133,7 @@ def _compare(
             states = states[-1:]
         if directory.logs[_tp(name)].corruption is not None:
             troubles.append(f"{name} is marked corrupt: {directory.logs[_tp(name)].corruption}")
-        compare = _compare_rows if states[0].rows is not None else _compare_batches
+        compare = _compare_rows if states[0].rows is not None else compare_batches
         must = [] if None in legal else required(states)
         troubles += [f"{name}: {trouble}" for trouble in compare(found[name], states, must)]
         if not power_cut and found[name].end == states[-1].end:
@@ -141,19 +141,35 @@ def _compare(
     return troubles
 
 
-def _compare_batches(found: Found, states: Sequence[State], must: Sequence[Batch]) -> list[str]:
+def compare_batches(found: Found, states: Sequence[State], must: Sequence[Batch]) -> list[str]:
     troubles = []
     missing = [batch for batch in must if batch not in found.batches]
     if missing:
         troubles.append(f"lost {missing}, found {found.start}..{found.end}")
     if found.batches:
-        if not any(_is_part(found.batches, state.batches) for state in states):
+        if not any(_is_part(found.batches, whole) for whole in _with_fronts(states)):
             troubles.append(f"invented or mixed: {found.batches} is part of none of {states}")
         if found.end != found.batches[-1].next_offset:
             troubles.append(f"ends at {found.end}, its last batch at {found.batches[-1].next_offset}")
     elif found.end not in {edge for state in states for edge in (state.start, state.end, 0)}:
         troubles.append(f"is empty and ends at {found.end}, as no state of it did")
     return troubles
+
+
+def _with_fronts(states: Sequence[State]) -> Iterator[tuple[Batch, ...]]:
+    """The states' batches, each behind what was in front of it before: a segment whose removal is not synced
+    comes back, and what was appended since may be there already.
+    """
+    chain: tuple[Batch, ...] = ()
+    end = -1
+    for state in states:
+        yield state.batches
+        begin = len([batch for batch in chain if batch.next_offset <= state.start])
+        shared = chain[begin:]
+        goes_on = state.start <= end and state.batches[: len(shared)] == shared
+        chain = chain[:begin] + state.batches if goes_on else state.batches
+        end = state.end
+        yield chain
 
 
 def _is_part(found: Sequence[Batch], of: Sequence[Batch]) -> bool:
