@@ -11,7 +11,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -177,24 +177,43 @@ def produce_with_kafka_python(settings: Settings, writer: Writer) -> None:
     from kafka import KafkaProducer
     from kafka.errors import KafkaError
 
-    producer = KafkaProducer(
-        bootstrap_servers=settings.bootstrap.split(","),
-        client_id=settings.name,
-        acks=settings.acks,
-        enable_idempotence=settings.idempotent,
-        max_in_flight_requests_per_connection=5 if settings.idempotent else 1,
-        delivery_timeout_ms=_delivery_timeout_ms(settings),
-        request_timeout_ms=REQUEST_TIMEOUT_MS,
-        retry_backoff_ms=RETRY_MS,
-        reconnect_backoff_ms=RETRY_MS,
-        reconnect_backoff_max_ms=500,
-        max_block_ms=5_000,
-        linger_ms=5,
-    )
+    def new_producer() -> KafkaProducer:
+        return KafkaProducer(
+            bootstrap_servers=settings.bootstrap.split(","),
+            client_id=settings.name,
+            acks=settings.acks,
+            enable_idempotence=settings.idempotent,
+            max_in_flight_requests_per_connection=5 if settings.idempotent else 1,
+            delivery_timeout_ms=_delivery_timeout_ms(settings),
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+            retry_backoff_ms=RETRY_MS,
+            reconnect_backoff_ms=RETRY_MS,
+            reconnect_backoff_max_ms=500,
+            max_block_ms=5_000,
+            linger_ms=5,
+        )
+
+    spent: set[str] = set()
+
+    def refused(op: int, session: str) -> Callable[[Exception], None]:
+        def on_error(error: Exception) -> None:
+            writer.unknown(settings.name, op, repr(error))
+            # An idempotent producer takes some of these for the end (CORRUPT_MESSAGE, after a bit flipped on
+            # its way) and answers every later send with the same error.
+            if settings.idempotent and not (isinstance(error, KafkaError) and error.retriable):
+                spent.add(session)
+
+        return on_error
+
     rng, partitions, pace = random.Random(settings.seed), settings.partitions(), Pace(settings.rate)
-    numbers = Numbers(f"{settings.name}#0")
+    generation = 0
+    producer, numbers = new_producer(), Numbers(f"{settings.name}#{generation}")
     while not settings.is_stopping:
         time.sleep(pace.next_in_s())
+        if numbers.session in spent:
+            producer.close(timeout=FLUSH_S)
+            generation += 1
+            producer, numbers = new_producer(), Numbers(f"{settings.name}#{generation}")
         topic, partition = rng.choice(partitions)
         op, record = _begin_send(settings, writer, numbers, topic, partition, rng)
         try:
@@ -205,7 +224,7 @@ def produce_with_kafka_python(settings: Settings, writer: Writer) -> None:
             writer.failed(settings.name, op, repr(error))
             continue
         future.add_callback(lambda sent, op=op: writer.sent(settings.name, op, offset=sent.offset))
-        future.add_errback(lambda error, op=op: writer.unknown(settings.name, op, repr(error)))
+        future.add_errback(refused(op, numbers.session))
     producer.flush(FLUSH_S)
     producer.close(timeout=5)
 

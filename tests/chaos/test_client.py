@@ -1,9 +1,22 @@
 """What a client writes down of what it sends and is given."""
 
 import json
+import threading
+import time
 from random import Random
 
-from chaos.client import Numbers, Settings, _begin_send, value_of, where_earlier_lives_stopped
+import pytest
+from kafka.record import default_records
+
+from chaos.client import (
+    Numbers,
+    Settings,
+    _begin_send,
+    produce_with_kafka_python,
+    value_of,
+    where_earlier_lives_stopped,
+)
+from sparklog.testing import InProcessCluster
 from sparklog.testing.histories import Writer
 
 
@@ -45,3 +58,35 @@ def test_a_tailing_client_goes_on_where_its_earlier_lives_stopped(tmp_path):
         cut_off.write('{"t_ns":1,"process":"tail/1","type":"ok","f":"seek","topic":"pla')
     assert where_earlier_lives_stopped(tmp_path, "tail/3") == {("plain", 0): 40, ("plain", 1): 7}
     assert where_earlier_lives_stopped(tmp_path, "tail/0") == {}
+
+
+@pytest.mark.integration
+def test_a_producer_whose_library_gave_up_for_good_is_replaced_by_another(tmp_path, monkeypatch):
+    """kafka-python answers every send of an idempotent producer with the CRC that was wrong once."""
+    crc, sent = default_records.calc_crc32c, []
+
+    def wrong_once(data):
+        sent.append(crc(data))
+        return sent[-1] ^ (len(sent) == 3)
+
+    monkeypatch.setattr(default_records, "calc_crc32c", wrong_once)
+    path = tmp_path / "history.jsonl"
+    with InProcessCluster(brokers=1) as cluster, Writer(path) as writer:
+        cluster.create_topic("t", partitions=1, replication_factor=1)
+        settings = Settings(
+            "producer", "kafka-python", "p", cluster.bootstrap_servers, {"t": 1}, "", 1, idempotent=True
+        )
+        thread = threading.Thread(target=produce_with_kafka_python, args=(settings, writer))
+        thread.start()
+        deadline = time.monotonic() + 60
+        while path.read_text().count('"session":"p#1"') < 20 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        settings.is_stopping = True
+        thread.join()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    sessions = {line["op"]: line["session"] for line in lines if line["type"] == "invoke"}
+    fates = {
+        (sessions[line["op"]], line["type"]) for line in lines if line.get("op") and "session" not in line
+    }
+    assert fates == {("p#0", "ok"), ("p#0", "info"), ("p#1", "ok")}
+    assert any("CorruptRecordError" in line.get("error", "") for line in lines)
