@@ -86,6 +86,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("-c", dest="settings", nargs="+", default=[], metavar="KEY=VALUE", help="broker settings")
     add("--list", action="store_true", help="tell which faults there are, and which this machine allows")
     args = parser.parse_args(arguments)
+    for name in ("minutes", "part_minutes", "rate", "windows"):
+        if getattr(args, name) <= 0:
+            parser.error(f"--{name.replace('_', '-')} is {getattr(args, name)}: give more than 0")
     known = {nemesis.kind for nemesis in nemeses(WalledPlaces())}
     unknown = [kind for kind in [*(args.only or []), *args.without] if kind not in known]
     if unknown:

@@ -59,6 +59,15 @@ def test_a_kind_that_is_not_there_is_refused(capsys):
     assert "there is no fault meteor" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--minutes", "--part-minutes", "--rate", "--windows"])
+def test_a_run_of_nothing_is_refused(option, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--out", str(tmp_path / "run"), option, "0"])
+    assert ended.value.code == 2
+    assert "give more than 0" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 def test_runs_get_folders_of_their_own_and_go_on_in_the_last(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "FOLDER", tmp_path)
     assert default_folder(is_resumed=False) == default_folder(is_resumed=True) == tmp_path / "run-1"

@@ -1,14 +1,18 @@
-"""Every crash point of shipped storage, as a table; exit status 1 if a promise was broken anywhere."""
+"""Every crash point of shipped storage, as a table.
+
+Exit status: 0 no promise was broken, 1 one was, 2 wrong usage, 3 this machine does not allow it.
+"""
 
 import argparse
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tests.storage.crash_points.explore import Effort, Explorer, Report, Row
 from tests.storage.crash_points.scenarios import SCENARIOS
 from tests.storage.crash_points.tracer import CannotTrace
 
+NAMES = [scenario.name for scenario in SCENARIOS]
 HEAD = (
     "| operation | calls | SIGKILL before one | of these with a real child | SIGKILL inside a write "
     "| states after a power cut | SIGKILL in the recovery | states after a power cut in the recovery |"
@@ -16,7 +20,7 @@ HEAD = (
 
 
 def main() -> int:
-    arguments = _parser().parse_args()
+    arguments = parsed()
     effort = Effort(
         every=arguments.every,
         first=arguments.first,
@@ -46,22 +50,43 @@ def main() -> int:
     return 1 if report.troubles else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.storage.crash_points", description=__doc__)
-    parser.add_argument("--only", action="append", metavar="SCENARIO")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th point")
-    parser.add_argument("--first", type=int, default=0, metavar="K", help="beginning with the K-th")
-    parser.add_argument(
-        "--kill-every", type=int, default=1, metavar="N", help="really kill a child at every N-th point"
+def parsed(given: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.storage.crash_points",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"scenarios: {', '.join(NAMES)}",
     )
     parser.add_argument(
-        "--states", type=int, default=60, metavar="N", help="after a power cut, of each point"
+        "--only", action="append", choices=NAMES, metavar="SCENARIO", help="this one only, or these"
+    )
+    parser.add_argument("--every", type=_positive, default=1, metavar="N", help="only every N-th point")
+    parser.add_argument(
+        "--first", type=int, default=0, metavar="K", help="of those the K-th, K+N-th, …; less than N"
+    )
+    parser.add_argument(
+        "--kill-every", type=_positive, default=1, metavar="N", help="really kill a child at every N-th point"
+    )
+    parser.add_argument(
+        "--states", type=_positive, default=60, metavar="N", help="after a power cut, of each point"
     )
     parser.add_argument(
         "--recoveries", type=int, default=200, metavar="N", help="recoveries to interrupt, of each scenario"
     )
-    parser.add_argument("--findings", type=int, default=40, metavar="N", help="how many to print")
-    return parser
+    parser.add_argument("--findings", type=_positive, default=40, metavar="N", help="how many to print")
+    arguments = parser.parse_args(given)
+    if not 0 <= arguments.first < arguments.every:
+        parser.error(f"--first is {arguments.first}, not from 0 to {arguments.every - 1} (--every)")
+    if arguments.recoveries < 0:
+        parser.error(f"--recoveries is {arguments.recoveries}, less than 0")
+    return arguments
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
 
 
 def table(rows: Iterable[tuple[str, Row]]) -> list[str]:

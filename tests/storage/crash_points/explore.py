@@ -89,7 +89,7 @@ class Effort:
     """How much of everything there is to be tried."""
 
     every: int = 1
-    """Only every so many points, from ``first`` on."""
+    """Only every so many points, from the one with number ``first`` on, which is less."""
     first: int = 0
     drawn: int = 12
     """States after a power cut that are drawn, beside those by rule."""
@@ -125,9 +125,7 @@ class Explorer:
         self._child(scenario, self._fresh())()  # what is imported on the way is imported for all
         recording = self.record(scenario)
         chosen = [
-            point
-            for point in recording.points
-            if point.number % self.effort.every == self.effort.first % self.effort.every
+            point for point in recording.points if point.number % self.effort.every == self.effort.first
         ]
         trees: list[Remains] = []
         for point in chosen:
@@ -362,7 +360,7 @@ class Explorer:
     def _interrupt(self, one: Remains, recording: Recording) -> None:
         row = self.report.rows[one.promises.operation]
         for point in recording.points[:-1]:
-            if point.number % self.effort.really_every == 1:
+            if point.number % self.effort.really_every == 1 % self.effort.really_every:
                 row.real_kills += 1
                 root = self._fresh()
                 write_tree(root, one.tree)

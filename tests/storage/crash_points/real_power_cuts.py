@@ -25,8 +25,11 @@ from tests.storage.crash_points.tracer import CannotTrace
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.storage.crash_points.real_power_cuts")
     parser.add_argument("--every", type=int, default=7, metavar="N", help="at every N-th point")
-    parser.add_argument("--only", action="append", metavar="SCENARIO")
+    names = [scenario.name for scenario in SCENARIOS]
+    parser.add_argument("--only", action="append", choices=names, metavar="SCENARIO", help=", ".join(names))
     arguments = parser.parse_args()
+    if arguments.every < 1:
+        parser.error(f"--every is {arguments.every}, less than 1")
     if (why := loop_disk.probe()) is not None:
         print(f"NOT RUN: {why}")
         return 3

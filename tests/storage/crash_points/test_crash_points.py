@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.storage.crash_points.__main__ import parsed
+
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[3]
@@ -43,6 +45,25 @@ def test_a_recovery_that_is_interrupted_at_any_of_its_calls_is_completed_by_the_
     sample = ("--every", "17", "--first", "9", "--kill-every", "20", "--states", "2", "--recoveries", "1")
     done = run("-m", "tests.storage.crash_points", "--only", "start after SIGKILL", *sample)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--only", "rolll"],
+        ["--only", "flush"],  # an operation of the table, and no scenario
+        ["--every", "0"],
+        ["--every", "20", "--first", "20"],
+        ["--kill-every", "0"],
+        ["--states", "0"],
+        ["--recoveries", "-1"],
+    ],
+)
+def test_what_would_try_nothing_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parsed(arguments)
+    assert ended.value.code == 2
+    assert arguments[-1].strip("'") in capsys.readouterr().err
 
 
 LYING_DISK = """
