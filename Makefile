@@ -15,6 +15,7 @@ OLDER_TESTS := tests/datasource tests/runtime/test_data_jobs.py
 help:
 	@echo "make demo   run the main job: earthquakes and flights through three replicated brokers"
 	@echo "make test   pass the tests: what touches Spark first with PySpark $(OLDER_SPARK), then all with the newest"
+	@echo "make setup  a virtual environment, .venv, with all of it"
 	@echo "make lint   ruff, mypy --strict, import-linter"
 	@echo "make chaos  faults upon real processes for an hour, and every long proof (docs/chaos.md)"
 	@echo "make bench  the figures of benchmarks/RESULTS.md, beside Apache Kafka where it can be had"
