@@ -2,13 +2,17 @@
 
 import argparse
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from sparklog.cli.command import DONE, FAILED, Command
 from sparklog.model.errors import ConfigError
 from sparklog.testing.simulation import command
+from sparklog.testing.simulation.fleet import summary_of
 from sparklog.testing.simulation.mutants import MUTANTS
+from sparklog.testing.simulation.plan import draw_plan
 
 
 def run(*arguments: str) -> int:
@@ -102,3 +106,38 @@ def test_a_replay_takes_one_seed(seed, words, capsys):
 def test_wrong_usage_is_said_with_the_value(wrong):
     with pytest.raises(ConfigError, match="--"):
         run(*wrong)
+
+
+DOCS = Path(__file__).parents[3] / "docs"
+EXAMPLE = re.compile(r"^(?:\$ )?sparklog simulate --replay (\d+) --mutant (\S+)", re.MULTILINE)
+EXAMPLES = [
+    *(
+        (page, *found)
+        for page in ("simulation.md", "mutants.md")
+        for found in EXAMPLE.findall((DOCS / page).read_text())
+    ),
+    *(("--help", *found) for found in EXAMPLE.findall("\n".join(command.EXAMPLES))),
+]
+
+
+def test_both_pages_and_the_help_have_an_example():
+    assert {where for where, _, _ in EXAMPLES} == {"simulation.md", "mutants.md", "--help"}
+
+
+@pytest.mark.parametrize(("seed", "mutant"), sorted({(int(seed), name) for _, seed, name in EXAMPLES}))
+def test_a_replay_that_is_an_example_breaks_a_rule(seed, mutant):
+    assert summary_of(seed, mutant=mutant).invariant is not None
+
+
+def test_an_acknowledgement_that_is_not_true_is_told_as_a_sentence():
+    what = summary_of(1, mutant="ack-on-append").what
+    assert re.search(
+        r"producer \d+ was told that its batch \d+ is at offset \d+, where nothing is committed$", what
+    )
+
+
+def test_the_page_counts_the_seeds_of_the_suite_that_draw_no_faults():
+    plans = [draw_plan(seed) for seed in range(1, 2_001)]
+    calm, empty = sum(not plan.faults for plan in plans), sum(not plan.steps for plan in plans)
+    page = " ".join((DOCS / "simulation.md").read_text().split())
+    assert f"1-2000 {calm} draw no fault at all, {empty} of these no administrator's operation either" in page
