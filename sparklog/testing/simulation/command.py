@@ -10,21 +10,21 @@ import json
 import re
 import sys
 import time
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from sparklog.model.errors import ConfigError
-from sparklog.testing.simulation.fleet import Summary, processes_for, summaries
+from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.testing.simulation.fleet import processes_for, summaries
 from sparklog.testing.simulation.mutants import MUTANTS, Mutant, find_mutant
 from sparklog.testing.simulation.plan import draw_plan
-from sparklog.testing.simulation.progress_file import (
-    Progress,
-    Violated,
+from sparklog.testing.simulation.progress_file import Progress, Violated, claim, load, save
+from sparklog.testing.simulation.provenance import (
     code_digest,
     current_commit,
-    load,
-    save,
+    library_versions,
+    python_version,
 )
 from sparklog.testing.simulation.shrink import shrink
 from sparklog.testing.simulation.simulation import Outcome, simulate
@@ -35,12 +35,16 @@ FAILED: Final = 1
 PROGRESS_SECONDS: Final = 2.0
 """Between two words on standard error."""
 
-SEEDS: Final = re.compile(r"(\d+)-(\d+)|(\d+)")
+SEEDS: Final = re.compile(r"([0-9]+)-([0-9]+)|([0-9]+)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--seeds", metavar="A-B", help="run these seeds, both included")
+    what.add_argument(
+        "--seeds",
+        metavar="A-B",
+        help="run the seeds from A to B, both included, or A alone; whole numbers from 0 on",
+    )
     what.add_argument("--replay", metavar="SEED", type=_one_seed, help="run one seed and tell its story")
     what.add_argument("--list-mutants", action="store_true", help="show the bugs that can be switched on")
     parser.add_argument(
@@ -52,19 +56,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mutant", metavar="NAME", help="switch a historical bug back on")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
-        "--resume", metavar="FILE", type=Path, help="go on where the run that wrote FILE stopped"
+        "--resume",
+        metavar="FILE",
+        type=Path,
+        help="write to FILE what is done; if it is there, go on where the run that wrote it stopped",
     )
 
 
 def _one_seed(text: str) -> int:
     if text.isascii() and text.isdigit():
         return int(text)
-    what = f"{text!r} is a range" if SEEDS.fullmatch(text) else f"{text!r} is not a whole number"
+    what = f"{text!r} is a range" if SEEDS.fullmatch(text) else f"{text!r} is not a whole number from 0 on"
     raise argparse.ArgumentTypeError(f"{what}; a replay tells of one seed, as in --replay 17")
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.list_mutants:
+        _refuse_what_lists_nothing(arguments)
         return _list_mutants(as_json=arguments.json)
     if arguments.steps is not None and arguments.steps < 1:
         raise ConfigError(f"--steps {arguments.steps}: give at least 1")
@@ -76,6 +84,16 @@ def run(arguments: argparse.Namespace) -> int:
             raise ConfigError("--resume goes with --seeds: a replay is one run")
         return _replay(arguments.replay, arguments.steps, mutant, as_json=arguments.json)
     return _run_seeds(arguments)
+
+
+def _refuse_what_lists_nothing(arguments: argparse.Namespace) -> None:
+    for option in ("mutant", "steps", "processes", "resume"):
+        value = getattr(arguments, option)
+        if value is not None:
+            raise ConfigError(
+                f"--{option} {value}: this goes with --seeds or --replay; leave it out, as "
+                "--list-mutants runs nothing"
+            )
 
 
 def _mutant(name: str | None) -> Mutant | None:
@@ -109,7 +127,9 @@ def _list_mutants(*, as_json: bool) -> int:
 def _seeds(text: str) -> tuple[int, int]:
     match = SEEDS.fullmatch(text)
     if match is None:
-        raise ConfigError(f"--seeds {text}: give a range such as 1-2000")
+        raise ConfigError(
+            f"--seeds {text}: give a range such as 1-2000, or one seed such as 17, in whole numbers from 0 on"
+        )
     first, last = (int(match[3]), int(match[3])) if match[3] else (int(match[1]), int(match[2]))
     if last < first:
         raise ConfigError(f"--seeds {text}: the range is empty; the smaller number comes first")
@@ -119,60 +139,115 @@ def _seeds(text: str) -> tuple[int, int]:
 def _run_seeds(arguments: argparse.Namespace) -> int:
     first, last = _seeds(arguments.seeds)
     progress = Progress(
-        current_commit(), code_digest(), first, last, first, arguments.mutant, arguments.steps
+        current_commit(),
+        code_digest(),
+        first,
+        last,
+        first,
+        arguments.mutant,
+        arguments.steps,
+        python=python_version(),
+        libraries=library_versions(),
     )
     if arguments.resume is not None:
         progress = load(arguments.resume, progress)
-        if progress.next_seed > last:
-            print(f"{arguments.resume} has all these seeds; there is nothing left to run", file=sys.stderr)
-    began_at, began = progress.next_seed, time.monotonic()
-    seconds_before = progress.seconds
-    told = began
-    seeds = range(progress.next_seed, last + 1)
-    for summary in summaries(
-        seeds,
-        mutant=arguments.mutant,
-        steps_max=arguments.steps,
-        processes=arguments.processes or processes_for(len(seeds)),
-    ):
-        _note(progress, summary, arguments.json)
-        progress.seconds = round(seconds_before + time.monotonic() - began, 1)
-        if time.monotonic() - told > PROGRESS_SECONDS:
-            told = time.monotonic()
-            print(f"{progress.seeds} of {last - first + 1} seeds", file=sys.stderr)
-            if arguments.resume is not None:
-                save(arguments.resume, progress)
-    if arguments.resume is not None:
-        save(arguments.resume, progress)
-    per_second = (progress.next_seed - began_at) / max(time.monotonic() - began, 1e-9)
+        if progress.next_seed <= last:
+            claim(arguments.resume, progress)
+        _tell_of_before(progress, arguments.resume, as_json=arguments.json)
+    done_before, began = progress.seeds, time.monotonic()
+    if progress.next_seed <= last:
+        progress = _run_rest(progress, arguments)
+    per_second = (progress.seeds - done_before) / max(time.monotonic() - began, 1e-9)
     _report(progress, per_second, as_json=arguments.json)
     return FAILED if progress.violations else DONE
 
 
-def _note(progress: Progress, summary: Summary, as_json: bool) -> None:
-    progress.next_seed = summary.seed + 1
-    progress.simulated_ms += summary.simulated_ms
-    progress.steps += summary.steps
-    progress.faults += summary.faults
-    progress.operations += summary.operations
-    progress.acknowledged += summary.acknowledged
-    for mark in summary.marks:
-        progress.marks[mark] = progress.marks.get(mark, 0) + 1
-    if summary.invariant is not None:
-        violated = Violated(summary.seed, summary.invariant, summary.what)
-        progress.violations.append(violated)
-        if not as_json:
-            print(f"seed {violated.seed} violates {violated.invariant}: {violated.what}")
+def _tell_of_before(progress: Progress, file: Path, *, as_json: bool) -> None:
+    """What the file has: whoever goes on reads the same as whoever ran all seeds at once."""
+    if progress.python is None and progress.seeds:
+        print(
+            f"{file} does not say which Python and which libraries ran its first {_count(progress.seeds)}",
+            file=sys.stderr,
+        )
+    if not as_json:
+        for violated in progress.violations:
+            _tell(violated)
+    if progress.next_seed > progress.last_seed:
+        print(
+            f"{file} has all these seeds; there is nothing left to run",
+            file=sys.stderr if as_json else sys.stdout,
+        )
+
+
+def _run_rest(progress: Progress, arguments: argparse.Namespace) -> Progress:
+    seeds = range(progress.next_seed, progress.last_seed + 1)
+    runs = summaries(
+        seeds,
+        mutant=arguments.mutant,
+        steps_max=arguments.steps,
+        processes=arguments.processes or processes_for(len(seeds)),
+    )
+    told = time.monotonic()
+    began = told - progress.seconds
+    try:
+        with closing(runs):
+            for summary in runs:
+                progress = progress.after(summary, seconds=round(time.monotonic() - began, 1))
+                if summary.invariant is not None and not arguments.json:
+                    _tell(progress.violations[-1])
+                if time.monotonic() - told > PROGRESS_SECONDS:
+                    told = time.monotonic()
+                    print(f"{progress.seeds} of {_count(progress.seeds_wanted)}", file=sys.stderr)
+                    _keep(progress, arguments.resume)
+        _keep(progress, arguments.resume)
+    except KeyboardInterrupt:
+        _tell_of_interrupt(progress, arguments.resume)
+        raise
+    return progress
+
+
+def _keep(progress: Progress, file: Path | None) -> None:
+    if file is None:
+        return
+    try:
+        save(file, progress)
+    except OSError as error:
+        raise SparklogError(
+            f"--resume {file}: could not be written any more ({error.strerror}) after {progress.seeds} of "
+            f"{_count(progress.seeds_wanted)}; mend that, and the same command goes on "
+            "from the last state that it has"
+        ) from None
+
+
+def _tell_of_interrupt(progress: Progress, file: Path | None) -> None:
+    far = f"stopped after {progress.seeds} of {_count(progress.seeds_wanted)}, {_violations(progress)}"
+    if file is None:
+        print(f"{far}; what is to go on later needs --resume FILE", file=sys.stderr)
+        return
+    _keep(progress, file)
+    print(f"{far}; {file} has these, and the same command goes on from there", file=sys.stderr)
+
+
+def _count(seeds: int) -> str:
+    return f"{seeds} seed{'' if seeds == 1 else 's'}"
+
+
+def _violations(progress: Progress) -> str:
+    count = len(progress.violations)
+    return f"{count} violation{'' if count == 1 else 's'}"
+
+
+def _tell(violated: Violated) -> None:
+    print(f"seed {violated.seed} violates {violated.invariant}: {violated.what}", flush=True)
 
 
 def _report(progress: Progress, per_second: float, *, as_json: bool) -> None:
+    """The last line is for tools, too: always ``seeds``, also of one."""
     if as_json:
         document = asdict(progress) | {"seeds": progress.seeds, "seeds_per_second": round(per_second, 1)}
         print(json.dumps(document))
         return
-    count = len(progress.violations)
-    violations = f"{count} violation{'' if count == 1 else 's'}"
-    print(f"{progress.seeds} seeds, {violations}, {per_second:.1f} seeds/s")
+    print(f"{progress.seeds} seeds, {_violations(progress)}, {per_second:.1f} seeds/s")
 
 
 # ---- one seed ----------------------------------------------------------------------------------------------
@@ -232,7 +307,7 @@ DESCRIPTION: Final = (
 EXAMPLES: Final = (
     "sparklog simulate --seeds 1-2000",
     "sparklog simulate --replay 17",
-    "sparklog simulate --replay 3 --mutant ack-on-append",
+    "sparklog simulate --replay 1 --mutant ack-on-append",
 )
 
 

@@ -7,7 +7,8 @@ process it takes place in, and what ran there before, changes nothing.
 import itertools
 import multiprocessing
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import signal
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Final
@@ -62,7 +63,7 @@ def processes_for(seeds: int) -> int:
 
 def summaries(
     seeds: Sequence[int], *, mutant: str | None = None, steps_max: int | None = None, processes: int = 1
-) -> Iterator[Summary]:
+) -> Generator[Summary]:
     """Each seed's summary, in their order, as they come."""
     if processes == 1:
         yield from (summary_of(seed, mutant=mutant, steps_max=steps_max) for seed in seeds)
@@ -72,11 +73,19 @@ def summaries(
         for at in range(0, len(seeds), SEEDS_AT_A_TIME)
     ]
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_end_on_interrupt) as pool:
         try:
             yield from itertools.chain.from_iterable(pool.map(_run_chunk, chunks))
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _end_on_interrupt() -> None:
+    """Ctrl-C reaches every process of a terminal. As an exception it would end a chunk, and the next one
+    would begin; what is to be said of it the first process says. Where it is ignored, it stays so.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,10 @@ class Invariant:
         return Violation(type(self).__name__, f"{truth.topic_partition}: {what}")
 
 
+def _committed(found: Entry | None) -> str:
+    return "nothing is committed" if found is None else f"{found} is committed"
+
+
 class MachinesAreSane(Invariant):
     """log start <= high watermark <= log end, and whatever else the shipped machines assert of themselves."""
 
@@ -254,7 +258,9 @@ class AcknowledgedIsCommitted(Invariant):
             return
         if not any(one[3:] == sent[3:] for one in truth.lost.get(base_offset, ())):
             raise self.broken(
-                truth, f"producer {sent.producer_id}/{sent.sequence} was told offset {base_offset}: {found}"
+                truth,
+                f"producer {sent.producer_id} was told that its batch {sent.sequence} is at "
+                f"offset {base_offset}, where {_committed(found)}",
             )
 
 
@@ -266,7 +272,7 @@ class NothingReadableAboveHighWatermark(Invariant):
         if found == entry or truth.was_lost(entry):
             return
         if not truth.is_thinned or found is None or found[:6] != entry[:6]:
-            raise self.broken(truth, f"a consumer was given {entry}; committed there is {found}")
+            raise self.broken(truth, f"a consumer was given {entry}, where {_committed(found)}")
 
 
 class NothingSpoiltIsTakenOver(Invariant):

@@ -2,13 +2,17 @@
 
 import argparse
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from sparklog.cli.command import DONE, FAILED, Command
-from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.model.errors import ConfigError
 from sparklog.testing.simulation import command
+from sparklog.testing.simulation.fleet import summary_of
 from sparklog.testing.simulation.mutants import MUTANTS
+from sparklog.testing.simulation.plan import draw_plan
 
 
 def run(*arguments: str) -> int:
@@ -34,6 +38,20 @@ def test_a_violation_names_seed_and_invariant_and_gives_status_1(capsys):
     assert last.startswith("1 seeds, 1 violation, ")
 
 
+@pytest.mark.parametrize(("seeds", "first"), [("3", 3), ("0", 0), ("0-0", 0)])
+def test_one_seed_alone_is_a_range_of_one_and_0_is_a_seed(seeds, first, capsys):
+    assert run("--seeds", seeds, "--steps", "200", "--json") == DONE
+    document = json.loads(capsys.readouterr().out)
+    assert (document["first_seed"], document["last_seed"], document["seeds"]) == (first, first, 1)
+
+
+def test_the_help_says_what_seeds_may_be(capsys):
+    with pytest.raises(SystemExit):
+        run("--help")
+    told = " ".join(capsys.readouterr().out.split())
+    assert "run the seeds from A to B, both included, or A alone; whole numbers from 0 on" in told
+
+
 def test_a_replay_tells_the_shrunk_run(capsys):
     assert run("--replay", "1", "--mutant", "ack-on-append") == FAILED
     lines = capsys.readouterr().out.splitlines()
@@ -55,53 +73,14 @@ def test_mutants_are_listed(capsys):
     assert {"name", "origin", "damage"} <= rows[0].keys()
 
 
-def test_a_run_goes_on_where_its_file_says_it_stopped(tmp_path, capsys):
-    file = tmp_path / "night.json"
-    run("--seeds", "1-3", "--steps", "200", "--resume", str(file))
-    kept = json.loads(file.read_text())
-    assert (kept["next_seed"], kept["violations"]) == (4, [])
-    assert kept["simulated_ms"] > 0
-    file.write_text(json.dumps(kept | {"next_seed": 3}))
-    run("--seeds", "1-3", "--steps", "200", "--resume", str(file))
-    assert json.loads(file.read_text())["next_seed"] == 4
-
-
-def test_a_file_of_another_run_is_refused(tmp_path):
-    file = tmp_path / "night.json"
-    run("--seeds", "1-1", "--steps", "200", "--resume", str(file))
-    with pytest.raises(SparklogError, match="last seed 1, this one has 5"):
-        run("--seeds", "1-5", "--steps", "200", "--resume", str(file))
-
-
-def test_a_run_goes_on_at_another_commit_of_the_same_code_and_at_no_other_code(tmp_path):
-    file = tmp_path / "night.json"
-    run("--seeds", "1-2", "--steps", "200", "--resume", str(file))
-    kept = json.loads(file.read_text())
-    file.write_text(json.dumps(kept | {"next_seed": 2, "commit": "0123456"}))
-    run("--seeds", "1-2", "--steps", "200", "--resume", str(file))
-    assert json.loads(file.read_text())["next_seed"] == 3
-    assert json.loads(file.read_text())["seconds"] >= kept["seconds"]
-    file.write_text(json.dumps(kept | {"code": "0123456789abcdef"}))
-    with pytest.raises(SparklogError, match="a run with code 0123456789abcdef, this one has"):
-        run("--seeds", "1-2", "--steps", "200", "--resume", str(file))
-
-
-@pytest.mark.parametrize("foreign", ["[]", "{}", "a,b", "17", '{"violations": 1}'])
-def test_a_file_that_no_run_wrote_is_refused_and_left_as_it_is(tmp_path, foreign):
-    file = tmp_path / "precious.csv"
-    file.write_text(foreign)
-    with pytest.raises(SparklogError, match=r"no run of .* wrote that file; give the file"):
-        run("--seeds", "1-1", "--resume", str(file))
-    assert file.read_text() == foreign
-
-
-def test_a_run_that_is_through_says_that_nothing_is_left(tmp_path, capsys):
-    for _ in range(2):
-        run("--seeds", "1-1", "--steps", "200", "--resume", str(tmp_path / "night.json"))
-    assert "night.json has all these seeds; there is nothing left to run" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("seed", "words"), [("1-3", "'1-3' is a range"), ("x", "'x' is not a whole number")])
+@pytest.mark.parametrize(
+    ("seed", "words"),
+    [
+        ("1-3", "'1-3' is a range"),
+        ("x", "'x' is not a whole number from 0 on"),
+        ("-1", "'-1' is not a whole number from 0 on"),
+    ],
+)
 def test_a_replay_takes_one_seed(seed, words, capsys):
     with pytest.raises(SystemExit):
         run("--replay", seed)
@@ -113,12 +92,52 @@ def test_a_replay_takes_one_seed(seed, words, capsys):
     [
         ["--seeds", "5-1"],
         ["--seeds", "many"],
+        ["--seeds", "-1"],
+        ["--seeds", "١-٣"],
         ["--seeds", "1-2", "--mutant", "unknown"],
         ["--replay", "1", "--resume", "file"],
         ["--seeds", "1-2", "--steps", "0"],
         ["--seeds", "1-2", "--processes", "0"],
+        ["--list-mutants", "--mutant", "x"],
+        ["--list-mutants", "--mutant", "ack-on-append"],
+        ["--list-mutants", "--resume", "file"],
     ],
 )
 def test_wrong_usage_is_said_with_the_value(wrong):
     with pytest.raises(ConfigError, match="--"):
         run(*wrong)
+
+
+DOCS = Path(__file__).parents[3] / "docs"
+EXAMPLE = re.compile(r"^(?:\$ )?sparklog simulate --replay (\d+) --mutant (\S+)", re.MULTILINE)
+EXAMPLES = [
+    *(
+        (page, *found)
+        for page in ("simulation.md", "mutants.md")
+        for found in EXAMPLE.findall((DOCS / page).read_text())
+    ),
+    *(("--help", *found) for found in EXAMPLE.findall("\n".join(command.EXAMPLES))),
+]
+
+
+def test_both_pages_and_the_help_have_an_example():
+    assert {where for where, _, _ in EXAMPLES} == {"simulation.md", "mutants.md", "--help"}
+
+
+@pytest.mark.parametrize(("seed", "mutant"), sorted({(int(seed), name) for _, seed, name in EXAMPLES}))
+def test_a_replay_that_is_an_example_breaks_a_rule(seed, mutant):
+    assert summary_of(seed, mutant=mutant).invariant is not None
+
+
+def test_an_acknowledgement_that_is_not_true_is_told_as_a_sentence():
+    what = summary_of(1, mutant="ack-on-append").what
+    assert re.search(
+        r"producer \d+ was told that its batch \d+ is at offset \d+, where nothing is committed$", what
+    )
+
+
+def test_the_page_counts_the_seeds_of_the_suite_that_draw_no_faults():
+    plans = [draw_plan(seed) for seed in range(1, 2_001)]
+    calm, empty = sum(not plan.faults for plan in plans), sum(not plan.steps for plan in plans)
+    page = " ".join((DOCS / "simulation.md").read_text().split())
+    assert f"1-2000 {calm} draw no fault at all, {empty} of these no administrator's operation either" in page
