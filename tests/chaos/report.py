@@ -4,6 +4,7 @@ Unavailability is what acks=all producers felt: for each partition the time from
 next, whoever sent. Of a fault's window the longest such gap counts that reaches into it.
 """
 
+import re
 import statistics
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +12,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 PAIRED = " + "
+UNBROKEN = re.compile(r"L\S+ +\w+ +(ok|not judged)\b")
+"""What the checker says of a rule that is not broken."""
 
 
 @dataclass
@@ -153,7 +156,7 @@ def points_table(points: Sequence[CrashPoint]) -> list[tuple[str, ...]]:
 def violated_rules(said: str) -> str:
     """Of what the checker said the rules that were broken, with its examples."""
     rules, _, _ = said.partition("\n\n")
-    return "\n".join(line for line in rules.splitlines() if not line.endswith(" ok"))
+    return "\n".join(line for line in rules.splitlines() if not UNBROKEN.match(line))
 
 
 def as_markdown(rows: Sequence[tuple[str, ...]]) -> str:

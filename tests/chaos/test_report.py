@@ -14,6 +14,9 @@ from chaos.report import (
     summed,
     violated_rules,
 )
+from sparklog.testing.histories import History, check
+from sparklog.testing.histories.model import FinalRead, Send
+from sparklog.testing.histories.report import as_lines
 
 S = 1_000_000_000
 
@@ -93,6 +96,18 @@ def test_a_kind_that_ran_in_one_part_is_not_counted_as_not_run():
 
 
 def test_of_the_checkers_words_the_broken_rules_are_told_and_the_counts_left_out():
-    broken = "L4   NothingIsDoubled   1\n       t-0: v is at 1 and at 2"
-    said = f"L1   OneValue      ok\n{broken}\nL6   Order  ok\n\nsends: 5\n"
-    assert violated_rules(said) == broken
+    history = History()
+    for at, value in enumerate(("a", "b")):
+        history.sends.append(
+            Send("p", "t", 0, value, -1, "s", at, True, at, outcome="ok", done_ns=9, offset=at)
+        )
+    history.finals.append(FinalRead("t", 0, 0, 3, [(0, "a"), (1, "b"), (2, "a")], 10))
+    said = "\n".join(as_lines(check(history)))
+    assert " ok, " in said
+    assert " not judged: " in said
+    first, *examples = violated_rules(said).splitlines()
+    assert first.split() == ["L4", "NothingIsDoubled", "1"]
+    assert examples[0] == "       t-0: a is at 0 and at 2"
+    assert [line for line in examples if not line.startswith("       ")] == [
+        "L5   ProducersKeepTheirOrder          1"
+    ]
