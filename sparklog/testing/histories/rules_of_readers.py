@@ -257,7 +257,8 @@ def everything_is_seen(facts: Facts, judged: Judged) -> Found:
     healed_ns = facts.history.healed_ns
     for one in facts.partitions.values():
         if healed_ns < 0:
-            judged.leave_out(NO_HEAL, len(one.acked) + sum(one.left_out.values()))
+            looked_for = 0 if one.final is None else len(one.acked)
+            judged.leave_out(NO_HEAL, looked_for + sum(one.left_out.values()))
             continue
         judged.leave_out_all(one.left_out)
         if one.final is None:

@@ -97,6 +97,11 @@ def no_heal(it):
     it.history.healed_ns = -1
 
 
+def neither_heal_nor_final(it):
+    no_heal(it)
+    no_final(it)
+
+
 def a_heal_at_the_very_end(it):
     it.heal()
 
@@ -152,6 +157,7 @@ LACKING = {
     ],
     "EverythingIsSeen": [
         (no_heal, "no heal (3)"),
+        (neither_heal_nor_final, "no heal (3)"),
         (no_final, "no final read (3)"),
         (a_heal_at_the_very_end, "no poll after the heal (3)"),
     ],

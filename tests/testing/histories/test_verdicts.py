@@ -132,3 +132,41 @@ def test_the_command_refuses_what_is_no_history(tmp_path, capsys):
     path.write_text("{}\n")
     assert main([str(path)]) == 2
     assert "line 1: t_ns is absent" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "complaint"),
+    [
+        ("--min-acks", "-1", "'-1' is not a whole number from 0 on"),
+        ("--min-acks", "1.5", "'1.5' is not a whole number from 0 on"),
+        ("--min-faults", "-1", "'-1' is not a whole number from 0 on"),
+        ("--settle", "-1", "'-1' is not a number of seconds from 0 on"),
+        ("--settle", "inf", "'inf' is not a number of seconds from 0 on"),
+        ("--stale", "nan", "'nan' is not a number of seconds from 0 on"),
+        ("--stale", "soon", "'soon' is not a number of seconds from 0 on"),
+    ],
+)
+def test_limits_that_mean_nothing_are_refused(written, capsys, option, given, complaint):
+    with pytest.raises(SystemExit) as ended:
+        main([written((0, "a")), option, given])
+    assert ended.value.code == 2
+    assert f"argument {option}: {complaint}" in capsys.readouterr().err
+
+
+def test_limits_may_be_nothing(written):
+    nothing = [f"{option}=0" for option in ("--min-acks", "--min-faults", "--settle", "--stale")]
+    assert main([written((0, "a")), *nothing]) == 0
+
+
+def test_the_command_writes_its_json_beside_the_text(written, tmp_path, capsys):
+    path = tmp_path / "checker.json"
+    assert main([written(), "--json-file", str(path)]) == 1
+    assert "VIOLATED: 1 of 13 rules judged" in capsys.readouterr().out
+    told = json.loads(path.read_text())
+    assert told["verdict"] == "violated"
+    assert [one["rule"] for one in told["rules"] if one["findings"]] == ["AcknowledgedWritesStay"]
+
+
+def test_a_place_for_the_json_that_is_not_there_is_told(written, tmp_path, capsys):
+    assert main([written(), "--json-file", str(tmp_path / "no" / "folder")]) == 2
+    assert "no verdict: " in capsys.readouterr().err
