@@ -12,6 +12,7 @@ from chaos.report import (
     longest_gap,
     measure,
     summed,
+    told_sends,
     violated_rules,
 )
 from sparklog.testing.histories import History, check
@@ -111,3 +112,18 @@ def test_of_the_checkers_words_the_broken_rules_are_told_and_the_counts_left_out
     assert [line for line in examples if not line.startswith("       ")] == [
         "L5   ProducersKeepTheirOrder          1"
     ]
+
+
+def test_acknowledged_sends_that_were_not_judged_are_told_beside_all_sends():
+    parts = [
+        Part(1, 60.0, sends={"ok": 5_000}, not_judged={"topic deleted": 1_200}),
+        Part(2, 60.0, sends={"ok": 1, "info": 2}, not_judged={"topic deleted": 1, "no final read": 1}),
+    ]
+    total = summed(parts)
+    assert total["not_judged"] == {"topic deleted": 1_201, "no final read": 1}
+    told = "2 info, 5,001 ok; 1,202 acknowledged and not judged (1 no final read, 1,201 topic deleted)"
+    assert told_sends(total["sends"], total["not_judged"]) == told
+
+
+def test_that_all_acknowledged_sends_were_judged_is_told_too():
+    assert told_sends({"ok": 3}, {}) == "3 ok; 0 acknowledged and not judged"
