@@ -239,8 +239,8 @@ def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
 def order_is_real(facts: Facts, judged: Judged) -> Found:
     """What was sent after an acknowledgement is behind what was acknowledged."""
     for one in facts.partitions.values():
+        judged.leave_out_all(one.left_out)
         if one.final is None:
-            judged.leave_out(one.why_no_final, len(one.acked))
             continue
         latest: Send | None = None
         for offset, value in one.final.records:

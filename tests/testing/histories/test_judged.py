@@ -141,6 +141,7 @@ LACKING = {
     "OrderIsReal": [
         (acks_1_only, "no acknowledged records behind others"),
         (no_final, "no final read (3)"),
+        (a_deleted_topic, "topic deleted (3)"),
     ],
     "ReadsAreRepeatable": [
         (no_reads, "no polled records"),
@@ -263,6 +264,26 @@ def test_what_a_rule_left_out_is_told_beside_what_it_judged(scribe):
         "topic deleted": 1,
         "no final read": 1,
     }
+
+
+def test_an_answer_that_may_be_of_either_topic_of_a_name_is_left_out_of_values_at_offsets(scribe):
+    send = scribe.begin("a")
+    scribe.topic(is_created=False)
+    scribe.answer(send, offset=0)
+    scribe.topic(is_created=True)
+    scribe.send("b", 0)
+    scribe.final((0, "b"))
+    told = "ok, 1 second looks at an offset; not judged: topic deleted (1)"
+    assert line_of("OneValuePerOffset", check(scribe.history, LIMITS)).endswith(told)
+
+
+def test_what_a_leader_acknowledged_before_a_lossy_election_is_left_out(scribe):
+    scribe.send("a", 0, acks=1, leader_epoch=1)
+    scribe.leader(2, is_unclean=True)
+    scribe.send("b", 0, acks=1, leader_epoch=2)
+    scribe.final((0, "b"))
+    told = "ok, 1 sends acknowledged with acks=1; not judged: lossy election (1)"
+    assert line_of("LeadersLoseWithAnElectionOnly", check(scribe.history, LIMITS)).endswith(told)
 
 
 def test_acknowledged_sends_that_are_not_judged_are_counted_by_reason(scribe):
