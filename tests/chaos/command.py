@@ -30,7 +30,18 @@ from chaos.nemesis import CRASH_POINTS, Nemesis
 from chaos.network import all_of_network
 from chaos.part import PartOptions, run_part
 from chaos.places import PlainPlaces
-from chaos.report import CrashPoint, Part, Window, as_markdown, as_text, kinds_table, points_table, summed
+from chaos.report import (
+    CrashPoint,
+    Part,
+    Window,
+    as_markdown,
+    as_text,
+    counted,
+    kinds_table,
+    points_table,
+    summed,
+    told_sends,
+)
 from chaos.schedule import PAIRS
 from chaos.signals import all_signals
 from chaos.walls import WalledPlaces
@@ -200,7 +211,7 @@ def _next_part(
     say(f"seed {options.seed}, {options.seconds / 60:.1f} minutes, in {folder}")
     with story:
         part = run_part(options, say, stop)
-        say(f"{part.verdict}: {len(part.windows)} windows, sends {part.sends}")
+        say(f"{part.verdict}: {len(part.windows)} windows, sends: {told_sends(part.sends, part.not_judged)}")
     if part.verdict == "CLEAN" and not args.keep:
         for heavy in ("cluster", "zookeeper", "work", "machines", "histories"):
             shutil.rmtree(folder / heavy, ignore_errors=True)
@@ -251,16 +262,19 @@ def _facts(total: dict[str, object]) -> list[str]:
     def counts(name: str) -> str:
         some = total[name]
         assert isinstance(some, dict)
-        return ", ".join(f"{count:,} {what}" for what, count in sorted(some.items())) or "none"
+        return counted(some)
 
+    sends, unjudged = total["sends"], total["not_judged"]
+    assert isinstance(sends, dict)
+    assert isinstance(unjudged, dict)
     found, invalid = total["findings"], total["invalid"]
     assert isinstance(found, list)
     assert isinstance(invalid, list)
     return [
         f"{total['verdict']}: {total['minutes']} minutes in {total['parts']} parts, "
         f"{total['windows']} windows, seeds {total['seeds']}, commit {total['commit']}",
-        f"sends: {counts('sends')}; {total['records']:,} records in final reads, {total['polled']:,} polled, "
-        f"{total['dumps']} replicas compared; "
+        f"sends: {told_sends(sends, unjudged)}; {total['records']:,} records in final reads, "
+        f"{total['polled']:,} polled, {total['dumps']} replicas compared; "
         f"{total['client_crashes']} clients crashed",
         f"strikes that missed, as their aim was gone: {counts('missed')}",
         f"administrators: done {counts('admin_done')}; refused {counts('admin_refused')}",

@@ -23,7 +23,7 @@ from chaos.bench import Bench, BenchOptions, Replicas
 from chaos.finale import FinalReadFailed, dump_replicas, read_everything
 from chaos.nemesis import Nemesis
 from chaos.places import Places
-from chaos.report import PAIRED, Ack, Part, Window, measure, violated_rules
+from chaos.report import PAIRED, Ack, Part, Window, measure, not_judged, violated_rules
 from chaos.schedule import PAIRS, Turn, turns
 from chaos.workload import CLIENTS, ClientPlan, Workload
 from sparklog.testing.histories import HistoryError, Writer, read_history
@@ -357,13 +357,16 @@ def _judge(part: Part, histories: Path, say: Callable[[str], None]) -> None:
     if not part.windows or overlapped < len(part.windows) / 2:
         part.invalid.append(f"only {overlapped} of {len(part.windows)} fault windows saw acknowledgements")
     say("the checker reads the history")
+    as_json, settle = histories.parent / "checker.json", ("--settle", f"{SETTLE_S:g}")
     checked = subprocess.run(
-        [sys.executable, "-m", CHECKER, "--settle", f"{SETTLE_S:g}", *map(str, files)],
+        [sys.executable, "-m", CHECKER, *settle, "--json-file", str(as_json), *map(str, files)],
         capture_output=True,
         text=True,
         check=False,
     )
     (histories.parent / "checker.txt").write_text(checked.stdout + checked.stderr)
+    if as_json.exists():
+        part.not_judged = not_judged(json.loads(as_json.read_text()))
     if checked.returncode == 1:
         part.findings.append(f"the checker:\n{violated_rules(checked.stdout)}")
     elif checked.returncode != 0:

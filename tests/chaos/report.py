@@ -4,13 +4,17 @@ Unavailability is what acks=all producers felt: for each partition the time from
 next, whoever sent. Of a fault's window the longest such gap counts that reaches into it.
 """
 
+import re
 import statistics
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 PAIRED = " + "
+UNBROKEN = re.compile(r"L\S+ +\w+ +(ok|not judged)\b")
+"""What the checker says of a rule that is not broken."""
 
 
 @dataclass
@@ -56,6 +60,8 @@ class Part:
     crash_points: list[CrashPoint] = field(default_factory=list)
     sends: dict[str, int] = field(default_factory=dict)
     """How many ended as ok, info, fail."""
+    not_judged: dict[str, int] = field(default_factory=dict)
+    """Of the acknowledged ones those that the checker could not look for, by reason."""
     records: int = 0
     """In the final reads."""
     polled: int = 0
@@ -150,10 +156,33 @@ def points_table(points: Sequence[CrashPoint]) -> list[tuple[str, ...]]:
     return rows
 
 
+LOST = ("AcknowledgedWritesStay", "LeadersLoseWithAnElectionOnly")
+"""The checker's rules that look for what was acknowledged, with acks=all and with acks=1."""
+
+
+def not_judged(said: Mapping[str, Any]) -> dict[str, int]:
+    """Of what the checker said as JSON: which acknowledged sends it could not look for, by reason."""
+    rules = {rule["rule"]: rule for rule in said["rules"]}
+    total: Counter[str] = Counter()
+    for name in LOST:
+        total.update(rules[name]["left_out"])
+    return dict(total)
+
+
+def told_sends(sends: Mapping[str, int], unjudged: Mapping[str, int]) -> str:
+    """``3 ok, 1 info; 2 acknowledged and not judged (2 topic deleted)``; the second half is always there."""
+    told = f"{counted(sends)}; {sum(unjudged.values()):,} acknowledged and not judged"
+    return f"{told} ({counted(unjudged)})" if unjudged else told
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items())) or "none"
+
+
 def violated_rules(said: str) -> str:
     """Of what the checker said the rules that were broken, with its examples."""
     rules, _, _ = said.partition("\n\n")
-    return "\n".join(line for line in rules.splitlines() if not line.endswith(" ok"))
+    return "\n".join(line for line in rules.splitlines() if not UNBROKEN.match(line))
 
 
 def as_markdown(rows: Sequence[tuple[str, ...]]) -> str:
@@ -190,6 +219,7 @@ def summed(parts: Sequence[Part]) -> dict[str, Any]:
         "minutes": round(sum(part.seconds for part in parts) / 60, 1),
         "windows": sum(len(part.windows) for part in parts),
         "sends": counts("sends"),
+        "not_judged": counts("not_judged"),
         "records": sum(part.records for part in parts),
         "polled": sum(part.polled for part in parts),
         "dumps": sum(part.dumps for part in parts),

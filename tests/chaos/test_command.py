@@ -83,3 +83,20 @@ def test_the_report_names_versions_and_every_window(tmp_path):
     assert set(report["versions"]) >= {"Python", "Linux", "confluent-kafka", "kafka-python", "pyspark"}
     assert [window["what"] for window in report["windows_in_full"]] == ["broker 1"]
     assert "| kill-leader | 1 | 0.5 | 0.5 |" in (tmp_path / "report.md").read_text()
+
+
+def test_the_report_says_how_many_acknowledged_sends_were_not_judged(tmp_path):
+    write_report(tmp_path, [_part(not_judged={"topic deleted": 2}), _part(seed=2)])
+    told = "sends: 6 ok; 2 acknowledged and not judged (2 topic deleted); "
+    assert told in (tmp_path / "report.txt").read_text()
+    assert f"- {told}" in (tmp_path / "report.md").read_text()
+    assert json.loads((tmp_path / "report.json").read_text())["not_judged"] == {"topic deleted": 2}
+
+
+def test_parts_of_before_the_count_of_what_was_not_judged_can_be_gone_on_with(tmp_path):
+    _finish(tmp_path, 1, _part())
+    path = tmp_path / "part-1" / "part.json"
+    fields = json.loads(path.read_text())
+    del fields["not_judged"]
+    path.write_text(json.dumps(fields))
+    assert known_parts(tmp_path) == [_part()]

@@ -5,8 +5,9 @@ from random import Random
 import pytest
 
 from chaos.nemesis import Nemesis
-from chaos.part import strike
+from chaos.part import _judge, strike
 from chaos.report import Part
+from sparklog.testing.histories import Writer
 
 
 class Failing(Nemesis):
@@ -52,3 +53,38 @@ def test_a_mistake_of_the_harness_is_a_finding_and_no_miss(part, error):
     assert not has_struck
     assert part.missed == {}
     assert part.findings == [told]
+
+
+def test_what_the_checker_cannot_look_for_is_counted_by_reason(tmp_path):
+    (histories := tmp_path / "histories").mkdir()
+    with Writer(histories / "clients.jsonl") as writer:
+
+        def send(topic, partition, acks, seq):
+            value = f"{topic}/{partition}/{seq}"
+            op = writer.send("p", topic, partition, value, acks=acks, session="s", seq=seq, idempotent=True)
+            writer.sent("p", op, offset=0)
+
+        send("scratch-1", 0, "all", 0)
+        send("scratch-1", 0, 1, 1)
+        writer.event("harness", "topic", topic="scratch-1", what="deleted")
+        send("plain", 0, "all", 2)
+        send("plain", 1, 1, 3)
+        send("plain", 2, "all", 4)
+        writer.final("final-reader", "plain", 0, start=0, end=1, records=[(0, "plain/0/2")])
+    part = Part(1, 60.0)
+    _judge(part, histories, lambda text: None)
+    assert part.sends == {"ok": 5}
+    assert part.not_judged == {"topic deleted": 2, "no final read": 2}
+    checked = (tmp_path / "checker.txt").read_text()
+    assert "acknowledged with acks=all, and not judged: topic deleted (1), no final read (1)" in checked
+    assert "EverythingIsSeen                 not judged: no heal (3)" in checked
+    assert not part.findings
+
+
+def test_a_history_that_cannot_be_judged_has_no_count_of_what_was_not(tmp_path):
+    (histories := tmp_path / "histories").mkdir()
+    (histories / "clients.jsonl").write_text("")
+    part = Part(1, 60.0)
+    _judge(part, histories, lambda text: None)
+    assert (part.sends, part.not_judged, part.findings) == ({}, {}, [])
+    assert "the checker gave no verdict" in part.invalid[-1]

@@ -12,8 +12,12 @@ from chaos.report import (
     longest_gap,
     measure,
     summed,
+    told_sends,
     violated_rules,
 )
+from sparklog.testing.histories import History, check
+from sparklog.testing.histories.model import FinalRead, Send
+from sparklog.testing.histories.report import as_lines
 
 S = 1_000_000_000
 
@@ -93,6 +97,33 @@ def test_a_kind_that_ran_in_one_part_is_not_counted_as_not_run():
 
 
 def test_of_the_checkers_words_the_broken_rules_are_told_and_the_counts_left_out():
-    broken = "L4   NothingIsDoubled   1\n       t-0: v is at 1 and at 2"
-    said = f"L1   OneValue      ok\n{broken}\nL6   Order  ok\n\nsends: 5\n"
-    assert violated_rules(said) == broken
+    history = History()
+    for at, value in enumerate(("a", "b")):
+        history.sends.append(
+            Send("p", "t", 0, value, -1, "s", at, True, at, outcome="ok", done_ns=9, offset=at)
+        )
+    history.finals.append(FinalRead("t", 0, 0, 3, [(0, "a"), (1, "b"), (2, "a")], 10))
+    said = "\n".join(as_lines(check(history)))
+    assert " ok, " in said
+    assert " not judged: " in said
+    first, *examples = violated_rules(said).splitlines()
+    assert first.split() == ["L4", "NothingIsDoubled", "1"]
+    assert examples[0] == "       t-0: a is at 0 and at 2"
+    assert [line for line in examples if not line.startswith("       ")] == [
+        "L5   ProducersKeepTheirOrder          1"
+    ]
+
+
+def test_acknowledged_sends_that_were_not_judged_are_told_beside_all_sends():
+    parts = [
+        Part(1, 60.0, sends={"ok": 5_000}, not_judged={"topic deleted": 1_200}),
+        Part(2, 60.0, sends={"ok": 1, "info": 2}, not_judged={"topic deleted": 1, "no final read": 1}),
+    ]
+    total = summed(parts)
+    assert total["not_judged"] == {"topic deleted": 1_201, "no final read": 1}
+    told = "2 info, 5,001 ok; 1,202 acknowledged and not judged (1 no final read, 1,201 topic deleted)"
+    assert told_sends(total["sends"], total["not_judged"]) == told
+
+
+def test_that_all_acknowledged_sends_were_judged_is_told_too():
+    assert told_sends({"ok": 3}, {}) == "3 ok; 0 acknowledged and not judged"

@@ -8,7 +8,7 @@ from typing import Final
 from sparklog.testing.histories import rules_of_logs, rules_of_readers
 from sparklog.testing.histories.facts import Facts, Limits
 from sparklog.testing.histories.figures import Figures, figures_of
-from sparklog.testing.histories.findings import Finding, Rule
+from sparklog.testing.histories.findings import Finding, Judged, Judgement, Rule
 from sparklog.testing.histories.model import History
 
 FINDINGS_MAX: Final = 100
@@ -19,78 +19,91 @@ RULES: Final = (
         "OneValuePerOffset",
         "L1",
         "an offset never shows two values, in answers, polls, final reads and replicas' logs",
+        "second looks at an offset",
         rules_of_logs.one_value_per_offset,
     ),
     Rule(
         "AcknowledgedWritesStay",
         "L2",
         "what was acknowledged with acks=all is there at the end, where the answer said",
+        "sends acknowledged with acks=all",
         rules_of_logs.acknowledged_writes_stay,
     ),
     Rule(
         "LeadersLoseWithAnElectionOnly",
         "L2'",
         "what was acknowledged with acks=1 is there, unless its leader was replaced before it was committed",
+        "sends acknowledged with acks=1",
         rules_of_logs.leaders_lose_with_an_election_only,
     ),
     Rule(
         "NothingIsInvented",
         "L3",
         "whatever is read was sent, to that partition, before, and not refused",
+        "records read",
         rules_of_logs.nothing_is_invented,
     ),
     Rule(
         "NothingIsDoubled",
         "L4",
         "what an idempotent producer sent is there once",
+        "records of idempotent producers",
         rules_of_logs.nothing_is_doubled,
     ),
     Rule(
         "ProducersKeepTheirOrder",
         "L5",
         "what a session of an idempotent producer sent is in the order of its numbers",
+        "records of idempotent producers behind others of their session",
         rules_of_logs.producers_keep_their_order,
     ),
     Rule(
         "OrderIsReal",
         "L6",
         "what was sent after an acknowledgement is behind what was acknowledged",
+        "acknowledged records behind others",
         rules_of_logs.order_is_real,
     ),
     Rule(
         "ReadsAreRepeatable",
         "L7",
         "whatever anybody read stays, until it may be deleted",
+        "polled records",
         rules_of_readers.reads_are_repeatable,
     ),
     Rule(
         "PollsGoOn",
         "L8",
         "an assigned consumer neither goes back nor skips what is there",
+        "polls with records, or after others",
         rules_of_readers.polls_go_on,
     ),
     Rule(
         "TheEndNeverFallsBack",
         "L9",
         "ListOffsets(latest) answers nothing lower than what was seen, and what leaders' epochs allow",
+        "answers to ListOffsets(latest)",
         rules_of_readers.the_end_never_falls_back,
     ),
     Rule(
         "EverythingIsSeen",
         "L10",
         "after healing, consumers come to all that was acknowledged, in time",
+        "sends acknowledged with acks=all",
         rules_of_readers.everything_is_seen,
     ),
     Rule(
         "HealedClustersAnswer",
         "L11",
         "a while after healing, sends with acks=all get definite answers, not all refusals",
+        "sends with acks=all so long after healing",
         rules_of_readers.healed_clusters_answer,
     ),
     Rule(
         "ReplicasAreEqual",
         "L11",
         "after healing, replicas' logs are committed to their ends and the same to the byte",
+        "dumps of replicas' logs",
         rules_of_readers.replicas_are_equal,
     ),
 )
@@ -100,9 +113,14 @@ RULES: Final = (
 class Verdict:
     """``invalid`` says what is missing: such a history proves nothing, whatever the rules found."""
 
-    findings: tuple[Finding, ...]
+    judgements: tuple[Judgement, ...]
+    """One for each rule."""
     invalid: tuple[str, ...]
     figures: Figures
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(finding for one in self.judgements for finding in one.findings)
 
     @property
     def is_clean(self) -> bool:
@@ -112,19 +130,23 @@ class Verdict:
 def check(history: History, limits: Limits | None = None, *, rules: Sequence[Rule] = RULES) -> Verdict:
     limits = Limits() if limits is None else limits
     facts = Facts.of(history, limits)
-    findings = tuple(finding for rule in rules for finding in _broken(rule, facts))
+    judgements = tuple(_judge(rule, facts) for rule in rules)
     figures = figures_of(facts)
-    return Verdict(findings, tuple(_missing(facts, limits, figures)), figures)
+    missing = _missing(facts, limits, figures)
+    if not any(one.is_judged for one in judgements):
+        missing.append("no rule had anything to judge")
+    return Verdict(judgements, tuple(missing), figures)
 
 
-def _broken(rule: Rule, facts: Facts) -> list[Finding]:
+def _judge(rule: Rule, facts: Facts) -> Judgement:
+    judged = Judged()
     found = [
         Finding(rule.name, str(where), what, evidence)
-        for where, what, evidence in islice(rule.look(facts), FINDINGS_MAX + 1)
+        for where, what, evidence in islice(rule.look(facts, judged), FINDINGS_MAX + 1)
     ]
     if len(found) > FINDINGS_MAX:
         found[-1] = replace(found[-1], what="and so on", evidence=())
-    return found
+    return Judgement(rule, judged, tuple(found))
 
 
 def _missing(facts: Facts, limits: Limits, figures: Figures) -> list[str]:

@@ -6,6 +6,7 @@ lives have nothing to do with each other, and what did not happen in one of them
 """
 
 from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,6 +25,9 @@ from sparklog.testing.histories.model import (
 
 SECOND: Final = 1_000_000_000
 FOREVER: Final = 1 << 63
+NO_FINAL_READ: Final = "no final read"
+TOPIC_DELETED: Final = "topic deleted"
+LOSSY_ELECTION: Final = "lossy election"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,8 @@ class PartitionFacts:
     is_compacted: bool = False
     sends: list[Send] = field(default_factory=list)
     acked: list[Send] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+    """How many sends with acks=all were acknowledged and cannot be looked for, for which reason."""
     reads: list[Poll | Seek] = field(default_factory=list)
     ends: list[End] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)
@@ -62,6 +68,8 @@ class PartitionFacts:
     final: FinalRead | None = None
     is_gone: bool = False
     """Whether its topic was deleted, and not made anew."""
+    gone_dumps: int = 0
+    """Dumps of a topic that was deleted since."""
     value_at: dict[int, str] = field(default_factory=dict)
     offsets: list[int] = field(default_factory=list)
     """Of the final read."""
@@ -75,6 +83,14 @@ class PartitionFacts:
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+    @property
+    def why_no_final(self) -> str:
+        return TOPIC_DELETED if self.is_gone else NO_FINAL_READ
+
+    def why_elsewhere(self, begin_ns: int, end_ns: int) -> str:
+        """Of what is not for certain in the last life: what ended the life that it may be in."""
+        return LOSSY_ELECTION if self._span(begin_ns, end_ns) == len(self.spans) - 1 else TOPIC_DELETED
 
     def life_of_send(self, send: Send) -> int | None:
         """In which life it was appended, if that is certain."""
@@ -186,13 +202,22 @@ class Facts:
             one.offsets = [offset for offset, _ in one.final.records]
         begin, _ = one.spans[-1]
         one.may_be_gone_before = max((it.before for it in one.deleted if it.at_ns >= begin), default=0)
-        one.acked = [
-            send
-            for send in one.sends
-            if send.outcome == "ok" and send.acks == ACKS_ALL and one.life_of_send(send) == one.last_life
-        ]
+        self._settle_acked(one)
         if one.is_compacted:
             self._settle_keys(one)
+
+    def _settle_acked(self, one: PartitionFacts) -> None:
+        acked = [send for send in one.sends if send.outcome == "ok" and send.acks == ACKS_ALL]
+        one.acked = [send for send in acked if one.life_of_send(send) == one.last_life]
+        reasons: Counter[str] = Counter()
+        if len(one.acked) < len(acked):
+            there = set(one.acked)
+            reasons.update(
+                one.why_elsewhere(send.invoked_ns, send.done_ns) for send in acked if send not in there
+            )
+        if one.final is None and one.acked:
+            reasons[one.why_no_final] += len(one.acked)
+        one.left_out = dict(reasons)
 
     def _settle_lives(self, one: PartitionFacts) -> None:
         begin, is_there = -1, True
@@ -209,7 +234,7 @@ class Facts:
         if is_there:
             spans.append((begin, FOREVER))
         else:
-            one.final, one.is_gone = None, True
+            one.final, one.is_gone, one.gone_dumps = None, True, len(one.dumps)
             one.dumps.clear()
         one.spans = spans
         one.lossy = [leader for leader in one.leaders if leader.is_unclean]

@@ -39,8 +39,8 @@ class Figures:
     dumps: int = 0
     lag_max_ns: int = 0
     """From an acknowledgement to the first poll that had the record, at most."""
-    not_judged: int = 0
-    """Acknowledged sends that may have gone with a deleted topic, or by an election that may lose."""
+    not_judged: dict[str, int] = field(default_factory=dict)
+    """Sends acknowledged with acks=all that nobody could look for: how many for which reason."""
     faults: list[FaultFigures] = field(default_factory=list)
     not_run: list[tuple[str, str]] = field(default_factory=list)
 
@@ -59,7 +59,9 @@ def figures_of(facts: Facts) -> Figures:
     for send in history.sends:
         sends[ACKS_NAMES[send.acks]][send.outcome] += 1
     polls = [read for read in history.reads if isinstance(read, Poll)]
-    acked = sum(len(one.acked) for one in facts.partitions.values() if one.final is not None)
+    not_judged: Counter[str] = Counter()
+    for one in facts.partitions.values():
+        not_judged.update(one.left_out)
     return Figures(
         {name: dict(counts) for name, counts in sends.items() if counts},
         polls=len(polls),
@@ -69,7 +71,7 @@ def figures_of(facts: Facts) -> Figures:
         finals=len(history.finals),
         dumps=len(history.dumps),
         lag_max_ns=max((_lag_ns(one) for one in facts.partitions.values()), default=0),
-        not_judged=sends["all"]["ok"] - acked,
+        not_judged=dict(not_judged),
         faults=_fault_figures(facts),
         not_run=history.not_run,
     )

@@ -1,7 +1,7 @@
 """What a rule has to say, and how operations are told in words."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from sparklog.testing.histories.facts import Facts, PartitionFacts
@@ -26,15 +26,65 @@ class Finding:
 Found = Iterator[tuple[PartitionFacts, str, tuple[str, ...]]]
 
 
+@dataclass(slots=True)
+class Judged:
+    """What a rule looked at, counted by the rule itself as it goes: of a rule that counted nothing nobody may
+    say that it is kept.
+    """
+
+    count: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    """What it would have looked at, and could not judge: how many for which reason."""
+
+    def add(self, count: int) -> None:
+        self.count += count
+
+    def leave_out(self, why: str, count: int) -> None:
+        if count:
+            self.left_out[why] = self.left_out.get(why, 0) + count
+
+    def leave_out_all(self, counts: Mapping[str, int]) -> None:
+        for why, count in counts.items():
+            self.leave_out(why, count)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``look`` goes over the facts once and gives where, what and the evidence of every breach."""
+    """``look`` goes over the facts once, counts what it judges, and gives where, what and the evidence of
+    every breach.
+    """
 
     name: str
     number: str
     """In the list of invariants: L1 to L11."""
     says: str
-    look: Callable[[Facts], Found]
+    matter: str
+    """What it counts, in the plural: ``no`` before it says why a rule was not judged."""
+    look: Callable[[Facts, Judged], Found]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What came of one rule."""
+
+    rule: Rule
+    judged: Judged
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_judged(self) -> bool:
+        return self.judged.count > 0 or bool(self.findings)
+
+    @property
+    def why_not_judged(self) -> str:
+        """Empty if it was judged."""
+        if self.is_judged:
+            return ""
+        return told_reasons(self.judged.left_out) or f"no {self.rule.matter}"
+
+
+def told_reasons(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{why} ({count:,})" for why, count in counts.items())
 
 
 def seconds(ns: int) -> str:

@@ -359,10 +359,10 @@ class _Joiner:
             raise HistoryError(f"version {version}; this reader knows version {VERSION}")
 
     def _topic(self, t_ns: int, fields: Fields, process: str) -> None:
-        what, cleanup = _text(fields, "what"), fields.get("cleanup") or "delete"
+        what, cleanup = _text(fields, "what"), fields.get("cleanup")
         if what not in ("created", "deleted"):
             raise HistoryError(f"what is {_shown(what)}, not created or deleted")
-        if cleanup not in ("delete", "compact"):
+        if cleanup is not None and cleanup not in ("delete", "compact"):
             raise HistoryError(f"cleanup is {_shown(cleanup)}, not delete or compact")
         event = TopicEvent(_text(fields, "topic"), what == "created", t_ns, cleanup == "compact")
         self._history.topics.append(event)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sparklog.testing.histories.check import RULES, Verdict
+from sparklog.testing.histories.check import Verdict
 from sparklog.testing.histories.figures import Figures
+from sparklog.testing.histories.findings import Judgement, told_reasons
 
 SHOWN_MAX = 5
 """Findings of one rule that people are shown in full."""
@@ -21,6 +22,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
     return {
         "verdict": word_of(verdict).lower(),
         "invalid": list(verdict.invalid),
+        "rules": [_rule_as_json(one) for one in verdict.judgements],
         "findings": [
             {"rule": one.rule, "where": one.where, "what": one.what, "evidence": list(one.evidence)}
             for one in verdict.findings
@@ -48,22 +50,44 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
+def _rule_as_json(one: Judgement) -> dict[str, Any]:
+    """``why_not_judged`` is null for a rule that was judged."""
+    return {
+        "rule": one.rule.name,
+        "number": one.rule.number,
+        "matter": one.rule.matter,
+        "judged": one.judged.count,
+        "left_out": one.judged.left_out,
+        "why_not_judged": one.why_not_judged or None,
+        "findings": len(one.findings),
+    }
+
+
 def as_lines(verdict: Verdict) -> Iterator[str]:
     yield from _rules(verdict)
     yield ""
     yield from _figures(verdict.figures)
     for missing in verdict.invalid:
         yield f"INVALID: {missing}"
-    yield word_of(verdict)
+    judged = sum(one.is_judged for one in verdict.judgements)
+    yield f"{word_of(verdict)}: {judged} of {len(verdict.judgements)} rules judged"
 
 
 def _rules(verdict: Verdict) -> Iterator[str]:
-    for rule in RULES:
-        findings = [one for one in verdict.findings if one.rule == rule.name]
-        yield f"{rule.number:<4} {rule.name:<32} {len(findings) or 'ok'}"
-        for one in findings[:SHOWN_MAX]:
+    for judgement in verdict.judgements:
+        yield f"{judgement.rule.number:<4} {judgement.rule.name:<32} {_told(judgement)}"
+        for one in judgement.findings[:SHOWN_MAX]:
             yield f"       {one.where}: {one.what}"
             yield from (f"           {line}" for line in one.evidence)
+
+
+def _told(one: Judgement) -> str:
+    if one.findings:
+        return str(len(one.findings))
+    if not one.is_judged:
+        return f"not judged: {one.why_not_judged}"
+    told = f"ok, {one.judged.count:,} {one.rule.matter}"
+    return f"{told}; not judged: {told_reasons(one.judged.left_out)}" if one.judged.left_out else told
 
 
 def _figures(figures: Figures) -> Iterator[str]:
@@ -73,7 +97,7 @@ def _figures(figures: Figures) -> Iterator[str]:
     yield f"polls: {figures.polls}, records read: {figures.records_read}, ends asked for: {figures.ends}"
     yield f"partitions: {figures.partitions}, final reads: {figures.finals}, dumps: {figures.dumps}"
     if figures.not_judged:
-        yield f"acknowledged, and not judged: {figures.not_judged} (topic deleted, or lossy election)"
+        yield f"acknowledged with acks=all, and not judged: {told_reasons(figures.not_judged)}"
     yield f"longest from an acknowledgement to the first poll: {figures.lag_max_ns / 1e6:.0f} ms"
     if figures.faults:
         yield ""

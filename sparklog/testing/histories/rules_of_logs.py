@@ -8,21 +8,24 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from sparklog.testing.histories.facts import Facts, PartitionFacts
-from sparklog.testing.histories.findings import Found, seconds, told_final, told_poll, told_send
+from sparklog.testing.histories.findings import Found, Judged, seconds, told_final, told_poll, told_send
 from sparklog.testing.histories.model import ACKS_ALL, Dump, FinalRead, Poll, Send
 
 Sight = tuple[int | None, int, str, Send | Poll | FinalRead | Dump]
 """In which life, at which offset, which value, and what shows it."""
 
 
-def one_value_per_offset(facts: Facts) -> Found:
+def one_value_per_offset(facts: Facts, judged: Judged) -> Found:
     """Answers with acks=1 are left out: what only a leader had may be replaced."""
     for one in facts.partitions.values():
         lives: dict[int, dict[int, str]] = {}
         told: set[tuple[int, int]] = set()
-        for life, offset, value, _ in _sights(one):
+        sights = 0
+        for life, offset, value, shown in _sights(one):
             if life is None:
+                judged.leave_out(_why_elsewhere(one, shown), 1)
                 continue
+            sights += 1
             seen = lives.get(life)
             if seen is None:
                 seen = lives[life] = {}
@@ -35,6 +38,12 @@ def one_value_per_offset(facts: Facts) -> Found:
                     if (life_there, at) == (life, offset)
                 ]
                 yield one, f"offset {offset} is {known}, and {value}", tuple(evidence[:6])
+        judged.add(sights - sum(map(len, lives.values())))
+
+
+def _why_elsewhere(one: PartitionFacts, shown: Send | Poll | FinalRead | Dump) -> str:
+    begun_ns = shown.invoked_ns if isinstance(shown, Send | Poll) else shown.done_ns
+    return one.why_elsewhere(begun_ns, shown.done_ns)
 
 
 def _sights(one: PartitionFacts) -> Iterator[Sight]:
@@ -64,10 +73,12 @@ def _who(shown: Send | Poll | FinalRead | Dump) -> str:
     return f"{shown.process} at {seconds(shown.done_ns)} {verb}"
 
 
-def acknowledged_writes_stay(facts: Facts) -> Found:
+def acknowledged_writes_stay(facts: Facts, judged: Judged) -> Found:
     for one in facts.partitions.values():
+        judged.leave_out_all(one.left_out)
         if one.final is None:
             continue
+        judged.add(len(one.acked))
         present = frozenset(one.value_at.values())
         for send in one.acked:
             if send.offset < 0:
@@ -93,17 +104,26 @@ def _instead(one: PartitionFacts, send: Send) -> str:
     return f"it is at {elsewhere}" if elsewhere else told_final(one)
 
 
-def leaders_lose_with_an_election_only(facts: Facts) -> Found:
+def leaders_lose_with_an_election_only(facts: Facts, judged: Judged) -> Found:
     """With acks=1 a record may go if its leader was replaced before the record was committed."""
     for one in facts.partitions.values():
+        told = [send for send in one.sends if send.outcome == "ok" and send.acks == 1]
         if one.final is None:
+            judged.leave_out(one.why_no_final, len(told))
             continue
         acked = sorted((send.done_ns, send.offset) for send in one.acked)
         times = [done_ns for done_ns, _ in acked]
         highest = list(accumulate((offset for _, offset in acked), max))
-        for send in one.sends:
-            is_asked = send.outcome == "ok" and send.acks == 1 and send.offset >= 0
-            if not is_asked or _is_there(one, send) or one.life_of_send(send) != one.last_life:
+        for send in told:
+            if send.offset < 0:
+                judged.leave_out("no offset in the answer", 1)
+                continue
+            is_there = _is_there(one, send)
+            if not is_there and one.life_of_send(send) != one.last_life:
+                judged.leave_out(one.why_elsewhere(send.invoked_ns, send.done_ns), 1)
+                continue
+            judged.add(1)
+            if is_there:
                 continue
             replaced_ns = _replaced_ns(one, send)
             if replaced_ns is None:
@@ -130,21 +150,24 @@ def _replaced_ns(one: PartitionFacts, send: Send) -> int | None:
     return None
 
 
-def nothing_is_invented(facts: Facts) -> Found:
+def nothing_is_invented(facts: Facts, judged: Judged) -> Found:
     """Whatever was read was sent there, before, and not refused."""
     for one in facts.partitions.values():
         for read in one.reads:
             if isinstance(read, Poll):
+                judged.add(len(read.records))
                 for offset, value in read.records:
                     what = _is_invented(facts, one, value, read.done_ns)
                     if what is not None:
                         yield one, f"{value} at {offset} {what}", (told_poll(read), *_origin(facts, value))
         if one.final is not None:
+            judged.add(len(one.final.records))
             for offset, value in one.final.records:
                 what = _is_invented(facts, one, value, one.final.done_ns)
                 if what is not None:
                     yield one, f"{value} at {offset} {what}", (told_final(one), *_origin(facts, value))
         for dump in one.dumps:
+            judged.add(len(dump.records))
             for offset, _, value in dump.records:
                 what = _is_invented(facts, one, value, dump.done_ns)
                 if what is not None:
@@ -170,39 +193,53 @@ def _origin(facts: Facts, value: str) -> tuple[str, ...]:
     return () if send is None else (told_send(send),)
 
 
-def nothing_is_doubled(facts: Facts) -> Found:
+def nothing_is_doubled(facts: Facts, judged: Judged) -> Found:
     for one in facts.partitions.values():
         if one.final is None:
+            judged.leave_out(one.why_no_final, _idempotent_sends(one))
             continue
         first: dict[str, int] = {}
         for offset, value in one.final.records:
+            send = facts.send_of.get(value)
+            if send is None or not send.is_idempotent:
+                continue
+            judged.count += 1
             at = first.setdefault(value, offset)
-            if at != offset and value in facts.send_of and facts.send_of[value].is_idempotent:
+            if at != offset:
                 yield one, f"{value} is at {at} and at {offset}", _origin(facts, value)
 
 
-def producers_keep_their_order(facts: Facts) -> Found:
+def _idempotent_sends(one: PartitionFacts) -> int:
+    return sum(send.is_idempotent for send in one.sends)
+
+
+def producers_keep_their_order(facts: Facts, judged: Judged) -> Found:
     """Of idempotent ones, whatever was in flight: others may be overtaken by what they gave up."""
     for one in facts.partitions.values():
         if one.final is None:
+            judged.leave_out(one.why_no_final, _idempotent_sends(one))
             continue
         last: dict[str, Send] = {}
         for offset, value in one.final.records:
             send = facts.send_of.get(value)
             if send is None or not send.is_idempotent:
                 continue
-            before = last.setdefault(send.session, send)
+            before = last.get(send.session)
+            last[send.session] = send
+            if before is None:
+                continue
+            judged.count += 1
             if send.seq < before.seq:
                 what = (
                     f"number {send.seq} of session {send.session} is at {offset}, behind number {before.seq}"
                 )
                 yield one, what, (told_send(before), told_send(send))
-            last[send.session] = send
 
 
-def order_is_real(facts: Facts) -> Found:
+def order_is_real(facts: Facts, judged: Judged) -> Found:
     """What was sent after an acknowledgement is behind what was acknowledged."""
     for one in facts.partitions.values():
+        judged.leave_out_all(one.left_out)
         if one.final is None:
             continue
         latest: Send | None = None
@@ -211,8 +248,10 @@ def order_is_real(facts: Facts) -> Found:
             if send is None:
                 continue
             is_acked = send.outcome == "ok" and send.acks == ACKS_ALL and send.offset == offset
-            if is_acked and latest is not None and send.done_ns < latest.invoked_ns:
-                what = f"{latest.value} is before {send.value} at {offset}, and was sent after its answer"
-                yield one, what, (told_send(send), told_send(latest))
+            if is_acked and latest is not None:
+                judged.count += 1
+                if send.done_ns < latest.invoked_ns:
+                    what = f"{latest.value} is before {send.value} at {offset}, and was sent after its answer"
+                    yield one, what, (told_send(send), told_send(latest))
             if latest is None or send.invoked_ns > latest.invoked_ns:
                 latest = send

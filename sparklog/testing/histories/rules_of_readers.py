@@ -2,21 +2,29 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from typing import Final
 
-from sparklog.testing.histories.facts import FOREVER, Facts, PartitionFacts
-from sparklog.testing.histories.findings import Found, seconds, told_final, told_poll, told_send
+from sparklog.testing.histories.facts import FOREVER, TOPIC_DELETED, Facts, PartitionFacts
+from sparklog.testing.histories.findings import Found, Judged, seconds, told_final, told_poll, told_send
 from sparklog.testing.histories.model import ACKS_ALL, Dump, End, Poll, Seek
 
+NO_HEAL: Final = "no heal"
 
-def reads_are_repeatable(facts: Facts) -> Found:
+
+def reads_are_repeatable(facts: Facts, judged: Judged) -> Found:
     """What anybody saw stays. Another value at its offset is for ``one_value_per_offset`` to tell."""
     for one in facts.partitions.values():
-        if one.final is None:
-            continue
         told: set[int] = set()
         for read in one.reads:
-            if not isinstance(read, Poll) or one.life_of_read(read) != one.last_life:
+            if not isinstance(read, Poll):
                 continue
+            if one.final is None:
+                judged.leave_out(one.why_no_final, len(read.records))
+                continue
+            if one.life_of_read(read) != one.last_life:
+                judged.leave_out(one.why_elsewhere(read.invoked_ns, read.done_ns), len(read.records))
+                continue
+            judged.count += len(read.records)
             for offset, value in read.records:
                 if offset in one.value_at or offset in told:
                     continue
@@ -31,7 +39,7 @@ def reads_are_repeatable(facts: Facts) -> Found:
                     )
 
 
-def polls_go_on(facts: Facts) -> Found:
+def polls_go_on(facts: Facts, judged: Judged) -> Found:
     """An assigned consumer neither goes back nor skips what is there."""
     for one in facts.partitions.values():
         at: dict[str, tuple[int | None, int, Poll | Seek | None]] = {}
@@ -43,6 +51,7 @@ def polls_go_on(facts: Facts) -> Found:
             life_before, position, before = at.get(read.process, (None, -1, None))
             if life is None or life != life_before:
                 position, before = -1, None
+            judged.count += bool(read.records) or position >= 0
             yield from _breaks(facts, one, read, position, before, is_last=life == one.last_life)
             next_offset = read.records[-1][0] + 1 if read.records else 0
             at[read.process] = (life, max(read.start, next_offset), read)
@@ -85,20 +94,25 @@ def _must_be_seen(facts: Facts, one: PartitionFacts, first: int, end: int) -> in
     )
 
 
-def the_end_never_falls_back(facts: Facts) -> Found:
+def the_end_never_falls_back(facts: Facts, judged: Judged) -> Found:
     """An answer to ListOffsets(latest) is no lower than what was seen before it was asked for; no record of a
     later epoch lies below it.
     """
     for one in facts.partitions.values():
         if one.ends:
-            yield from _misplaced(one)
+            held: set[End] = set()
+            yield from _misplaced(one, held)
             disturbed = _disturbed(facts, one)
-            yield from _falls(one, disturbed, is_by_epoch=True)
-            yield from _falls(one, disturbed, is_by_epoch=False)
+            yield from _falls(one, disturbed, held, is_by_epoch=True)
+            yield from _falls(one, disturbed, held, is_by_epoch=False)
+            judged.add(len(held))
+            judged.leave_out("nothing certain to hold against", len(one.ends) - len(held))
 
 
-def _falls(one: PartitionFacts, disturbed: "_Stretches", *, is_by_epoch: bool) -> Found:
-    """Answers of known leaders bind the same and later leaders. Of unknown ones, those that were given while
+def _falls(one: PartitionFacts, disturbed: "_Stretches", held: set[End], *, is_by_epoch: bool) -> Found:
+    """``held`` takes the answers that were held against something.
+
+    Answers of known leaders bind the same and later leaders. Of unknown ones, those that were given while
     nothing went on bind each other: a leader that was replaced may answer for a while.
     """
     answers = [answer for answer in one.ends if (answer.leader_epoch >= 0) == is_by_epoch]
@@ -125,13 +139,16 @@ def _falls(one: PartitionFacts, disturbed: "_Stretches", *, is_by_epoch: bool) -
         best = (
             None if life is None or life not in highest else highest[life].best(max(answer.leader_epoch, 0))
         )
-        if best is not None and best[0] > answer.offset:
+        if best is None:
+            continue
+        held.add(answer)
+        if best[0] > answer.offset:
             what = f"{answer.process} was told {answer.offset} when {best[0]} had been the end"
             asked = f"asked at {seconds(answer.invoked_ns)}, told at {seconds(answer.done_ns)}"
             yield one, what, (_told(best[1]), f"{asked}, leader epoch {answer.leader_epoch}")
 
 
-def _misplaced(one: PartitionFacts) -> Found:
+def _misplaced(one: PartitionFacts, held: set[End]) -> Found:
     """What a leader told as the end was committed below, so that nothing of a later epoch is there. No clock
     has a part in this. Of earlier epochs there may be more behind: a replica that never heard of this leader
     can lead later, and commit its own tail.
@@ -143,6 +160,7 @@ def _misplaced(one: PartitionFacts) -> Found:
         life = one.life_of_read(answer) if answer.leader_epoch >= 0 else None
         if life is None or life not in above:
             continue
+        held.add(answer)
         most = above[life].best(-answer.leader_epoch - 1)
         if most is not None and answer.offset > -most[0]:
             what = f"{answer.process} was told {answer.offset} and {-most[0]} is of a later epoch"
@@ -234,15 +252,22 @@ def _disturbed(facts: Facts, one: PartitionFacts) -> _Stretches:
     return _Stretches(times())
 
 
-def everything_is_seen(facts: Facts) -> Found:
+def everything_is_seen(facts: Facts, judged: Judged) -> Found:
     """Consumers of a healed cluster come to whatever was acknowledged, in time."""
     healed_ns = facts.history.healed_ns
-    if healed_ns < 0:
-        return
     for one in facts.partitions.values():
-        polls = [read for read in one.reads if isinstance(read, Poll)]
-        if one.final is None or not polls or polls[-1].done_ns <= healed_ns:
+        if healed_ns < 0:
+            looked_for = 0 if one.final is None else len(one.acked)
+            judged.leave_out(NO_HEAL, looked_for + sum(one.left_out.values()))
             continue
+        judged.leave_out_all(one.left_out)
+        if one.final is None:
+            continue
+        polls = [read for read in one.reads if isinstance(read, Poll)]
+        if not polls or polls[-1].done_ns <= healed_ns:
+            judged.leave_out("no poll after the heal", len(one.acked))
+            continue
+        judged.add(len(one.acked))
         first_seen = seen_at(one)
         for send in one.acked:
             due_ns = max(send.done_ns, healed_ns) + facts.limits.settle_ns
@@ -267,17 +292,23 @@ def seen_at(one: PartitionFacts) -> dict[str, int]:
     return first
 
 
-def healed_clusters_answer(facts: Facts) -> Found:
+def healed_clusters_answer(facts: Facts, judged: Judged) -> Found:
     """A while after healing, sends with acks=all are answered definitely, and not all refused."""
     healed_ns = facts.history.healed_ns
     if healed_ns < 0:
+        asked = sum(send.acks == ACKS_ALL for one in facts.partitions.values() for send in one.sends)
+        judged.leave_out(NO_HEAL, asked)
         return
     limits = facts.limits
     due_ns = healed_ns + (limits.settle_ns if limits.answer_ns is None else limits.answer_ns)
     for one in facts.partitions.values():
         due = [send for send in one.sends if send.acks == ACKS_ALL and send.invoked_ns > due_ns]
-        if one.is_gone or not due:
+        if one.is_gone:
+            judged.leave_out(TOPIC_DELETED, len(due))
             continue
+        if not due:
+            continue
+        judged.add(len(due))
         for send in due:
             if send.outcome == "info":
                 after = seconds(send.invoked_ns - healed_ns)
@@ -286,11 +317,13 @@ def healed_clusters_answer(facts: Facts) -> Found:
             yield one, f"all {len(due)} sends were refused after healing", (told_send(due[-1]),)
 
 
-def replicas_are_equal(facts: Facts) -> Found:
+def replicas_are_equal(facts: Facts, judged: Judged) -> Found:
     """When all is over, replicas are committed to their ends, and hold the same, byte for byte. Compacted
     ones differ by what each has compacted yet.
     """
     for one in facts.partitions.values():
+        judged.leave_out(TOPIC_DELETED, one.gone_dumps)
+        judged.add(len(one.dumps))
         for dump in one.dumps:
             if dump.high_watermark != dump.end:
                 what = f"{dump.broker} ends at {dump.end}, and its high watermark is {dump.high_watermark}"

@@ -13,7 +13,6 @@ import sparklog.testing.histories
 from sparklog.testing.histories import HistoryError, Writer, read_history
 from sparklog.testing.histories.read import LINE_MAX
 
-PAGE = Path(__file__).parents[3] / "docs" / "format" / "history.md"
 SEND = {
     "t_ns": 5,
     "process": "p",
@@ -115,14 +114,6 @@ def test_a_line_that_its_writer_did_not_finish_is_left_out(tmp_path):
     path = lines_file(tmp_path, SEND, SENT)
     path.write_bytes(path.read_bytes()[:-1])
     assert read_history(path).sends[0].outcome == "info"
-
-
-def test_the_example_of_the_page_is_a_history(tmp_path):
-    example = re.search(r"## An example\n\n```\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    path = tmp_path / "history.jsonl"
-    path.write_text(example.group(1))
-    history = read_history(path)
-    assert history.sends[0].value == history.finals[0].records[0][1]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_faults_without_traffic_prove_nothing(scribe):
 
 def test_acknowledged_sends_without_a_final_read_are_not_proven(scribe):
     scribe.send("a", 0)
-    assert check(scribe.history).invalid == ("t-0 has acknowledged sends, and no final read",)
+    assert "t-0 has acknowledged sends, and no final read" in check(scribe.history).invalid
 
 
 def test_a_value_that_is_sent_twice_names_nothing(scribe):
@@ -103,7 +103,7 @@ def written(tmp_path):
 def test_the_command_tells_a_clean_history_from_others(written, capsys):
     assert main([written((0, "a")), "--min-acks", "1"]) == 0
     told = capsys.readouterr().out
-    assert told.endswith("\nclean\n")
+    assert told.endswith("\nclean: 4 of 13 rules judged\n")
     assert "power cut                    not run: no loop devices" in told
 
 
@@ -111,7 +111,7 @@ def test_the_command_tells_a_violation(written, capsys):
     assert main([written(), "--min-acks", "1"]) == 1
     told = capsys.readouterr().out
     assert "acknowledged a is lost" in told
-    assert told.endswith("\nVIOLATED\n")
+    assert told.endswith("\nVIOLATED: 1 of 13 rules judged\n")
 
 
 def test_the_command_tells_what_proves_nothing(written, capsys):
@@ -132,3 +132,41 @@ def test_the_command_refuses_what_is_no_history(tmp_path, capsys):
     path.write_text("{}\n")
     assert main([str(path)]) == 2
     assert "line 1: t_ns is absent" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "complaint"),
+    [
+        ("--min-acks", "-1", "'-1' is not a whole number from 0 on"),
+        ("--min-acks", "1.5", "'1.5' is not a whole number from 0 on"),
+        ("--min-faults", "-1", "'-1' is not a whole number from 0 on"),
+        ("--settle", "-1", "'-1' is not a number of seconds from 0 on"),
+        ("--settle", "inf", "'inf' is not a number of seconds from 0 on"),
+        ("--stale", "nan", "'nan' is not a number of seconds from 0 on"),
+        ("--stale", "soon", "'soon' is not a number of seconds from 0 on"),
+    ],
+)
+def test_limits_that_mean_nothing_are_refused(written, capsys, option, given, complaint):
+    with pytest.raises(SystemExit) as ended:
+        main([written((0, "a")), option, given])
+    assert ended.value.code == 2
+    assert f"argument {option}: {complaint}" in capsys.readouterr().err
+
+
+def test_limits_may_be_nothing(written):
+    nothing = [f"{option}=0" for option in ("--min-acks", "--min-faults", "--settle", "--stale")]
+    assert main([written((0, "a")), *nothing]) == 0
+
+
+def test_the_command_writes_its_json_beside_the_text(written, tmp_path, capsys):
+    path = tmp_path / "checker.json"
+    assert main([written(), "--json-file", str(path)]) == 1
+    assert "VIOLATED: 1 of 13 rules judged" in capsys.readouterr().out
+    told = json.loads(path.read_text())
+    assert told["verdict"] == "violated"
+    assert [one["rule"] for one in told["rules"] if one["findings"]] == ["AcknowledgedWritesStay"]
+
+
+def test_a_place_for_the_json_that_is_not_there_is_told(written, tmp_path, capsys):
+    assert main([written(), "--json-file", str(tmp_path / "no" / "folder")]) == 2
+    assert "no verdict: " in capsys.readouterr().err
