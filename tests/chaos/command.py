@@ -52,6 +52,8 @@ WINDOWS_MAX = 1_000_000
 BUSY_PARTS = (1, 2)
 """Of every four parts with crash points these have files that come and go."""
 CLEAN, FOUND, UNUSABLE = 0, 1, 2
+MAY_CHANGE = ("minutes", "windows", "out", "resume", "keep", "list")
+"""Options that do not make another run of it."""
 CLIENT_LIBRARIES = ("confluent-kafka", "kafka-python", "pyspark", "kazoo")
 
 
@@ -127,7 +129,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not args.resume and out.exists() and any(out.iterdir()):
         print(f"chaos: {out} is not empty: add --resume, or name another folder with --out", file=sys.stderr)
         return UNUSABLE
-    out.mkdir(parents=True, exist_ok=True)
+    if (refusal := begin(out, args)) is not None:
+        print(f"chaos: {refusal}", file=sys.stderr)
+        return UNUSABLE
     parts = known_parts(out)
     began = time.monotonic()
     with _signals_that_stop() as stop:
@@ -141,6 +145,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return CLEAN
     print(f"chaos: what there is to look at is in {out}", file=sys.stderr)
     return FOUND if total["verdict"] == "VIOLATED" else UNUSABLE
+
+
+def begin(out: Path, args: argparse.Namespace) -> str | None:
+    """Write down what this run is of, or say what is different in the run that is to be gone on with.
+
+    Parts of another code, or under other options, add up to no run. How long it goes on may change.
+    """
+    path = out / "run.json"
+    given = {name: value for name, value in vars(args).items() if name not in MAY_CHANGE}
+    now = {"commit": surroundings()["commit"], **given}
+    if path.exists():
+        before = json.loads(path.read_text())
+        different = [
+            f"{name} was {before.get(name)}, and is {value}"
+            for name, value in now.items()
+            if before.get(name) != value
+        ]
+        if different:
+            return f"{out} is another run: {'; '.join(different)}: begin a new one with --out"
+        return None
+    if known_parts(out):
+        return f"{path} is missing, so nobody knows what the parts are of: begin a new run with --out"
+    out.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(now, indent=1))
+    return None
 
 
 @contextmanager

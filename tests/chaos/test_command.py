@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 
 from chaos import command
-from chaos.command import default_folder, known_parts, main, parsed, write_report
+from chaos.command import begin, default_folder, known_parts, main, parsed, write_report
 from chaos.report import Part, Window
 
 
@@ -17,6 +17,8 @@ def _part(seed=1, **fields):
 
 def _finish(out, number, part):
     folder = out / f"part-{number}"
+    if not (out / "run.json").exists():
+        begin(out, parsed([]))
     folder.mkdir(parents=True)
     (folder / "part.json").write_text(json.dumps({**asdict(part), "verdict": part.verdict}))
 
@@ -38,6 +40,36 @@ def test_a_finished_run_tells_its_verdict_again_and_runs_nothing(tmp_path, capsy
     _finish(tmp_path, 1, _part())
     assert main(["--out", str(tmp_path), "--resume", "--minutes", "1"]) == 0
     assert "CLEAN: 1.0 minutes in 1 parts, 1 windows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--seed", "7"], "seed was 1, and is 7"),
+        (["--only", "kill-leader"], "only was None, and is ['kill-leader']"),
+        (["--spark", "none"], "spark was workers, and is none"),
+        (["-c", "log.flush.acks=fsync"], "settings was [], and is ['log.flush.acks=fsync']"),
+    ],
+)
+def test_a_run_goes_on_with_its_own_options_only(options, told, tmp_path, capsys):
+    _finish(tmp_path, 1, _part())
+    assert main(["--out", str(tmp_path), "--resume", "--minutes", "1", *options]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_run_goes_on_with_its_own_code_only(tmp_path, capsys, monkeypatch):
+    _finish(tmp_path, 1, _part())
+    now = {**command.surroundings(), "commit": "1234567"}
+    monkeypatch.setattr(command, "surroundings", lambda: now)
+    assert main(["--out", str(tmp_path), "--resume", "--minutes", "1"]) == 2
+    assert "and is 1234567" in capsys.readouterr().err
+
+
+def test_parts_of_who_knows_what_are_not_gone_on_with(tmp_path, capsys):
+    _finish(tmp_path, 1, _part())
+    (tmp_path / "run.json").unlink()
+    assert main(["--out", str(tmp_path), "--resume", "--minutes", "1"]) == 2
+    assert "run.json is missing" in capsys.readouterr().err
 
 
 def test_what_was_found_before_is_still_found_when_a_run_goes_on(tmp_path, capsys):
