@@ -52,6 +52,7 @@ class Settings:
     seed: int
     acks: Any = "all"
     idempotent: bool = False
+    in_flight_max: int = 5
     rate: float = 20.0
     compression: str = "none"
     compacted: list[str] = field(default_factory=list)
@@ -110,11 +111,7 @@ def produce_with_confluent(settings: Settings, writer: Writer) -> None:
                 "acks": settings.acks,
                 "enable.idempotence": settings.idempotent,
                 # Without idempotence, a second request under way could overtake one that is tried again.
-                # With it, one that is refused leaves those behind it out of order: librdkafka takes another
-                # producer epoch for that, too, and sends again under it what may be in the log. So there is
-                # one record under way in each partition: a new leader has a connection of its own, and the
-                # next record would go there while the last leader's answer is still awaited.
-                "max.in.flight.requests.per.connection": 1,
+                "max.in.flight.requests.per.connection": settings.in_flight_max if settings.idempotent else 1,
                 "message.timeout.ms": _delivery_timeout_ms(settings),
                 "request.timeout.ms": REQUEST_TIMEOUT_MS,
                 "compression.type": settings.compression,
@@ -125,6 +122,9 @@ def produce_with_confluent(settings: Settings, writer: Writer) -> None:
             }
         )
 
+    # With one request in flight, one record under way in each partition: a new leader has a connection of its
+    # own, and the next record would go there while the last leader's answer is still awaited.
+    is_alone = settings.idempotent and settings.in_flight_max == 1
     under_way: set[tuple[str, int]] = set()
 
     def done(op: int, place: tuple[str, int]) -> Any:
@@ -156,7 +156,7 @@ def produce_with_confluent(settings: Settings, writer: Writer) -> None:
             continue
         topic, partition = rng.choice(free)
         op, record = _begin_send(settings, writer, numbers, topic, partition, rng)
-        if settings.idempotent:
+        if is_alone:
             under_way.add((topic, partition))
         try:
             producer.produce(
@@ -183,7 +183,7 @@ def produce_with_kafka_python(settings: Settings, writer: Writer) -> None:
             client_id=settings.name,
             acks=settings.acks,
             enable_idempotence=settings.idempotent,
-            max_in_flight_requests_per_connection=5 if settings.idempotent else 1,
+            max_in_flight_requests_per_connection=settings.in_flight_max if settings.idempotent else 1,
             delivery_timeout_ms=_delivery_timeout_ms(settings),
             request_timeout_ms=REQUEST_TIMEOUT_MS,
             retry_backoff_ms=RETRY_MS,
