@@ -4,6 +4,7 @@ Exit status: 0 no promise was broken, 1 one was, 2 wrong usage, 3 this machine d
 """
 
 import argparse
+import logging
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,7 @@ HEAD = (
 
 def main() -> int:
     arguments = parsed()
+    logging.getLogger("sparklog").setLevel(logging.CRITICAL)  # thousands of starts, each with its warnings
     effort = Effort(
         every=arguments.every,
         first=arguments.first,

@@ -1,6 +1,5 @@
 """Opens a log directory as the next start would, and says what is not as it was promised."""
 
-import logging
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,8 +27,6 @@ from tests.storage.crash_points.bench import (
 )
 from tests.storage.crash_points.disk_states import Tree, read_tree
 from tests.storage.crash_points.promises import Batch, Promises, State, required
-
-logging.getLogger("sparklog").setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True)

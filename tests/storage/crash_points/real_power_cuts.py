@@ -6,6 +6,7 @@ keep every promise. Status 3 where the machine does not allow it.
 
 import argparse
 import errno
+import logging
 import os
 import sys
 import tempfile
@@ -30,6 +31,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.every < 1:
         parser.error(f"--every is {arguments.every}, less than 1")
+    logging.getLogger("sparklog").setLevel(logging.CRITICAL)
     if (why := loop_disk.probe()) is not None:
         print(f"NOT RUN: {why}")
         return 3
