@@ -63,7 +63,11 @@ def bind(listener: Listener) -> socket.socket:
 
 
 class Acceptor:
-    """Accepts on one bound socket, which it owns, until stopped."""
+    """Accepts on one bound socket, which it owns, until stopped.
+
+    All descriptors that it needs it takes when it is made, or raises OSError: a thread without them would
+    end unheard, and the listener with it.
+    """
 
     def __init__(
         self,
@@ -78,6 +82,9 @@ class Acceptor:
         self._sock = sock
         self._welcome = welcome  # takes over the accepted socket
         self._waker = Waker()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._waker, selectors.EVENT_READ)
+        self._selector.register(self._sock, selectors.EVENT_READ)
         self._stopping = threading.Event()
         self._pause_s = 0.0
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -91,17 +98,15 @@ class Acceptor:
         self._waker.wake()
         if self._thread.ident is not None:
             self._thread.join()
+        self._selector.close()
         self._sock.close()
         self._waker.close()
 
     def _run(self) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._waker, selectors.EVENT_READ)
-            selector.register(self._sock, selectors.EVENT_READ)
-            while not self._stopping.is_set():
-                selector.select()
-                if not self._stopping.is_set() and not self._accept_some():
-                    self._stopping.wait(self._pause_s)
+        while not self._stopping.is_set():
+            self._selector.select()
+            if not self._stopping.is_set() and not self._accept_some():
+                self._stopping.wait(self._pause_s)
 
     def _accept_some(self) -> bool:
         """Accept who waits; False if the machine cannot take more at this time."""

@@ -88,6 +88,26 @@ def test_who_waits_while_there_are_really_no_descriptors_is_accepted_when_there_
     assert "Too many open files" in caplog.text
 
 
+def test_an_acceptor_has_all_its_descriptors_before_its_thread_runs(cleanups, no_more_descriptors, until):
+    """Its thread would end without a word, and nobody would ever be accepted."""
+    take, give_back = no_more_descriptors
+    accepted = []
+
+    def welcome(client, host):
+        accepted.append(host)
+        client.close()
+
+    listener = Listener("127.0.0.1", 0)
+    acceptor = Acceptor(listener, bind(listener), name="acceptor-under-test", welcome=welcome)
+    cleanups.actions.append(acceptor.stop)
+    with socket.socket() as client:
+        take()
+        acceptor.start()
+        client.connect(("127.0.0.1", acceptor.port))
+        give_back()
+        until(lambda: accepted, "the acceptor to accept")
+
+
 def test_stop_does_not_wait_for_the_pause_to_end(start_acceptor, connect, until):
     acceptor, sock, _ = start_acceptor([errno.EMFILE] * 1_000)
     connect(acceptor.port)
