@@ -74,12 +74,17 @@ class MachinesAreSane(Invariant):
 
 
 class LogsBeginWhereTheyMay(Invariant):
-    """What a log has given up at its start was committed, and somebody, or retention, asked for it."""
+    """What a log has given up at its start was committed, and somebody, or retention, asked for it.
+
+    A leader that an election has given up commits, and then removes, what nobody else counts as committed.
+    """
 
     def on_replica(
         self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
     ) -> None:
         if view.log_start > max(truth.start_max, truth.forgiven_end):
+            if truth.may_delete and view.log_start <= truth.lost_end:
+                return
             raise self.broken(
                 truth,
                 f"broker {view.broker_id} begins at {view.log_start}; deleted may be what is below "

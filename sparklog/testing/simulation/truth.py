@@ -289,6 +289,11 @@ class PartitionTruth:
         return self.committed[-1].next_offset if self.committed else 0
 
     @property
+    def lost_end(self) -> int:
+        """Where the last batch ended that an election lost."""
+        return max((one.next_offset for some in self.lost.values() for one in some), default=0)
+
+    @property
     def start_max(self) -> int:
         """How far a log's start may be."""
         return max(self.deleted_end, self.committed_end if self.may_delete else 0)

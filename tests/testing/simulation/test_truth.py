@@ -3,6 +3,7 @@
 import pytest
 
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
+from sparklog.testing.simulation.invariants import LogsBeginWhereTheyMay, Violation
 from sparklog.testing.simulation.truth import Entry, PartitionTruth, ReplicaView
 
 KEY = b"key"
@@ -58,3 +59,16 @@ def test_what_is_rightly_lacking_at_the_end_of_a_log_is_not_among_what_it_has(tr
     truth.forgiven_end = 4
     truth.compare(view, LATER_MS)
     assert (view.held_end, view.shared_end) == (1, 3)
+
+
+def test_a_log_may_begin_behind_what_its_leader_alone_committed_and_an_election_has_lost(truth):
+    """A leader that was paused meanwhile commits, and retention removes it there."""
+    truth.may_delete, truth.lossy_epoch = True, 7
+    truth.lost[3] = [entry(3, 5, epoch=2)]
+    rule = LogsBeginWhereTheyMay()
+    rule.on_replica(truth, ReplicaView(BrokerId(1), log_start=5), None, [])
+    with pytest.raises(Violation, match="begins at 6"):
+        rule.on_replica(truth, ReplicaView(BrokerId(1), log_start=6), None, [])
+    truth.may_delete = False
+    with pytest.raises(Violation, match="begins at 5"):
+        rule.on_replica(truth, ReplicaView(BrokerId(1), log_start=5), None, [])
