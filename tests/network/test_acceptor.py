@@ -97,13 +97,14 @@ def test_an_acceptor_has_all_its_descriptors_before_its_thread_runs(cleanups, no
         accepted.append(host)
         client.close()
 
-    listener = Listener("127.0.0.1", 0)
-    acceptor = Acceptor(listener, bind(listener), name="acceptor-under-test", welcome=welcome)
+    sock = ExhaustedSocket(bind(Listener("127.0.0.1", 0)), ())
+    acceptor = Acceptor(Listener("127.0.0.1", 0), sock, name="acceptor-under-test", welcome=welcome)
     cleanups.actions.append(acceptor.stop)
     with socket.socket() as client:
         take()
         acceptor.start()
         client.connect(("127.0.0.1", acceptor.port))
+        until(lambda: sock.attempts, "the acceptor to try")
         give_back()
         until(lambda: accepted, "the acceptor to accept")
 
