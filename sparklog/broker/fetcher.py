@@ -18,6 +18,7 @@ from sparklog.broker.ports import Peers
 from sparklog.broker.throttles import ReplicationThrottle
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.leader import Diverging
+from sparklog.core.transaction.producer_state import CorruptSnapshot, taken_over
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import CorruptBatch, ErrorCode, WireError
@@ -36,6 +37,7 @@ from sparklog.wire.messages.list_offsets import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
     ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
@@ -275,8 +277,9 @@ class Fetcher:
         if data.diverging_epoch is not None and data.diverging_epoch.epoch >= 0:
             diverging = Diverging(data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
             logger.info("%s: our log parts from the leader's, %s", partition.topic_partition, diverging)
+            producers = taken_over(data.producers)
             partition.on_diverging(
-                position.leader_epoch, position.fetch_offset, diverging, data.log_start_offset
+                position.leader_epoch, position.fetch_offset, diverging, data.log_start_offset, producers
             )
             return True
         try:
@@ -314,16 +317,22 @@ class Fetcher:
             start = yield from self._leader_offset(broker, topic_partition, position, EARLIEST_TIMESTAMP)
             end = yield from self._leader_offset(broker, topic_partition, position, LATEST_TIMESTAMP)
             followed.asks_offsets = False
-            if isinstance(start, ErrorCode) or isinstance(end, ErrorCode):
-                error = start if isinstance(start, ErrorCode) else end
-                assert isinstance(error, ErrorCode)
+            try:
+                error = ErrorCode(start.error_code or end.error_code)
+                producers = taken_over(start.producers)
+            except CorruptSnapshot as damage:
+                logger.warning("%s: the leader sent damaged producer states: %s", topic_partition, damage)
+                error, producers = ErrorCode.corrupt_message, None
+            if error is not ErrorCode.none:
                 followed.partition.on_fetch_error(position.leader_epoch, error)
             else:
-                followed.partition.on_leader_offsets(position.leader_epoch, start, end)
+                followed.partition.on_leader_offsets(
+                    position.leader_epoch, start.offset, end.offset, producers
+                )
 
     def _leader_offset(
         self, broker: Broker, topic_partition: TopicPartition, position: FetchPosition, timestamp: int
-    ) -> Generator[Question, Any, int | ErrorCode]:
+    ) -> Generator[Question, Any, ListOffsetsPartitionResponse]:
         question = ListOffsetsPartition(
             partition_index=topic_partition.partition,
             current_leader_epoch=position.leader_epoch,
@@ -334,10 +343,8 @@ class Fetcher:
             topics=[ListOffsetsTopic(name=topic_partition.topic, partitions=[question])],
         )
         response = yield Question(broker, request, self._timeout_ms())
-        answer = response.topics[0].partitions[0]
-        if answer.error_code is not ErrorCode.none:
-            return ErrorCode(answer.error_code)
-        return int(answer.offset)
+        answer: ListOffsetsPartitionResponse = response.topics[0].partitions[0]
+        return answer
 
     def _unreachable(self, asked: Asked, why: str) -> int:
         logger.info("leader %d cannot be fetched from for %d partitions: %s", self.leader, len(asked), why)

@@ -21,7 +21,7 @@ from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import ACKS_ALL, NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
-from sparklog.core.transaction.producer_state import Duplicate, Refused
+from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, Refused
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
 from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId
@@ -239,7 +239,7 @@ class Partition(PartitionShell):
         self._replica.note_log_effect(RestartAt(taken[0][1].base_offset))
 
         def begin_with_the_whole_batch() -> None:
-            self.log.truncate_fully_and_start_at(taken[0][1].base_offset)
+            self.log.truncate_fully_and_start_at(taken[0][1].base_offset, self.log.producers)
             self.log.append(records, taken)
             self.log.raise_log_start(fetch_offset)
             self._log_changed()
@@ -314,7 +314,10 @@ class Partition(PartitionShell):
                 request.follower, request.fetch_offset, request.last_fetched_epoch, request.log_start_offset
             )
         if isinstance(position, Diverging):
-            return self._result(leader, diverging=position)
+            is_follower = request.follower is not None
+            return self._result(leader, diverging=position)._replace(
+                producers=self.log.producers.before(leader.marks.log_start_offset) if is_follower else None
+            )
         if position is not ErrorCode.none:
             return self._result(leader, error=position)
         is_follower = request.follower is not None
@@ -437,23 +440,30 @@ class Partition(PartitionShell):
             return None if follower is None or self._offline else follower.fetch_position()
 
     def on_diverging(
-        self, leader_epoch: int, fetch_offset: int, diverging: Diverging, leader_start: int
+        self,
+        leader_epoch: int,
+        fetch_offset: int,
+        diverging: Diverging,
+        leader_start: int,
+        producers: ProducerStates | None = None,
     ) -> None:
         with self._step():
             follower = self._replica.follower
             if follower is not None and follower.expects(leader_epoch, fetch_offset):
-                self._apply(follower.on_diverging(diverging, leader_start))
+                self._apply(follower.on_diverging(diverging, leader_start, producers))
 
     def on_fetch_error(self, leader_epoch: int, error: ErrorCode) -> None:
         with self._step():
             if (follower := self._replica.follower) is not None:
                 self._apply(follower.on_fetch_error(error, leader_epoch))
 
-    def on_leader_offsets(self, leader_epoch: int, start: int, end: int) -> None:
+    def on_leader_offsets(
+        self, leader_epoch: int, start: int, end: int, producers: ProducerStates | None = None
+    ) -> None:
         with self._step():
             follower = self._replica.follower
             if follower is not None and follower.leader_epoch == leader_epoch:
-                self._apply(follower.on_leader_offsets(start, end))
+                self._apply(follower.on_leader_offsets(start, end, producers))
 
     # Details
 

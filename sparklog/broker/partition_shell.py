@@ -260,8 +260,8 @@ class PartitionShell:
                 self.log.assign_epoch(epoch, start_offset)
             case TruncateTo(offset):
                 self.log.truncate_to(offset)
-            case RestartAt(offset):
-                self.log.truncate_fully_and_start_at(offset)
+            case RestartAt(offset, producers):
+                self.log.truncate_fully_and_start_at(offset, producers)
             case RaiseLogStart(offset):
                 self.log.raise_log_start(offset)
         self._log_changed()

@@ -374,8 +374,8 @@ class Log:
             self.producers = replay(self._snapshots, self._segments, end_offset, self._clock.wall_ms())
         return self.log_end_offset
 
-    def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
-        """Remove everything; the next record gets ``offset``.
+    def truncate_fully_and_start_at(self, offset: int, producers: ProducerStates | None = None) -> None:
+        """Remove everything; the next record gets ``offset``. ``producers`` are those of before.
 
         A log that ended there ends there also if a crash comes in between: a replica that may be elected
         then must not give offsets away twice.
@@ -383,6 +383,9 @@ class Log:
         goes_on = offset == self.log_end_offset and self.corruption is None
         self._lower_end(0)
         self._epoch_file.keep(self.epochs)  # or a crash would bring back those of batches that are no more
+        self.producers = ProducerStates() if producers is None else producers
+        if self.producers.producers:
+            self._snapshots.save(offset, self.producers, sync=True)  # no batch will tell of them again
         if goes_on:
             if self._segments[-1].base_offset < offset:
                 self._segments.append(self._new_segment(offset))
@@ -391,8 +394,7 @@ class Log:
             self._remove_segments(self._segments)
             self._segments.append(self._new_segment(offset))
         del self._segments[:-1]
-        self.producers.clear()
-        self.log_start_offset = Offset(offset if log_start_offset is None else log_start_offset)
+        self.log_start_offset = Offset(offset)
         self.log_end_offset = Offset(offset)
         self._settle_cut(self._segments[0])
 

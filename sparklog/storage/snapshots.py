@@ -4,8 +4,9 @@ One is written wherever a segment begins, one at the end of a log that is closed
 of which the last two are kept. They save replaying the log from its first batch, above all when a follower
 truncates a few batches under its lock; whatever follows the offset is replayed from the envelopes.
 
-A snapshot is not synced before its segment is. A damaged one is removed with a warning: the next older one
-does, or none. Truncation removes the snapshots of what it cuts *before* it cuts: none outlives its batches.
+A snapshot is not synced before its segment is, but for that of a log that begins anew with the states that
+its leader handed on: no batch tells them. A damaged one is removed with a warning: the next older one does,
+or none. Truncation removes the snapshots of what it cuts *before* it cuts: none outlives its batches.
 """
 
 import logging
@@ -39,8 +40,8 @@ class Snapshots:
     def path(self, offset: int) -> str:
         return f"{self._directory}/{file_name(offset, SUFFIX)}"
 
-    def save(self, offset: int, states: ProducerStates) -> None:
-        self._disk.write_atomically(self.path(offset), states.snapshot(), sync=False)
+    def save(self, offset: int, states: ProducerStates, *, sync: bool = False) -> None:
+        self._disk.write_atomically(self.path(offset), states.snapshot(), sync=sync)
         if offset not in self.offsets:
             self.offsets = sorted([*self.offsets, offset])
 

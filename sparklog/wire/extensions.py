@@ -17,6 +17,8 @@ from sparklog.wire.primitives import (
     Writer,
     append_compact_length,
     array_reader,
+    bytes_reader,
+    bytes_writer,
     number_reader,
     number_writer,
     numbers_reader,
@@ -29,7 +31,7 @@ from sparklog.wire.primitives import (
 )
 
 Direction = Literal["request", "response"]
-ExtensionType = Literal["int16 array", "int64", "string map", "uuid"]
+ExtensionType = Literal["bytes", "int16 array", "int64", "string map", "uuid"]
 
 EXTENSION_TAG_MIN: Final = 5_000
 
@@ -54,11 +56,14 @@ _LOG_END_OFFSET: Final = Extension(5_007, "log_end_offset", "int64")
 _LOST_IN_EPOCH: Final = Extension(5_008, "lost_in_epoch", "int64")
 _TOPIC_ID: Final = Extension(5_009, "topic_id", "uuid")
 _PUSH: Final = Extension(5_010, "push", "int64")
+_PRODUCERS: Final = Extension(5_011, "producers", "bytes")
 
 EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
     {
         (0, "request", "ProduceRequest"): (_PAYLOAD_KINDS,),
         (1, "request", "FetchRequest"): (_PAYLOAD_KINDS,),
+        (1, "response", "FetchPartitionData"): (_PRODUCERS,),
+        (2, "response", "ListOffsetsPartitionResponse"): (_PRODUCERS,),
         (3, "response", "MetadataResponsePartition"): (_LOST_IN_EPOCH,),
         (4, "request", "LeaderAndIsrTopicState"): (_CONFIGS,),
         (4, "request", "LeaderAndIsrPartitionState"): (_MIN_INSYNC_REPLICAS, _LOST_IN_EPOCH),
@@ -106,6 +111,10 @@ def _write_string_map(value: dict[str, str], output: Output) -> None:
 
 EXTENSION_TYPES: Final[Mapping[ExtensionType, tuple[Reader, Writer]]] = MappingProxyType(
     {
+        "bytes": (
+            bytes_reader(read_compact_length, nullable=False),
+            bytes_writer(append_compact_length, nullable=False),
+        ),
         "int16 array": (_read_int16_tuple, _write_int16s),
         "int64": (number_reader("q"), number_writer("q")),
         "string map": (_read_string_map, _write_string_map),

@@ -3,11 +3,13 @@
 import threading
 import uuid
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
 from sparklog.broker.answers import ReadRequest
 from sparklog.broker.fetcher import Fetcher
+from sparklog.broker.handlers import fetch, list_offsets
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.model.cluster import Broker, PartitionState
@@ -18,16 +20,8 @@ from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
-from sparklog.wire.messages.fetch import (
-    FetchableTopicResponse,
-    FetchEpochEndOffset,
-    FetchPartitionData,
-    FetchRequest,
-    FetchResponse,
-)
+from sparklog.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse
 from sparklog.wire.messages.list_offsets import (
-    EARLIEST_TIMESTAMP,
-    ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
@@ -200,21 +194,15 @@ class Member:
             asked.log_start_offset,
         )  # fmt: skip
         result = self.partition.read(request, at_least_one_batch=True)
-        diverging = result.diverging
-        data = FetchPartitionData(
-            partition_index=0, error_code=result.error, high_watermark=result.high_watermark,
-            log_start_offset=result.log_start_offset, records=result.parts,
-            diverging_epoch=diverging
-            and FetchEpochEndOffset(epoch=diverging.epoch, end_offset=diverging.end_offset),
-        )  # fmt: skip
+        data = fetch._partition(self._call(13), message, 0, result)
         return FetchResponse(responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=[data])])
 
     def _answer_offsets(self, message):
-        asked = message.topics[0].partitions[0]
-        is_start = asked.timestamp == EARLIEST_TIMESTAMP
-        offset = self.partition.log_start_offset if is_start else self.partition.log_end_offset
-        answer = ListOffsetsPartitionResponse(partition_index=0, offset=offset)
+        answer = list_offsets._partition(self._call(8), message, "quakes", message.topics[0].partitions[0])
         return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="quakes", partitions=[answer])])
+
+    def _call(self, version):
+        return SimpleNamespace(version=version, broker=SimpleNamespace(replicas=self.replicas))
 
 
 @pytest.fixture

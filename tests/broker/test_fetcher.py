@@ -4,6 +4,13 @@ import pytest
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import FileSlice
+from sparklog.wire.messages.list_offsets import (
+    EARLIEST_TIMESTAMP,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
 
 
 def ends(members):
@@ -152,6 +159,106 @@ def test_a_follower_whose_end_is_below_the_leaders_start_begins_anew_there(membe
     assert members[2].partition.log_end_offset == 20
     members[2].fetcher.run_once()
     assert (members[2].partition.log_start_offset, members[2].partition.log_end_offset) == (20, 30)
+
+
+def answers_of(answers):
+    return [(result.error, result.base_offset) for answer in answers for result in answer.values()]
+
+
+def lead_by_the_other(members, epoch=3):
+    members[2].become(2, epoch, isr=(2,), min_isr=1)
+    return members[2]
+
+
+@pytest.mark.parametrize("start_offset", [20, 25], ids=["between batches", "within a batch"])
+def test_who_began_anew_where_its_leader_begins_knows_a_batch_that_was_removed_before(
+    members, batch, start_offset
+) -> None:
+    start(members, isr=(1,), min_isr=1)
+    for sequence in (0, 10, 20):
+        members[1].produce(batch(10, producer_id=5, sequence=sequence), acks=1)
+    members[1].partition.delete_records(start_offset, (), 1)
+    members[1].partition.delete_old_segments()
+    for _ in range(4):
+        members[2].fetcher.run_once()
+    assert (members[2].partition.log_start_offset, ends(members)) == (start_offset, [30, 30])
+    leader = lead_by_the_other(members)
+    for base_offset in (0, 10, 20):
+        again = leader.produce(batch(10, producer_id=5, sequence=base_offset), acks=1)
+        assert answers_of(again) == [(ErrorCode.none, base_offset)]
+    assert leader.partition.log_end_offset == 30
+    assert answers_of(leader.produce(batch(10, producer_id=5, sequence=30), acks=1)) == [(ErrorCode.none, 30)]
+
+
+def test_who_began_anew_at_the_end_of_an_empty_log_knows_what_was_in_it(members, batch) -> None:
+    start(members, isr=(1,), min_isr=1)
+    members[1].produce(batch(10, producer_id=5, sequence=0), acks=1)
+    members[1].partition.delete_records(10, (), 1)
+    for _ in range(3):
+        members[2].fetcher.run_once()
+    assert ends(members) == [10, 10]
+    leader = lead_by_the_other(members)
+    assert answers_of(leader.produce(batch(10, producer_id=5, sequence=0), acks=1)) == [(ErrorCode.none, 0)]
+    assert leader.partition.log_end_offset == 10
+
+
+def test_who_cuts_all_that_it_has_and_begins_where_its_leader_does_knows_what_was_sent_before(
+    members, batch
+) -> None:
+    start(members)
+    members[1].produce(batch(2, producer_id=5, sequence=0))
+    members[2].fetcher.run_once()
+    for _ in range(7):
+        members[1].produce(batch(1))
+    members[2].become(2, 2, isr=(2,), min_isr=1)
+    members[2].produce(batch(3, producer_id=5, sequence=2))
+    members[2].partition.delete_records(5, (), 1)
+    members[1].become(2, 2, isr=(2,), min_isr=1)
+    for _ in range(4):
+        members[1].fetcher.run_once()
+    assert ends(members) == [5, 5]
+    known = [members[number].partition.log.producers.producers[5].batches for number in (1, 2)]
+    assert known[0] == known[1]
+    assert [one.first_sequence for one in known[0]] == [0, 2]
+
+
+def test_producer_states_that_came_damaged_are_asked_for_again(members, batch) -> None:
+    start(members, isr=(1,), min_isr=1)
+    members[1].produce(batch(10, producer_id=5, sequence=0), acks=1)
+    members[1].partition.delete_records(10, (), 1)
+    leader = members[1]
+    answer = leader.answer
+
+    def damaged(message):
+        response = answer(message)
+        if isinstance(response, ListOffsetsResponse):
+            response.topics[0].partitions[0].producers = response.topics[0].partitions[0].producers[:-1]
+        return response
+
+    leader.answer = damaged
+    members[2].fetcher.run_once()
+    members[2].fetcher.run_once()
+    assert members[2].paused == [ErrorCode.corrupt_message]
+    assert members[2].partition.log_end_offset == 0
+    leader.answer = answer
+    members[2].clock.now_ms += 60_000
+    for _ in range(3):
+        members[2].fetcher.run_once()
+    assert members[2].partition.log_end_offset == 10
+    assert 5 in members[2].partition.log.producers.producers
+
+
+def test_a_consumer_is_told_nothing_of_producers(members, batch) -> None:
+    start(members, isr=(1,), min_isr=1)
+    members[1].produce(batch(10, producer_id=5, sequence=0), acks=1)
+    members[1].partition.delete_records(10, (), 1)
+    asked = ListOffsetsPartition(partition_index=0, timestamp=EARLIEST_TIMESTAMP)
+    for replica_id, is_told in ((2, True), (-1, False), (-2, False)):
+        request = ListOffsetsRequest(
+            replica_id=replica_id, topics=[ListOffsetsTopic(name="quakes", partitions=[asked])]
+        )
+        (answer,) = members[1].answer(request).topics[0].partitions
+        assert (answer.offset, bool(answer.producers)) == (10, is_told)
 
 
 def test_a_caught_up_follower_outside_the_isr_is_proposed(members, batch) -> None:

@@ -63,6 +63,26 @@ def test_a_log_without_batches_knows_the_same_epochs_after_a_power_cut(make_benc
     assert 8 in ends
 
 
+@pytest.mark.parametrize("stop", ["kill", "power cut"])
+def test_a_log_that_began_anew_there_knows_the_producers_of_before_whatever_ends_the_process(
+    make_bench: Any, stop: str
+) -> None:
+    for bench, cut_power in benches_on_a_disk(make_bench):
+        log = bench.open(SMALL)
+        for number in range(30):
+            bench.append(log, producer=(7, 0, number))
+        handed_on = log.producers.before(30)
+        log.truncate_fully_and_start_at(40, handed_on)
+        bench.append(log, producer=(8, 0, 0))
+        if stop == "power cut":
+            cut_power()
+        found = bench.open(SMALL, recovery_point=log.recovery_point, same_boot=stop == "kill")
+        if found.log_start_offset == 40:
+            assert found.producers.producers[7] == handed_on.producers[7]
+        else:
+            assert (stop, found.log_start_offset) == ("power cut", 0), "its leader is asked once more"
+
+
 @pytest.mark.parametrize("damage", ["missing", "cut short"])
 def test_an_index_that_a_read_made_anew_is_right_after_a_power_cut_or_made_anew_once_more(
     make_bench: Any, damage: str

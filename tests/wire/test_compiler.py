@@ -190,8 +190,14 @@ def test_software_that_knows_no_extensions_reads_the_rest(
     assert stranger.read(Cursor(memoryview(body))) == _without_extensions(extended, (api_key, direction))
 
 
-SAMPLES = {"int16 array": (1, 257), "int64": 4, "string map": {"a": "b"}, "uuid": uuid.UUID(int=7)}
-DEFAULTS = {"payload_kinds": (), "min_insync_replicas": 1, "topic_id": NO_TOPIC_ID}
+SAMPLES = {
+    "bytes": b"abc",
+    "int16 array": (1, 257),
+    "int64": 4,
+    "string map": {"a": "b"},
+    "uuid": uuid.UUID(int=7),
+}
+DEFAULTS = {"payload_kinds": (), "producers": b"", "min_insync_replicas": 1, "topic_id": NO_TOPIC_ID}
 
 
 def _extend(message: Any, key: tuple[int, Direction, str]) -> Any:

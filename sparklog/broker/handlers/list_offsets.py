@@ -3,11 +3,15 @@
 "Latest" is the high watermark for consumers, and the log's end for followers (and for tools that ask as
 replica -2). Right after a failover a leader may not know yet how far its predecessors committed: it says so
 (KIP-207) rather than name an offset that goes backwards.
+
+A follower that asks where the log begins may begin there itself, and is told what was known of producers
+before.
 """
 
 from sparklog.broker.call import Call
 from sparklog.broker.partition import Partition
 from sparklog.core.replication.leader import Leader
+from sparklog.core.transaction.producer_state import ProducerStates, handed_on
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.storage.log import Log
@@ -49,36 +53,41 @@ def _partition(
     if isinstance(partition, ErrorCode):
         known = call.broker.metadata.may_exist(topic_partition)
         return _error(asked, ErrorCode.not_leader_or_follower if known else partition)
-    found = _look_up(partition, asked, is_consumer=request.replica_id == CONSUMER)
+    found = _look_up(partition, asked, request.replica_id)
     if isinstance(found, ErrorCode):
         if found is ErrorCode.offset_not_available and call.version < FIRST_VERSION_OF_NOT_AVAILABLE:
             found = ErrorCode.leader_not_available
         return _error(asked, found)
-    offset, timestamp, leader_epoch = found
+    offset, timestamp, leader_epoch, producers = found
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         old_style_offsets=[] if offset < 0 else [offset],
         offset=offset,
         timestamp=timestamp,
         leader_epoch=leader_epoch if offset >= 0 else -1,
+        producers=handed_on(producers),
     )
 
 
 def _look_up(
-    partition: Partition, asked: ListOffsetsPartition, *, is_consumer: bool
-) -> tuple[int, int, int] | ErrorCode:
-    """(offset, timestamp, leader epoch); offset and timestamp are -1 where there is no such record.
+    partition: Partition, asked: ListOffsetsPartition, replica_id: int
+) -> tuple[int, int, int, ProducerStates | None] | ErrorCode:
+    """(offset, timestamp, leader epoch, producers before); -1 for offset and timestamp: no such record.
 
     The epoch is that of the leader who said so: another one may begin before the answer is written.
     """
+    is_consumer = replica_id == CONSUMER
     timestamp = leader_epoch = -1
+    producers = None
 
     def choose(leader: Leader, log: Log) -> int | None:
-        nonlocal timestamp, leader_epoch
+        nonlocal timestamp, leader_epoch, producers
         leader_epoch = leader.leader_epoch
         if asked.timestamp == LATEST_TIMESTAMP:
             return leader.latest_offset() if is_consumer else leader.marks.log_end_offset
         if asked.timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
+            if replica_id >= 0:
+                producers = log.producers.before(leader.marks.log_start_offset)
             return leader.marks.log_start_offset
         found = log.max_timestamp() if asked.timestamp == MAX_TIMESTAMP else None
         if asked.timestamp >= 0:
@@ -89,7 +98,7 @@ def _look_up(
         return found[0]
 
     offset = partition.leader_offset(asked.current_leader_epoch, choose)
-    return offset if isinstance(offset, ErrorCode) else (offset, timestamp, leader_epoch)
+    return offset if isinstance(offset, ErrorCode) else (offset, timestamp, leader_epoch, producers)
 
 
 def _error(asked: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:

@@ -6,8 +6,9 @@ and log never disagree. All others are *outward effects*: they leave, in order, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
 
@@ -29,9 +30,13 @@ class TruncateTo:
 
 @dataclass(frozen=True, slots=True)
 class RestartAt:
-    """Log effect: drop the whole log and begin again, empty, at ``offset``."""
+    """Log effect: drop the whole log and begin again, empty, at ``offset``.
+
+    ``producers`` is what its leader knows of producers from before that offset, if it said so.
+    """
 
     offset: int
+    producers: ProducerStates | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

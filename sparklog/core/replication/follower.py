@@ -22,6 +22,7 @@ from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.waits import FetchWaits
 from sparklog.core.replication.watermarks import Watermarks
+from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, NO_LEADER, BrokerId, LeaderEpoch
 
@@ -94,18 +95,25 @@ class Follower:
         """The role is over: whoever waits looks again."""
         return [WakeFetch(token) for token in self.fetches.take_all()]
 
-    def on_diverging(self, diverging: Diverging, leader_start: int) -> list[Action]:
-        """Truncate to where the logs part; no watermark moves on this reply (KAFKA-14704)."""
-        return [self._cut(self.truncation_offset(diverging), leader_start)]
+    def on_diverging(
+        self, diverging: Diverging, leader_start: int, producers: ProducerStates | None = None
+    ) -> list[Action]:
+        """Truncate to where the logs part; no watermark moves on this reply (KAFKA-14704).
 
-    def _cut(self, offset: int, leader_start: int) -> Action:
+        ``producers``: what the leader knows of them from before ``leader_start``.
+        """
+        return [self._cut(self.truncation_offset(diverging), leader_start, producers)]
+
+    def _cut(self, offset: int, leader_start: int, producers: ProducerStates | None) -> Action:
         """Where logs part before ours begins, they share nothing that we have. What we gave up at our start
         was of the log that an election gave up; the leader's may begin before, and whoever is counted must
         have all of it. (Kafka's follower begins at the cut.)
         """
         start = self.marks.log_start_offset
         is_given_up = offset < start or (offset == start and self.epochs.latest_epoch < self.lost_in_epoch)
-        return RestartAt(leader_start) if is_given_up and 0 <= leader_start < offset else TruncateTo(offset)
+        if is_given_up and 0 <= leader_start <= offset:
+            return RestartAt(leader_start, producers)
+        return TruncateTo(offset)
 
     def truncation_offset(self, diverging: Diverging) -> int:
         """Where to cut, by the leader's answer for our last epoch (KIP-279)."""
@@ -143,17 +151,20 @@ class Follower:
             self.failed = error
         return [BackOff(error)]
 
-    def on_leader_offsets(self, leader_start: int, leader_end: int) -> list[Action]:
-        """Where the leader's log starts and ends, asked after OFFSET_OUT_OF_RANGE.
+    def on_leader_offsets(
+        self, leader_start: int, leader_end: int, producers: ProducerStates | None = None
+    ) -> list[Action]:
+        """Where the leader's log starts and ends, asked after OFFSET_OUT_OF_RANGE, and what it knows of
+        ``producers`` from before its start.
 
         Only a leader that ends below us makes us truncate, only one that has nothing of what we have makes us
         start anew: a leader that has grown past us in the meantime must not cost us our log (KAFKA-2143).
         """
         start, end = self.marks.log_start_offset, self.marks.log_end_offset
         if leader_end < end:
-            return [self._cut(leader_end, leader_start)]
+            return [self._cut(leader_end, leader_start, producers)]
         if leader_start > end or leader_start == end > start:
-            return [RestartAt(leader_start)]
+            return [RestartAt(leader_start, producers)]
         return []
 
     def check_invariants(self) -> None:

@@ -10,6 +10,10 @@ order, so that any replica can take over without forgetting a retry. A snapshot 
 It begins as Kafka's does, with one batch for each producer, so that Kafka's tools read it; behind that, where
 Kafka's reader looks no more, stand all five (with one, a restart shrinks the window).
 
+A log whose start moved on no longer tells of the batches before, but their producers may send them again.
+So a replica that begins anew where its leader's log begins is given, with that offset, the states ``before``
+it, as Kafka's followers of tiered logs get a snapshot (KIP-405; its other followers begin without).
+
 A producer that has been silent for long enough is forgotten, but never while its transaction is open. Silence
 is measured by this machine's clock when the batch came in, not by the batch's own timestamps: those may be
 years old in data that is being copied.
@@ -27,6 +31,7 @@ from sparklog.model.ids import NO_OFFSET, Offset, ProducerId
 
 BATCHES_KEPT: Final = 5
 SEQUENCE_MAX: Final = 2**31 - 1
+PRODUCERS_HANDED_ON_MAX: Final = 10_000
 NO_SEQUENCE: Final = -1
 
 SNAPSHOT_VERSION: Final = 1
@@ -125,6 +130,16 @@ class ProducerState:
     def in_transaction(self) -> bool:
         return self.open_since != NO_OFFSET
 
+    def before(self, offset: int) -> "ProducerState | None":
+        """As this producer was known before ``offset`` by what is known now; None if that is nothing."""
+        batches = [batch for batch in self.batches if batch.last_offset < offset]
+        open_since = self.open_since if self.open_since < offset else NO_OFFSET
+        if not batches and open_since == NO_OFFSET:
+            return None
+        return ProducerState(
+            self.epoch, deque(batches, BATCHES_KEPT), self.last_seen_ms, open_since, self.coordinator_epoch
+        )
+
 
 def next_sequence(sequence: int) -> int:
     """The sequence after ``sequence``; they wrap to 0 after 2^31 - 1."""
@@ -202,8 +217,16 @@ class ProducerStates:
             del self.producers[producer_id]
         return expired
 
-    def clear(self) -> None:
-        self.producers.clear()
+    def before(self, offset: int) -> "ProducerStates":
+        """What a log that begins at ``offset`` cannot tell a replica that begins with it: batches that ended
+        before, and transactions that were open then.
+
+        Of more than PRODUCERS_HANDED_ON_MAX producers, those that were seen last: a few megabytes.
+        """
+        known = {producer_id: state.before(offset) for producer_id, state in self.producers.items()}
+        earlier = [(producer_id, state) for producer_id, state in known.items() if state is not None]
+        earlier.sort(key=lambda one: one[1].last_seen_ms, reverse=True)
+        return ProducerStates(dict(earlier[:PRODUCERS_HANDED_ON_MAX]))
 
     def snapshot(self) -> bytes:
         """The states as bytes; ``restore`` reads them back."""
@@ -246,6 +269,16 @@ class ProducerStates:
                 offset for batch in state.batches for offset in (batch.first_offset, batch.last_offset)
             ]
             assert offsets == sorted(offsets), (producer_id, state)
+
+
+def handed_on(states: ProducerStates | None) -> bytes:
+    """How states travel to a replica that begins anew: as a snapshot, or as nothing where there are none."""
+    return states.snapshot() if states is not None and states.producers else b""
+
+
+def taken_over(data: bytes | memoryview) -> ProducerStates | None:
+    """What ``handed_on`` gave; CorruptSnapshot when it is damaged."""
+    return ProducerStates.restore(bytes(data)) if data else None
 
 
 def _refused(batch: ProducerBatch, state: ProducerState | None, code: ErrorCode, reason: str) -> Refused:

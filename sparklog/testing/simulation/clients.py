@@ -158,6 +158,8 @@ class Send:
     record: SentBatch
     life: int
     """Which of the producers that replaced one another sends it."""
+    number: int
+    """How many batches its producer had begun before."""
     in_flight: bool = False
     truth: PartitionTruth | None = None
     """The partition that there was when it was sent last."""
@@ -188,6 +190,7 @@ class Producer(Client):
         self._number = number
         self._identities = 0
         self._sequence = 0
+        self._begun = 0
         self._in_flight_max = in_flight_max
         self._interval_ms = interval_ms
         self._records_max = records_max
@@ -237,10 +240,12 @@ class Producer(Client):
         self.later(self._draw.expovariate(1 / self._interval_ms), self._make)
 
     def _make(self) -> None:
-        """A new batch, unless too many wait already."""
+        """A new batch, unless the first without an answer is too many before it: brokers remember five of a
+        producer, so that whichever is sent again is known. Later ones that were answered count, too.
+        """
         if self.is_stopping:
             return
-        if len(self.waiting) < self._in_flight_max:
+        if not self.waiting or self._begun - self.waiting[0].number < self._in_flight_max:
             self.send_a_batch()
         self._make_later()
 
@@ -279,7 +284,8 @@ class Producer(Client):
             entry,
             rows,
         )
-        return Send(entry, batch, self._place.recorder.begin(record), self._life)
+        self._begun += 1
+        return Send(entry, batch, self._place.recorder.begin(record), self._life, self._begun - 1)
 
     def _rows(self, count: int) -> Rows:
         """Few keys, values that are all different, and some tombstones."""
@@ -357,7 +363,7 @@ class Producer(Client):
             self._gaps += 1
             truth = self._place.witness.truths.get(self.topic_partition)
             has_lost = truth is not None and truth.lossy_epoch >= 0
-            may_start_over = self.acks == 1 or has_lost or self._was_overtaken or self._was_removed
+            may_start_over = self.acks == 1 or has_lost or self._was_overtaken
             if may_start_over and self._gaps > LOST_SEQUENCE_RETRIES:
                 if self.acks == 1:
                     self._place.witness.marks.reach("an acks=1 producer lost batches with a leader")
@@ -374,22 +380,6 @@ class Producer(Client):
         """
         first = self._first_acknowledged
         return first is not None and bool(self.waiting) and self.waiting[0].entry.sequence < first
-
-    @property
-    def _was_removed(self) -> bool:
-        """Whether its first batch without an answer was committed, and its leader's log begins behind it.
-
-        A leader knows of a producer what its log tells. One that began anew where an earlier leader's log
-        began never saw the batches before, and takes them, sent again, for a gap, as Kafka's do.
-        """
-        truth = self._place.witness.truths.get(self.topic_partition)
-        if truth is None or truth.state is None or not self.waiting:
-            return False
-        leader = truth.views.get(truth.state.leader)
-        if leader is None:
-            return False
-        first = self.waiting[0].entry.send
-        return any(one.send == first for one in truth.committed if one.next_offset <= leader.log_start)
 
     def means_another(self, topic_id: TopicId) -> bool:
         """Whether it knows of an earlier topic of this name only. It would find out by its next refusal, and

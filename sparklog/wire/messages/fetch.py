@@ -114,8 +114,11 @@ class SnapshotId:
 class FetchPartitionData:
     """What one partition answers. The last three travel as tags and are None when absent.
 
-    ``aborted_transactions`` None is what a read-uncommitted fetch gets.
+    ``aborted_transactions`` None is what a read-uncommitted fetch gets. ``producers`` is an extension of
+    ours: to a follower whose log parts, a snapshot of the producer states before ``log_start_offset``.
     """
+
+    IGNORABLE: ClassVar[frozenset[str]] = frozenset({"producers"})
 
     partition_index: int
     error_code: ErrorCode = ErrorCode.none
@@ -128,6 +131,7 @@ class FetchPartitionData:
     diverging_epoch: FetchEpochEndOffset | None = None
     current_leader: LeaderIdAndEpoch | None = None
     snapshot_id: SnapshotId | None = None
+    producers: bytes | memoryview = b""
 
 
 @dataclass(slots=True, kw_only=True)

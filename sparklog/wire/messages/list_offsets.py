@@ -42,7 +42,13 @@ class ListOffsetsRequest:
 
 @dataclass(slots=True, kw_only=True)
 class ListOffsetsPartitionResponse:
-    """Version 0 has only ``old_style_offsets``: at most ``max_num_offsets`` from the latest down."""
+    """Version 0 has only ``old_style_offsets``: at most ``max_num_offsets`` from the latest down.
+
+    ``producers`` is an extension of ours: to a follower that asks where the log begins, a snapshot of the
+    producer states before that.
+    """
+
+    IGNORABLE: ClassVar[frozenset[str]] = frozenset({"producers"})
 
     partition_index: int
     error_code: ErrorCode = ErrorCode.none
@@ -50,6 +56,7 @@ class ListOffsetsPartitionResponse:
     timestamp: int = -1
     offset: int = -1
     leader_epoch: int = -1
+    producers: bytes | memoryview = b""
 
 
 @dataclass(slots=True, kw_only=True)

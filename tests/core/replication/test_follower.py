@@ -15,6 +15,7 @@ from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.watermarks import Watermarks
+from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch
 
@@ -64,9 +65,22 @@ def test_where_the_logs_part_before_its_own_begins_it_begins_anew_where_the_lead
     assert follower.on_leader_offsets(18, 42) == [RestartAt(18)]
 
 
-def test_a_leader_that_does_not_say_where_it_begins_or_begins_at_the_cut_makes_it_truncate() -> None:
-    for leader_start in (-1, 42):
+def test_a_leader_that_does_not_say_where_it_begins_or_begins_behind_the_cut_makes_it_truncate() -> None:
+    for leader_start in (-1, 43):
         assert follower_with(**GIVEN_UP).on_diverging(Diverging(1, 42), leader_start) == [TruncateTo(42)]
+
+
+def test_wherever_it_begins_anew_it_takes_what_its_leader_knows_of_producers_from_before() -> None:
+    known = ProducerStates()
+    for actions in (
+        follower_with(**GIVEN_UP).on_diverging(Diverging(1, 42), 18, known),
+        follower_with(**GIVEN_UP).on_diverging(Diverging(1, 42), 42, known),
+        follower_with(**GIVEN_UP).on_leader_offsets(18, 42, known),
+        follower_with().on_leader_offsets(50, 90, known),
+    ):
+        (action,) = actions
+        assert isinstance(action, RestartAt)
+        assert action.producers is known
 
 
 def test_cut_to_its_own_start_it_begins_anew_only_if_an_election_has_lost_its_records() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.core.transaction.producer_state import (
+    PRODUCERS_HANDED_ON_MAX,
     SEQUENCE_MAX,
     CorruptSnapshot,
     Duplicate,
@@ -16,6 +17,8 @@ from sparklog.core.transaction.producer_state import (
     ProducerBatch,
     ProducerStates,
     Refused,
+    handed_on,
+    taken_over,
 )
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import ProducerId
@@ -190,6 +193,48 @@ def test_a_snapshot_restores_everything_all_five_batches_included(
         offset += count
     states.check_invariants()
     assert ProducerStates.restore(states.snapshot()) == states
+
+
+def test_what_is_handed_on_at_a_log_start_is_what_its_batches_no_longer_tell() -> None:
+    states = states_after(*(batch(number, offset=number) for number in range(3)), batch(0, offset=3, pid=8))
+    before = states.before(2)
+    assert list(before.producers) == [7]
+    assert before.check(batch(1)) == Duplicate(1, 1, 1_001)
+    for later in (batch(2, offset=2), batch(0, offset=3, pid=8)):
+        before.apply(later, 5_000)
+    assert before == states
+    assert states_after(batch(0, offset=4)).before(4) == ProducerStates()
+
+
+def test_a_batch_across_the_log_start_is_not_handed_on_since_it_comes_whole() -> None:
+    assert states_after(batch(0, 9, offset=0)).before(5) == ProducerStates()
+
+
+def test_a_transaction_that_was_open_at_the_log_start_is_handed_on_and_a_later_one_is_not() -> None:
+    states = states_after(
+        batch(0, offset=0, transactional=True),
+        batch(0, offset=1, pid=8),
+        batch(1, offset=2, pid=8, transactional=True),
+    )
+    before = states.before(2)
+    assert [before.producers[ProducerId(pid)].open_since for pid in (7, 8)] == [0, -1]
+
+
+def test_no_more_are_handed_on_than_fit_and_those_are_the_last_that_were_seen() -> None:
+    states = ProducerStates()
+    for pid in range(PRODUCERS_HANDED_ON_MAX + 5):
+        states.apply(batch(0, offset=pid, pid=pid), now_ms=pid)
+    before = states.before(PRODUCERS_HANDED_ON_MAX + 5)
+    assert sorted(before.producers) == list(range(5, PRODUCERS_HANDED_ON_MAX + 5))
+    assert len(handed_on(before)) < 2_000_000
+
+
+def test_nothing_is_handed_on_as_nothing_and_damage_is_not_taken_over() -> None:
+    states = states_after(batch(0, 4))
+    assert (handed_on(None), handed_on(ProducerStates()), taken_over(b"")) == (b"", b"", None)
+    assert taken_over(memoryview(handed_on(states))) == states
+    with pytest.raises(CorruptSnapshot):
+        taken_over(handed_on(states)[:-1])
 
 
 def test_a_snapshot_begins_with_kafkas_entries() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from sparklog.core.replication.epoch_history import EpochEntry
+from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import CorruptBatch, SparklogError
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import DELETE_HORIZON_BIT, Compression
@@ -192,7 +193,7 @@ def test_the_sequences_that_a_producer_may_send_again_survive_its_records(table)
         path.unlink()
     remembered = table.open().producers.producers[7].batches
     assert [batch.first_sequence for batch in remembered] == [1, 2, 3, 4, 5]
-    table.log.producers.clear()
+    table.log.producers = ProducerStates()
     table.put((b"y", b"1"))
     table.roll()
     table.clean()
@@ -284,7 +285,7 @@ def test_a_marker_stays_until_no_data_is_left_and_then_until_its_horizon(table, 
     assert attributes is not None
     assert not attributes & DELETE_HORIZON_BIT
     assert table.headers()[1].record_count == 0  # the producer's last batch, without records
-    table.log.producers.clear()
+    table.log.producers = ProducerStates()
     clean_once_more()
     attributes = clean_once_more()
     assert attributes is not None

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from sparklog.core.transaction.producer_state import BATCHES_KEPT
+from sparklog.testing.simulation.clients import Producer
 from sparklog.testing.simulation.faults import Fault
 from sparklog.testing.simulation.plan import BROKERS, draw_plan
 from sparklog.testing.simulation.simulation import simulate
@@ -88,6 +90,28 @@ def test_a_run_told_as_a_story_is_the_run_that_was_checked():
         told.acknowledged,
     )
     assert told.lines
+
+
+def test_no_producer_goes_further_past_a_batch_without_an_answer_than_brokers_remember(monkeypatch):
+    """Also where later batches had theirs: sent again, it would be out of order for ever."""
+    ahead, held_back = [], []
+    make, send_a_batch = Producer._make, Producer.send_a_batch
+
+    def note(self):
+        send_a_batch(self)
+        if self.waiting:
+            ahead.append(self._begun - self.waiting[0].number)
+
+    def note_what_is_held_back(self):
+        begun = self._begun
+        make(self)
+        held_back.append(self._begun == begun and not self.is_stopping and len(self.waiting) < BATCHES_KEPT)
+
+    monkeypatch.setattr(Producer, "send_a_batch", note)
+    monkeypatch.setattr(Producer, "_make", note_what_is_held_back)
+    assert simulate(draw_plan(46)).violation is None
+    assert max(ahead) == BATCHES_KEPT
+    assert any(held_back)
 
 
 @pytest.mark.parametrize("steps_max", [1, 200, 1_500])

@@ -8,6 +8,7 @@ from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller import election, incarnation
 from sparklog.core.controller.election import Candidates, Election, Rules
 from sparklog.core.controller.incarnation import Incarnation
+from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_LEADER, TopicPartition
@@ -25,7 +26,7 @@ def _producers_are_forgotten(switch: Switch) -> None:
             led = self.is_leader
             error: ErrorCode = original(self, state, **facts)
             if self.is_leader and not led:
-                self.log.producers.clear()
+                self.log.producers = ProducerStates()
             return error
 
         return mutated

@@ -12,6 +12,7 @@ from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.leader import Diverging, Leader
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
+from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH
 from sparklog.records.envelope import split
@@ -121,11 +122,16 @@ def _cuts_by_the_word_of_any_leader(switch: Switch) -> None:
     """A reply that tells where logs part is obeyed, whichever epoch and end of the log it was asked for."""
 
     def on_diverging(
-        self: Partition, leader_epoch: int, fetch_offset: int, diverging: Diverging, leader_start: int
+        self: Partition,
+        leader_epoch: int,
+        fetch_offset: int,
+        diverging: Diverging,
+        leader_start: int,
+        producers: ProducerStates | None,
     ) -> None:
         with self._step():
             if (follower := self._replica.follower) is not None:
-                self._apply(follower.on_diverging(diverging, leader_start))
+                self._apply(follower.on_diverging(diverging, leader_start, producers))
 
     switch.instead(Partition, "on_diverging", on_diverging)
 
@@ -156,10 +162,12 @@ def _out_of_range_begins_anew(switch: Switch) -> None:
 
         return mutated
 
-    def on_leader_offsets(self: Follower, leader_start: int, leader_end: int) -> list[Action]:
+    def on_leader_offsets(
+        self: Follower, leader_start: int, leader_end: int, producers: ProducerStates | None
+    ) -> list[Action]:
         if leader_end < self.marks.log_end_offset:
             return [TruncateTo(leader_end)]
-        return [RestartAt(leader_start)]
+        return [RestartAt(leader_start, producers)]
 
     switch.method(Leader, "check_fetch_position", check_fetch_position)
     switch.instead(Follower, "on_leader_offsets", on_leader_offsets)
