@@ -225,6 +225,10 @@ class Administrator:
             finally_=done,
         )
 
+    def elect_unclean(self, truth: PartitionTruth) -> None:
+        """A person's choice, not the run's: see ``operator``."""
+        self._elect(truth, ElectionType.unclean)
+
     def _elect(self, truth: PartitionTruth, kind: ElectionType) -> None:
         topic, number = truth.topic_partition
         truth.may_lose |= kind is ElectionType.unclean

@@ -31,6 +31,7 @@ from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.more_clients import EndAsker, PlainProducer, Rereader
 from sparklog.testing.simulation.mutants import Mutant, applied
 from sparklog.testing.simulation.operations import TOPIC_KINDS
+from sparklog.testing.simulation.operator import Operator
 from sparklog.testing.simulation.plan import FAULTS_BEGIN_MS, MAIN_TOPIC, SIDE_TOPIC, Plan, ProducerPlan
 from sparklog.testing.simulation.schedule import US_PER_MS, OutOfSteps, dice
 from sparklog.testing.simulation.strikes import Strikes
@@ -130,6 +131,7 @@ class _Run:
         self._for_clients_only = for_clients_only
         self.cluster = Cluster(plan, is_told=is_told)
         self.strikes = Strikes(self.cluster)
+        self.operator = Operator(self.cluster)
         self.producers: list[Producer] = []
         self.consumers: list[Consumer] = []
         self._plain: list[PlainProducer] = []
@@ -329,6 +331,9 @@ class _Run:
 
     def _unrest(self) -> str | None:
         """What is still missing to rest."""
+        self.operator.look()
+        if self.operator.is_busy:
+            return "an operator has not done yet"
         for host, broker in self.cluster.brokers.items():
             if not broker.is_registered:
                 return f"{host} is not registered"
@@ -343,6 +348,10 @@ class _Run:
             trouble = self._partition_unrest(truth)
             if trouble is not None:
                 return f"{truth.topic_partition}: {trouble}"
+        return self._unrest_of_clients()
+
+    def _unrest_of_clients(self) -> str | None:
+        truths = self.cluster.witness.truths
         for producer in self.producers:
             if producer.waiting and producer.topic_partition in truths:
                 return f"{producer.name} still waits for {len(producer.waiting)} answers"

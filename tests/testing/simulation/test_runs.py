@@ -114,6 +114,17 @@ def test_no_producer_goes_further_past_a_batch_without_an_answer_than_brokers_re
     assert any(held_back)
 
 
+def test_an_operator_stops_a_leader_whose_uncommitted_end_rotted_while_it_was_alone_in_sync():
+    outcome = simulate(draw_plan(25792), is_told=True)
+    assert outcome.violation is None
+    stops, starts = (
+        [number for number, line in enumerate(outcome.lines) if f"OPERATOR         {what} broker-2" in line]
+        for what in ("stops", "starts")
+    )
+    assert len(stops) == len(starts) == 1
+    assert any("leads in epoch" in line for line in outcome.lines[stops[0] : starts[0]])
+
+
 @pytest.mark.parametrize("steps_max", [1, 200, 1_500])
 def test_a_limit_of_steps_ends_the_whole_run_there(steps_max):
     short = simulate(draw_plan(1, steps_max=steps_max))
