@@ -147,7 +147,8 @@ def recover(
             for base, end in zip(bases, ends, strict=True)
         ]
     first = _first_to_check(segments, proof, marked)
-    work = _Recovery(disk, directory, config, proof, now_ms, segments, Snapshots(disk, directory), on_bytes)
+    snapshots = Snapshots(disk, directory)
+    work = _Recovery(disk, directory, config, proof, log_start_offset, now_ms, segments, snapshots, on_bytes)
     first = work.run(first)
     work.compare_with_checkpoints(marked)
     return work.result(first)
@@ -180,6 +181,7 @@ class _Recovery:
         directory: str,
         config: LogConfig,
         proof: Proof,
+        log_start_offset: int,
         now_ms: int,
         segments: list[Segment],
         snapshots: Snapshots,
@@ -190,6 +192,7 @@ class _Recovery:
         self.directory = directory
         self.config = config
         self.proof = proof
+        self.log_start_offset = log_start_offset
         self.now_ms = now_ms
         self.segments = segments
         self.snapshots = snapshots
@@ -242,18 +245,34 @@ class _Recovery:
         return f"the next segment begins at offset {segment.base_offset}, not at {before.end_offset}"
 
     def _trusted_epochs(self, trusted: list[Segment], checked_from: int | None) -> EpochHistory:
-        """The epochs of what is not checked: from their file, or else from the envelopes."""
-        epochs = checkpoints.read_epochs(self.disk, f"{self.directory}/{checkpoints.EPOCHS}")
-        if epochs is not None:
-            self.epochs_on_disk = tuple(epochs.entries)
-        else:
-            epochs = EpochHistory()
-            for segment in trusted:
-                for _, header in headers(segment.file, 0, segment.size_bytes):
-                    _assign(epochs, header)
+        """The epochs of what is not checked: from their file, and what lies before it from the envelopes."""
+        known = checkpoints.read_epochs(self.disk, f"{self.directory}/{checkpoints.EPOCHS}") or EpochHistory()
+        self.epochs_on_disk = tuple(known.entries)
+        epochs = self._with_front(known, trusted)
         if checked_from is not None:
             epochs.truncate_to(checked_from)
         return epochs
+
+    def _with_front(self, known: EpochHistory, trusted: list[Segment]) -> EpochHistory:
+        """``known``, behind the epochs of the batches in front of it.
+
+        The file may be trimmed for a log start that no checkpoint has: the process ended in between, or the
+        checkpoint is damaged. A leader with a history that begins behind its log's start would take epochs of
+        its own batches for forgotten ones, and have followers cut what they have of them.
+        """
+        if not trusted:
+            return known
+        known_from = known.entries[0].start_offset if known.entries else trusted[-1].end_offset
+        if known.entries and known_from <= max(trusted[0].base_offset, self.log_start_offset):
+            return known
+        whole = EpochHistory()
+        for header in _headers_before(known_from, trusted):
+            _assign(whole, header)
+        for entry in known.entries:
+            whole.assign(entry.epoch, entry.start_offset)
+        for segment in trusted[:-1]:
+            segment.cool()
+        return whole
 
     def _check_segment(self, index: int) -> Trouble | None:
         """Walk one segment, noting all that its batches tell; what stopped the walk."""
@@ -339,6 +358,14 @@ class _Recovery:
             checked,
             self.epochs_on_disk,
         )
+
+
+def _headers_before(offset: int, segments: list[Segment]) -> Iterator[BatchHeader]:
+    for segment in segments:
+        for _, header in headers(segment.file, 0, segment.size_bytes):
+            if header.base_offset >= offset:
+                return
+            yield header
 
 
 def _assign(epochs: EpochHistory, header: BatchHeader) -> None:

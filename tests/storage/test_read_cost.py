@@ -117,6 +117,27 @@ def test_a_clean_start_reads_no_batches(bench: Any) -> None:
     assert counts["opens"] <= 2
 
 
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("start", [1_000, 1_500])
+def test_a_start_reads_no_trusted_batch_of_a_log_whose_epochs_begin_with_it(
+    bench: Any, start: int, clean: bool
+) -> None:
+    config = LogConfig(segment_bytes=1_000_000, retention_ms=-1)
+    log = bench.open(config)
+    for epoch in range(3):
+        shift = log.log_end_offset
+        bench.append_all(log, *(bench.batch(shift + n, size=1_000, epoch=epoch) for n in range(1_000)))
+    log.roll()
+    log.raise_log_start(start)
+    log.delete_old_segments(3_000)
+    assert log.segment_bases == [1_000, 2_000, 3_000]
+    log.close()
+    counts = counted(bench)
+    again = bench.open(config, recovery_point=3_000, clean=clean, log_start=start)
+    assert again.epochs.entries == [(1, start), (2, 2_000)]
+    assert counts["bytes read"] == 0
+
+
 def test_recovery_reads_what_is_past_the_recovery_point_once(bench: Any) -> None:
     config = LogConfig(segment_bytes=1_000_000)
     log = bench.open(config)

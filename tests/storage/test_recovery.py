@@ -536,3 +536,52 @@ def test_a_log_that_lost_all_after_its_log_start_begins_again_there(
     assert (log.log_start_offset, log.log_end_offset) == (9, 9)
     bench.append(log)
     assert split(bench.read(log, 9))[0][1].base_offset == 9
+
+
+def with_a_raised_start(bench: Bench, start: int, bring_to_disk: Callable[[Log], object]) -> list[Any]:
+    """A log of three segments and six epochs, two offsets a batch, that gave up what is below ``start``: its
+    epochs are on disk, no word of its start is. The epochs of all its batches.
+    """
+    log = bench.open(SMALL)
+    for number in range(25):
+        bench.append(log, 2, epoch=number // 5)
+    log.assign_epoch(5, 50)
+    everything = list(log.epochs.entries)
+    log.raise_log_start(start)
+    bring_to_disk(log)
+    assert epochs_on_disk(bench)[0].endswith(f" {start}")
+    return everything[:-1]
+
+
+def epochs_on_disk(bench: Bench) -> list[str]:
+    text: str = (bench.directory / "events-3" / "leader-epoch-checkpoint").read_text()
+    return text.splitlines()[2:]
+
+
+RAISED: Any = pytest.mark.parametrize("start", [10, 11, 20, 23, 24, 40, 47, 50])
+"""Where an epoch begins, where a segment does, both, neither; in the middle of a batch; at the end."""
+
+
+@RAISED
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_log_whose_raised_start_is_lost_knows_the_epochs_of_all_that_it_has_again(
+    bench: Bench, start: int, clean: bool
+) -> None:
+    """A leader says of an epoch before its history that it ended where its log begins, and followers cut."""
+    everything = with_a_raised_start(bench, start, Log.close if clean else Log.flush)
+    again = bench.open(SMALL, recovery_point=50, clean=clean)
+    assert (again.corruption, again.log_start_offset) == (None, 0)
+    assert again.epochs.entries == everything
+    again.flush()
+    assert epochs_on_disk(bench) == [f"{epoch} {offset}" for epoch, offset in everything]
+
+
+@RAISED
+@pytest.mark.parametrize("checkpointed", [4, 10, 11, 20, 21])
+def test_epochs_that_are_made_anew_begin_where_the_log_does(
+    bench: Bench, start: int, checkpointed: int
+) -> None:
+    everything = with_a_raised_start(bench, start, Log.flush)
+    again = bench.open(SMALL, recovery_point=50, log_start=checkpointed)
+    assert again.epochs.entries[0] == (checkpointed // 10, checkpointed)
+    assert again.epochs.entries[1:] == [entry for entry in everything if entry[1] > checkpointed]
