@@ -2,8 +2,8 @@
 
 A new log goes to the directory with the fewest partitions. A partition is in one directory only; two copies
 of one log are refused, with both places named. Logs of two topics of one name are not: one of the topics was
-deleted, and its name used again, while that directory was offline. The first role tells which log is wanted;
-the other is set aside.
+deleted, and its name used again, while that directory was offline. The controller says, with its id, which
+topic has the name now; the other's log is set aside.
 
 A directory whose disk fails goes offline, and its partitions with it; the others serve on. It stays offline
 until the broker starts again, and while it is, no replica is made anew that may be in it (Kafka's rule).
@@ -61,6 +61,8 @@ class LogDirs:
         self._home: dict[TopicPartition, LogDirectory] = {}
         self._rivals: dict[TopicPartition, list[LogDirectory]] = {}
         """Where else there are logs of that name, of other topics."""
+        self._half_made: dict[tuple[TopicId, int], LogDirectory] = {}
+        """Replicas whose making failed with its directory, in which something of them may be."""
         self._guard = threading.Lock()
         self._notes = threading.Lock()
         """Held while a directory's note of others is read and written again."""
@@ -187,10 +189,17 @@ class LogDirs:
         """A new, empty log in the directory that has the fewest.
 
         DirectoryOffline for a replica that is not new while a directory is out: it may be in there, with
-        records that only it has. For any replica once all are out, until the broker has stopped.
+        records that only it has. For any replica once all are out, until the broker has stopped; and for one
+        whose making failed: a role that comes twice would make a second copy, and the next start find both.
         """
         if not self._directories:
             raise DirectoryOffline(f"{topic_partition}: no log directory is left to make a log in")
+        begun = self._half_made.get((topic_id, topic_partition.partition))
+        if begun is not None:
+            raise DirectoryOffline(
+                f"{topic_partition} was begun in {begun.path}, which failed then: bring that back, and start "
+                "the broker again"
+            )
         if self._offline and not is_new:
             raise DirectoryOffline(
                 f"{topic_partition} has no log in a directory that serves, and may have one in "
@@ -201,6 +210,7 @@ class LogDirs:
         try:
             log = directory.create_log(topic_partition, topic_id, LogConfig.of(config))
         except OSError as error:
+            self._half_made[topic_id, topic_partition.partition] = directory
             raise DirectoryFailed(directory, error) from error
         self._home[topic_partition] = directory
         logger.info("%s: new log in %s%s", topic_partition, directory.path, "" if is_new else ", to catch up")
@@ -218,7 +228,9 @@ class LogDirs:
 
     def delete_rival(self, topic_partition: TopicPartition, topic_id: TopicId) -> bool:
         """Delete the log of that topic if it is one of several of that name, and not the one in use. False if
-        it is offline. Raises DirectoryFailed."""
+        it is offline, or may be. Raises DirectoryFailed."""
+        if (topic_id, topic_partition.partition) in self._half_made:
+            return False
         for directory in self._rivals.get(topic_partition, ()):
             if directory.logs[topic_partition].topic_id != topic_id:
                 continue
@@ -246,8 +258,12 @@ class LogDirs:
                 return log
         return None
 
+    def with_rivals(self) -> list[TopicPartition]:
+        """Names of which there are logs that are not in use."""
+        return [topic_partition for topic_partition, rivals in self._rivals.items() if rivals]
+
     def set_aside_rivals(self, topic_partition: TopicPartition) -> None:
-        """The partition has a role: rename logs of other topics of that name, so that they are nobody's.
+        """It is known which topic has that name: rename logs of others, so that they are nobody's.
 
         Raises DirectoryFailed. A start at which that directory serves again meets the log again.
         """

@@ -254,6 +254,31 @@ class ReplicaManager:
                 return ErrorCode.kafka_storage_error
             return ErrorCode.none
 
+    def make_way(self, topics: Mapping[str, TopicId]) -> None:
+        """The controller says which topics have these names. Logs of earlier ones, here since the start, are
+        set aside, also where this broker gets no role: a directory was offline while their topic was
+        deleted, and nobody will ask for them again. What has a role, or says no topic's id, stays.
+        """
+        if not topics:
+            return
+        with self._guard:
+            waiting = [tp for tp, partition in self._partitions.items() if partition.leader_epoch < 0]
+            for topic_partition in dict.fromkeys([*waiting, *self._log_dirs.with_rivals()]):
+                topic_id = topics.get(topic_partition.topic, NO_TOPIC_ID)
+                if topic_id != NO_TOPIC_ID:
+                    self._make_way(topic_partition, topic_id)
+
+    def _make_way(self, topic_partition: TopicPartition, topic_id: TopicId) -> None:
+        partition = self._partitions.get(topic_partition)
+        if partition is not None and partition.topic_id != topic_id:
+            if partition.leader_epoch >= 0 or partition.topic_id == NO_TOPIC_ID:
+                return
+            self._give_up(partition)
+            partition = None
+        if partition is None:
+            self._adopt(topic_partition, topic_id)
+        self._set_aside_rivals(topic_partition)
+
     def configure(
         self, dynamic_configs: DynamicConfigs, topics: Iterable[tuple[str, Mapping[str, str]]]
     ) -> None:
@@ -457,7 +482,8 @@ class ReplicaManager:
 
     def _give_up(self, partition: Partition) -> None:
         """A log that was here at the start, of an earlier topic of this name: its replica was moved away, and
-        the topic deleted, while this broker was away. Nobody will ask for it; an operator may look at it.
+        the topic deleted, while this broker, or this directory, was away. Nobody will ask for it; an operator
+        may look at it.
         """
         topic_partition = partition.topic_partition
         self._forget(partition)

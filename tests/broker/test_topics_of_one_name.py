@@ -3,10 +3,12 @@
 import shutil
 import threading
 import uuid
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 
+from sparklog.broker.handlers import leader_and_isr, update_metadata
 from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.metadata_cache import FULL, MetadataCache
 from sparklog.broker.ports import Ports
@@ -17,7 +19,9 @@ from sparklog.model.errors import ErrorCode, LogDirectoryError
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
+from sparklog.storage.log import Log
 from sparklog.storage.log_directory import LogDirectory
+from sparklog.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from sparklog.wire.messages.update_metadata import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
@@ -51,12 +55,13 @@ class Broker:
         log_dirs = self.log_dirs = LogDirs(self.directories, config, offline)
         log_dirs.load(executor=None)
         ports = Ports(clock=self.clock, timer=None, executor=None, new_guard=threading.Lock)
-        nobody = SimpleNamespace(start=lambda *_: None, stop=lambda *_: None)
+        nobody = SimpleNamespace(start=lambda *_: None, stop=lambda *_: None, together=nullcontext)
         self.replicas = ReplicaManager(
             BrokerId(1), config, log_dirs, ports, fetchers=nobody, proposals=nobody
         )
         self.replicas.broker_epoch = BrokerEpoch(10)
         self.replicas.load()
+        self.metadata = MetadataCache(threading.Lock())
 
     def restart(self, *usable):
         self.replicas.checkpoint_high_watermarks()
@@ -69,6 +74,30 @@ class Broker:
             leader=BrokerId(1), leader_epoch=LeaderEpoch(epoch), isr=replicas, replicas=replicas
         )
         return self.replicas.become(TP, topic_id, state, {}, is_new=is_new)
+
+    def hear(self, *topics, controller_epoch=1, leader=2):
+        """The controller names every topic, by id, and no role for this broker: all is at broker 2."""
+        states = [
+            UpdateMetadataPartitionState(
+                partition_index=0,
+                controller_epoch=1,
+                leader=leader,
+                leader_epoch=0,
+                zk_version=0,
+                replicas=[2],
+            )
+        ]
+        named = [
+            UpdateMetadataTopicState(topic_name="quakes", topic_id=one, partition_states=states)
+            for one in topics
+        ]
+        of_controller = {"controller_id": 0, "controller_epoch": controller_epoch, "broker_epoch": 10}
+        call = SimpleNamespace(
+            broker=SimpleNamespace(replicas=self.replicas, metadata=self.metadata, broker_id=1),
+            reply=lambda answer: None,
+        )
+        update_metadata.handle(call, UpdateMetadataRequest(**of_controller, type_=FULL, topic_states=named))
+        leader_and_isr.handle(call, LeaderAndIsrRequest(**of_controller, type_=leader_and_isr.FULL))
 
     def produce(self, records):
         partition = self.replicas.get(TP)
@@ -289,3 +318,160 @@ def test_a_topic_that_a_full_update_does_not_name_is_gone_from_the_cache():
     assert update(FULL, "deleted", "kept") == ["deleted", "kept"]
     assert update(0, "new") == ["deleted", "kept", "new"]
     assert update(FULL, "kept", "new") == ["kept", "new"]
+
+
+# ---- where this broker gets no role ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def returned(broker, batch):
+    """A broker with a log of a topic that was deleted while the directory was offline, and no role yet."""
+    broker.lead(EARLIER, epoch=5)
+    broker.produce(batch(9))
+    broker.restart()
+    return broker
+
+
+def test_a_log_whose_name_another_topic_has_now_is_set_aside_also_if_that_one_lives_elsewhere(
+    returned, caplog
+):
+    returned.hear(LATER)
+    assert (returned.replicas.get(TP), returned.names) == (None, [STRAY])
+    (warning,) = [one.message for one in caplog.records if "earlier topic" in one.message]
+    assert str(returned.folder / STRAY) in warning
+    assert (returned.folder / STRAY / f"{0:020}.log").stat().st_size > 0
+    returned.restart()
+    returned.hear(LATER)
+    assert (returned.replicas.get(TP), returned.names) == (None, [STRAY])
+
+
+def test_so_it_is_after_a_kill_in_the_middle_of_that(returned, monkeypatch):
+    class Killed(BaseException):
+        """Nothing that was begun goes on."""
+
+    def kill(*_):
+        raise Killed
+
+    with monkeypatch.context() as killed:
+        killed.setattr(Log, "set_aside", kill)
+        with pytest.raises(Killed):
+            returned.hear(LATER)
+    assert returned.names == ["quakes-0"]
+    for directory in returned.directories:
+        directory.close()
+    returned.start()
+    returned.hear(LATER)
+    assert (returned.replicas.get(TP), returned.names) == (None, [STRAY])
+
+
+def test_a_log_whose_name_no_topic_has_stays_and_is_named(returned, caplog):
+    returned.hear()
+    assert (returned.replicas.get(TP).topic_id, returned.names) == (EARLIER, ["quakes-0"])
+    (warning,) = [one.message for one in caplog.records if "names no such partition" in one.message]
+    assert str(returned.folder / "quakes-0") in warning
+
+
+def test_a_log_whose_topic_is_being_deleted_waits_for_the_controllers_word(returned):
+    returned.hear(EARLIER, leader=-2)
+    assert returned.names == ["quakes-0"]
+    assert returned.replicas.stop_replica(TP, -2, delete=True, topic_id=EARLIER) is ErrorCode.none
+    assert returned.names == []
+
+
+def test_a_log_of_the_topic_that_was_moved_away_is_deleted(returned):
+    returned.hear(EARLIER)
+    assert (returned.replicas.get(TP), returned.names) == (None, [])
+
+
+def test_a_controller_that_was_replaced_sets_no_log_aside(returned):
+    assert returned.replicas.accept_controller(7, 10) is ErrorCode.none
+    returned.hear(LATER, controller_epoch=6)
+    assert (returned.replicas.get(TP).topic_id, returned.names) == (EARLIER, ["quakes-0"])
+
+
+def test_a_log_that_has_a_role_is_not_set_aside(returned):
+    returned.lead(EARLIER, epoch=6)
+    returned.hear(LATER)
+    assert returned.replicas.get(TP).is_leader
+
+
+def test_a_log_that_says_no_topics_id_is_not_set_aside(returned):
+    returned.replicas.close(None)
+    (returned.folder / "quakes-0" / "partition.metadata").unlink()
+    returned.start()
+    returned.hear(LATER)
+    assert returned.names == ["quakes-0"]
+
+
+def test_of_two_logs_of_one_name_neither_stays_if_a_third_topic_has_it(twice):
+    twice.hear(THIRD)
+    assert twice.replicas.get(TP) is None
+    assert (twice.names_in(twice.later), twice.names_in(twice.earlier)) == (
+        [f"quakes-0.{LATER.hex}-stray"],
+        [STRAY],
+    )
+
+
+def test_of_two_logs_of_one_name_the_one_that_was_moved_away_is_deleted_and_the_other_set_aside(twice):
+    twice.hear(LATER)
+    assert twice.replicas.get(TP) is None
+    assert (twice.names_in(twice.later), twice.names_in(twice.earlier)) == ([], [STRAY])
+
+
+def test_when_one_of_two_logs_of_a_name_is_deleted_the_other_is_set_aside_as_well(twice):
+    home = twice.replicas.get(TP).topic_id
+    other = EARLIER if home == LATER else LATER
+    assert twice.replicas.stop_replica(TP, -2, delete=True, topic_id=home) is ErrorCode.none
+    twice.hear(THIRD)
+    names = twice.names_in(twice.later) + twice.names_in(twice.earlier)
+    assert names == [f"quakes-0.{other.hex}-stray"]
+
+
+def test_a_disk_that_cannot_set_a_log_aside_that_nobody_asks_for_has_failed(returned, monkeypatch):
+    def refuse(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(returned.directory, "set_aside_log", refuse)
+    returned.hear(LATER)
+    assert list(returned.replicas.offline_directories()) == [str(returned.folder)]
+    assert (returned.replicas.get(TP), returned.names) == (None, ["quakes-0"])
+
+
+# ---- a log whose making fails ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def half_made(tmp_path, clock, monkeypatch):
+    """A broker with two directories. The first takes a new log, and not the checkpoint that says so."""
+    broker = Broker(clock, tmp_path / "one", tmp_path / "two")
+
+    def refuse(*_):
+        raise OSError(122, "Disk quota exceeded")
+
+    with monkeypatch.context() as full:
+        full.setattr(broker.directory, "write_high_watermarks", refuse)
+        assert broker.lead(LATER, is_new=True) is ErrorCode.kafka_storage_error
+    assert broker.replicas.offline_directories() == [str(tmp_path / "one")]
+    assert broker.names == ["quakes-0"]
+    return broker
+
+
+def test_a_role_that_comes_again_after_its_log_was_half_made_makes_no_second_copy(half_made):
+    assert half_made.lead(LATER, is_new=True) is ErrorCode.kafka_storage_error
+    assert half_made.names_in(half_made.folders[1]) == []
+    half_made.restart()
+    assert half_made.lead(LATER, epoch=1) is ErrorCode.none
+    assert half_made.log_dirs.home_of(TP).path == str(half_made.folder)
+
+
+def test_the_topic_of_a_log_that_was_half_made_is_deleted_when_its_directory_is_back(half_made):
+    delete = {"delete": True, "topic_id": LATER}
+    assert half_made.replicas.stop_replica(TP, -2, **delete) is ErrorCode.kafka_storage_error
+    half_made.restart()
+    assert half_made.replicas.stop_replica(TP, -2, **delete) is ErrorCode.none
+    assert half_made.names == []
+
+
+def test_another_topic_of_that_name_goes_to_a_directory_that_serves(half_made):
+    assert half_made.lead(THIRD, is_new=True) is ErrorCode.none
+    assert half_made.log_dirs.home_of(TP).path == str(half_made.folders[1])

@@ -41,7 +41,8 @@ def _let_go_of_what_was_moved_away(call: Call, request: LeaderAndIsrRequest) -> 
     """Delete replicas that were reassigned to others while this broker was away.
 
     The metadata came before, over the same channel. A partition that it does not know at all is kept: its
-    topic is being deleted, and the controller says so itself, or something is wrong.
+    topic is being deleted, and the controller says so itself; or it was deleted while the log's directory was
+    offline, which looks the same as a ZooKeeper that has lost the topic.
     """
     hosted = {
         TopicPartition(topic.topic_name, state.partition_index)
@@ -51,8 +52,18 @@ def _let_go_of_what_was_moved_away(call: Call, request: LeaderAndIsrRequest) -> 
     replicas, metadata = call.broker.replicas, call.broker.metadata
     for partition in replicas.partitions():
         topic_partition = partition.topic_partition
+        if topic_partition in hosted:
+            continue
         state = metadata.partition(topic_partition)
-        if topic_partition in hosted or state is None or call.broker.broker_id in state.replicas:
+        if state is None:
+            logger.warning(
+                "%s: the controller names no such partition; %s is kept until it has it deleted, or until "
+                "another topic has that name",
+                topic_partition,
+                partition.log.directory,
+            )
+            continue
+        if call.broker.broker_id in state.replicas:
             continue
         if metadata.topic_id(topic_partition.topic) == partition.topic_id:
             logger.warning("%s was moved to brokers %s: deleting it here", topic_partition, state.replicas)

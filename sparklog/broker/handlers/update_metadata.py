@@ -13,9 +13,16 @@ def handle(call: Call, request: UpdateMetadataRequest) -> None:
         return
     taken = call.broker.metadata.update(request) if error is ErrorCode.none else error
     if taken is ErrorCode.none:
+        _make_way(call, request)
         _configure(call, request)
         call.broker.replicas.on_live_brokers(call.broker.metadata.snapshot.brokers.keys())
     call.reply(UpdateMetadataResponse(error_code=taken or ErrorCode.none))
+
+
+def _make_way(call: Call, request: UpdateMetadataRequest) -> None:
+    """A topic that is being deleted has no id in the metadata: its logs wait for the controller's word."""
+    names = {state.topic_name for state in request.topic_states}
+    call.broker.replicas.make_way({name: call.broker.metadata.topic_id(name) for name in names})
 
 
 def _configure(call: Call, request: UpdateMetadataRequest) -> None:

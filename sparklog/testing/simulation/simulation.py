@@ -22,8 +22,9 @@ from sparklog.core.controller.commands import CreateTopics, NewTopic, Result, To
 from sparklog.core.controller.znodes import DELETE_TOPICS
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.ids import TopicPartition
 from sparklog.testing.simulation.black_box import judge
+from sparklog.testing.simulation.broker import Machine
 from sparklog.testing.simulation.clients import Consumer, Producer, Workplace
 from sparklog.testing.simulation.cluster import Cluster
 from sparklog.testing.simulation.dumps import dump_replicas
@@ -388,21 +389,25 @@ class _Run:
         if set(state.isr) != set(state.replicas):
             return f"the ISR is {list(state.isr)}"
         for host, machine in self.cluster.machines.items():
-            trouble = self._replica_unrest(truth, state, host, machine.broker_id)
+            trouble = self._replica_unrest(truth, state, host, machine)
             if trouble is not None:
                 return f"{host} {trouble}"
         return None
 
     def _replica_unrest(
-        self, truth: PartitionTruth, state: PartitionState, host: str, broker_id: BrokerId
+        self, truth: PartitionTruth, state: PartitionState, host: str, machine: Machine
     ) -> str | None:
+        broker_id = machine.broker_id
         replicas = self.cluster.brokers[host].replicas
         told = self.cluster.brokers[host].metadata.partition(truth.topic_partition)
         if told is None or (told.leader, told.leader_epoch) != (state.leader, state.leader_epoch):
             return f"tells clients of {told}; ZooKeeper has {state}"
         partition = None if replicas is None else replicas.get(truth.topic_partition)
         if broker_id not in state.replicas:
-            return None if partition is None else "has a replica still that was moved away"
+            if partition is not None:
+                return "has a replica still that was moved away"
+            left = [one for one in machine.disk.directories if one.endswith(f"/{truth.topic_partition}")]
+            return f"has a log still of a replica that it has not: {left}" if left else None
         if partition is None:
             return "has no replica"
         if partition.is_leader != (state.leader == broker_id):
