@@ -6,7 +6,6 @@ Named tuples: some of each are made for every batch, and frozen dataclasses take
 from typing import NamedTuple
 
 from sparklog.core.replication.leader import Diverging
-from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog.model.parts import Part
@@ -37,8 +36,6 @@ class ReadResult(NamedTuple):
     diverging: Diverging | None = None
     preferred: int = -1
     """The replica that a consumer should read from instead."""
-    producers: ProducerStates | None = None
-    """To a follower whose log parts: what was known of producers before this log begins."""
 
 
 class ReadRequest(NamedTuple):

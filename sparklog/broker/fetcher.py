@@ -277,9 +277,8 @@ class Fetcher:
         if data.diverging_epoch is not None and data.diverging_epoch.epoch >= 0:
             diverging = Diverging(data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
             logger.info("%s: our log parts from the leader's, %s", partition.topic_partition, diverging)
-            producers = taken_over(data.producers)
             partition.on_diverging(
-                position.leader_epoch, position.fetch_offset, diverging, data.log_start_offset, producers
+                position.leader_epoch, position.fetch_offset, diverging, data.log_start_offset
             )
             return True
         try:

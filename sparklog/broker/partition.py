@@ -314,10 +314,7 @@ class Partition(PartitionShell):
                 request.follower, request.fetch_offset, request.last_fetched_epoch, request.log_start_offset
             )
         if isinstance(position, Diverging):
-            is_follower = request.follower is not None
-            return self._result(leader, diverging=position)._replace(
-                producers=self.log.producers.before(leader.marks.log_start_offset) if is_follower else None
-            )
+            return self._result(leader, diverging=position)
         if position is not ErrorCode.none:
             return self._result(leader, error=position)
         is_follower = request.follower is not None
@@ -440,17 +437,12 @@ class Partition(PartitionShell):
             return None if follower is None or self._offline else follower.fetch_position()
 
     def on_diverging(
-        self,
-        leader_epoch: int,
-        fetch_offset: int,
-        diverging: Diverging,
-        leader_start: int,
-        producers: ProducerStates | None = None,
+        self, leader_epoch: int, fetch_offset: int, diverging: Diverging, leader_start: int
     ) -> None:
         with self._step():
             follower = self._replica.follower
             if follower is not None and follower.expects(leader_epoch, fetch_offset):
-                self._apply(follower.on_diverging(diverging, leader_start, producers))
+                self._apply(follower.on_diverging(diverging, leader_start))
 
     def on_fetch_error(self, leader_epoch: int, error: ErrorCode) -> None:
         with self._step():

@@ -62,7 +62,6 @@ EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = 
     {
         (0, "request", "ProduceRequest"): (_PAYLOAD_KINDS,),
         (1, "request", "FetchRequest"): (_PAYLOAD_KINDS,),
-        (1, "response", "FetchPartitionData"): (_PRODUCERS,),
         (2, "response", "ListOffsetsPartitionResponse"): (_PRODUCERS,),
         (3, "response", "MetadataResponsePartition"): (_LOST_IN_EPOCH,),
         (4, "request", "LeaderAndIsrTopicState"): (_CONFIGS,),

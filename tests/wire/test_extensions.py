@@ -8,13 +8,7 @@ from sparklog.model.errors import WireError
 from sparklog.model.parts import read_parts
 from sparklog.wire.codec import decode_body, encode_body
 from sparklog.wire.extensions import EXTENSION_TAG_MIN, EXTENSIONS
-from sparklog.wire.messages.fetch import (
-    FetchableTopicResponse,
-    FetchEpochEndOffset,
-    FetchPartitionData,
-    FetchRequest,
-    FetchResponse,
-)
+from sparklog.wire.messages.fetch import FetchRequest
 from sparklog.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
@@ -55,17 +49,8 @@ def test_producers_of_before_a_log_travel_as_bytes_under_tag_5011() -> None:
     body = read_parts(encode_body(response, 8))
     assert b"\x93\x27\x04\x04abc" in body
     assert decode_body(ListOffsetsResponse, 8, body) == response
-
-
-def test_a_fetch_s_answer_has_them_beside_the_diverging_epoch_and_plain_versions_do_without() -> None:
-    diverging = FetchEpochEndOffset(epoch=3, end_offset=9)
-    data = FetchPartitionData(partition_index=0, diverging_epoch=diverging, producers=b"abc" * 100)
-    response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[data])])
-    found = decode_body(FetchResponse, 12, read_parts(encode_body(response, 12)))
-    assert found.responses[0].partitions[0].producers == b"abc" * 100
-    assert found.responses[0].partitions[0].diverging_epoch == diverging
-    found = decode_body(FetchResponse, 11, read_parts(encode_body(response, 11)))
-    assert found.responses[0].partitions[0].producers == b""
+    plain = read_parts(encode_body(response, 5))
+    assert decode_body(ListOffsetsResponse, 5, plain).topics[0].partitions[0].producers == b""
 
 
 def test_a_default_extension_is_not_written() -> None:

@@ -14,7 +14,6 @@ from sparklog.broker.fetch import FetchLimits, Results
 from sparklog.broker.fetch_sessions import AskedPartition, FetchContext
 from sparklog.broker.partition import Partition
 from sparklog.core.replication.read_replica import RACK_AWARE_SELECTOR
-from sparklog.core.transaction.producer_state import handed_on
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import Part
@@ -165,5 +164,4 @@ def _partition(call: Call, request: FetchRequest, index: int, result: ReadResult
         preferred_read_replica=result.preferred,
         records=parts,
         diverging_epoch=diverging,
-        producers=handed_on(result.producers),
     )

@@ -48,6 +48,8 @@ class Follower:
     fetches: FetchWaits = field(default_factory=FetchWaits)
     lost_in_epoch: LeaderEpoch = NO_EPOCH
     """The last epoch that began with an election which may have lost records."""
+    begins_anew: bool = False
+    """Whether it shares nothing with its leader, and has asked where that begins and what was sent before."""
 
     def fetch_position(self) -> FetchPosition | None:
         """What to fetch next, or None while there is nobody to ask."""
@@ -95,25 +97,20 @@ class Follower:
         """The role is over: whoever waits looks again."""
         return [WakeFetch(token) for token in self.fetches.take_all()]
 
-    def on_diverging(
-        self, diverging: Diverging, leader_start: int, producers: ProducerStates | None = None
-    ) -> list[Action]:
-        """Truncate to where the logs part; no watermark moves on this reply (KAFKA-14704).
+    def on_diverging(self, diverging: Diverging, leader_start: int) -> list[Action]:
+        """Truncate to where the logs part; no watermark moves on this reply (KAFKA-14704)."""
+        offset = self.truncation_offset(diverging)
+        self.begins_anew = self._shares_nothing(offset, leader_start)
+        return [AskLeaderOffsets(self.leader_epoch) if self.begins_anew else TruncateTo(offset)]
 
-        ``producers``: what the leader knows of them from before ``leader_start``.
-        """
-        return [self._cut(self.truncation_offset(diverging), leader_start, producers)]
-
-    def _cut(self, offset: int, leader_start: int, producers: ProducerStates | None) -> Action:
+    def _shares_nothing(self, offset: int, leader_start: int) -> bool:
         """Where logs part before ours begins, they share nothing that we have. What we gave up at our start
         was of the log that an election gave up; the leader's may begin before, and whoever is counted must
         have all of it. (Kafka's follower begins at the cut.)
         """
         start = self.marks.log_start_offset
         is_given_up = offset < start or (offset == start and self.epochs.latest_epoch < self.lost_in_epoch)
-        if is_given_up and 0 <= leader_start <= offset:
-            return RestartAt(leader_start, producers)
-        return TruncateTo(offset)
+        return is_given_up and 0 <= leader_start <= offset
 
     def truncation_offset(self, diverging: Diverging) -> int:
         """Where to cut, by the leader's answer for our last epoch (KIP-279)."""
@@ -131,6 +128,7 @@ class Follower:
 
     def on_appended(self, leader_high_watermark: int, leader_log_start_offset: int) -> list[Action]:
         """A reply without divergence was taken over; our log now ends at ``marks.log_end_offset``."""
+        self.begins_anew = False
         actions: list[Action] = []
         if leader_log_start_offset > self.marks.log_start_offset:
             actions.append(RaiseLogStart(min(leader_log_start_offset, self.marks.log_end_offset)))
@@ -145,6 +143,7 @@ class Follower:
         """The leader refused: ask where its log is, wait for a newer epoch, or try again later."""
         if request_leader_epoch != self.leader_epoch:
             return []
+        self.begins_anew = False
         if error is ErrorCode.offset_out_of_range:
             return [AskLeaderOffsets(self.leader_epoch)]
         if error is ErrorCode.fenced_leader_epoch:
@@ -154,18 +153,20 @@ class Follower:
     def on_leader_offsets(
         self, leader_start: int, leader_end: int, producers: ProducerStates | None = None
     ) -> list[Action]:
-        """Where the leader's log starts and ends, asked after OFFSET_OUT_OF_RANGE, and what it knows of
-        ``producers`` from before its start.
+        """Where the leader's log starts and ends, asked after OFFSET_OUT_OF_RANGE or where logs share
+        nothing, and what it knows of ``producers`` from before its start.
 
         Only a leader that ends below us makes us truncate, only one that has nothing of what we have makes us
         start anew: a leader that has grown past us in the meantime must not cost us our log (KAFKA-2143).
         """
         start, end = self.marks.log_start_offset, self.marks.log_end_offset
+        has_nothing_of_ours = leader_start > end or leader_start == end > start
         if leader_end < end:
-            return [self._cut(leader_end, leader_start, producers)]
-        if leader_start > end or leader_start == end > start:
+            has_nothing_of_ours = self._shares_nothing(leader_end, leader_start)
+        if self.begins_anew or has_nothing_of_ours:
+            self.begins_anew = False
             return [RestartAt(leader_start, producers)]
-        return []
+        return [TruncateTo(leader_end)] if leader_end < end else []
 
     def check_invariants(self) -> None:
         self.marks.check_invariants()

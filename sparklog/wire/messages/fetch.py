@@ -114,11 +114,8 @@ class SnapshotId:
 class FetchPartitionData:
     """What one partition answers. The last three travel as tags and are None when absent.
 
-    ``aborted_transactions`` None is what a read-uncommitted fetch gets. ``producers`` is an extension of
-    ours: to a follower whose log parts, a snapshot of the producer states before ``log_start_offset``.
+    ``aborted_transactions`` None is what a read-uncommitted fetch gets.
     """
-
-    IGNORABLE: ClassVar[frozenset[str]] = frozenset({"producers"})
 
     partition_index: int
     error_code: ErrorCode = ErrorCode.none
@@ -131,7 +128,6 @@ class FetchPartitionData:
     diverging_epoch: FetchEpochEndOffset | None = None
     current_leader: LeaderIdAndEpoch | None = None
     snapshot_id: SnapshotId | None = None
-    producers: bytes | memoryview = b""
 
 
 @dataclass(slots=True, kw_only=True)

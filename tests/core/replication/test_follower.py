@@ -61,8 +61,21 @@ GIVEN_UP = {"start": 128, "high_watermark": 129, "end": 161, "epoch": 7, "histor
 def test_where_the_logs_part_before_its_own_begins_it_begins_anew_where_the_leaders_does() -> None:
     """Begun at the cut it would be counted in sync without what the leader has before."""
     follower = follower_with(**GIVEN_UP)
-    assert follower.on_diverging(Diverging(1, 42), 18) == [RestartAt(18)]
-    assert follower.on_leader_offsets(18, 42) == [RestartAt(18)]
+    assert follower.on_diverging(Diverging(1, 42), 18) == [AskLeaderOffsets(7)]
+    assert follower.on_leader_offsets(18, 200) == [RestartAt(18)]
+    assert follower_with(**GIVEN_UP).on_leader_offsets(18, 42) == [RestartAt(18)]
+
+
+def test_what_it_asked_for_to_begin_anew_is_forgotten_when_something_else_comes_between() -> None:
+    for between in (
+        lambda follower: follower.on_fetch_error(ErrorCode.offset_out_of_range, 7),
+        lambda follower: follower.on_appended(0, 0),
+        lambda follower: follower.on_diverging(Diverging(4, 150), 18),
+    ):
+        follower = follower_with(**GIVEN_UP)
+        follower.on_diverging(Diverging(1, 42), 18)
+        between(follower)
+        assert follower.on_leader_offsets(18, 200) == []
 
 
 def test_a_leader_that_does_not_say_where_it_begins_or_begins_behind_the_cut_makes_it_truncate() -> None:
@@ -71,10 +84,10 @@ def test_a_leader_that_does_not_say_where_it_begins_or_begins_behind_the_cut_mak
 
 
 def test_wherever_it_begins_anew_it_takes_what_its_leader_knows_of_producers_from_before() -> None:
-    known = ProducerStates()
+    known, parted = ProducerStates(), follower_with(**GIVEN_UP)
+    parted.on_diverging(Diverging(1, 42), 42)
     for actions in (
-        follower_with(**GIVEN_UP).on_diverging(Diverging(1, 42), 18, known),
-        follower_with(**GIVEN_UP).on_diverging(Diverging(1, 42), 42, known),
+        parted.on_leader_offsets(42, 200, known),
         follower_with(**GIVEN_UP).on_leader_offsets(18, 42, known),
         follower_with().on_leader_offsets(50, 90, known),
     ):
@@ -90,7 +103,8 @@ def test_cut_to_its_own_start_it_begins_anew_only_if_an_election_has_lost_its_re
     follower.lost_in_epoch = LeaderEpoch(4)
     assert follower.on_diverging(Diverging(1, 140), 18) == [TruncateTo(128)]
     follower.lost_in_epoch = LeaderEpoch(7)
-    assert follower.on_diverging(Diverging(1, 140), 18) == [RestartAt(18)]
+    assert follower.on_diverging(Diverging(1, 140), 18) == [AskLeaderOffsets(7)]
+    assert follower.on_leader_offsets(18, 200) == [RestartAt(18)]
 
 
 def test_its_high_watermark_follows_the_leaders_but_never_beyond_its_own_end() -> None:

@@ -122,16 +122,11 @@ def _cuts_by_the_word_of_any_leader(switch: Switch) -> None:
     """A reply that tells where logs part is obeyed, whichever epoch and end of the log it was asked for."""
 
     def on_diverging(
-        self: Partition,
-        leader_epoch: int,
-        fetch_offset: int,
-        diverging: Diverging,
-        leader_start: int,
-        producers: ProducerStates | None,
+        self: Partition, leader_epoch: int, fetch_offset: int, diverging: Diverging, leader_start: int
     ) -> None:
         with self._step():
             if (follower := self._replica.follower) is not None:
-                self._apply(follower.on_diverging(diverging, leader_start, producers))
+                self._apply(follower.on_diverging(diverging, leader_start))
 
     switch.instead(Partition, "on_diverging", on_diverging)
 
