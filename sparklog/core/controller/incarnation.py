@@ -23,6 +23,10 @@ which goes before ``intact_since``. Only what is named is spared: a log that sho
 and is not, or is made anew later, is the other one's. So the names are handed down as they are, and never
 taken from what is there at a proven start.
 
+A directory that is offline at a start that proves nothing is *unseen*: nobody writes to it, and no log that may
+be in it is made anew, so that when it is back, and intact, its logs are spared since the incarnation that it
+was intact since.
+
 The registration cannot know its own broker epoch, the ZooKeeper transaction id of its multi-op, but the
 node's ``mzxid`` is that id until somebody rewrites the node (to mark a directory suspect); a rewrite
 therefore records the epoch explicitly.
@@ -64,7 +68,8 @@ class DirectoryIdentity:
 @dataclass(frozen=True, slots=True)
 class Incarnation:
     """The record in ``/brokers/incarnations/N``. ``clean`` says how the incarnation before it ended;
-    ``spared`` are the logs that are intact since an earlier incarnation than the rest, and which that is.
+    ``spared`` are the logs that are intact since an earlier incarnation than the rest, and which that is;
+    ``unseen`` the directories of which that may turn out.
     """
 
     directories: tuple[str, ...]
@@ -75,6 +80,7 @@ class Incarnation:
     suspect: tuple[str, ...] = ()
     broker_epoch: BrokerEpoch | None = None
     spared: Mapping[LogId, int] = field(default_factory=dict)
+    unseen: Mapping[str, int] = field(default_factory=dict)
 
     def proves(self, counted_at: int, log: LogId | None = None) -> bool:
         """Whether everything is still in this log that was there when the broker was at ``counted_at``."""
@@ -111,11 +117,15 @@ def next_incarnation(
     number = FIRST_INCARNATION if previous is None else previous.number + 1
     clean = previous is not None and _stopped_cleanly(previous, directories)
     proven = previous is not None and _is_proven(previous, directories, host_id, boot_id, offline_directories)
-    intact_since, spared = number, {}
-    if previous is not None and proven:
-        intact_since, spared = previous.record.intact_since, dict(previous.record.spared)
-    elif previous is not None:
-        spared = _spared(previous, directories, host_id, boot_id)
+    intact_since, spared, unseen = number, {}, {}
+    if previous is not None:
+        unseen = _unseen(previous, directories, is_proven=proven) if offline_directories else {}
+        back = [directory for directory in directories if directory.uuid in previous.record.unseen]
+        if proven:
+            intact_since = previous.record.intact_since
+            spared = dict(previous.record.spared) | _spared(previous, back, host_id, boot_id)
+        else:
+            spared = _spared(previous, directories, host_id, boot_id)
     present = {directory.uuid for directory in directories}
     suspect = set() if previous is None else set(previous.record.suspect) - present
     remembered = previous.record.directories if previous is not None and offline_directories else ()
@@ -126,7 +136,8 @@ def next_incarnation(
         intact_since=intact_since,
         clean=clean,
         suspect=tuple(sorted(suspect)),
-        spared=spared,
+        spared=dict(sorted(spared.items())[:SPARED_MAX]),
+        unseen=unseen,
     )
 
 
@@ -185,11 +196,24 @@ def _is_intact(previous: StoredIncarnation, directory: DirectoryIdentity, host_i
 def _spared(
     previous: StoredIncarnation, directories: Sequence[DirectoryIdentity], host_id: str, boot_id: str
 ) -> dict[LogId, int]:
-    """The logs in those directories that are intact, although another one is not."""
-    logs = {
-        log
+    """The logs in those directories that are intact, although another one is not, or was not when it was
+    offline.
+    """
+    record = previous.record
+    return {
+        log: min(
+            record.log_intact_since(log), record.unseen.get(directory.uuid, record.log_intact_since(log))
+        )
         for directory in _known(previous, directories)
         if _is_intact(previous, directory, host_id, boot_id)
         for log in directory.logs
     }
-    return {log: previous.record.log_intact_since(log) for log in sorted(logs)[:SPARED_MAX]}
+
+
+def _unseen(
+    previous: StoredIncarnation, directories: Sequence[DirectoryIdentity], *, is_proven: bool
+) -> dict[str, int]:
+    """The directories that are not here, and since when each is intact; a proven start adds none."""
+    record, present = previous.record, {directory.uuid for directory in directories}
+    missing = [one for one in (record.unseen if is_proven else record.directories) if one not in present]
+    return {one: record.unseen.get(one, record.intact_since) for one in missing}

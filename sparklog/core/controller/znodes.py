@@ -231,6 +231,8 @@ def encode_incarnation(record: Incarnation) -> bytes:
         document["broker_epoch"] = int(record.broker_epoch)
     if record.spared:
         document["spared"] = _spared_by_topic(record.spared)
+    if record.unseen:
+        document["unseen"] = dict(sorted(record.unseen.items()))
     return _encode(document)
 
 
@@ -262,6 +264,7 @@ def decode_incarnation(broker: BrokerId, data: bytes, version: int, mzxid: int) 
                 for since, partitions in incarnations.items()
                 for partition in partitions
             },
+            unseen={str(one): int(since) for one, since in document.get("unseen", {}).items()},
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _bad(path, data, error) from None

@@ -62,6 +62,7 @@ class Cluster:
             config,
             (MAIN_TOPIC, SIDE_TOPIC),
             clocks_jump=any(fault.kind == "jump clock" for fault in plan.faults),
+            drift_max=max(rates) - min(rates),
             rots=self._rots,
         )
         self.administrator = Administrator(

@@ -259,6 +259,8 @@ class PartitionTruth:
     may_delete: bool = False
     """Whether its topic has a retention that these runs reach."""
     delete_retention_ms: int = 0
+    drift_max: float = 0.0
+    """By how much of every second two machines' clocks may part."""
     committed: list[Entry] = field(default_factory=list)
     views: dict[BrokerId, ReplicaView] = field(default_factory=dict)
     assignment: Assignment = field(default_factory=lambda: Assignment(()))
@@ -362,7 +364,8 @@ class PartitionTruth:
         record = self.records[offset]
         if self.latest[record.key] > offset:
             return True
-        return record.is_tombstone and now_ms - record.at_ms >= self.delete_retention_ms
+        kept_ms = now_ms - record.at_ms + self.drift_max * now_ms
+        return record.is_tombstone and kept_ms >= self.delete_retention_ms
 
     def note_records(self, batch: Entry, rows: Rows, now_ms: int) -> None:
         """``batch`` was committed, and these are its records."""

@@ -57,6 +57,7 @@ class Witness:
     config: BrokerConfig
     topics: tuple[str, ...]
     clocks_jump: bool = False
+    drift_max: float = 0.0
     marks: Marks = field(default_factory=Marks)
     truths: dict[TopicPartition, PartitionTruth] = field(default_factory=dict)
     seen_topics: dict[str, SeenTopic] = field(default_factory=dict)
@@ -310,6 +311,7 @@ class Witness:
             config.get_int("retention.bytes") >= 0 or 0 <= config.get_int("retention.ms") < 600_000
         )
         truth.delete_retention_ms = 0 if self.clocks_jump else config.get_int("delete.retention.ms")
+        truth.drift_max = self.drift_max
         truth.may_lose |= config.get_bool("unclean.leader.election.enable")
 
     def _look_at_assignments(self, name: str, seen: SeenTopic) -> None:

@@ -238,6 +238,59 @@ def test_a_suspect_directory_that_is_offline_at_the_next_start_proves_nothing_wh
     assert (back.proves(0, IN_A), back.proves(0, IN_B)) == (True, False)
 
 
+def start_without(previous, *directories):
+    return next_incarnation(previous, directories, host_id="host", boot_id="boot", offline_directories=1)
+
+
+def test_a_directory_that_is_offline_while_another_proves_nothing_is_intact_when_it_is_back():
+    """Its broker did not write to it meanwhile, and made nothing anew that may be in it."""
+    before = first(FULL_A, FULL_B)
+    without = went_on(start_without(before, replace(FULL_A, corrupt=True)), before)
+    back = again(without, FULL_A, FULL_B)
+    assert (back.proves(0, IN_B), back.proves(4, IN_A), back.proves(5, IN_A)) == (True, False, True)
+    later = again(went_on(back, without), FULL_A, FULL_B)
+    assert (later.proves(0, IN_B), later.proves(4, IN_A)) == (True, False)
+
+
+def test_it_is_so_also_if_it_comes_back_much_later_or_while_the_other_proves_nothing_again():
+    before = first(FULL_A, FULL_B)
+    without = went_on(start_without(before, replace(FULL_A, corrupt=True)), before)
+    again_without = went_on(start_without(without, FULL_A), without)
+    assert again(again_without, FULL_A, FULL_B).proves(0, IN_B)
+    assert again(again_without, replace(FULL_A, corrupt=True), FULL_B).proves(0, IN_B)
+    broken_twice = went_on(start_without(without, replace(FULL_A, corrupt=True)), without)
+    assert again(broken_twice, FULL_A, FULL_B).proves(0, IN_B)
+
+
+def test_a_directory_that_was_offline_proves_nothing_if_it_or_its_page_cache_is_not_what_it_was():
+    before = first(FULL_A, FULL_B)
+    without = went_on(start_without(before, replace(FULL_A, corrupt=True)), before)
+    assert again(without, FULL_A, FULL_B).proves(0, IN_B)
+    for changed in (
+        replace(FULL_B, corrupt=True),
+        replace(FULL_B, emptied=True),
+        replace(FULL_B, same_boot=False),
+    ):
+        assert not again(without, FULL_A, changed).proves(4, IN_B)
+    assert not again(without, FULL_A, FULL_B, boot="later").proves(4, IN_B)
+    suspect = went_on(mark_suspect(without, "b"), without)
+    assert not again(suspect, FULL_A, FULL_B).proves(4, IN_B)
+
+
+def test_a_directory_that_was_lost_before_is_not_waited_for():
+    before = first(FULL_A, FULL_B)
+    gone = went_on(again(before, FULL_A), before)
+    assert gone.record.unseen == {}
+    assert not again(gone, FULL_A, FULL_B).proves(4, IN_B)
+
+
+def test_a_log_that_came_into_the_other_directory_meanwhile_is_not_spared_with_it():
+    before = first(FULL_A, FULL_B)
+    without = went_on(start_without(before, replace(FULL_A, corrupt=True)), before)
+    fuller = replace(FULL_A, logs=FULL_A.logs | {(LATER_TOPIC, 0)})
+    assert not again(without, fuller, FULL_B).proves(4, (LATER_TOPIC, 0))
+
+
 def test_of_more_logs_than_a_node_has_room_for_the_rest_is_unproven():
     many = replace(A, logs=frozenset((TOPIC, number) for number in range(SPARED_MAX + 5)))
     assert len(again(first(many, B), many, BROKEN_B).spared) == SPARED_MAX
