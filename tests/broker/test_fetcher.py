@@ -222,6 +222,32 @@ def test_who_cuts_all_that_it_has_and_begins_where_its_leader_does_knows_what_wa
     assert [one.first_sequence for one in known[0]] == [0, 2]
 
 
+def test_who_begins_anew_while_the_leaders_start_moves_on_begins_at_the_later_one_knowing_all_before(
+    members, batch
+) -> None:
+    start(members, isr=(1,), min_isr=1)
+    for sequence in (0, 10, 20):
+        members[1].produce(batch(10, producer_id=5, sequence=sequence), acks=1)
+    leader = members[1]
+    leader.partition.delete_records(10, (), 1)
+    answer, starts = leader.answer, []
+
+    def answer_and_delete_more(message):
+        response = answer(message)
+        if isinstance(response, ListOffsetsResponse):
+            starts.append(leader.partition.log_start_offset)
+            leader.partition.delete_records(20, (), 2)
+        return response
+
+    leader.answer = answer_and_delete_more
+    for _ in range(5):
+        members[2].fetcher.run_once()
+    assert starts[0] == 10
+    assert (members[2].partition.log_start_offset, ends(members)) == (20, [30, 30])
+    known = members[2].partition.log.producers.producers[5].batches
+    assert [one.first_sequence for one in known] == [0, 10, 20]
+
+
 def test_producer_states_that_came_damaged_are_asked_for_again(members, batch) -> None:
     start(members, isr=(1,), min_isr=1)
     members[1].produce(batch(10, producer_id=5, sequence=0), acks=1)
