@@ -113,7 +113,7 @@ class LogDirs:
             with self._notes:
                 for other in self._directories:
                     other.write_suspects(other.suspects() | {str(directory.uuid)})
-        return [tp for tp, home in self._home.items() if home is directory]
+        return [tp for tp, home in list(self._home.items()) if home is directory]
 
     def forget_suspect(self, directory_uuid: str) -> None:
         """ZooKeeper knows by now that an fsync failed in that directory; the others need not. DirectoryFailed

@@ -112,8 +112,9 @@ class PartitionShell:
         return self._replica.marks.log_start_offset
 
     @property
-    def has_unsynced_sealed_segment(self) -> bool:
-        return self.log.recovery_point < self.log.active_segment_base
+    def should_flush_before_checkpoint(self) -> bool:
+        """Whether it has sealed a segment, or raised its start, past what is synced."""
+        return self.log.recovery_point < max(self.log.active_segment_base, self.log.log_start_offset)
 
     def size_bytes(self) -> int:
         with self._guard:

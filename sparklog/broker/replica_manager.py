@@ -352,7 +352,7 @@ class ReplicaManager:
     def checkpoint_recovery_points(self) -> None:
         """Write recovery points, after syncing logs that have sealed a segment since theirs was raised."""
         for partition in self.partitions():
-            if partition.has_unsynced_sealed_segment:
+            if partition.should_flush_before_checkpoint:
                 partition.flush()
         self._checkpoint(self._log_dirs.checkpoint_recovery_points)
 

@@ -384,19 +384,24 @@ class Log:
         self._lower_end(0)
         self._epoch_file.keep(self.epochs)  # or a crash would bring back those of batches that are no more
         self.producers = ProducerStates() if producers is None else producers
-        if self.producers.producers:
-            self._snapshots.save(offset, self.producers, sync=True)  # no batch will tell of them again
         if goes_on:
+            self._keep_producers(offset)
             if self._segments[-1].base_offset < offset:
                 self._segments.append(self._new_segment(offset))
             self._remove_segments(self._segments[:-1], oldest_first=True)
         else:
             self._remove_segments(self._segments)
+            self._keep_producers(offset)  # not before: they are none of the old log's
             self._segments.append(self._new_segment(offset))
         del self._segments[:-1]
         self.log_start_offset = Offset(offset)
         self.log_end_offset = Offset(offset)
         self._settle_cut(self._segments[0])
+
+    def _keep_producers(self, offset: int) -> None:
+        """No batch will tell of them again."""
+        if self.producers.producers:
+            self._snapshots.save(offset, self.producers, sync=True)
 
     def _has_producers_from(self, offset: int) -> bool:
         """Whether a cut at ``offset`` removes a batch that producer states remember."""
@@ -463,8 +468,10 @@ class Log:
             return 0
         if doomed == len(self._segments):
             self.roll()
-        self._epoch_file.keep(self.epochs)  # recovery could derive them from these batches only
-        self.raise_log_start(self._segments[doomed].base_offset)
+        start = self._segments[doomed].base_offset
+        self._snapshots.keep(start)  # recovery could derive it, and the epochs, from these batches only
+        self._epoch_file.keep(self.epochs)
+        self.raise_log_start(start)
         for segment in self._segments[:doomed]:
             segment.give_up(self.late_removals, now_ms + self.config.file_delete_delay_ms)
             self._unsynced.pop(segment.base_offset, None)

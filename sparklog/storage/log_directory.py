@@ -383,13 +383,16 @@ class LogDirectory:
     # ---- checkpoints ---------------------------------------------------------------------------------------
 
     def checkpoint_recovery_points(self) -> None:
-        """Write the recovery point and the log start of every log."""
+        """Write the recovery point and the log start of every log.
+
+        No start lies behind what is synced: a power cut would leave nothing in front of it, and a log that
+        began there by itself would not be told what producers sent before.
+        """
         with self._guard:
             logs = list(self.logs.items())
             self._recovery_points = {tp: log.recovery_point for tp, log in logs}
-            self._log_starts = {
-                tp: log.log_start_offset for tp, log in logs if log.log_start_offset > log.first_segment_base
-            }
+            starts = {tp: Offset(min(log.log_start_offset, log.recovery_point)) for tp, log in logs}
+            self._log_starts = {tp: starts[tp] for tp, log in logs if starts[tp] > log.first_segment_base}
             self._write(checkpoints.LOG_STARTS, self._log_starts)
             self._write(checkpoints.RECOVERY_POINTS, self._recovery_points)
 

@@ -45,6 +45,12 @@ class Snapshots:
         if offset not in self.offsets:
             self.offsets = sorted([*self.offsets, offset])
 
+    def keep(self, offset: int) -> None:
+        """Make sure that a power cut leaves the one at ``offset``, if there is one."""
+        if offset in self.offsets:
+            self._disk.sync_file(self.path(offset))
+            self._disk.sync_directory(self._directory)
+
     def load_latest(self, offset_max: int) -> tuple[int, ProducerStates] | None:
         """The newest intact snapshot at or before ``offset_max``, and its offset."""
         for offset in [found for found in reversed(self.offsets) if found <= offset_max]:

@@ -52,6 +52,18 @@ def test_the_leaders_log_start_rises_and_the_answer_waits_for_the_follower(pair)
     assert len(pair[1].replicas.deletions) == 0
 
 
+def test_a_log_whose_start_was_raised_past_what_is_synced_is_flushed_before_checkpoints_are_written(pair):
+    """Else what was deleted would be back after a crash."""
+    log = pair[1].partition.log
+    assert not pair[1].partition.should_flush_before_checkpoint
+    delete(pair[1], 12)
+    assert (log.recovery_point, pair[1].partition.should_flush_before_checkpoint) == (0, True)
+    pair[1].replicas._log_dirs.checkpoint_recovery_points = lambda: None
+    pair[1].replicas.checkpoint_recovery_points()
+    assert log.recovery_point == 30
+    assert not pair[1].partition.should_flush_before_checkpoint
+
+
 def test_minus_one_deletes_all_that_is_committed_and_nothing_behind_it(pair, batch):
     pair[1].produce(batch(5))
     answers = delete(pair[1], -1)

@@ -274,17 +274,24 @@ def test_producer_states_that_came_damaged_are_asked_for_again(members, batch) -
     assert 5 in members[2].partition.log.producers.producers
 
 
-def test_a_consumer_is_told_nothing_of_producers(members, batch) -> None:
+def test_one_request_is_told_once_of_producers_and_only_if_it_is_by_a_replica(members, batch) -> None:
+    """What little asks must not make much, under the partition's lock."""
     start(members, isr=(1,), min_isr=1)
     members[1].produce(batch(10, producer_id=5, sequence=0), acks=1)
     members[1].partition.delete_records(10, (), 1)
     asked = ListOffsetsPartition(partition_index=0, timestamp=EARLIEST_TIMESTAMP)
-    for replica_id, is_told in ((2, True), (-1, False), (-2, False)):
+    for replica_id, times, is_told in (
+        (2, 1, True),
+        (2, 2, False),
+        (77, 1, False),
+        (-1, 1, False),
+        (-2, 1, False),
+    ):
         request = ListOffsetsRequest(
-            replica_id=replica_id, topics=[ListOffsetsTopic(name="quakes", partitions=[asked])]
+            replica_id=replica_id, topics=[ListOffsetsTopic(name="quakes", partitions=[asked] * times)]
         )
-        (answer,) = members[1].answer(request).topics[0].partitions
-        assert (answer.offset, bool(answer.producers)) == (10, is_told)
+        answer = members[1].answer(request).topics[0].partitions[0]
+        assert (answer.offset, bool(answer.producers)) == (10, is_told), (replica_id, times)
 
 
 def test_a_caught_up_follower_outside_the_isr_is_proposed(members, batch) -> None:

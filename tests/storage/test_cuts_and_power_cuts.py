@@ -63,6 +63,97 @@ def test_a_log_without_batches_knows_the_same_epochs_after_a_power_cut(make_benc
     assert 8 in ends
 
 
+def test_retention_leaves_what_was_sent_before_it_whatever_a_power_cut_takes(make_bench: Any) -> None:
+    """The log begins where its leader's does: nobody will be asked."""
+    config = LogConfig(segment_bytes=1_000, index_interval_bytes=150, retention_ms=10)
+    emptied = 0
+    for bench, cut_power in benches_on_a_disk(make_bench):
+        log = bench.open(config)
+        for number in range(30):
+            bench.append(log, producer=(7, 0, number), timestamp=1_000)
+        bench.clock.now_ms += 1_000
+        assert log.delete_old_segments(30)
+        cut_power()
+        found = bench.open(config, recovery_point=log.recovery_point, same_boot=False)
+        if found.log_start_offset == 30:
+            emptied += 1
+            assert found.producers.producers[7].last_sequence == 29
+    assert emptied
+
+
+class StopsAt:
+    """A disk whose process is killed before its ``left``-th change, if there is one."""
+
+    CHANGES = (
+        "open",
+        "remove",
+        "remove_directory",
+        "rename",
+        "sync_directory",
+        "sync_file",
+        "write_atomically",
+    )
+
+    def __init__(self, disk: MountedDisk) -> None:
+        self.disk, self.left = disk, -1
+
+    def __getattr__(self, name: str) -> Any:
+        operation = getattr(self.disk, name)
+        return self._counted(operation) if name in self.CHANGES else operation
+
+    def _counted(self, operation: Any) -> Any:
+        def counted(*args: object, **kwargs: object) -> Any:
+            if self.left == 0:
+                raise KeyboardInterrupt
+            self.left -= 1
+            return operation(*args, **kwargs)
+
+        return counted
+
+
+@pytest.mark.parametrize("stop", ["kill", "power cut"])
+@pytest.mark.parametrize("offset", [50, 100, 105, 130, 300])
+def test_whoever_begins_anew_has_its_own_log_and_producers_or_the_leaders_and_no_mixture(
+    make_bench: Any, offset: int, stop: str
+) -> None:
+    found = set()
+    for step, seed in [(step, seed) for step in range(40) for seed in range(5 if stop == "power cut" else 1)]:
+        disk = SimulatedDisk()
+        stopping = StopsAt(MountedDisk(disk, Machine()))
+        stopping.make_directory("/data")
+        bench: Bench = make_bench(Path("/data"), disk=stopping)
+        log = bench.open(SMALL)
+        bench.append(log, producer=(5, 0, 0))
+        handed_on = log.producers.before(1)
+        log.truncate_fully_and_start_at(100)
+        for number in range(30):
+            bench.append(log, producer=(7, 0, number))
+        log.flush()
+        stopping.left = step
+        try:
+            log.truncate_fully_and_start_at(offset, handed_on)
+        except KeyboardInterrupt:
+            pass
+        else:
+            found.add("done")
+        if stop == "power cut":
+            disk.cut_power(random.Random(seed))
+        bench.disk = MountedDisk(disk, Machine("next"))
+        again = bench.open(SMALL, recovery_point=0, same_boot=stop == "kill")
+        assert again.corruption is None
+        known = set(again.producers.producers)
+        if again.log_end_offset == offset == again.log_start_offset and 7 not in known:
+            assert known == {5}
+            found.add("the leader's")
+        elif again.log_end_offset > again.log_start_offset >= 100:
+            assert known == {7}
+            found.add("its own")
+        elif again.log_end_offset:
+            assert again.log_start_offset == again.log_end_offset == 100, "all of its own was cut away"
+            assert known <= {7}
+    assert {"done", "the leader's", "its own"} <= found
+
+
 @pytest.mark.parametrize("stop", ["kill", "power cut"])
 def test_a_log_that_began_anew_there_knows_the_producers_of_before_whatever_ends_the_process(
     make_bench: Any, stop: str

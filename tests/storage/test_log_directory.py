@@ -554,13 +554,25 @@ def read_back(bench: Bench, name: str) -> dict[TopicPartition, int]:
 def test_recovery_points_and_log_starts_are_written_for_all_logs(bench: Bench) -> None:
     directory = with_two_logs(bench)
     directory.logs[A].flush()
+    directory.logs[B].flush()
     directory.logs[B].raise_log_start(4)
     directory.checkpoint_recovery_points()
-    assert read_back(bench, checkpoints.RECOVERY_POINTS) == {A: 15, B: 0}
+    assert read_back(bench, checkpoints.RECOVERY_POINTS) == {A: 15, B: 15}
     assert read_back(bench, checkpoints.LOG_STARTS) == {B: 4}
     directory.close()
     logs = load(open_directory(bench))
     assert (logs[A].recovery_point, logs[B].log_start_offset) == (15, 4)
+
+
+def test_no_log_start_is_written_that_lies_behind_what_is_synced(bench: Bench) -> None:
+    """A power cut could leave nothing in front of it: the log would begin there by itself, and ask nobody."""
+    directory = with_two_logs(bench)
+    directory.logs[A].raise_log_start(4)
+    directory.checkpoint_recovery_points()
+    assert read_back(bench, checkpoints.LOG_STARTS) == {}
+    directory.logs[A].flush()
+    directory.checkpoint_recovery_points()
+    assert read_back(bench, checkpoints.LOG_STARTS) == {A: 4}
 
 
 def test_high_watermarks_come_back(bench: Bench) -> None:

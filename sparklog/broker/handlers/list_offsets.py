@@ -53,7 +53,8 @@ def _partition(
     if isinstance(partition, ErrorCode):
         known = call.broker.metadata.may_exist(topic_partition)
         return _error(asked, ErrorCode.not_leader_or_follower if known else partition)
-    found = _look_up(partition, asked, request.replica_id)
+    is_alone = len(request.topics) == 1 == len(request.topics[0].partitions)
+    found = _look_up(partition, asked, request.replica_id, is_alone=is_alone)
     if isinstance(found, ErrorCode):
         if found is ErrorCode.offset_not_available and call.version < FIRST_VERSION_OF_NOT_AVAILABLE:
             found = ErrorCode.leader_not_available
@@ -70,7 +71,7 @@ def _partition(
 
 
 def _look_up(
-    partition: Partition, asked: ListOffsetsPartition, replica_id: int
+    partition: Partition, asked: ListOffsetsPartition, replica_id: int, *, is_alone: bool
 ) -> tuple[int, int, int, ProducerStates | None] | ErrorCode:
     """(offset, timestamp, leader epoch, producers before); -1 for offset and timestamp: no such record.
 
@@ -86,7 +87,7 @@ def _look_up(
         if asked.timestamp == LATEST_TIMESTAMP:
             return leader.latest_offset() if is_consumer else leader.marks.log_end_offset
         if asked.timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
-            if replica_id >= 0:
+            if is_alone and replica_id >= 0 and replica_id in leader.followers:
                 producers = log.producers.before(leader.marks.log_start_offset)
             return leader.marks.log_start_offset
         found = log.max_timestamp() if asked.timestamp == MAX_TIMESTAMP else None

@@ -23,9 +23,9 @@ which goes before ``intact_since``. Only what is named is spared: a log that sho
 and is not, or is made anew later, is the other one's. So the names are handed down as they are, and never
 taken from what is there at a proven start.
 
-A directory that is offline at a start that proves nothing is *unseen*: nobody writes to it, and no log that may
-be in it is made anew, so that when it is back, and intact, its logs are spared since the incarnation that it
-was intact since.
+A directory that is offline at a start that proves nothing is *unseen*: nobody writes to it, and no log that
+may be in it is made anew, so that when it is back, and intact, its logs are spared since the incarnation that
+it was intact since.
 
 The registration cannot know its own broker epoch, the ZooKeeper transaction id of its multi-op, but the
 node's ``mzxid`` is that id until somebody rewrites the node (to mark a directory suspect); a rewrite

@@ -22,6 +22,7 @@ years old in data that is being copied.
 import struct
 from collections import deque
 from dataclasses import dataclass, field
+from heapq import nlargest
 from typing import Final
 
 import crc32c
@@ -33,6 +34,7 @@ BATCHES_KEPT: Final = 5
 SEQUENCE_MAX: Final = 2**31 - 1
 PRODUCERS_HANDED_ON_MAX: Final = 10_000
 NO_SEQUENCE: Final = -1
+OFFSET_DELTA_MAX: Final = 2**31 - 1
 
 SNAPSHOT_VERSION: Final = 1
 SNAPSHOT_HEADER: Final = struct.Struct(">hIi")
@@ -130,12 +132,15 @@ class ProducerState:
     def in_transaction(self) -> bool:
         return self.open_since != NO_OFFSET
 
-    def before(self, offset: int) -> "ProducerState | None":
-        """As this producer was known before ``offset`` by what is known now; None if that is nothing."""
+    def reaches_before(self, offset: int) -> bool:
+        """Whether anything is known of it from before ``offset``."""
+        sent = self.batches and self.batches[0].last_offset < offset
+        return bool(sent) or NO_OFFSET < self.open_since < offset
+
+    def before(self, offset: int) -> "ProducerState":
+        """As this producer was known before ``offset`` by what is known now."""
         batches = [batch for batch in self.batches if batch.last_offset < offset]
         open_since = self.open_since if self.open_since < offset else NO_OFFSET
-        if not batches and open_since == NO_OFFSET:
-            return None
         return ProducerState(
             self.epoch, deque(batches, BATCHES_KEPT), self.last_seen_ms, open_since, self.coordinator_epoch
         )
@@ -223,10 +228,10 @@ class ProducerStates:
 
         Of more than PRODUCERS_HANDED_ON_MAX producers, those that were seen last: a few megabytes.
         """
-        known = {producer_id: state.before(offset) for producer_id, state in self.producers.items()}
-        earlier = [(producer_id, state) for producer_id, state in known.items() if state is not None]
-        earlier.sort(key=lambda one: one[1].last_seen_ms, reverse=True)
-        return ProducerStates(dict(earlier[:PRODUCERS_HANDED_ON_MAX]))
+        earlier = [one for one in self.producers.items() if one[1].reaches_before(offset)]
+        if len(earlier) > PRODUCERS_HANDED_ON_MAX:
+            earlier = nlargest(PRODUCERS_HANDED_ON_MAX, earlier, key=lambda one: one[1].last_seen_ms)
+        return ProducerStates({producer_id: state.before(offset) for producer_id, state in earlier})
 
     def snapshot(self) -> bytes:
         """The states as bytes; ``restore`` reads them back."""
@@ -345,7 +350,10 @@ def _restore_history(producers: dict[ProducerId, ProducerState], data: bytes, po
                 raise CorruptSnapshot(f"producer {producer_id} has {count} batches in its snapshot")
             state.batches = _recent()
             for _ in range(count):
-                state.batches.append(RememberedBatch(*SNAPSHOT_BATCH.unpack_from(data, position)))
+                batch = RememberedBatch(*SNAPSHOT_BATCH.unpack_from(data, position))
+                if not 0 <= batch.last_offset - batch.first_offset <= OFFSET_DELTA_MAX:
+                    raise CorruptSnapshot(f"producer {producer_id} has a batch of no sense: {batch}")
+                state.batches.append(batch)
                 position += SNAPSHOT_BATCH.size
         except struct.error:
             raise CorruptSnapshot(f"producer snapshot ends inside producer {producer_id}") from None

@@ -41,6 +41,12 @@ class Seat:
     launches: int = 0
 
 
+def _drift_max(plan: Plan) -> float:
+    """By how much of every second two machines' clocks may part."""
+    rates = [0.0, *(fault.amount for fault in plan.faults if fault.kind == "drift clock")]
+    return max(rates) - min(rates)
+
+
 class Cluster:
     """The world of one run."""
 
@@ -62,7 +68,7 @@ class Cluster:
             config,
             (MAIN_TOPIC, SIDE_TOPIC),
             clocks_jump=any(fault.kind == "jump clock" for fault in plan.faults),
-            drift_max=max(rates) - min(rates),
+            drift_max=_drift_max(plan),
             rots=self._rots,
         )
         self.administrator = Administrator(

@@ -40,7 +40,9 @@ def test_the_logs_that_an_incarnation_spares_come_back_and_fit_into_a_node_if_ea
     spared = {(uuid.uuid4(), 1000 + number): 1_000_000 for number in range(SPARED_MAX)}
     spared |= {(uuid.UUID(int=1), 0): 3, (uuid.UUID(int=1), 2): 3, (uuid.UUID(int=1), 1): 4}
     record = replace(
-        next_incarnation(None, [DirectoryIdentity("a")], host_id="h", boot_id="b"), spared=spared
+        next_incarnation(None, [DirectoryIdentity("a")], host_id="h", boot_id="b"),
+        spared=spared,
+        unseen={"b": 3},
     )
     data = znodes.encode_incarnation(record)
     assert znodes.decode_incarnation(BrokerId(1), data, 0, 77).record == record

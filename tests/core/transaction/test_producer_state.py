@@ -237,6 +237,18 @@ def test_nothing_is_handed_on_as_nothing_and_damage_is_not_taken_over() -> None:
         taken_over(handed_on(states)[:-1])
 
 
+@pytest.mark.parametrize(
+    "last_offset", [2**40, -1], ids=["longer than a batch can be", "ends before it begins"]
+)
+def test_a_snapshot_with_a_batch_of_no_sense_is_not_taken_over(last_offset: int) -> None:
+    """Its CRC is right, and no snapshot of ours could hold it again."""
+    data = states_after(batch(0, 9)).snapshot()
+    body = bytearray(data[6:])
+    struct.pack_into(">q", body, len(body) - 16, last_offset)
+    with pytest.raises(CorruptSnapshot, match="no sense"):
+        ProducerStates.restore(data[:2] + struct.pack(">I", crc32c(bytes(body))) + bytes(body))
+
+
 def test_a_snapshot_begins_with_kafkas_entries() -> None:
     states = states_after(
         batch(SEQUENCE_MAX, 1, offset=20, epoch=3, transactional=True), marker(offset=30, epoch=4, pid=8)

@@ -46,6 +46,17 @@ def test_the_newest_record_of_a_key_may_not_be_lacking(truth):
     assert view.shared_end == 2
 
 
+def test_a_tombstone_may_go_as_much_earlier_as_clocks_part(truth):
+    truth.committed.append(entry(3, 4))
+    truth.note_records(truth.committed[-1], [(KEY, None)], now_ms=500)
+    truth.delete_retention_ms = 1_000
+    for drift_max, end in ((0.0, 3), (0.05, 3), (0.06, 4)):
+        truth.drift_max = drift_max
+        view = view_of([entry(0, 1), entry(4, 5, epoch=1)], {0: (), 4: (4,)}, 5)
+        truth.compare(view, 1_420)
+        assert view.shared_end == end
+
+
 def test_what_an_uncommitted_batch_replaced_in_a_deposed_leader_s_log_is_held(truth):
     """An election has lost the record that its cleaner kept instead; the leader does not know yet."""
     truth.forgiven_end = 4
