@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 NAMED_MODULE = re.compile(r"`(sparklog/[\w/]+\.py)`")
 COMES_WITH = re.compile(r"comes with (transactions|groups|quotas)")
+WITHOUT_TEST = re.compile(r"none: \w[^`]*")
 
 
 def rows(page: str) -> dict[int, list[str]]:
@@ -41,6 +42,14 @@ def test_no_scenario_and_no_bug_is_left_out() -> None:
     assert list(BUGS) == list(range(1, 35))
 
 
+def assert_names_tests_that_exist(cell: str) -> None:
+    tests = NAMED_TEST.findall(cell)
+    assert len(tests) == cell.count("::") > 0, cell
+    for path, name in tests:
+        assert name.startswith("test_")
+        assert name in names_in(path), f"{path} has no {name}"
+
+
 @pytest.mark.parametrize(
     "cell",
     [
@@ -51,11 +60,7 @@ def test_no_scenario_and_no_bug_is_left_out() -> None:
 def test_each_has_tests_that_exist_or_comes_with_a_part_that_is_still_to_be_made(cell: str) -> None:
     if COMES_WITH.fullmatch(cell):
         return
-    tests = NAMED_TEST.findall(cell)
-    assert len(tests) == cell.count("::") > 0, cell
-    for path, name in tests:
-        assert name.startswith("test_")
-        assert name in names_in(path), f"{path} has no {name}"
+    assert_names_tests_that_exist(cell)
 
 
 @pytest.mark.parametrize("number", BUGS)
@@ -96,6 +101,20 @@ def tables_of_bugs() -> list[list[list[str]]]:
 def test_each_bug_of_the_proof_has_every_cell_of_its_table() -> None:
     wrong = [row[0] for head, *rows in tables_of_bugs() for row in rows if len(row) != len(head)]
     assert wrong == []
+
+
+def test_each_table_of_bugs_of_the_proof_ends_with_their_tests() -> None:
+    assert {head[-1] for head, *_ in tables_of_bugs()} == {"test"}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [pytest.param(row[-1], id=row[0].replace(" ", "-")) for _, *rows in tables_of_bugs() for row in rows],
+)
+def test_each_bug_of_the_proof_has_tests_that_exist_or_a_reason_why_it_has_none(cell: str) -> None:
+    if WITHOUT_TEST.fullmatch(cell):
+        return
+    assert_names_tests_that_exist(cell)
 
 
 def test_the_proof_counts_its_bugs_as_its_rows_do() -> None:

@@ -289,6 +289,15 @@ def test_a_disk_that_cannot_delete_a_log_has_failed(broker, monkeypatch):
     assert list(broker.replicas.offline_directories()) == [str(broker.folder)]
 
 
+def test_a_disk_that_takes_no_new_log_has_failed(broker, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(broker.directory, "create_log", refuse)
+    assert broker.lead(LATER, is_new=True) is ErrorCode.kafka_storage_error
+    assert list(broker.replicas.offline_directories()) == [str(broker.folder)]
+
+
 @pytest.mark.parametrize("is_new", [True, False])
 def test_a_role_that_comes_when_the_last_directory_has_failed_is_refused_without_a_stack_trace(
     broker, caplog, is_new

@@ -62,6 +62,18 @@ def test_metadata_names_live_brokers_with_epochs_and_dead_replicas_as_offline():
     assert (state.isr, state.replicas, state.offline_replicas) == ([1], [1, 2, 3], [3])
 
 
+def test_updates_of_metadata_are_numbered_so_that_one_that_comes_again_late_is_known():
+    send = SendUpdateMetadata(17, ONE.id, ONE.epoch, (ONE, TWO), (UPDATE,), {}, {})
+    assert over_the_wire(messages.push_request(send, 9)).push == 17
+
+
+def test_roles_say_in_which_epoch_an_election_may_have_lost_records():
+    lossy = replace(UPDATE, partitions=((5, replace(STATE, lost_in_epoch=3)),))
+    send = SendLeaderAndIsr(1, ONE.id, ONE.epoch, True, (lossy,), frozenset(), (ONE,))
+    (state,) = over_the_wire(messages.push_request(send, 9)).topic_states[0].partition_states
+    assert state.lost_in_epoch == 3
+
+
 def test_roles_carry_the_partition_epoch_and_say_what_is_new():
     send = SendLeaderAndIsr(1, ONE.id, ONE.epoch, True, (UPDATE,), frozenset({PARTITION}), (ONE,))
     request = over_the_wire(messages.push_request(send, 9))

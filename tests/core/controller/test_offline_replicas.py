@@ -2,6 +2,8 @@
 
 import uuid
 
+import pytest
+
 from sparklog.core.controller import actions as act
 from sparklog.core.controller import commands as cmd
 from sparklog.model.errors import ErrorCode
@@ -55,13 +57,17 @@ def test_a_report_of_an_earlier_life_changes_nothing(world):
     assert world.state().leader == 1
 
 
-def test_a_topic_that_is_made_again_does_not_inherit_the_failed_logs_of_its_namesake(world):
+@pytest.mark.parametrize("lose", ["", "after"], ids=["", "all is read again"])
+def test_a_topic_that_is_made_again_does_not_inherit_the_failed_logs_of_its_namesake(world, lose):
     """A log that failed in a directory that serves can be deleted, and its topic with it."""
     world.create()
     lost(world, 1)
     world.next_command += 1
     doomed = cmd.DeleteTopics((cmd.DoomedTopic("t"),), 10_000)
-    world.answer_pushes(world.do(world.machine.on_command(world.next_command, doomed, world.now_ms)))
+    stops = world.do(world.machine.on_command(world.next_command, doomed, world.now_ms))
+    world.zk.lose_next = lose
+    world.answer_pushes(stops)
+    assert not world.zk.lose_next
     assert "t" not in world.machine.image.topics
     world.create()
     assert (world.state().leader, world.state().isr) == (1, (1, 2, 3))
