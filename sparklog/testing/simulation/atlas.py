@@ -83,9 +83,9 @@ class Atlas:
         stat = self.tree.exists(incarnation_path(broker_id))
         return -1 if stat is None else stat.version
 
-    def is_marked_suspect(self, machine: Machine) -> bool:
-        """Whether ZooKeeper, or another directory of this broker's, knows of one in which an fsync or a write
-        failed. (Marks of directories that are not here any more stay.)"""
+    def marked_suspect(self, machine: Machine) -> set[str]:
+        """The directories in which an fsync or a write failed, and of which ZooKeeper, or another directory
+        of this broker's, knows that. (Marks of directories that are not here any more stay.)"""
         broker_id, directories = machine.broker_id, machine.disk.directories
         notes = [_text(names, SUSPECTS) for names in directories.values() if SUSPECTS in names]
         known = {one for note in notes for one in note.split()}
@@ -94,7 +94,7 @@ class Atlas:
         if (node := self.tree.get(incarnation_path(broker_id))) is not None:
             stored = decode_incarnation(broker_id, node.data, node.stat.version, node.stat.mzxid)
             known |= set(stored.record.suspect)
-        return any(_id_of(directories[path]) in known for path in machine.disk.failed)
+        return {path for path in machine.disk.failed if _id_of(directories[path]) in known}
 
     def _is_delicate(self, broker_id: BrokerId) -> bool:
         """Whether replicas are about to be moved, or another machine has pages that will be lost."""

@@ -155,11 +155,12 @@ class SimulatedDisk:
         self.fading += self.doomed
         self.forgive()
 
-    def forgive(self) -> None:
-        """Nothing more comes of what failed."""
-        self.doomed = []
-        self.failed.clear()
-        self.untold.clear()
+    def forgive(self, but_for: Collection[str] = ()) -> None:
+        """Nothing more comes of what failed, but for these log directories."""
+        self.doomed = [one for one in self.doomed if self._log_directory(_parent(one.path)) in but_for]
+        self.failed.intersection_update(but_for)
+        kept = {id(one.inode) for one in self.doomed}
+        self.untold = [inode for inode in self.untold if id(inode) in kept]
 
     def lose_fading(self, draw: random.Random) -> None:
         fading, self.fading = self.fading, []

@@ -162,15 +162,16 @@ class DiskStrikes:
     def settle_doomed(self, host: str, launches: int) -> None:
         """Before a broker starts: what a failed fsync or write should have saved is gone, if replication
         covers it and ZooKeeper knows of it, or the broker went on serving. (A process that stops serving, and
-        is killed before it could tell, is beyond what is promised.)"""
+        ends before it could tell, is beyond what is promised.)"""
         machine = self._cluster.machines[host]
         if not machine.disk.failed:
             return
         self._atlas.distrust_what_is_doomed(machine)
         is_covered = self._atlas.others_have_all(machine.broker_id)
         went_on = host in self._cluster.brokers and not self._cluster.brokers[host].has_failed
-        if not is_covered or not (went_on or self._atlas.is_marked_suspect(machine)):
-            machine.disk.forgive()
+        told = set(machine.disk.failed) if went_on else self._atlas.marked_suspect(machine)
+        machine.disk.forgive(but_for=told if is_covered else ())
+        if not machine.disk.failed:
             return
         draw = dice(self._cluster.plan.seed, f"failed fsync {host} {launches}")
         self._atlas.taint_what_is_doomed(machine)

@@ -351,23 +351,29 @@ class Witness:
         if before is not None and state.lost_in_epoch > before.lost_in_epoch:
             self._no_loss.on_state(truth, before, state)
             self._lose(truth, state)
-        self._excuse_no_longer(truth, state)
+        self._excuse_no_longer(truth, before, state)
         if before is not None:
             self.presence.on_change(truth, before, state, self.now_ms)
         for invariant in self._of_states:
             invariant.on_state(truth, before, state)
 
-    def _excuse_no_longer(self, truth: PartitionTruth, state: PartitionState) -> None:
+    def _excuse_no_longer(
+        self, truth: PartitionTruth, before: PartitionState | None, state: PartitionState
+    ) -> None:
         """A later incarnation is counted. With a rotten batch it proves nothing: a start after a clean stop
-        reads no batches, so the one after it may be the first to find the rot, and to end the log there."""
+        reads no batches, so the one after it may be the first to find the rot, and to end the log there. Nor
+        does it where an fsync failed, and who was counted stayed so: that directory may have been offline at
+        its start, and its failure told of only then."""
         for broker_id, incarnation in list(truth.tainted.items()):
             counted = state.isr_incarnations[broker_id] if broker_id in state.isr else -1
             if counted > incarnation and self.rots(broker_id, truth.topic_partition):
                 truth.tainted[broker_id] = counted
             elif counted > incarnation:
                 del truth.tainted[broker_id]
+        stayed = () if before is None or state.lost_in_epoch > before.lost_in_epoch else before.isr
         for broker_id, incarnation in list(truth.distrusted.items()):
-            if broker_id in state.isr and state.isr_incarnations[broker_id] > incarnation:
+            is_counted = broker_id in state.isr and state.isr_incarnations[broker_id] > incarnation
+            if is_counted and broker_id not in stayed:
                 del truth.distrusted[broker_id]
 
     def taint(

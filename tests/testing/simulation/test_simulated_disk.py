@@ -76,6 +76,23 @@ def test_where_the_device_fails_a_write_all_that_waits_in_that_log_directory_may
     assert mounted.read("/two/t-0/0.log") == b"waits"
 
 
+def test_what_failed_in_a_directory_that_nobody_was_told_of_can_be_forgiven_and_the_rest_not(disk) -> None:
+    mounted = disk.mount(Process(Schedule(), "broker-1"))
+    for home in ("/one", "/two"):
+        mounted.make_directory(f"{home}/t-0")
+        mounted.write_atomically(f"{home}/meta.properties", b"whose it is")
+        mounted.open(f"{home}/t-0/0.log", create=True).append(b"waits")
+        disk.trouble = Trouble(1, fail)
+        with pytest.raises(WriteFailed):
+            mounted.write_atomically(f"{home}/checkpoint", b"1")
+    disk.forgive(but_for={"/two"})
+    assert disk.failed == {"/two"}
+    disk.let_doomed_fade()
+    disk.lose_fading(random.Random(1))
+    assert mounted.read("/one/t-0/0.log") == b"waits"
+    assert mounted.read("/two/t-0/0.log") in (b"", bytes(5))
+
+
 def test_trouble_that_is_meant_for_one_process_leaves_another_one_alone(disk, mounted) -> None:
     second = Process(Schedule(), "broker-1, launched twice")
     disk.trouble = Trouble(1, fail, counts=lambda process: process is not second)

@@ -132,6 +132,16 @@ def test_a_replica_in_a_directory_that_an_fsync_failed_in_may_be_elected_at_a_lo
         scene.write(counted)
 
 
+def test_whoever_stays_counted_over_a_restart_may_have_had_that_directory_offline_and_is_excused_still(scene):
+    """Its failure may be told of only then, and proves nothing of the start after that."""
+    scene.write(FIRST)
+    for broker in BROKERS:
+        scene.witness.distrust(broker, [TP], 4)
+    stayed = replace(FIRST, leader_epoch=LeaderEpoch(1), isr_incarnations=dict.fromkeys(BROKERS, 5))
+    scene.write(stayed)
+    scene.write(replace(AT_A_LOSS, leader_epoch=LeaderEpoch(2), lost_in_epoch=LeaderEpoch(2)))
+
+
 def test_a_replica_in_another_directory_than_that_of_a_failed_fsync_may_not(scene):
     scene.write(FIRST)
     for broker in BROKERS:
