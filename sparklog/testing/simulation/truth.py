@@ -331,11 +331,11 @@ class PartitionTruth:
             entry, expected = entries[at], committed[cursor]
             if entry == expected and not self.is_thinned:
                 at += 1
+            elif self._is_given_up(entry, expected):
+                at += 1
+                continue
             elif not self.is_thinned:
                 break
-            elif entry.base_offset < expected.base_offset and self.was_lost(entry):
-                at += 1  # the leader that was elected at a loss had compacted it away
-                continue
             elif entry[:6] == expected[:6] and self._may_lack(view, expected, now_ms):
                 at += 1
             elif entry.base_offset < expected.next_offset or not self._may_lack(view, expected, now_ms):
@@ -347,6 +347,12 @@ class PartitionTruth:
         # Behind the last batch that it has, a replica may have had more, and lack it rightly.
         passed_end = committed[cursor - 1].next_offset if cursor else 0
         view.shared_end = max(view.held_end, min(passed_end, view.end_offset))
+
+    def _is_given_up(self, entry: Entry, expected: Entry) -> bool:
+        """Whether the leader that was elected at a loss had compacted ``entry`` away, or begins behind it: who
+        follows it gives that up, too, with the next answer."""
+        end = entry.base_offset + 1 if self.is_thinned else entry.next_offset
+        return end <= expected.base_offset and self.was_lost(entry)
 
     def _may_lack(self, view: ReplicaView, batch: Entry, now_ms: int) -> bool:
         """Whether compaction may have removed the records of ``batch`` that are not there."""

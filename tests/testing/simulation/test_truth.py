@@ -65,6 +65,17 @@ def test_what_an_uncommitted_batch_replaced_in_a_deposed_leader_s_log_is_held(tr
     assert view.shared_end == 3
 
 
+@pytest.mark.parametrize(("lost", "shared_end"), [([entry(0, 1), entry(1, 2)], 3), ([], 0)])
+def test_what_was_lost_in_front_of_where_the_elected_leader_begins_keeps_no_replica_from_having_the_rest(
+    lost, shared_end
+):
+    truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), committed=[entry(2, 3)])
+    truth.lost = {one.base_offset: [one] for one in lost}
+    view = view_of([entry(0, 1), entry(1, 2), entry(2, 3)], {}, 3)
+    truth.compare(view, LATER_MS)
+    assert view.shared_end == shared_end
+
+
 def test_what_is_rightly_lacking_at_the_end_of_a_log_is_not_among_what_it_has(truth):
     view = view_of([entry(0, 1), entry(3, 4, epoch=1)], {0: (), 3: (3,)}, 4)
     truth.forgiven_end = 4
