@@ -349,8 +349,8 @@ class PartitionTruth:
         view.shared_end = max(view.held_end, min(passed_end, view.end_offset))
 
     def _is_given_up(self, entry: Entry, expected: Entry) -> bool:
-        """Whether the leader that was elected at a loss had compacted ``entry`` away, or begins behind it: who
-        follows it gives that up, too, with the next answer."""
+        """Whether the leader that was elected at a loss had compacted ``entry`` away, or begins behind it:
+        who follows it gives that up, too, with the next answer."""
         end = entry.base_offset + 1 if self.is_thinned else entry.next_offset
         return end <= expected.base_offset and self.was_lost(entry)
 
