@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sparklog.model.errors import ErrorCode, WireError
+from sparklog.model.parts import parts_length
 from sparklog.wire.primitives import Cursor, Output, Reader, Writer, append_uvarint, read_uvarint
 from sparklog.wire.schema import SchemaField
 
@@ -153,6 +154,7 @@ class Tags:
         for tag in present:
             inner = Output()
             tag.write_from(entity, inner)
+            parts = inner.finish()
             append_uvarint(output.buffer, tag.tag)
-            append_uvarint(output.buffer, len(inner.buffer))
-            output.buffer += inner.buffer
+            append_uvarint(output.buffer, parts_length(parts))
+            output.add_parts(parts)

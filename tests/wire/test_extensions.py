@@ -49,6 +49,9 @@ def test_producers_of_before_a_log_travel_as_bytes_under_tag_5011() -> None:
     body = read_parts(encode_body(response, 8))
     assert b"\x93\x27\x04\x04abc" in body
     assert decode_body(ListOffsetsResponse, 8, body) == response
+    answer.producers = b"abc" * 5_000
+    large = read_parts(encode_body(response, 8))
+    assert decode_body(ListOffsetsResponse, 8, large) == response
     plain = read_parts(encode_body(response, 5))
     assert decode_body(ListOffsetsResponse, 5, plain).topics[0].partitions[0].producers == b""
 
