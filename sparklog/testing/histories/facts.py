@@ -80,6 +80,8 @@ class PartitionFacts:
     """Where each key has its last record in the final read."""
     tombstone_of_key: dict[str, int] = field(default_factory=dict)
     """How far up a key may have had a tombstone that is gone."""
+    lost_of_key: dict[str, int] = field(default_factory=dict)
+    """How far up a key may have had a record that an election lost, and that some replica kept instead."""
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
@@ -144,8 +146,8 @@ class PartitionFacts:
             return True
         if not self.is_compacted or key is None:
             return False
-        is_replaced = max(self.last_of_key.get(key, -1), self.tombstone_of_key.get(key, -1)) > offset
-        return is_tombstone or is_replaced
+        later = (self.last_of_key, self.tombstone_of_key, self.lost_of_key)
+        return is_tombstone or any(of_key.get(key, -1) > offset for of_key in later)
 
 
 def _life(span: int, losses: int) -> int:
@@ -250,8 +252,13 @@ class Facts:
         seen = {
             value: offset for read in one.reads if isinstance(read, Poll) for offset, value in read.records
         }
+        lost_until_ns = max((leader.at_ns for leader in one.lossy), default=-1)
+        there = set(one.value_at.values())
         for send in one.sends:
-            if send.is_tombstone and send.key is not None and send.outcome != "fail":
-                known = max(seen.get(send.value, -1), send.offset)
-                at = known if known >= 0 else FOREVER
-                one.tombstone_of_key[send.key] = max(one.tombstone_of_key.get(send.key, -1), at)
+            is_lost = send.invoked_ns <= lost_until_ns and send.value not in there
+            if send.key is None or send.outcome == "fail" or not (send.is_tombstone or is_lost):
+                continue
+            known = max(seen.get(send.value, -1), send.offset)
+            at = known if known >= 0 else FOREVER
+            of_key = one.tombstone_of_key if send.is_tombstone else one.lost_of_key
+            of_key[send.key] = max(of_key.get(send.key, -1), at)

@@ -508,6 +508,28 @@ def a_replica_has_what_another_one_compacted_away(it):
     it.final((0, "a"), (1, "b"))
 
 
+@legal
+def a_replica_compacted_a_record_away_for_one_that_an_election_lost(it):
+    it.topic(is_created=True, is_compacted=True)
+    it.send("a", 0, key="k", leader_epoch=1)
+    it.send("b", 1, key="k", acks=1, leader_epoch=1)
+    it.leader(2, is_unclean=True)
+    it.send("c", 1, key="other", leader_epoch=2)
+    it.poll(0, (1, "c"), leader_epoch=2)
+    it.final((0, "a"), (1, "c"))
+
+
+@breaks("PollsGoOn")
+def no_election_excuses_that_a_record_is_skipped_for_one_that_was_sent_after_it(it):
+    it.topic(is_created=True, is_compacted=True)
+    it.leader(2, is_unclean=True)
+    it.send("a", 0, key="k", acks=1, leader_epoch=2)
+    it.send("b", -1, key="k", acks=0)
+    it.send("c", 1, key="other", leader_epoch=2)
+    it.poll(0, (1, "c"), leader_epoch=2)
+    it.final((0, "a"), (1, "c"))
+
+
 @breaks("PollsGoOn")
 def a_consumer_skips_the_last_record_of_a_key(it):
     it.topic(is_created=True, is_compacted=True)
