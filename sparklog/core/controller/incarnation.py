@@ -25,7 +25,8 @@ taken from what is there at a proven start.
 
 A directory that is offline at a start that proves nothing is *unseen*: nobody writes to it, and no log that
 may be in it is made anew, so that when it is back, and intact, its logs are spared since the incarnation that
-it was intact since.
+it was intact since. Not over a boot: what it held back then is gone, and a start that came to no end may have
+put that boot's mark into it.
 
 The registration cannot know its own broker epoch, the ZooKeeper transaction id of its multi-op, but the
 node's ``mzxid`` is that id until somebody rewrites the node (to mark a directory suspect); a rewrite
@@ -119,7 +120,8 @@ def next_incarnation(
     proven = previous is not None and _is_proven(previous, directories, host_id, boot_id, offline_directories)
     intact_since, spared, unseen = number, {}, {}
     if previous is not None:
-        unseen = _unseen(previous, directories, is_proven=proven) if offline_directories else {}
+        if offline_directories and same_machine(previous.record, host_id=host_id, boot_id=boot_id):
+            unseen = _unseen(previous, directories, is_proven=proven)
         back = [directory for directory in directories if directory.uuid in previous.record.unseen]
         if proven:
             intact_since = previous.record.intact_since

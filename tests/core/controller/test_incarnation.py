@@ -277,6 +277,19 @@ def test_a_directory_that_was_offline_proves_nothing_if_it_or_its_page_cache_is_
     assert not again(suspect, FULL_A, FULL_B).proves(4, IN_B)
 
 
+def test_a_directory_that_was_offline_at_the_first_registration_after_a_boot_proves_nothing_of_before():
+    """A start on that boot may have had it, and have come to no end: it says that it is of this boot."""
+    before = first(FULL_A, FULL_B)
+    record = next_incarnation(before, [FULL_A], host_id="host", boot_id="later", offline_directories=1)
+    assert record.unseen == {}
+    assert not again(went_on(record, before), FULL_A, FULL_B, boot="later").proves(4, IN_B)
+    without = went_on(start_without(before, replace(FULL_A, corrupt=True)), before)
+    booted = next_incarnation(
+        without, [clean("a", without.broker_epoch)], host_id="host", boot_id="later", offline_directories=1
+    )
+    assert not again(went_on(booted, without), FULL_A, FULL_B, boot="later").proves(4, IN_B)
+
+
 def test_a_directory_that_was_lost_before_is_not_waited_for():
     before = first(FULL_A, FULL_B)
     gone = went_on(again(before, FULL_A), before)
