@@ -43,10 +43,10 @@ def test_a_note_of_a_failed_fsync_counts_also_if_its_own_directory_then_cannot_b
     log_dirs.fail(one, "an fsync failed", is_suspect=True)
     write = LocalDisk.write_atomically
 
-    def refuse(disk, path, data):
+    def refuse(disk, path, data, **how):
         if path == f"{two.path}/{BOOT_ID}":
             raise OSError(error, "the disk refuses")
-        write(disk, path, data)
+        write(disk, path, data, **how)
 
     monkeypatch.setattr(LocalDisk, "write_atomically", refuse)
     log_dirs, one, two = start()

@@ -20,6 +20,7 @@ from sparklog.network.connection import Connection
 from sparklog.network.exchange import Exchange
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.storage import disk as disks
 from sparklog.storage.disk import LocalDisk, SyncFailed, WriteFailed
 from sparklog.storage.flush import Flush
 from sparklog.storage.log import Log
@@ -492,11 +493,15 @@ def test_a_broker_whose_fsync_fails_stops_and_leaves_word_that_its_directory_is_
     broker.lead()
     broker.produce(b"a")
     (partition,) = broker.server._replicas.partitions()
+    sync = disks._fsync
 
-    def broken(_descriptor):
-        raise OSError(5, "Input/output error")
+    def broken(descriptor, path):
+        """Other brokers may live in this process, whose disks are whole."""
+        if path.startswith(options.log_dirs):
+            raise SyncFailed(5, "Input/output error", path)
+        sync(descriptor, path)
 
-    monkeypatch.setattr(os, "fsync", broken)
+    monkeypatch.setattr(disks, "_fsync", broken)
     partition.flush()
     assert broker.server.wait_stopped(20)
     monkeypatch.undo()
@@ -620,14 +625,24 @@ def test_a_disk_that_fails_an_fsync_while_the_broker_stops_is_not_trusted_at_the
     broker.lead()
     broker.produce(b"a")
 
-    def fail(*_args, **_named):
-        raise SyncFailed(5, "Input/output error")
+    (partition,) = broker.server._replicas.partitions()
+    run, close = Flush.run, Log.close
+
+    def fail_to_run(flush):
+        if flush.disk is partition.log.disk:  # other brokers may live in this process
+            raise SyncFailed(5, "Input/output error")
+        run(flush)
+
+    def fail_to_close(log):
+        if log is partition.log:
+            raise SyncFailed(5, "Input/output error")
+        close(log)
 
     with monkeypatch.context() as failing:
         if fails == "flush":
-            failing.setattr(Flush, "run", fail)
+            failing.setattr(Flush, "run", fail_to_run)
         else:
-            failing.setattr(Log, "close", fail)
+            failing.setattr(Log, "close", fail_to_close)
         broker.server.stop()
     start(options).stop(clean=False)
     last = incarnation(zookeeper)
@@ -652,12 +667,16 @@ def test_a_disk_that_fails_the_last_directory_at_a_start_is_not_trusted_at_the_n
 
 @pytest.mark.parametrize("chore", ["checkpoint_high_watermarks", "checkpoint_recovery_points"])
 def test_a_broker_whose_disk_takes_no_checkpoint_stops_so_that_others_lead(
-    broker, chore, monkeypatch
+    broker, options, chore, monkeypatch
 ) -> None:
     broker.lead()
+    write = LocalDisk.write_atomically
 
-    def full(*_args, **_kwargs):
-        raise OSError(28, "No space left on device")
+    def full(disk, path, data, **how):
+        """Other brokers may live in this process, whose disks have room."""
+        if path.startswith(options.log_dirs):
+            raise OSError(28, "No space left on device")
+        write(disk, path, data, **how)
 
     monkeypatch.setattr(LocalDisk, "write_atomically", full)
     getattr(broker.server._replicas, chore)()

@@ -116,7 +116,9 @@ class Cluster:
     def _look(self, process: Process | None) -> None:
         broker = self._by_process.get(process) if process is not None else None
         if broker is not None and broker.replicas is not None and broker.process.is_alive:
+            broker.machine.disk.is_looked_at = True
             self.witness.look_at(broker.machine.broker_id, broker.replicas, broker.metadata)
+            broker.machine.disk.is_looked_at = False
 
     # ---- processes -----------------------------------------------------------------------------------------
 

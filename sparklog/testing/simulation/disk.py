@@ -90,6 +90,8 @@ class SimulatedDisk:
     lock_holders: dict[str, Process] = field(default_factory=dict)
     trouble: Trouble | None = None
     is_full: int = 0
+    is_looked_at: bool = False
+    """The witness reads, which nothing befalls: a read may let go of another segment, and write its index."""
     slow_ms: float = 0.0
     """How long an fsync may take; other changes take a part of it."""
     slowness: random.Random = field(default_factory=lambda: random.Random(0))
@@ -454,6 +456,8 @@ class MountedDisk:
         """Before every change: may it happen?"""
         if not self._process.is_alive:
             raise ProcessDied(self._process.name)
+        if self._disk.is_looked_at:
+            return
         if self._disk.slow_ms:
             self._stand_still(step)
         trouble = self._disk.trouble
