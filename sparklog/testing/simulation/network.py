@@ -124,6 +124,8 @@ class Connection:
         self._answer_us = 0
         self._inbox: deque[tuple[Host, bytes]] = deque()
         self._is_serving = False
+        self._has_lost_an_answer = False
+        """Those that follow are to later calls, and nobody could tell."""
 
     def send(self, call: Call | None, frame: bytes) -> None:
         """``call`` waits for the answer; None: there will not be one."""
@@ -178,10 +180,11 @@ class Connection:
         if not host.process.is_alive:
             return
         self._serve_next()
-        if not parts or self._is_echo:
+        if not parts or self._is_echo or self._has_lost_an_answer:
             return
         weather = self.network.weather(self.address, self.origin)
         if weather.loses_answer():
+            self._has_lost_an_answer = True
             self._is_lost(weather)
             return
         frame = read_parts(parts)

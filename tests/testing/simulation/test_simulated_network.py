@@ -51,6 +51,23 @@ def test_a_lost_answer_leaves_the_request_done_and_its_sender_waiting_for_the_ti
     assert isinstance(asked.failures[0], TimeoutError)
 
 
+def test_behind_a_lost_answer_no_other_comes_that_would_be_taken_for_it(asked) -> None:
+    caller, weather = Process(asked.schedule, "caller"), asked.network.weather("server", "caller")
+
+    def serve(exchange) -> None:
+        weather.answer_loss = 0.0 if asked.served else 1.0
+        asked.serve(exchange)
+
+    asked.network.listen("server", Process(asked.schedule, "server"), serve)
+    for _ in range(2):
+        asked.network.call(
+            caller, "caller", "server", MetadataRequest(), timeout_ms=500,
+            on_response=asked.answered, on_failure=asked.failures.append,
+        )  # fmt: skip
+    asked.schedule.run_until(3_000 * US_PER_MS)
+    assert (asked.served, asked.answers, len(asked.failures)) == (2, 0, 2)
+
+
 def test_a_slow_server_answers_late_and_is_asked_in_time(asked) -> None:
     asked.network.weather("server", "caller").answer_extra_ms = 400.0
     asked.network.weather("server", "caller").random.random = lambda: 1.0
