@@ -385,23 +385,18 @@ class Log:
         self._epoch_file.keep(self.epochs)  # or a crash would bring back those of batches that are no more
         self.producers = ProducerStates() if producers is None else producers
         if goes_on:
-            self._keep_producers(offset)
+            self._snapshots.hand_over(offset, self.producers)
             if self._segments[-1].base_offset < offset:
                 self._segments.append(self._new_segment(offset))
             self._remove_segments(self._segments[:-1], oldest_first=True)
         else:
             self._remove_segments(self._segments)
-            self._keep_producers(offset)  # not before: they are none of the old log's
+            self._snapshots.hand_over(offset, self.producers)  # not before: they are none of the old log's
             self._segments.append(self._new_segment(offset))
         del self._segments[:-1]
         self.log_start_offset = Offset(offset)
         self.log_end_offset = Offset(offset)
         self._settle_cut(self._segments[0])
-
-    def _keep_producers(self, offset: int) -> None:
-        """No batch will tell of them again."""
-        if self.producers.producers:
-            self._snapshots.save(offset, self.producers, sync=True)
 
     def _has_producers_from(self, offset: int) -> bool:
         """Whether a cut at ``offset`` removes a batch that producer states remember."""

@@ -40,7 +40,15 @@ class Snapshots:
     def path(self, offset: int) -> str:
         return f"{self._directory}/{file_name(offset, SUFFIX)}"
 
-    def save(self, offset: int, states: ProducerStates, *, sync: bool = False) -> None:
+    def save(self, offset: int, states: ProducerStates) -> None:
+        self._save(offset, states, sync=False)
+
+    def hand_over(self, offset: int, states: ProducerStates) -> None:
+        """Save what a leader handed on, if it is anything, synced: no batch will tell it again."""
+        if states.producers:
+            self._save(offset, states, sync=True)
+
+    def _save(self, offset: int, states: ProducerStates, *, sync: bool) -> None:
         self._disk.write_atomically(self.path(offset), states.snapshot(), sync=sync)
         if offset not in self.offsets:
             self.offsets = sorted([*self.offsets, offset])
