@@ -12,6 +12,7 @@ is the liveness half: safety alone would be satisfied by a cluster that does not
 
 import gc
 import logging
+import sys
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -44,6 +45,9 @@ PATIENCE_MS: Final = 60_000
 CLIENTS_PATIENCE_MS: Final = 10_000
 """As much, where only clients are looked at, and for what they send to a cluster at rest."""
 
+STACK_FRAMES: Final = 10_000
+"""A process that waits is on the stack of whatever goes on meanwhile, and many may wait at once."""
+
 LOOK_MS: Final = 100
 QUIET_MS: Final = 1_000
 """How long after the faults producers go on, so that the healed cluster has something to do."""
@@ -73,7 +77,7 @@ def simulate(
     """Run a plan to its end, or to the first broken invariant. ``for_clients_only``: what clients saw is
     all that says whether anything is wrong.
     """
-    with _garbage_waits():
+    with _garbage_waits(), _deep_stack():
         return _simulate(plan, mutant, is_told, for_clients_only)
 
 
@@ -90,6 +94,16 @@ def _garbage_waits() -> Iterator[None]:
             gc.enable()
         gc.collect()
         gc.unfreeze()
+
+
+@contextmanager
+def _deep_stack() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, STACK_FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool, for_clients_only: bool) -> Outcome:

@@ -175,6 +175,8 @@ class Witness:
         truth.compare(view, self.now_ms)
         if self.story.is_told:
             self._tell(truth, view, partition, end_before)
+        if not is_other_log and truth.state is not None and _cuts_unaware(truth, view, partition):
+            self._lose(truth, truth.state)
         self._mark(truth, view, end_before, start_before, is_other_log)
         if view.synced:
             self._check_synced(truth, view)
@@ -553,6 +555,15 @@ def _fingerprint(partition: Partition) -> Fingerprint:
         partition._replica.leader is not None,
         partition._offline,
     )
+
+
+def _cuts_unaware(truth: PartitionTruth, view: ReplicaView, partition: Partition) -> bool:
+    """Whether this replica leads by an unclean election, has not heard of it, and did what the leader before
+    told it: cut its log, or began anew. Nothing was committed since, and what is gone was lost by the same
+    election, a moment later."""
+    is_elected = truth.may_lose and truth.leaders.get(truth.lossy_epoch) == view.broker_id
+    is_unaware = truth.is_led_by(view.broker_id) and partition.leader_epoch < truth.lossy_epoch
+    return is_elected and is_unaware and view.shared_end < truth.committed_end
 
 
 def _has_pending_change(view: ReplicaView | None) -> bool:

@@ -53,6 +53,14 @@ def launch_beside_broker_2(*faults):
     return outcome.lines
 
 
+def test_a_hundred_processes_may_wait_for_zookeeper_at_once():
+    """Each is on the stack of the one that began to wait after it; seed 92343."""
+    twice = [
+        Fault(number, 3_000 + number, "launch twice", BROKERS[1], "", 2_000, 1.0) for number in range(1, 21)
+    ]
+    assert launch_beside_broker_2(*twice)
+
+
 def test_beside_a_broker_that_has_its_directories_nobody_else_starts():
     twice = Fault(1, 3_000, "launch twice", BROKERS[1], "", 1_000, 1.0)
     refused = [line for line in launch_beside_broker_2(twice) if "has stopped, the second" in line]

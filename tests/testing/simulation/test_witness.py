@@ -192,6 +192,11 @@ class Replica:
     def start(self) -> LogDirectory:
         """After the last process died; the witness looks at what the next one finds."""
         directory = self._open()
+        self.change(directory)
+        return directory
+
+    def change(self, directory: LogDirectory, *, leads_in: int | None = None) -> None:
+        """The witness looks at it; without ``leads_in`` it follows in epoch 0."""
         log = directory.logs[TP]
         self._witness._changed(
             self._witness.truths[TP],
@@ -199,13 +204,12 @@ class Replica:
             SimpleNamespace(
                 log=log,
                 is_offline=False,
-                is_leader=False,
-                leader_epoch=0,
+                is_leader=leads_in is not None,
+                leader_epoch=leads_in or 0,
                 log_end_offset=log.log_end_offset,
                 high_watermark=directory.read_high_watermarks().get(TP, 0),
             ),
         )
-        return directory
 
     def _open(self) -> LogDirectory:
         self.disk.lock_holders.clear()
@@ -245,3 +249,38 @@ def test_who_dies_before_a_cut_of_what_is_not_committed_may_not(scene):
         directory.logs[TP].truncate_to(8)
     with pytest.raises(Violation, match=r"starts with high watermark 6, .* it knew 7"):
         replica.start()
+
+
+@pytest.mark.parametrize(("allows_unclean", "lost"), [(True, [5, 6]), (False, [])])
+def test_what_the_elected_cuts_before_it_hears_of_its_unclean_election_was_lost_by_that(
+    scene, allows_unclean, lost
+):
+    """The leader before had told it to; seed 88948."""
+    scene.write(FIRST)
+    replica = Replica(scene.witness)
+    directory = replica.start()
+    replica.change(directory, leads_in=0)
+    truth = scene.witness.truths[TP]
+    assert truth.committed_end == 7
+    truth.may_lose = allows_unclean
+    scene.write(AT_A_LOSS)
+    truth.leaders[AT_A_LOSS.leader_epoch] = AT_A_LOSS.leader
+    assert truth.committed_end == 7, "the elected has all of it"
+    directory.logs[TP].truncate_to(5)
+    replica.change(directory)
+    assert sorted(truth.lost) == lost
+    assert truth.committed_end == 7 - len(lost)
+
+
+def test_what_the_elected_lacks_when_it_leads_is_not_excused(scene):
+    scene.write(FIRST)
+    replica = Replica(scene.witness)
+    directory = replica.start()
+    replica.change(directory, leads_in=0)
+    truth = scene.witness.truths[TP]
+    truth.may_lose = True
+    scene.write(AT_A_LOSS)
+    truth.leaders[AT_A_LOSS.leader_epoch] = AT_A_LOSS.leader
+    directory.logs[TP].truncate_to(5)
+    replica.change(directory, leads_in=1)
+    assert (truth.lost, truth.committed_end) == ({}, 7)
