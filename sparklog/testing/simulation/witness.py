@@ -205,11 +205,12 @@ class Witness:
             self._commit(truth, view, partition.high_watermark)
 
     def _commit(self, truth: PartitionTruth, leader: ReplicaView, high_watermark: int) -> None:
-        first = truth.committed_end
+        first, start = truth.committed_end, leader.log_start
         added = [
             entry
             for entry in leader.entries
             if entry.base_offset >= first and entry.next_offset <= high_watermark
+            if entry.next_offset > start or not truth.was_lost(entry)
         ]
         if not added:
             return

@@ -284,3 +284,17 @@ def test_what_the_elected_lacks_when_it_leads_is_not_excused(scene):
     directory.logs[TP].truncate_to(5)
     replica.change(directory, leads_in=1)
     assert (truth.lost, truth.committed_end) == ({}, 7)
+
+
+@pytest.mark.parametrize(("lost", "committed"), [([4, 5, 6], [0, 1, 2, 3]), ([], [0, 1, 2, 3, 4, 5, 6])])
+def test_what_an_election_lost_and_the_next_leader_has_removed_is_not_committed_again(scene, lost, committed):
+    """Seed 103381. What was never lost is, though the leader may remove it in the same moment."""
+    scene.write(FIRST)
+    replica = Replica(scene.witness)
+    directory = replica.start()
+    replica.change(directory)
+    directory.logs[TP].raise_log_start(7)
+    truth = scene.witness.truths[TP]
+    truth.lost = {one.base_offset: [one] for one in truth.view(BROKERS[0]).entries if one.base_offset in lost}
+    replica.change(directory, leads_in=1)
+    assert [one.base_offset for one in truth.committed] == committed
