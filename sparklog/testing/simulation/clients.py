@@ -72,6 +72,13 @@ class Workplace:
     seed: int
     recorder: Recorder
 
+    def acknowledged(self, batch: SentBatch, base_offset: int) -> None:
+        """No answer tells in which epoch its leader is, and the client may know of a later one."""
+        truth = self.witness.truths.get(batch.topic_partition)
+        if truth is not None:
+            batch.leader_epoch = truth.epoch_of(batch.entry)
+        self.recorder.end(batch, "ok", base_offset)
+
 
 class Client:
     """Finds the leader of its partition."""
@@ -317,7 +324,6 @@ class Producer(Client):
         send.in_flight = True
         if send.record.invoked_us < 0:
             send.record.invoked_us = self._place.schedule.now_us
-        send.record.leader_epoch = self._leader_epoch
         send.truth = self._place.witness.truths.get(self.topic_partition)
         self._in_flight += 1
         data = ProducePartition(index=self.topic_partition.partition, records=send.batch)
@@ -346,7 +352,7 @@ class Producer(Client):
         if send in self.waiting:
             self.waiting.remove(send)
             self.acknowledged += 1
-            self._place.recorder.end(send.record, "ok", answer.base_offset)
+            self._place.acknowledged(send.record, answer.base_offset)
             if self._first_acknowledged is None:
                 self._first_acknowledged = send.entry.sequence
             self._place.story.tell(

@@ -73,7 +73,7 @@ class PlainProducer(Client):
             entry_of(parse_header(batch)),
         )
         self._sent += 1
-        record.invoked_us, record.leader_epoch = self._place.schedule.now_us, self._leader_epoch
+        record.invoked_us = self._place.schedule.now_us
         self._place.recorder.begin(record)
         data = ProducePartition(index=self.topic_partition.partition, records=batch)
         request = ProduceRequest(
@@ -114,7 +114,7 @@ class PlainProducer(Client):
         answer = response.responses[0].partition_responses[0]
         error = answer.error_code
         if error is ErrorCode.none:
-            self._place.recorder.end(record, "ok", answer.base_offset)
+            self._place.acknowledged(record, answer.base_offset)
             return
         is_refused = error is ErrorCode.not_enough_replicas or (self.acks == 1 and error in REFUSED_BEFORE)
         if is_refused:

@@ -285,6 +285,8 @@ class PartitionTruth:
     """Below it a compacted log may lack what was replaced by records that an election lost."""
     records: dict[int, Committed] = field(default_factory=dict)
     latest: dict[bytes, int] = field(default_factory=dict)
+    appended: dict[tuple[tuple[int, int, int], int], int] = field(default_factory=dict)
+    """The first epoch in which a leader appended a batch, by its send and CRC."""
 
     @property
     def committed_end(self) -> int:
@@ -353,6 +355,17 @@ class PartitionTruth:
         who follows it gives that up, too, with the next answer."""
         end = entry.base_offset + 1 if self.is_thinned else entry.next_offset
         return end <= expected.base_offset and self.was_lost(entry)
+
+    def note_appended(self, batches: list[Entry]) -> None:
+        """A leader has these batches now."""
+        for one in batches:
+            known = self.appended.setdefault((one.send, one.crc), one.leader_epoch)
+            if one.leader_epoch < known:  # by a leader that has not heard of its successor
+                self.appended[one.send, one.crc] = one.leader_epoch
+
+    def epoch_of(self, sent: Entry) -> int:
+        """In which epoch, at the earliest, a leader appended what was sent; -1 if none did."""
+        return self.appended.get((sent.send, sent.crc), -1)
 
     def _may_lack(self, view: ReplicaView, batch: Entry, now_ms: int) -> bool:
         """Whether compaction may have removed the records of ``batch`` that are not there."""

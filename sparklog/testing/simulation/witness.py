@@ -190,6 +190,7 @@ class Witness:
             may_be_damaged = broker_id in self.struck or self.remembers.checkpoints_rot or self.has_damage
             self._damage.on_start(truth, broker_id, partition, may_be_damaged=may_be_damaged)
         if partition.is_leader:
+            truth.note_appended(added)
             self._commit_up_to(truth, view, partition)
         for invariant in self._of_replicas:
             invariant.on_replica(truth, view, partition, added)

@@ -17,15 +17,18 @@ from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch, TopicId, TopicPartition
 from sparklog.model.zookeeper import ANY_VERSION, SetData
-from sparklog.records.envelope import build_envelope, split
+from sparklog.records.envelope import build_envelope, parse_header, split
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_directory import LogDirectory
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 from sparklog.testing.simulation.atlas import Atlas
+from sparklog.testing.simulation.clients import Workplace
 from sparklog.testing.simulation.disk import SimulatedDisk, Trouble
 from sparklog.testing.simulation.invariants import Violation
+from sparklog.testing.simulation.recorder import SentBatch
 from sparklog.testing.simulation.schedule import Process, ProcessDied, Schedule
 from sparklog.testing.simulation.story import Story
+from sparklog.testing.simulation.truth import entry_of
 from sparklog.testing.simulation.witness import Witness
 
 BROKERS = (BrokerId(1), BrokerId(2), BrokerId(3))
@@ -165,6 +168,19 @@ def test_what_is_doomed_names_the_directory_and_with_it_the_replicas_that_it_may
     assert scene.witness.truths[TP].distrusted.keys() == scene.tainted == {BROKERS[0]}
 
 
+def a_batch(offset: int) -> bytes:
+    return build_envelope(
+        b"%d" % offset,
+        attributes=0,
+        record_count=1,
+        last_offset_delta=0,
+        base_timestamp_ms=1,
+        max_timestamp_ms=1,
+        base_offset=offset,
+        leader_epoch=0,
+    )
+
+
 class Replica:
     """A broker with one log, of ten batches; it knows of seven that they are committed. And its witness."""
 
@@ -176,23 +192,14 @@ class Replica:
         directory = self._open()
         log = directory.create_log(TP, TopicId(int=1), LogConfig())
         for offset in range(10):
-            batch = build_envelope(
-                b"x",
-                attributes=0,
-                record_count=1,
-                last_offset_delta=0,
-                base_timestamp_ms=1,
-                max_timestamp_ms=1,
-                base_offset=offset,
-                leader_epoch=0,
-            )
+            batch = a_batch(offset)
             log.append(batch, split(batch))
         directory.write_high_watermarks({TP: 7})
 
-    def start(self) -> LogDirectory:
+    def start(self, *, leads_in: int | None = None) -> LogDirectory:
         """After the last process died; the witness looks at what the next one finds."""
         directory = self._open()
-        self.change(directory)
+        self.change(directory, leads_in=leads_in)
         return directory
 
     def change(self, directory: LogDirectory, *, leads_in: int | None = None) -> None:
@@ -298,3 +305,26 @@ def test_what_an_election_lost_and_the_next_leader_has_removed_is_not_committed_
     truth.lost = {one.base_offset: [one] for one in truth.view(BROKERS[0]).entries if one.base_offset in lost}
     replica.change(directory, leads_in=1)
     assert [one.base_offset for one in truth.committed] == committed
+
+
+def test_a_send_is_recorded_with_the_epoch_in_which_a_leader_appended_it(scene):
+    """A producer may believe in a later one, while one that is deaf to controllers answers; seed 122785."""
+    scene.write(FIRST)
+    Replica(scene.witness).start(leads_in=0)
+    truth, recorder = scene.witness.truths[TP], scene.witness.recorder
+    sent = truth.view(BROKERS[0]).entries[3]._replace(base_offset=0, leader_epoch=-1)
+    place = Workplace(recorder.schedule, None, scene.witness, None, (), 1, recorder)
+    batches = [SentBatch("p", "1", TP, 1, False, 0, 1, one) for one in (sent, sent._replace(crc=1))]
+    for batch in batches:
+        place.acknowledged(batch, 3)
+    assert [batch.outcome for batch in batches] == ["ok", "ok"]
+    assert [batch.leader_epoch for batch in batches] == [0, -1]
+
+
+def test_of_two_leaders_that_appended_a_batch_the_one_in_the_earlier_epoch_counts(scene):
+    scene.write(FIRST)
+    truth = scene.witness.truths[TP]
+    first = entry_of(parse_header(a_batch(3)))
+    for epoch, counted in ((5, 5), (2, 2), (7, 2)):
+        truth.note_appended([first._replace(leader_epoch=epoch)])
+        assert truth.epoch_of(first) == counted
