@@ -134,7 +134,7 @@ def _compare(
         must = [] if None in legal else required(states)
         troubles += [f"{name}: {trouble}" for trouble in compare(found[name], states, must)]
         if not power_cut and found[name].end == states[-1].end:
-            troubles += [f"{name}: {trouble}" for trouble in _epochs(found[name], states)]
+            troubles += [f"{name}: {trouble}" for trouble in compare_epochs(found[name], states)]
     return troubles
 
 
@@ -191,18 +191,22 @@ def _compare_rows(found: Found, states: Sequence[State], must: Sequence[Batch]) 
     return troubles
 
 
-def _epochs(found: Found, states: Sequence[State]) -> list[str]:
-    """After SIGKILL the history is one that was, but for an epoch in which nothing was written yet."""
-    known = [_history(state.epochs, found) for state in states]
-    got = _history(found.epochs, found)
-    if not found.batches and not got:
+def compare_epochs(found: Found, states: Sequence[State]) -> list[str]:
+    """After SIGKILL the history is one that was, but for an epoch in which nothing was written yet, and for
+    what lies before the start that the log had then: where that is not on disk yet, the batches tell it.
+    """
+    if not found.batches and not _history(found.epochs, found, found.start):
         return []  # as one that began anew
-    return [] if got in known else [f"has epochs {got}, not one of {known}"]
+    starts = [max(found.start, state.start) for state in states]
+    known = [_history(state.epochs, found, start) for state, start in zip(states, starts, strict=True)]
+    if any(_history(found.epochs, found, start) == one for start, one in zip(starts, known, strict=True)):
+        return []
+    return [f"has epochs {list(found.epochs)}, not one of {known}"]
 
 
-def _history(epochs: Sequence[tuple[int, int]], found: Found) -> list[tuple[int, int]]:
+def _history(epochs: Sequence[tuple[int, int]], found: Found, start_offset: int) -> list[tuple[int, int]]:
     history = EpochHistory.of(epochs)
-    history.trim_to(found.start)
+    history.trim_to(start_offset)
     return [
         (int(epoch), int(start)) for epoch, start in history.entries if start < found.end or not found.batches
     ]

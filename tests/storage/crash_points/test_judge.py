@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from tests.storage.crash_points.judge import Found, compare_batches
+from tests.storage.crash_points.judge import Found, compare_batches, compare_epochs
 from tests.storage.crash_points.promises import Batch, State
 
 
@@ -33,3 +33,18 @@ def test_what_was_cut_off_or_begun_anew_may_not_be_in_front_of_what_came_since()
     ):
         mixed = (*state(0, 4).batches, *states[-1].batches[-1:])
         assert [one for one in troubles(mixed, *states) if "invented or mixed" in one], states
+
+
+def test_a_start_that_was_not_written_yet_lets_the_epochs_begin_where_the_batches_do() -> None:
+    """The segment before is gone, and the log began in the middle of the next one when it was."""
+    batches = state(8, 12).batches + state(12, 16, epoch=2).batches
+    began_later = State(batches[1:], 9, 16, ((1, 9), (2, 12)))
+    for epochs, is_right in (
+        (((1, 8), (2, 12)), True),
+        (((1, 9), (2, 12)), True),
+        (((1, 8), (2, 11)), False),
+        (((2, 8),), False),
+        ((), False),
+    ):
+        found = Found(batches, 8, 16, epochs, (), UUID(int=1), ())
+        assert (compare_epochs(found, [began_later]) == []) is is_right, epochs
