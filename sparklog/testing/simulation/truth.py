@@ -286,7 +286,7 @@ class PartitionTruth:
     records: dict[int, Committed] = field(default_factory=dict)
     latest: dict[bytes, int] = field(default_factory=dict)
     appended: dict[tuple[tuple[int, int, int], int], int] = field(default_factory=dict)
-    """The first epoch in which a leader appended a batch, by its send and CRC."""
+    """The lowest epoch in which a leader appended a batch, by its send and CRC."""
 
     @property
     def committed_end(self) -> int:
