@@ -57,18 +57,18 @@ class Atlas:
 
     def taint(self, broker_id: BrokerId) -> None:
         """This broker's replicas may have lost records."""
-        self.witness.taint(broker_id, self.incarnation(broker_id))
+        self.witness.excuses.taint(broker_id, self.incarnation(broker_id))
 
     def distrust_what_is_doomed(self, machine: Machine) -> None:
         """Nothing is proven of a directory that an fsync or a write failed in; of this machine's others it
         is. A replica that never had a log here has none to prove: it may have been in that directory."""
         where = self._beside_what_is_doomed(machine) | self._without_a_log(machine)
-        self.witness.distrust(machine.broker_id, where, self.incarnation(machine.broker_id))
+        self.witness.excuses.distrust(machine.broker_id, where, self.incarnation(machine.broker_id))
 
     def taint_what_is_doomed(self, machine: Machine) -> None:
         """What is doomed will be lost; this machine's other directories lose nothing."""
         where, incarnation = self._beside_what_is_doomed(machine), self.incarnation(machine.broker_id)
-        self.witness.taint(machine.broker_id, incarnation, where)
+        self.witness.excuses.taint(machine.broker_id, incarnation, where)
 
     def _beside_what_is_doomed(self, machine: Machine) -> set[TopicPartition]:
         """The replicas in the directories that an fsync or a write failed in."""

@@ -69,8 +69,8 @@ class Cluster:
             (MAIN_TOPIC, SIDE_TOPIC),
             clocks_jump=any(fault.kind == "jump clock" for fault in plan.faults),
             drift_max=_drift_max(plan),
-            rots=self._rots,
         )
+        self.witness.excuses.rots = self._rots
         self.administrator = Administrator(
             self.schedule,
             network,

@@ -77,7 +77,7 @@ class DiskStrikes:
 
     def _lose_what_was_not_synced(self, machine: Machine, draw: random.Random) -> None:
         witness = self._cluster.witness
-        witness.expect_what_was_synced(machine.broker_id)
+        witness.excuses.expect_what_was_synced(machine.broker_id)
         machine.boots += 1
         left = machine.disk.cut_power(draw)
         if left.has_gap:
@@ -119,7 +119,7 @@ class DiskStrikes:
         if is_allowed:
             self._cluster.story.tell(fault.target, "comes back with an empty disk")
             self._atlas.taint(machine.broker_id)
-            self._cluster.witness.expect_nothing(machine.broker_id)
+            self._cluster.witness.excuses.expect_nothing(machine.broker_id)
             self._cluster.witness.marks.reach("a broker came back with an empty disk")
             machine.disk.wipe()
             machine.boots += int(fault.amount)
@@ -175,7 +175,7 @@ class DiskStrikes:
             return
         draw = dice(self._cluster.plan.seed, f"failed fsync {host} {launches}")
         self._atlas.taint_what_is_doomed(machine)
-        self._cluster.witness.has_damage = True
+        self._cluster.witness.excuses.has_damage = True
         machine.disk.let_doomed_fade()
 
         def lose() -> None:
@@ -215,7 +215,7 @@ class DiskStrikes:
         self._seats.take_down(fault, is_reported=True)
         if was_up and self._atlas.may_lose(machine.broker_id):
             self._atlas.taint(machine.broker_id)
-            self._cluster.witness.expect_nothing(machine.broker_id)
+            self._cluster.witness.excuses.expect_nothing(machine.broker_id)
             self._rot(fault, logs=True)
 
     def _rot_batch(self, fault: Fault) -> None:
@@ -240,7 +240,7 @@ class DiskStrikes:
         rot = machine.disk.rot_batch(draw, logs, is_last=bool(fault.amount))
         if rot is not None:
             self._atlas.taint(machine.broker_id)
-            self._cluster.witness.has_damage = True
+            self._cluster.witness.excuses.has_damage = True
             self._cluster.witness.marks.reach("a batch rotted under its broker")
             self._cluster.story.tell(machine.host, f"rots: {rot.path} at {rot.position}")
 

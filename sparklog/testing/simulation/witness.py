@@ -4,7 +4,7 @@ Which topics and partitions there are, and where, is read from ZooKeeper, whoeve
 is marked for deletion is watched no longer; one that is created under the same name is another one.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sparklog.broker.metadata_cache import MetadataCache
@@ -12,7 +12,6 @@ from sparklog.broker.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller.znodes import (
     CONTROLLER_EPOCH,
-    DELETE_TOPICS,
     TopicNode,
     decode_configs,
     decode_state,
@@ -22,18 +21,19 @@ from sparklog.core.controller.znodes import (
     topic_config_path,
     topic_path,
 )
-from sparklog.core.replication.isr import pending_proposal
 from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig, TopicConfig
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 from sparklog.testing.simulation.derived import ProducersAreAsTheLogSays
+from sparklog.testing.simulation.excuses import Excuses
 from sparklog.testing.simulation.invariants import Invariant, NoElectionLoses, Violation, all_invariants
 from sparklog.testing.simulation.marks import Marks
 from sparklog.testing.simulation.presence import CountsWhoIsThere, StopsOutsideTheIsr
 from sparklog.testing.simulation.recorder import Recorder
 from sparklog.testing.simulation.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
+from sparklog.testing.simulation.state_marks import mark_log, mark_state, mark_take_over
 from sparklog.testing.simulation.story import Story
 from sparklog.testing.simulation.truth import Entry, Fingerprint, PartitionTruth, ReplicaView, Rows
 
@@ -65,17 +65,12 @@ class Witness:
     """Deleted topics."""
     on_partition: Callable[[TopicPartition], None] = lambda partition: None
     """Told of every partition that there was not before."""
-    rots: Callable[[BrokerId, TopicPartition], bool] = lambda broker, partition: False
-    """Whether this replica holds a batch that rotted."""
     invariants: list[Invariant] = field(
         default_factory=lambda: [*all_invariants(), ProducersAreAsTheLogSays()]
     )
     sent: dict[tuple[int, int, int], Rows] = field(default_factory=dict)
     """Keys and values of batches to compacted topics, by producer and sequence."""
-    struck: dict[BrokerId, int] = field(default_factory=dict)
-    """The last incarnation of each broker whose logs may have lost records."""
-    has_damage: bool = False
-    """Whether a disk lost what it had synced."""
+    excuses: Excuses = field(init=False)
     recorder: Recorder = field(init=False)
     """Is told of topics and leaders, too; what clients see they tell it themselves."""
     is_silent: bool = False
@@ -93,6 +88,7 @@ class Witness:
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.story.schedule)
+        self.excuses = Excuses(self.truths)
         self._of_replicas = [
             one for one in self.invariants if type(one).on_replica is not Invariant.on_replica
         ]
@@ -148,7 +144,7 @@ class Witness:
     def _gone(self, truth: PartitionTruth, view: ReplicaView) -> None:
         """A replica is no longer on its disk."""
         if view.synced:
-            self._check_synced(truth, ReplicaView(view.broker_id, synced=view.synced))
+            self.excuses.check_synced(truth, ReplicaView(view.broker_id, synced=view.synced))
         self.story.tell(f"broker-{view.broker_id}", f"{truth.topic_partition} is here no more")
         if view.broker_id not in truth.assignment.replicas:
             self.marks.reach("a removed replica's log was deleted")
@@ -177,17 +173,18 @@ class Witness:
             self._tell(truth, view, partition, end_before)
         if not is_other_log and truth.state is not None and _cuts_unaware(truth, view, partition):
             self._lose(truth, truth.state)
-        self._mark(truth, view, end_before, start_before, is_other_log)
+        if not is_other_log:
+            mark_log(self.marks, truth, view, end_before=end_before, start_before=start_before)
         if view.synced:
-            self._check_synced(truth, view)
+            self.excuses.check_synced(truth, view)
         if is_other_log:
             view.leader_epoch = -1
             view.high_watermark = 0
-            was_struck = broker_id in self.struck
+            was_struck = broker_id in self.excuses.struck
             self.remembers.on_start(
                 truth, broker_id, partition, end_before=left_with_end, was_struck=was_struck
             )
-            may_be_damaged = broker_id in self.struck or self.remembers.checkpoints_rot or self.has_damage
+            may_be_damaged = was_struck or self.remembers.checkpoints_rot or self.excuses.has_damage
             self._damage.on_start(truth, broker_id, partition, may_be_damaged=may_be_damaged)
         if partition.is_leader:
             truth.note_appended(added)
@@ -234,25 +231,6 @@ class Witness:
             f"high watermark {partition.high_watermark}, end {view.end_offset}{cut}{begins}",
         )
 
-    def _mark(
-        self,
-        truth: PartitionTruth,
-        view: ReplicaView,
-        end_before: int,
-        start_before: int,
-        is_other_log: bool,
-    ) -> None:
-        if is_other_log:
-            return
-        if view.end_offset < end_before:
-            self.marks.reach("a follower cut its log")
-        if view.log_start > start_before:
-            self.marks.reach("a log's start was raised")
-            if view.log_start > end_before:
-                self.marks.reach("a follower began anew where the leader's log begins")
-            elif truth.deleted_end < view.log_start:
-                self.marks.reach("retention removed committed records")
-
     # ---- ZooKeeper -----------------------------------------------------------------------------------------
 
     def look_at_zookeeper(self) -> None:
@@ -265,7 +243,8 @@ class Witness:
         node = self.tree.get(CONTROLLER_EPOCH)
         if node is not None and node.stat.version != self._controller_epoch:
             self._controller_epoch = node.stat.version
-            self._mark_controller()
+            if self._controller_epoch >= 1:
+                mark_take_over(self.marks, self.truths.values(), self.tree)
 
     def _look_at_topic(self, name: str) -> None:
         node, seen = self.tree.get(topic_path(name)), self.seen_topics.get(name)
@@ -348,64 +327,18 @@ class Witness:
                 truth.topic_partition, state.leader, state.leader_epoch, is_unclean=is_unclean
             )
         if before is None:
-            self._taint_new(truth, state)
+            self.excuses.taint_new(truth, state)
         if self.story.is_told:
             self._tell_state(truth, state)
-        self._mark_state(truth, before, state)
+        mark_state(self.marks, truth, before, state)
         if before is not None and state.lost_in_epoch > before.lost_in_epoch:
             self._no_loss.on_state(truth, before, state)
             self._lose(truth, state)
-        self._excuse_no_longer(truth, before, state)
+        self.excuses.excuse_no_longer(truth, before, state)
         if before is not None:
             self.presence.on_change(truth, before, state, self.now_ms)
         for invariant in self._of_states:
             invariant.on_state(truth, before, state)
-
-    def _excuse_no_longer(
-        self, truth: PartitionTruth, before: PartitionState | None, state: PartitionState
-    ) -> None:
-        """A later incarnation is counted. With a rotten batch it proves nothing: a start after a clean stop
-        reads no batches, so the one after it may be the first to find the rot, and to end the log there. Nor
-        does it where an fsync failed, and who was counted stayed so: that directory may have been offline at
-        its start, and its failure told of only then."""
-        for broker_id, incarnation in list(truth.tainted.items()):
-            counted = state.isr_incarnations[broker_id] if broker_id in state.isr else -1
-            if counted > incarnation and self.rots(broker_id, truth.topic_partition):
-                truth.tainted[broker_id] = counted
-            elif counted > incarnation:
-                del truth.tainted[broker_id]
-        stayed = () if before is None or state.lost_in_epoch > before.lost_in_epoch else before.isr
-        for broker_id, incarnation in list(truth.distrusted.items()):
-            is_counted = broker_id in state.isr and state.isr_incarnations[broker_id] > incarnation
-            if is_counted and broker_id not in stayed:
-                del truth.distrusted[broker_id]
-
-    def taint(
-        self, broker_id: BrokerId, incarnation: int, where: Collection[TopicPartition] | None = None
-    ) -> None:
-        """What this broker's replicas (of these partitions) held in that incarnation may be gone: each is
-        excused until it is counted again, in a later one, and without rot."""
-        self.struck[broker_id] = incarnation
-        for topic_partition in self.truths if where is None else where:
-            truth = self.truths[topic_partition]
-            if broker_id in truth.assignment.replicas:
-                truth.tainted[broker_id] = incarnation
-
-    def distrust(self, broker_id: BrokerId, where: Collection[TopicPartition], incarnation: int) -> None:
-        """An fsync failed in the directory that these replicas are in: whoever elects one as the last may say
-        that it is at a loss, until it is counted again, in a later incarnation. Nothing else is excused."""
-        for topic_partition in where:
-            truth = self.truths[topic_partition]
-            if broker_id in truth.assignment.replicas:
-                truth.distrusted[broker_id] = incarnation
-
-    def expect_what_was_synced(self, broker_id: BrokerId) -> None:
-        """The power of this broker's machine goes: what it had synced must be there when it is back."""
-        for truth in self.truths.values():
-            view = truth.views.get(broker_id)
-            if view is not None and view.log is not None and not truth.is_thinned:
-                point = view.log.recovery_point
-                view.synced = tuple(entry for entry in view.entries if entry.next_offset <= point)
 
     def rename(self, broker_id: BrokerId, number: int) -> BrokerId:
         """Another process takes this broker's place, with nothing yet: this one is watched by a number."""
@@ -415,31 +348,6 @@ class Witness:
                 view.broker_id = BrokerId(number)
                 truth.views[view.broker_id] = view
         return BrokerId(number)
-
-    def expect_nothing(self, broker_id: BrokerId) -> None:
-        """What was synced on this broker's disk is damaged, too."""
-        self.has_damage = True
-        for truth in self.truths.values():
-            truth.view(broker_id).synced = ()
-
-    def _check_synced(self, truth: PartitionTruth, view: ReplicaView) -> None:
-        synced, view.synced = view.synced, ()
-        expected = [entry for entry in synced if entry.base_offset >= view.log_start]
-        missing = set(expected).difference(view.entries)
-        if missing:
-            raise Violation(
-                "SyncedSurvives",
-                f"{truth.topic_partition}: broker {view.broker_id} lost {min(missing)}, which it had synced, "
-                "in a power cut",
-            )
-
-    def _taint_new(self, truth: PartitionTruth, state: PartitionState) -> None:
-        """A new partition counts whoever is registered, also a broker whose power was cut while its session
-        lives on. It had nothing to lose there, but no restart can prove that."""
-        for member in state.isr:
-            struck = self.struck.get(member, -1)
-            if state.isr_incarnations[member] <= struck:
-                truth.tainted[member] = struck
 
     def _lose(self, truth: PartitionTruth, state: PartitionState) -> None:
         """An election made some log the truth."""
@@ -465,7 +373,8 @@ class Witness:
     def _must_survive(self, truth: PartitionTruth) -> bool:
         """With ``log.flush.acks=fsync`` nothing committed goes in power cuts of whomever and how many."""
         is_synced = self.config.get_str("log.flush.acks") == "fsync"
-        return is_synced and not (self.is_silent or self.has_damage or truth.may_lose or truth.is_thinned)
+        may_go = self.excuses.has_damage or truth.may_lose or truth.is_thinned
+        return is_synced and not (self.is_silent or may_go)
 
     def _tell_state(self, truth: PartitionTruth, state: PartitionState) -> None:
         moving = f" adding {list(state.adding)} removing {list(state.removing)}"
@@ -475,57 +384,6 @@ class Witness:
             f"ISR {list(state.isr)} eligible {list(state.eligible)} version {state.partition_epoch}"
             f"{moving if state.adding or state.removing else ''}",
         )
-
-    def _mark_state(
-        self, truth: PartitionTruth, before: PartitionState | None, state: PartitionState
-    ) -> None:
-        reach = self.marks.reach
-        if not state.has_leader:
-            reach("a partition had no leader")
-        if len(state.isr) == 1:
-            reach("an ISR of one")
-        if len(state.isr) < state.min_insync_replicas:
-            reach("an ISR below the minimum")
-        if before is None:
-            return
-        preferred = truth.assignment.replicas[:1]
-        if before.has_leader and before.leader != state.leader and preferred == (state.leader,):
-            is_same = before.isr == state.isr and before.replicas == state.replicas
-            if is_same and before.leader in state.isr:
-                reach("a preferred election moved a leader")
-        if before.leader != state.leader and _has_pending_change(truth.views.get(before.leader)):
-            reach("a leader changed while a change of its ISR was pending")
-        if state.has_leader and state.leader in before.eligible and state.leader not in before.isr:
-            reach("an eligible replica was elected")
-        if state.min_insync_replicas != before.min_insync_replicas:
-            raised = state.min_insync_replicas > before.min_insync_replicas
-            reach("a minimum was raised" if raised else "a minimum was lowered")
-        self._mark_move(before, state)
-
-    def _mark_move(self, before: PartitionState, state: PartitionState) -> None:
-        reach = self.marks.reach
-        was, now = (before.adding, before.removing), (state.adding, state.removing)
-        if was == now:
-            return
-        if was == ((), ()):
-            reach("a move began")
-        elif now != ((), ()):
-            reach("a move was given another target")
-        elif set(state.replicas) == set(before.replicas) - set(before.adding):
-            reach("a move was cancelled")
-        else:
-            reach("a move was finished")
-        if before.leader != state.leader:
-            reach("a move changed the leader")
-
-    def _mark_controller(self) -> None:
-        if self._controller_epoch < 1:
-            return
-        self.marks.reach("a controller took over")
-        if any(one.assignment.adding or one.assignment.removing for one in self.truths.values()):
-            self.marks.reach("a controller took over with a move under way")
-        if self.tree.exists(DELETE_TOPICS) is not None and self.tree.children(DELETE_TOPICS):
-            self.marks.reach("a controller took over with a topic being deleted")
 
     def stopped_cleanly(self, broker_id: BrokerId, released_by: int) -> None:
         """A broker has stopped; that it may was said under ``released_by`` of the controller's epoch."""
@@ -566,8 +424,3 @@ def _cuts_unaware(truth: PartitionTruth, view: ReplicaView, partition: Partition
     is_elected = truth.may_lose and truth.leaders.get(truth.lossy_epoch) == view.broker_id
     is_unaware = truth.is_led_by(view.broker_id) and partition.leader_epoch < truth.lossy_epoch
     return is_elected and is_unaware and view.shared_end < truth.committed_end
-
-
-def _has_pending_change(view: ReplicaView | None) -> bool:
-    leader = None if view is None or view.partition is None else view.partition._replica.leader
-    return leader is not None and pending_proposal(leader.isr) is not None

@@ -70,7 +70,7 @@ class Zombies:
             return
         self._atlas.taint(machine.broker_id)
         cluster.story.tell(host, "is taken for lost: another takes its place, with an empty disk")
-        cluster.witness.expect_nothing(machine.broker_id)
+        cluster.witness.excuses.expect_nothing(machine.broker_id)
         cluster.witness.marks.reach("a broker was replaced while it lived")
         zombie = cluster.brokers.pop(host)
         self._replaced.append(zombie)

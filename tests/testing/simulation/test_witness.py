@@ -65,7 +65,7 @@ class Scene:
 
     def cut_power(self, *brokers: BrokerId, incarnation: int = 4) -> None:
         for broker in brokers:
-            self.witness.taint(broker, incarnation)
+            self.witness.excuses.taint(broker, incarnation)
 
     @property
     def tainted(self) -> set[BrokerId]:
@@ -113,7 +113,7 @@ def test_a_partition_that_was_there_when_the_power_was_cut_excuses_its_replicas_
 
 def test_a_replica_that_is_counted_again_with_a_rotten_batch_is_excused_until_a_later_one_has_none(scene):
     rotten = {BROKERS[1]}
-    scene.witness.rots = lambda broker, partition: broker in rotten
+    scene.witness.excuses.rots = lambda broker, partition: broker in rotten
     scene.write(FIRST)
     scene.cut_power(BROKERS[1])
     for incarnation, is_excused in ((5, True), (5, True), (6, False)):
@@ -127,7 +127,7 @@ def test_a_replica_in_a_directory_that_an_fsync_failed_in_may_be_elected_at_a_lo
 ):
     scene.write(FIRST)
     for broker in BROKERS:
-        scene.witness.distrust(broker, [TP], 4)
+        scene.witness.excuses.distrust(broker, [TP], 4)
     assert scene.tainted == set(), "it has lost nothing"
     scene.write(AT_A_LOSS)
     counted = replace(AT_A_LOSS, leader_epoch=LeaderEpoch(2), lost_in_epoch=LeaderEpoch(2))
@@ -139,7 +139,7 @@ def test_whoever_stays_counted_over_a_restart_may_have_had_that_directory_offlin
     """Its failure may be told of only then, and proves nothing of the start after that."""
     scene.write(FIRST)
     for broker in BROKERS:
-        scene.witness.distrust(broker, [TP], 4)
+        scene.witness.excuses.distrust(broker, [TP], 4)
     stayed = replace(FIRST, leader_epoch=LeaderEpoch(1), isr_incarnations=dict.fromkeys(BROKERS, 5))
     scene.write(stayed)
     scene.write(replace(AT_A_LOSS, leader_epoch=LeaderEpoch(2), lost_in_epoch=LeaderEpoch(2)))
@@ -148,7 +148,7 @@ def test_whoever_stays_counted_over_a_restart_may_have_had_that_directory_offlin
 def test_a_replica_in_another_directory_than_that_of_a_failed_fsync_may_not(scene):
     scene.write(FIRST)
     for broker in BROKERS:
-        scene.witness.distrust(broker, [], 4)
+        scene.witness.excuses.distrust(broker, [], 4)
     with pytest.raises(Violation, match=r"brokers \[1, 2, 3\] had lost nothing"):
         scene.write(AT_A_LOSS)
 
