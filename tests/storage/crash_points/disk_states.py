@@ -223,6 +223,7 @@ class Machine:
         full = self.contents[node]
         for count in range(len(pending) + 1):
             yield _after(base, pending[:count])
+            yield _zeroed(base, _after(base, pending[:count]))  # ext4 knows an earlier length, and no bytes
         start = next(
             (at for at, pair in enumerate(zip(base, full, strict=False)) if pair[0] != pair[1]), None
         )

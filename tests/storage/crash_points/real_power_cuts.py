@@ -48,7 +48,7 @@ def main() -> int:
                 recording = explorer.record(scenario)
                 for number in range(0, len(recording.points) - 1, arguments.every):
                     try:
-                        found, troubles = cut(disk, explorer, scenario, recording, number, cuts)
+                        has_lost, troubles = cut(disk, explorer, scenario, recording, number, cuts)
                     except OSError as error:
                         if error.errno != errno.EIO:
                             raise
@@ -64,7 +64,7 @@ def main() -> int:
                         disk.make()
                         continue
                     cuts += 1
-                    lossy += {**found, ".lock": b""} != {**recording.points[number].tree, ".lock": b""}
+                    lossy += has_lost
                     findings += troubles
         except CannotTrace as reason:
             print(f"NOT RUN: {reason}")
@@ -79,16 +79,15 @@ def main() -> int:
 
 def cut(
     disk: LoopDisk, explorer: Explorer, scenario: Scenario, recording: Recording, number: int, nth: int
-) -> tuple[Tree, list[str]]:
-    """What a power cut at that point leaves, and what is wrong with it."""
+) -> tuple[bool, list[str]]:
+    """Whether a power cut at that point lost anything, and what is wrong with what it left."""
     root = disk.point.resolve() / f"run-{nth:06d}"
     root.mkdir()
-    explorer.run_on(root, scenario, recording, number, on_begin=os.sync, on_end=disk.cut_power)
+    done = explorer.run_on(root, scenario, recording, number, on_begin=os.sync, on_end=disk.cut_power)
     disk.restart()
     machine = Machine.of(recording.base)
-    for point in recording.points[:number]:
-        assert point.change is not None
-        machine.apply(point.change)
+    for change in done:
+        machine.apply(change)
     found = read_tree(root)
     point = recording.points[number]
     where = f"{scenario.name}, real power cut before call {number} ({point.change})"
@@ -98,7 +97,8 @@ def cut(
         else [f"ext4 left what is not allowed for: {differences(found, machine)}"]
     )
     troubles += judge(root, point.promises, AFTER_CUT, power_cut=True)
-    return found, [f"{where}: {trouble}" for trouble in troubles]
+    has_lost = {**found, ".lock": b""} != {**machine.tree(), ".lock": b""}
+    return has_lost, [f"{where}: {trouble}" for trouble in troubles]
 
 
 def allows(machine: Machine, found: Tree) -> bool:

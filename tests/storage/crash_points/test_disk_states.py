@@ -53,6 +53,18 @@ def test_a_long_write_tears_at_sectors_and_a_later_part_may_be_there_without_an_
     assert all(content is not None and content.startswith(b"kept") for content in found)
 
 
+def test_a_file_of_several_writes_may_have_the_length_of_an_earlier_one_and_zeros() -> None:
+    machine = machine_after(
+        Change("write", "a/old", 4, b"first"),
+        Change("write", "a/old", 9, b"second"),
+        Change("create", "a/new"),
+    )
+    zeros_at_an_earlier_length = {"a": None, "a/old": b"kept" + bytes(5)}
+    assert repr(zeros_at_an_earlier_length) in {repr(state) for state in states(machine)}
+    assert machine.allows(zeros_at_an_earlier_length)
+    assert not machine.allows({"a": None, "a/old": b"kept" + bytes(4)})
+
+
 def test_names_of_one_directory_are_lost_from_the_last_change_on() -> None:
     found = states(machine_after(Change("create", "a/1"), Change("create", "a/2"), Change("unlink", "a/old")))
     assert {tuple(sorted(state)) for state in found} == {
