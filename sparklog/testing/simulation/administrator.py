@@ -6,6 +6,7 @@ ZooKeeper.
 """
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from sparklog.model.errors import ErrorCode
@@ -74,8 +75,8 @@ class Administrator:
         """Requests for moves whose outcome is not known yet."""
         self.errands = 0
         """How many go on: each may still change something."""
-        self.asked: set[str] = set()
-        """Kinds of operations that were carried out."""
+        self.accepted = 0
+        """Requests that somebody did, or began."""
         self._schedule = schedule
         self._network = network
         self._witness = witness
@@ -153,6 +154,7 @@ class Administrator:
 
         def look(response: Any) -> None:
             if response.topics[0].error_code is ErrorCode.none:
+                self.accepted += 1
                 self.errands -= 1
             else:
                 later()
@@ -254,7 +256,11 @@ class Administrator:
         request = DeleteRecordsRequest(
             topics=[DeleteRecordsTopic(name=topic, partitions=partitions)], timeout_ms=REQUEST_TIMEOUT_MS
         )
-        self._call(f"broker-{truth.state.leader}", request, lambda response: None, lambda: None)
+
+        def count(response: Any) -> None:
+            self.accepted += is_accepted(response)
+
+        self._call(f"broker-{truth.state.leader}", request, count, lambda: None)
 
     # ---- errands -------------------------------------------------------------------------------------------
 
@@ -285,6 +291,7 @@ class Administrator:
                 again()
                 return
             end()
+            self.accepted += is_accepted(response)
             if then is not None and error is ErrorCode.none:
                 then()
 
@@ -319,3 +326,14 @@ class Administrator:
             on_response=on_response,
             on_failure=lambda error: on_failure(),
         )
+
+
+def is_accepted(response: Any) -> bool:
+    """Whether no part of an answer has an error."""
+    if isinstance(response, list):
+        return all(is_accepted(one) for one in response)
+    if isinstance(response, ErrorCode):
+        return response is ErrorCode.none
+    if not is_dataclass(response):
+        return True
+    return all(is_accepted(getattr(response, one.name)) for one in fields(response))

@@ -4,8 +4,9 @@ So every violation is a bug. What a fault may have cost a replica is noted (``ta
 that replica until it is counted in sync again, in a later incarnation.
 """
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparklog.core.controller.znodes import (
     decode_incarnation,
@@ -20,6 +21,7 @@ from sparklog.storage.partition_metadata import parse_uuid
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 from sparklog.testing.simulation.administrator import Administrator
 from sparklog.testing.simulation.broker import Machine
+from sparklog.testing.simulation.faults import Fault, Kind
 from sparklog.testing.simulation.plan import Plan
 from sparklog.testing.simulation.power import Directory
 from sparklog.testing.simulation.witness import Witness
@@ -34,6 +36,11 @@ class Atlas:
     tree: ZooKeeperTree
     administrator: Administrator
     machines: Mapping[str, Machine]
+    spared: Counter[Kind] = field(default_factory=Counter)
+    """Faults that struck more mildly than they are called, or not at all, as more was not promised."""
+
+    def spare(self, fault: Fault) -> None:
+        self.spared[fault.kind] += 1
 
     def may_lose(self, broker_id: BrokerId) -> bool:
         """What replication with min.insync.replicas=2 promises to survive: that one replica loses its log."""

@@ -61,6 +61,7 @@ class DiskStrikes:
         is_allowed = self._atlas.may_lose(machine.broker_id)
         self._seats.take_down(fault, is_reported=False)
         if not is_allowed:
+            self._atlas.spare(fault)
             return
         self._cluster.story.tell(fault.target, "loses power: what was not synced may be gone")
         self._atlas.taint(machine.broker_id)
@@ -98,6 +99,7 @@ class DiskStrikes:
             self._atlas.taint(machine.broker_id)
             self._cluster.kill(host, is_reported=True)
         else:
+            self._atlas.spare(fault)
             return
 
         def boot() -> None:
@@ -123,6 +125,8 @@ class DiskStrikes:
             self._cluster.witness.marks.reach("a broker came back with an empty disk")
             machine.disk.wipe()
             machine.boots += int(fault.amount)
+        else:
+            self._atlas.spare(fault)
 
     # ---- writes --------------------------------------------------------------------------------------------
 
@@ -151,6 +155,7 @@ class DiskStrikes:
             if self._atlas.others_have_all(machine.broker_id):
                 self._cluster.story.tell(fault.target, "meets an error of its disk")
                 raise OSError(errno.EIO, "input/output error")
+            self._atlas.spare(fault)
             if fault.kind == "fail a write":
                 self._cluster.story.tell(fault.target, "is refused a write")
                 raise OSError(errno.EDQUOT, "quota exceeded")
@@ -217,6 +222,8 @@ class DiskStrikes:
             self._atlas.taint(machine.broker_id)
             self._cluster.witness.excuses.expect_nothing(machine.broker_id)
             self._rot(fault, logs=True)
+        else:
+            self._atlas.spare(fault)
 
     def _rot_batch(self, fault: Fault) -> None:
         """While the broker runs: any batch, or (``amount``) the last of a log that it leads, or somebody.
@@ -231,6 +238,7 @@ class DiskStrikes:
             )
             truths = led[:1]
         if not self._atlas.may_lose(machine.broker_id) or not self._others_run(machine.broker_id):
+            self._atlas.spare(fault)
             return
         process = self._cluster.process(machine.host)
         if process is not None and process.is_waiting:

@@ -32,7 +32,9 @@ class Summary:
     steps: int
     acknowledged: int
     faults: int
+    spared: int
     operations: int
+    accepted: int
     marks: Mapping[str, int]
 
 
@@ -51,7 +53,9 @@ def summary_of(seed: int, *, mutant: str | None = None, steps_max: int | None = 
         outcome.steps,
         outcome.acknowledged,
         outcome.faults,
+        outcome.spared,
         outcome.operations,
+        outcome.accepted,
         outcome.marks,
     )
 

@@ -48,6 +48,10 @@ class Progress:
     seconds: float = 0.0
     """How long it took, all stretches together."""
     operations: int = 0
+    spared: int = 0
+    """Of the faults, how many did less than they are called, as more is not promised."""
+    accepted: int = 0
+    """Requests of administrators, and parts of them, that somebody did, or began."""
     marks: dict[str, int] = field(default_factory=dict)
     """How many seeds reached which situation."""
     violations: tuple[Violated, ...] = ()
@@ -79,6 +83,8 @@ class Progress:
             faults=self.faults + summary.faults,
             acknowledged=self.acknowledged + summary.acknowledged,
             operations=self.operations + summary.operations,
+            spared=self.spared + summary.spared,
+            accepted=self.accepted + summary.accepted,
             marks=self.marks | marks,
             violations=violations,
             seconds=seconds,

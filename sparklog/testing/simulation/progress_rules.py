@@ -12,7 +12,7 @@ from typing import Any, Final
 from sparklog.testing.simulation.marks import ALL_MARKS
 
 IDENTITY: Final = ("commit", "code", "first_seed", "last_seed", "mutant", "steps_max")
-SUMS: Final = ("simulated_ms", "steps", "faults", "acknowledged", "operations")
+SUMS: Final = ("simulated_ms", "steps", "faults", "acknowledged", "operations", "spared", "accepted")
 RESULTS: Final = ("next_seed", *SUMS, "seconds", "marks", "violations")
 LATER: Final = ("python", "libraries")
 """Files that were begun before these were written down have neither."""

@@ -63,7 +63,13 @@ class Outcome:
     steps: int
     acknowledged: int
     faults: int
+    """That struck somebody."""
+    spared: int
+    """How many of these did less than they are called, see ``Atlas.spared``."""
     operations: int
+    """That were asked for."""
+    accepted: int
+    """Requests for them, and their parts, that somebody did, or began."""
     marks: Mapping[str, int]
     is_complete: bool
     """Whether it came to its end, and was not cut short by ``Plan.steps_max``."""
@@ -131,8 +137,10 @@ def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool, for_clients_only
         cluster.schedule.now_ms,
         cluster.schedule.steps,
         sum(producer.acknowledged for producer in run.producers),
-        sum(run.strikes.struck.values()),
-        sum(cluster.done.values()),
+        run.strikes.struck.total(),
+        run.strikes.atlas.spared.total(),
+        cluster.done.total(),
+        cluster.administrator.accepted,
         dict(sorted(cluster.witness.marks.counts.items())),
         is_complete,
         tuple(cluster.story.lines),

@@ -27,7 +27,7 @@ class Strikes:
         self.struck: Counter[str] = Counter()
         self._cluster = cluster
         self._seats = Seats(cluster)
-        atlas = Atlas(
+        self.atlas = atlas = Atlas(
             cluster.plan,
             cluster.witness,
             cluster.world.ensemble.tree,

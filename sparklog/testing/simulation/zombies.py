@@ -67,6 +67,7 @@ class Zombies:
         if not is_known or machine.generation or moved >= len(cluster.machines) - 2:
             return  # clients know their first brokers by address
         if not self._atlas.may_lose(machine.broker_id):
+            self._atlas.spare(fault)
             return
         self._atlas.taint(machine.broker_id)
         cluster.story.tell(host, "is taken for lost: another takes its place, with an empty disk")

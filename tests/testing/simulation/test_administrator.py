@@ -4,12 +4,18 @@ import itertools
 
 import pytest
 
-from sparklog.testing.simulation.administrator import PATIENCE_MS
+from sparklog.model.errors import ErrorCode
+from sparklog.testing.simulation.administrator import PATIENCE_MS, is_accepted
 from sparklog.testing.simulation.cluster import Cluster
 from sparklog.testing.simulation.operations import Operation
 from sparklog.testing.simulation.plan import CONTROLLERS, FAULTS_BEGIN_MS, SIDE_TOPIC, draw_plan
 from sparklog.testing.simulation.schedule import US_PER_MS
 from sparklog.testing.simulation.simulation import simulate
+from sparklog.wire.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
 
 PLAN = draw_plan(1, without_faults=True)
 
@@ -33,6 +39,30 @@ def test_an_errand_ends_when_somebody_has_decided(cluster):
     run(cluster, 500)
     assert cluster.administrator.errands == 0
     assert SIDE_TOPIC in cluster.witness.seen_topics
+    assert cluster.administrator.accepted == 1
+
+
+def test_what_was_refused_does_not_count_as_accepted(cluster):
+    cluster.start()
+    run(cluster, 500)
+    cluster.administrator._create()
+    run(cluster, 500)
+    cluster.administrator._create()
+    run(cluster, 500)
+    assert (cluster.administrator.errands, cluster.administrator.accepted) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("of_partition", "is_done"), [(ErrorCode.none, True), (ErrorCode.unknown_topic_or_partition, False)]
+)
+def test_an_answer_is_accepted_if_no_part_of_it_has_an_error(of_partition, is_done):
+    partition = DeleteRecordsPartitionResult(partition_index=0, error_code=of_partition)
+    assert (
+        is_accepted(
+            DeleteRecordsResponse(topics=[DeleteRecordsTopicResult(name="t", partitions=[partition])])
+        )
+        is is_done
+    )
 
 
 @pytest.mark.parametrize("dead", CONTROLLERS)

@@ -180,6 +180,8 @@ WRONG = [
     {"faults": None},
     {"acknowledged": 1.5},
     {"operations": False},
+    {"spared": -1},
+    {"accepted": "all"},
     {"seconds": -0.1},
     {"seconds": "1"},
     {"seconds": True},
@@ -267,7 +269,7 @@ def three_seeds(then):
     """In the place of ``summaries``: three seeds, the second of which fails, and then ``then`` is raised."""
     for seed in (1, 2, 3):
         invariant = "ComesToRest" if seed == 2 else None
-        yield Summary(seed, invariant, "it did not", 10, 5, 1, 1, 1, {"an ISR of one": 4})
+        yield Summary(seed, invariant, "it did not", 10, 5, 1, 3, 2, 1, 1, {"an ISR of one": 4})
     raise then
 
 
@@ -278,6 +280,7 @@ def test_ctrl_c_says_how_far_it_came_and_that_the_file_has_it(file, monkeypatch,
     assert f"stopped after 3 of 9 seeds, 1 violation; {file} has these, and the same command goes on" in told
     kept = json.loads(file.read_text())
     assert (kept["next_seed"], kept["marks"]) == (4, {"an ISR of one": 3})
+    assert (kept["faults"], kept["spared"], kept["operations"], kept["accepted"]) == (9, 6, 3, 3)
     assert kept["violations"] == [{"seed": 2, "invariant": "ComesToRest", "what": "it did not"}]
 
 
