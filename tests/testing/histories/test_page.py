@@ -16,7 +16,8 @@ from sparklog.testing.histories import HistoryError
 from sparklog.testing.histories.read import INT_MAX, NAME_MAX, VALUE_MAX, _Joiner
 
 PAGE = Path(__file__).parents[3] / "docs" / "format" / "history.md"
-TABLE = re.compile(r"\| Field \| Type \|.*?\n\n", re.DOTALL)
+TABLE = re.compile(r"\| Field \| Type \| Must be in \|.*?\n\n", re.DOTALL)
+OF_EVERY_LINE = re.compile(r"\| Field \| Type \| Meaning \|.*?\n\n", re.DOTALL)
 
 INTEGER = "integer", 0, (-1, 1.5, "0", True, INT_MAX + 1, [0])
 TEXT = "text", "x", (1, True, ["x"], "x" * (NAME_MAX + 1))
@@ -150,7 +151,12 @@ def told_places(places):
 
 
 def test_the_table_of_fields_is_what_the_reader_asks_for():
-    assert TABLE.search(PAGE.read_text()).group() == table()
+    assert TABLE.findall(PAGE.read_text()) == [table()]
+
+
+def test_what_is_on_every_line_has_a_table_of_its_own():
+    (told,) = OF_EVERY_LINE.findall(PAGE.read_text())
+    assert set(re.findall(r"^\| `(\w+)` \|", told, re.MULTILINE)) == {*ON_EVERY_LINE, "op"}
 
 
 def test_every_field_of_the_table_is_asked_for_somewhere():
