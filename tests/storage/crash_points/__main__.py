@@ -15,8 +15,8 @@ from tests.storage.crash_points.tracer import CannotTrace
 
 NAMES = [scenario.name for scenario in SCENARIOS]
 HEAD = (
-    "| operation | calls | SIGKILL before one | of these with a real child | SIGKILL inside a write "
-    "| states after a power cut | SIGKILL in the recovery | states after a power cut in the recovery |"
+    "| operation | points | SIGKILL before a call | SIGKILL inside a write | states after a power cut "
+    "| SIGKILL in the recovery | states after a power cut in the recovery | children really killed |"
 )
 
 
@@ -104,11 +104,11 @@ def _line(name: str, row: Row) -> str:
     counts = (
         row.points,
         row.kills,
-        row.real_kills,
         row.torn,
         row.states,
         row.kills_in_recovery,
         row.states_in_recovery,
+        row.real_kills,
     )
     return f"| {name} | " + " | ".join(f"{count:,}" for count in counts) + " |"
 

@@ -61,8 +61,10 @@ class Row:
     """A row of the table: one operation."""
 
     points: int = 0
+    """Before each call, and at the end of the scenario."""
     kills: int = 0
     real_kills: int = 0
+    """Of ``kills`` and ``kills_in_recovery``."""
     torn: int = 0
     states: int = 0
     kills_in_recovery: int = 0
