@@ -21,8 +21,8 @@ from sparklog.testing.simulation.simulation import simulate
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "mutants.md"
 STARTS = (1, 10_001, 20_001, 30_001, 40_001)
-HEAD = "| mutant | origin | what it damages | caught as | first seed | seeds, median | budget |"
-RULE = "|---|---|---|---|---:|---:|---:|"
+HEAD = "| mutant | origin | what it damages | caught as | first seed | seeds, median | each start | budget |"
+RULE = "|---|---|---|---|---:|---:|---|---:|"
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ def row(mutant: Mutant, catches: list[Catch]) -> str:
         "<br>".join(names),
         _told(catches[0].seeds, mutant),
         _told(median(one.seeds for one in catches), mutant) if len(catches) == len(STARTS) else "–",
+        ", ".join(str(one.seeds) if one.invariant else "–" for one in catches),
         str(mutant.seeds_max),
     )
     return f"| {' | '.join(cells)} |"
@@ -106,7 +107,7 @@ def main(words: list[str]) -> int:
         for answer in as_completed(asked):
             mutant, catches = wanted[asked.index(answer)], answer.result()
             line = row(mutant, catches)
-            print(line, [one.seeds for one in catches], flush=True)
+            print(line, flush=True)
             if arguments.write:
                 PAGE.write_text(
                     merged(PAGE.read_text(encoding="utf-8"), {mutant.name: line}), encoding="utf-8"
