@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sparklog.testing.simulation.faults import ALL_KINDS
 from sparklog.testing.simulation.mutants import MUTANTS
+from sparklog.testing.simulation.operations import ALL_OPERATIONS
 
 ROOT = Path(__file__).parents[1]
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
@@ -126,3 +128,8 @@ def test_the_proof_counts_its_bugs_as_its_rows_do() -> None:
 
 def test_the_proof_counts_the_mutants_that_there_are() -> None:
     assert re.findall(r"(\d+) historical bugs and holes put back", PROOF) == [str(len(MUTANTS))]
+
+
+def test_the_proof_counts_the_kinds_of_faults_and_of_requests() -> None:
+    told = re.findall(r"(\d+) kinds of fault, (\d+) of administrators' requests", PROOF)
+    assert told == [(str(len(ALL_KINDS)), str(len(ALL_OPERATIONS)))]
