@@ -8,9 +8,11 @@ import itertools
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import connection
 from typing import Final
 
 from sparklog.testing.simulation.mutants import find_mutant
@@ -77,11 +79,25 @@ def summaries(
         for at in range(0, len(seeds), SEEDS_AT_A_TIME)
     ]
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_end_on_interrupt) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin) as pool:
         try:
             yield from itertools.chain.from_iterable(pool.map(_run_chunk, chunks))
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    """In each process, before its first seeds."""
+    _end_on_interrupt()
+    threading.Thread(target=_end_with_the_first_process, daemon=True).start()
+
+
+def _end_with_the_first_process() -> None:
+    """One that is killed tells nobody, and its pool would wait for more seeds for ever."""
+    first = multiprocessing.parent_process()
+    assert first is not None, "this is no process of a pool"
+    connection.wait([first.sentinel])
+    os._exit(1)
 
 
 def _end_on_interrupt() -> None:

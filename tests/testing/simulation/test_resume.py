@@ -1,6 +1,8 @@
 """``sparklog simulate --resume FILE``: a long run goes on where it stopped, or says why it may not."""
 
+import contextlib
 import json
+import multiprocessing.connection
 import os
 import re
 import signal
@@ -307,6 +309,23 @@ def test_ctrl_c_in_a_terminal_ends_all_processes_without_a_traceback(file):
     assert json.loads(file.read_text())["next_seed"] == int(far[1]) + 1
     assert rest.endswith("sparklog: interrupted\n")
     assert "Traceback" not in rest
+
+
+def test_a_run_that_is_killed_leaves_no_process_behind(file):
+    line = [sys.executable, "-m", "sparklog.cli.main", "simulate", "--seeds", "1-9999", "--processes", "2"]
+    with subprocess.Popen(
+        [*line, "--resume", str(file)], stderr=subprocess.PIPE, start_new_session=True
+    ) as ran:
+        try:
+            ran.stderr.readline()
+            ran.kill()
+            ends = multiprocessing.connection.wait([ran.stderr], timeout=60)
+            while ends and ran.stderr.read1():
+                ends = multiprocessing.connection.wait([ran.stderr], timeout=60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(ran.pid, signal.SIGKILL)
+    assert ends, "somebody still holds the standard error that all of its processes share"
 
 
 def test_a_disk_that_fills_while_seeds_run_is_told_with_how_far_they_came(file, monkeypatch, capsys):
