@@ -87,6 +87,11 @@ class Fault:
         return f"at {self.at_ms} ms for {self.duration_ms} ms: {self.kind} ({where}, {self.amount:g})"
 
 
+DESTRUCTIVE_KINDS: Final[frozenset[Kind]] = frozenset(
+    {"cut the power", "reboot", "wipe the disk", "rot a log", "rot a batch", "replace broker"}
+)
+"""Those that take what one replica has, where others have it: see ``Plan.may_lose_one``."""
+
 BROKER_KINDS: Final[tuple[Kind, ...]] = (
     "kill broker",
     "kill broker in a write",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sparklog.testing.simulation.faults import NO_HUNT, Fault, Hunt
+from sparklog.testing.simulation.faults import DESTRUCTIVE_KINDS, NO_HUNT, Fault, Hunt
 from sparklog.testing.simulation.mix import NO_MIX, ClientMix, draw_mix
 from sparklog.testing.simulation.operations import (
     MINIMUM_KINDS,
@@ -41,6 +41,10 @@ RETAINED: Final = {"retention.bytes": "1500", "segment.bytes": "500"}
 AGED: Final = {"retention.ms": "1500", "segment.bytes": "500"}
 
 RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+COVERED: Final = 0.85
+"""Share of the seeds with destructive faults in which two replicas have to have everything all the time, so
+that these faults may do what they are called."""
 
 Step = Fault | Operation
 
@@ -168,6 +172,9 @@ def draw_plan(
         session_timeout_ms=session_timeout_ms,
         hunt=hunt or NO_HUNT,
     )
+    if hunt is None and _is_covered(seed, faults):
+        settings["min.insync.replicas"] = "2"
+        operations = tuple(one for one in operations if one.kind not in MINIMUM_KINDS)
     return Plan(
         seed=seed,
         settings=settings,
@@ -184,3 +191,8 @@ def draw_plan(
         mix=NO_MIX if hunt is not None else draw_mix(seed, is_compacted="compact" in str(topic_configs)),
         steps_max=steps_max,
     )
+
+
+def _is_covered(seed: int, faults: Sequence[Fault]) -> bool:
+    is_destructive = any(fault.kind in DESTRUCTIVE_KINDS for fault in faults)
+    return is_destructive and dice(seed, "cover").random() < COVERED
