@@ -22,9 +22,10 @@ from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import ACKS_ALL, NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, Refused
+from sparklog.core.transaction.refused_batches import RefusedBatches
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
-from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId
+from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, ProducerId
 from sparklog.model.parts import Part
 from sparklog.model.time import MonotonicMs
 from sparklog.records.envelope import BatchHeader
@@ -37,6 +38,9 @@ logger = logging.getLogger(__name__)
 
 CHECK_BYTES: Final = 4_194_304
 """How much of a log is checked when a follower refuses what it gets."""
+BEHIND_A_REFUSED_ONE: Final = (
+    "an earlier batch of this producer was refused while too few replicas were in sync; that one comes first"
+)
 
 
 class Partition(PartitionShell):
@@ -53,6 +57,7 @@ class Partition(PartitionShell):
                 return ErrorCode.stale_controller_epoch
             if not self._settle_corruption(state):
                 return ErrorCode.kafka_storage_error
+            self._refused = RefusedBatches()
             self._apply(
                 self._replica.on_leader_and_isr(
                     state,
@@ -179,13 +184,18 @@ class Partition(PartitionShell):
                 return waits._replace(log_append_time_ms=repeated.timestamp_ms) if is_stamped else waits
             error = leader.refuse_append(acks)
             if error is not ErrorCode.none:
+                if error is ErrorCode.not_enough_replicas and repeated is None:
+                    self._await_again(batches)
                 return AppendResult(error, message=leader.why_refused(error))
+            if self._is_behind_a_refused_one(batches, repeated):
+                return AppendResult(ErrorCode.not_enough_replicas, message=BEHIND_A_REFUSED_ONE)
             if isinstance(repeated, Refused):
                 return AppendResult(repeated.code, message=repeated.message)
             base_offset = self._replica.marks.log_end_offset
             stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
             if not self._append(records, stamped):
                 return AppendResult(ErrorCode.kafka_storage_error)
+            self._go_on_with(batches)
             self._apply(leader.on_appended(self._clock.monotonic_ms()))
             waits = self._wait(leader, acks, token, base_offset, self._replica.marks.log_end_offset)
             last = batches[-1][1]
@@ -467,6 +477,26 @@ class Partition(PartitionShell):
             if isinstance(verdict, Duplicate | Refused):
                 return verdict
         return None
+
+    def _await_again(self, batches: Batches) -> None:
+        for _, header in batches[:1]:
+            if header.has_producer:
+                self._refused.note(producer_batch(header), self._clock.monotonic_ms())
+
+    def _is_behind_a_refused_one(self, batches: Batches, verdict: Refused | None) -> bool:
+        """Whether a gap in front of this, or all that was before it, is what was refused for a small ISR."""
+        for _, header in batches[:1] if self._refused.batches else ():
+            is_gap = verdict is not None and verdict.code is ErrorCode.out_of_order_sequence_number
+            is_unknown = (
+                verdict is None and ProducerId(header.producer_id) not in self.log.producers.producers
+            )
+            if is_gap or is_unknown:
+                return self._refused.is_before(producer_batch(header), self._clock.monotonic_ms())
+        return False
+
+    def _go_on_with(self, batches: Batches) -> None:
+        for _, header in batches if self._refused.batches else ():
+            self._refused.forget(header.producer_id)
 
     def _wait(self, leader: Leader, acks: int, token: int, base_offset: int, end_offset: int) -> AppendResult:
         waits = acks == ACKS_ALL

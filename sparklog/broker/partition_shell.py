@@ -26,6 +26,7 @@ from sparklog.core.replication.actions import (
 )
 from sparklog.core.replication.isr import committed_isr
 from sparklog.core.replication.replica import Replica
+from sparklog.core.transaction.refused_batches import RefusedBatches
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.ports import Guard
@@ -64,6 +65,7 @@ class PartitionShell:
         self._outbox: deque[OutwardEffect] = deque()
         self._step_effects: list[OutwardEffect] = []
         self._offline = False
+        self._refused = RefusedBatches()
         self._flushing: Guard = threading.Lock() if flushing is None else flushing
         self._flushed_ms = clock.monotonic_ms()
         with self._step():

@@ -21,7 +21,12 @@ TOPIC_ID = uuid.UUID(int=7)
 
 
 def batch(
-    records: int = 1, *, producer_id: int = -1, sequence: int = -1, payload: bytes = b"x" * 20
+    records: int = 1,
+    *,
+    producer_id: int = -1,
+    producer_epoch: int = 0,
+    sequence: int = -1,
+    payload: bytes = b"x" * 20,
 ) -> bytearray:
     return bytearray(
         build_envelope(
@@ -32,7 +37,7 @@ def batch(
             base_timestamp_ms=1_000,
             max_timestamp_ms=1_000,
             producer_id=producer_id,
-            producer_epoch=0 if producer_id >= 0 else -1,
+            producer_epoch=producer_epoch if producer_id >= 0 else -1,
             base_sequence=sequence,
         )
     )

@@ -17,7 +17,7 @@ from sparklog.core.replication.actions import (
     StopFetching,
     WakeFetch,
 )
-from sparklog.core.replication.leader import Diverging
+from sparklog.core.replication.leader import Diverging, IsrReply
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerId, LeaderEpoch
 from sparklog.model.parts import read_parts
@@ -104,6 +104,63 @@ def test_a_gap_in_sequences_is_refused_and_uses_up_no_offset(harness) -> None:
     harness.produce(batch(producer_id=9, sequence=0))
     assert harness.produce(batch(producer_id=9, sequence=7)).error is ErrorCode.out_of_order_sequence_number
     assert harness.partition.log_end_offset == 1
+
+
+def grow_isr(harness):
+    """Broker 2 has caught up, and the controller takes it in."""
+    harness.follower_fetches(harness.partition.log_end_offset)
+    (proposal,) = [effect for effect in harness.taken() if isinstance(effect, ProposeIsr)]
+    members = tuple(broker_id for broker_id, _ in proposal.members)
+    reply = IsrReply(ErrorCode.none, members, proposal.leader_epoch, proposal.partition_epoch + 1)
+    assert harness.partition.on_isr_reply(proposal.leader_epoch, proposal.proposal, reply) == 1
+
+
+def refused_for_a_small_isr(harness, *sequences, producer_id=9):
+    """Batches of one record each that come while the leader is alone, and then the ISR is whole again."""
+    harness.told(leader=1, epoch=2, isr=(1,))
+    for sequence in sequences:
+        answer = harness.produce(batch(producer_id=producer_id, sequence=sequence))
+        assert answer.error is ErrorCode.not_enough_replicas
+    grow_isr(harness)
+
+
+def test_what_comes_behind_a_batch_that_was_refused_for_a_small_isr_is_refused_alike_until_that_came(
+    harness,
+) -> None:
+    """Five requests are under way, and the ISR grows between two of them: nobody has skipped a number."""
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(producer_id=9, sequence=0))
+    refused_for_a_small_isr(harness, 1)
+    behind = harness.produce(batch(producer_id=9, sequence=2))
+    assert behind.error is ErrorCode.not_enough_replicas
+    assert "an earlier batch of this producer was refused" in behind.message
+    for sequence in (1, 2):
+        assert harness.produce(batch(producer_id=9, sequence=sequence)).error is ErrorCode.none
+    assert harness.produce(batch(producer_id=9, sequence=7)).error is ErrorCode.out_of_order_sequence_number
+
+
+def test_of_a_producer_that_is_not_known_yet_no_later_batch_is_taken_for_the_first(harness) -> None:
+    refused_for_a_small_isr(harness, 0)
+    assert harness.produce(batch(producer_id=9, sequence=1)).error is ErrorCode.not_enough_replicas
+    assert harness.produce(batch(producer_id=9, sequence=0)).error is ErrorCode.none
+    assert harness.produce(batch(producer_id=9, sequence=1)).error is ErrorCode.none
+
+
+def test_a_refused_batch_holds_up_no_other_producer_and_no_later_epoch_of_its_own(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(producer_id=9, sequence=0))
+    refused_for_a_small_isr(harness, 1)
+    assert harness.produce(batch(producer_id=8, sequence=5)).error is ErrorCode.none
+    assert harness.produce(batch(producer_id=8, sequence=9)).error is ErrorCode.out_of_order_sequence_number
+    assert harness.produce(batch(producer_id=9, producer_epoch=1, sequence=0)).error is ErrorCode.none
+
+
+def test_what_a_leader_refused_the_leader_of_another_epoch_does_not_wait_for(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(producer_id=9, sequence=0))
+    refused_for_a_small_isr(harness, 1)
+    harness.told(leader=1, epoch=3)
+    assert harness.produce(batch(producer_id=9, sequence=2)).error is ErrorCode.out_of_order_sequence_number
 
 
 def test_a_follower_refuses_writes_and_reads(harness) -> None:

@@ -96,6 +96,9 @@ class SimulatedDisk:
     """How long an fsync may take; other changes take a part of it."""
     slowness: random.Random = field(default_factory=lambda: random.Random(0))
     rotten: list[Rot] = field(default_factory=list)
+    """Under a running broker; made good in the end."""
+    rotten_at_rest: list[Rot] = field(default_factory=list)
+    """While no broker ran: for a start to find, if it opens that directory."""
     doomed: list[Doomed] = field(default_factory=list)
     """What failed fsyncs and failed writes should have saved; gone once nobody has it in memory any more."""
     failed: set[str] = field(default_factory=set)
@@ -178,9 +181,11 @@ class SimulatedDisk:
         path, inode = draw.choice(found)
         if logs:
             position, header = draw.choice(batches_of(inode))
-            inode.data[position + draw.randrange(CRC_COVERS_FROM, header.size_bytes)] ^= 1 << draw.randrange(
-                8
-            )
+            end = position + header.size_bytes
+            before = bytes(inode.data[position:end])
+            at = position + draw.randrange(CRC_COVERS_FROM, header.size_bytes)
+            inode.data[at] ^= 1 << draw.randrange(8)
+            self.rotten_at_rest.append(Rot(path, inode, position, before, bytes(inode.data[position:end])))
         elif path.endswith(CHECKPOINT):
             inode.data[draw.randrange(len(inode.data))] ^= 0x80  # a digit for a digit could not be noticed
         else:
@@ -217,10 +222,10 @@ class SimulatedDisk:
         return any(found)
 
     def rots(self, log: str) -> bool:
-        """Whether this log still holds a batch that rotted under its broker."""
+        """Whether this log still holds a batch that rotted."""
         return any(
             rot.is_there and any(inode is rot.inode for inode in names.values())
-            for rot in self.rotten
+            for rot in (*self.rotten, *self.rotten_at_rest)
             for path, names in self.directories.items()
             if _name(path) == log
         )

@@ -256,6 +256,19 @@ def test_a_log_rots_until_the_batch_is_gone(disk, mounted, end_it) -> None:
     assert not disk.rots("t-0")
 
 
+def test_what_rots_while_no_broker_runs_is_there_until_it_is_cut_and_no_scrubber_mends_it(
+    disk, mounted
+) -> None:
+    log = mounted.open(LOG, create=True)
+    log.append(batch())
+    disk.rot(random.Random(1), logs=True)
+    assert disk.rots("t-0")
+    assert not disk.scrub()
+    assert disk.rots("t-0")
+    log.truncate(0)
+    assert not disk.rots("t-0")
+
+
 def test_an_empty_disk_knows_nothing_of_the_one_before(disk, mounted) -> None:
     mounted.lock("/data/.lock")
     disk.wipe()
