@@ -22,7 +22,6 @@ from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import ACKS_ALL, NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, Refused
-from sparklog.core.transaction.refused_batches import RefusedBatches
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
 from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, ProducerId
@@ -39,7 +38,7 @@ logger = logging.getLogger(__name__)
 CHECK_BYTES: Final = 4_194_304
 """How much of a log is checked when a follower refuses what it gets."""
 BEHIND_A_REFUSED_ONE: Final = (
-    "an earlier batch of this producer was refused while too few replicas were in sync; that one comes first"
+    "an earlier batch of this producer was refused just now, and has not come again; that one comes first"
 )
 
 
@@ -57,7 +56,6 @@ class Partition(PartitionShell):
                 return ErrorCode.stale_controller_epoch
             if not self._settle_corruption(state):
                 return ErrorCode.kafka_storage_error
-            self._refused = RefusedBatches()
             self._apply(
                 self._replica.on_leader_and_isr(
                     state,
@@ -172,6 +170,7 @@ class Partition(PartitionShell):
             if self._offline:
                 return AppendResult(ErrorCode.kafka_storage_error)
             if leader is None:
+                self._await_again(batches)
                 return AppendResult(ErrorCode.not_leader_or_follower)
             if self.log.corruption is not None and self.log.corruption.ends_log:
                 reason = f"the log of this only replica is damaged: {self.log.corruption.reason}"
@@ -184,7 +183,7 @@ class Partition(PartitionShell):
                 return waits._replace(log_append_time_ms=repeated.timestamp_ms) if is_stamped else waits
             error = leader.refuse_append(acks)
             if error is not ErrorCode.none:
-                if error is ErrorCode.not_enough_replicas and repeated is None:
+                if error is ErrorCode.not_enough_replicas:
                     self._await_again(batches)
                 return AppendResult(error, message=leader.why_refused(error))
             if self._is_behind_a_refused_one(batches, repeated):
@@ -484,7 +483,7 @@ class Partition(PartitionShell):
                 self._refused.note(producer_batch(header), self._clock.monotonic_ms())
 
     def _is_behind_a_refused_one(self, batches: Batches, verdict: Refused | None) -> bool:
-        """Whether a gap in front of this, or all that was before it, is what was refused for a small ISR."""
+        """Whether a gap in front of this, or all that was before it, is what was refused a moment ago."""
         for _, header in batches[:1] if self._refused.batches else ():
             is_gap = verdict is not None and verdict.code is ErrorCode.out_of_order_sequence_number
             is_unknown = (

@@ -21,7 +21,7 @@ from sparklog.core.replication.leader import Diverging, IsrReply
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerId, LeaderEpoch
 from sparklog.model.parts import read_parts
-from sparklog.records.envelope import split
+from sparklog.records.envelope import split, stamp
 from sparklog.storage.disk import SyncFailed, WriteFailed
 from tests.broker.partition_harness import TP, Harness, batch, stamped, take_over
 
@@ -133,7 +133,7 @@ def test_what_comes_behind_a_batch_that_was_refused_for_a_small_isr_is_refused_a
     refused_for_a_small_isr(harness, 1)
     behind = harness.produce(batch(producer_id=9, sequence=2))
     assert behind.error is ErrorCode.not_enough_replicas
-    assert "an earlier batch of this producer was refused" in behind.message
+    assert "an earlier batch of this producer was refused just now" in behind.message
     for sequence in (1, 2):
         assert harness.produce(batch(producer_id=9, sequence=sequence)).error is ErrorCode.none
     assert harness.produce(batch(producer_id=9, sequence=7)).error is ErrorCode.out_of_order_sequence_number
@@ -155,12 +155,27 @@ def test_a_refused_batch_holds_up_no_other_producer_and_no_later_epoch_of_its_ow
     assert harness.produce(batch(producer_id=9, producer_epoch=1, sequence=0)).error is ErrorCode.none
 
 
-def test_what_a_leader_refused_the_leader_of_another_epoch_does_not_wait_for(harness) -> None:
+def test_what_comes_behind_a_batch_that_came_before_its_leader_was_told_waits_for_that_one(harness) -> None:
     harness.told(leader=1, epoch=1)
     harness.produce(batch(producer_id=9, sequence=0))
-    refused_for_a_small_isr(harness, 1)
+    harness.told(leader=2, epoch=2)
+    for sequence in (1, 2):
+        refused = harness.produce(batch(producer_id=9, sequence=sequence))
+        assert refused.error is ErrorCode.not_leader_or_follower
     harness.told(leader=1, epoch=3)
-    assert harness.produce(batch(producer_id=9, sequence=2)).error is ErrorCode.out_of_order_sequence_number
+    assert harness.produce(batch(producer_id=9, sequence=3)).error is ErrorCode.not_enough_replicas
+    for sequence in (1, 2, 3):
+        assert harness.produce(batch(producer_id=9, sequence=sequence)).error is ErrorCode.none
+
+
+def test_a_producer_whose_refused_batch_another_leader_took_goes_on_behind_it(harness) -> None:
+    harness.told(leader=2, epoch=1)
+    assert harness.produce(batch(producer_id=9, sequence=0)).error is ErrorCode.not_leader_or_follower
+    records = batch(producer_id=9, sequence=0)
+    stamp(records, 0, 0, 1)
+    assert take_over(harness.partition, records, leader_epoch=1)
+    harness.told(leader=1, epoch=2)
+    assert harness.produce(batch(producer_id=9, sequence=1)).error is ErrorCode.none
 
 
 def test_a_follower_refuses_writes_and_reads(harness) -> None:

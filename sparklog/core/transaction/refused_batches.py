@@ -1,14 +1,15 @@
-"""Batches that a leader refused for too small an ISR, until they come again: what follows them must wait.
+"""Batches that a broker refused and would take now, until they come again: what follows them must wait.
 
-An idempotent producer has up to five requests under way to a partition. If the ISR grows between two of them,
-the first is refused with NOT_ENOUGH_REPLICAS, and the second, which continues it, finds a gap. Answered with
-OUT_OF_ORDER_SEQUENCE_NUMBER, librdkafka gives up its producer epoch in all partitions, and sends again under
-the next one what it has no answer for: a batch that is in a log, not committed yet, is there twice. (So it
-is with Apache Kafka.) And of a producer that a log does not know yet any batch would be taken for the first.
+An idempotent producer has up to five requests under way to a partition. The first is refused, because too few
+replicas are in sync, or because its broker does not lead yet. Then that changes, and the second, which
+continues the first, finds a gap. Answered with OUT_OF_ORDER_SEQUENCE_NUMBER, librdkafka gives up its producer
+epoch in all partitions, and sends again under the next one what it has no answer for: a batch that is in a
+log, not committed yet, is there twice. Of a producer that the log does not know yet the second batch would
+even be taken for the first, which then is out of order for ever. (So it is with Apache Kafka.)
 
-So the leader remembers which batch it refused, and refuses those behind it alike, as they were not appended
+So the replica remembers which batch it refused, and refuses those behind it alike, as they were not appended
 either: the producer sends all of them again, in order. Only the first batch that was refused counts, and only
-for as long as requests may be under way; it is remembered in memory, by one leader in one epoch.
+for as long as requests may be under way. It is remembered in memory, in whatever role the replica is.
 """
 
 from dataclasses import dataclass, field
@@ -19,8 +20,8 @@ from sparklog.model.ids import ProducerId
 
 REMEMBERED_MS: Final = 30_000
 """As clients' ``request.timeout.ms``: what was under way when a batch was refused has come by then."""
-REMEMBERED_MAX: Final = 10_000
-"""Producers; of more the earliest are forgotten."""
+REMEMBERED_MAX: Final = 500
+"""Producers of one partition, some 100 KB; of more the earliest are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,14 @@ class RefusedBatch:
 
 @dataclass(slots=True)
 class RefusedBatches:
-    """Of one partition's leader, by producer, in the order in which they were refused."""
+    """Of one replica, by producer, in the order in which they were refused."""
 
     batches: dict[ProducerId, RefusedBatch] = field(default_factory=dict)
 
     def note(self, batch: ProducerBatch, now_ms: int) -> None:
-        """This batch, which its producer would have gone on with, was refused."""
+        """This batch was refused; one that was refused before, and has not come again, counts instead."""
+        if self.is_before(batch, now_ms):
+            return
         producer_id = ProducerId(batch.producer_id)
         self.batches.pop(producer_id, None)
         self._forget_what_is_old(now_ms)

@@ -55,6 +55,21 @@ def test_a_batch_that_is_refused_once_more_counts_from_then_on(refused):
     assert refused.is_before(batch(6), 1_000 + REMEMBERED_MS)
 
 
+def test_of_several_that_are_refused_one_after_the_other_the_first_counts(refused):
+    refused.note(batch(6), 1_001)
+    assert not refused.is_before(batch(5), 1_002)
+    assert refused.is_before(batch(6), 1_002)
+
+
+def test_after_a_while_or_in_another_epoch_another_one_counts():
+    refused = RefusedBatches()
+    refused.note(batch(5), 1_000)
+    refused.note(batch(6), 1_000 + REMEMBERED_MS)
+    assert not refused.is_before(batch(6), 1_001 + REMEMBERED_MS)
+    refused.note(batch(0, epoch=1), 1_002 + REMEMBERED_MS)
+    assert refused.is_before(batch(1, epoch=1), 1_003 + REMEMBERED_MS)
+
+
 def test_no_more_are_remembered_than_there_is_room_for_and_the_earliest_go_first():
     refused = RefusedBatches()
     for producer_id in range(REMEMBERED_MAX + 1):
