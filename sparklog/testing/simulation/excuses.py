@@ -38,7 +38,7 @@ class Excuses:
         self.struck[broker_id] = incarnation
         for topic_partition in self.truths if where is None else where:
             truth = self.truths[topic_partition]
-            if broker_id in truth.assignment.replicas:
+            if _may_hold(truth, broker_id):
                 truth.tainted[broker_id] = incarnation
 
     def taint_new(self, truth: PartitionTruth, state: PartitionState) -> None:
@@ -54,7 +54,7 @@ class Excuses:
         that it is at a loss, until it is counted again, in a later incarnation. Nothing else is excused."""
         for topic_partition in where:
             truth = self.truths[topic_partition]
-            if broker_id in truth.assignment.replicas:
+            if _may_hold(truth, broker_id):
                 truth.distrusted[broker_id] = incarnation
 
     def excuse_no_longer(
@@ -75,6 +75,14 @@ class Excuses:
             is_counted = broker_id in state.isr and state.isr_incarnations[broker_id] > incarnation
             if is_counted and broker_id not in stayed:
                 del truth.distrusted[broker_id]
+
+    @staticmethod
+    def excuse_no_longer_who_left(truth: PartitionTruth) -> None:
+        """Replicas that were removed, and whose log is gone."""
+        for excused in (truth.tainted, truth.distrusted):
+            for broker_id in list(excused):
+                if not _may_hold(truth, broker_id):
+                    del excused[broker_id]
 
     # ---- what must be there --------------------------------------------------------------------------------
 
@@ -104,3 +112,9 @@ class Excuses:
                 f"{truth.topic_partition}: broker {view.broker_id} lost {min(missing)}, which it had synced, "
                 "in a power cut",
             )
+
+
+def _may_hold(truth: PartitionTruth, broker_id: BrokerId) -> bool:
+    """Whether it is a replica, or has the log still of one that it was: it may be added again with that."""
+    view = truth.views.get(broker_id)
+    return broker_id in truth.assignment.replicas or (view is not None and view.log is not None)

@@ -149,6 +149,7 @@ class Witness:
         if view.broker_id not in truth.assignment.replicas:
             self.marks.reach("a removed replica's log was deleted")
         view.forget()
+        self.excuses.excuse_no_longer_who_left(truth)
         truth.compare(view, self.now_ms)
         if truth.state is not None:
             for invariant in self._of_states:
@@ -309,9 +310,7 @@ class Witness:
                     self.marks.reach("a partition was added")
                 self.on_partition(topic_partition)
             truth.assignment = assignment
-            for excused in (truth.tainted, truth.distrusted):
-                for broker_id in excused.keys() - set(assignment.replicas):
-                    del excused[broker_id]
+            self.excuses.excuse_no_longer_who_left(truth)
 
     def _look_at_state(self, truth: PartitionTruth) -> None:
         topic, number = truth.topic_partition

@@ -56,7 +56,14 @@ class Scene:
         self.tree = ZooKeeperTree()
         self._session = self.tree.open_session()
         self.witness = Witness(Story(Schedule()), self.tree, BrokerConfig.parse({}), (TP.topic,))
-        node = TopicNode(TopicId(int=1), (Assignment(BROKERS),))
+        self._put_assignment(BROKERS)
+
+    def assign(self, *brokers: BrokerId) -> None:
+        self._put_assignment(brokers)
+        self.witness.look_at_zookeeper()
+
+    def _put_assignment(self, brokers: tuple[BrokerId, ...]) -> None:
+        node = TopicNode(TopicId(int=1), (Assignment(brokers),))
         self._put(topic_path(TP.topic), encode_topic(node))
 
     def write(self, state: PartitionState) -> None:
@@ -151,6 +158,29 @@ def test_a_replica_in_another_directory_than_that_of_a_failed_fsync_may_not(scen
         scene.witness.excuses.distrust(broker, [], 4)
     with pytest.raises(Violation, match=r"brokers \[1, 2, 3\] had lost nothing"):
         scene.write(AT_A_LOSS)
+
+
+def test_a_replica_that_was_removed_while_it_was_down_is_excused_until_its_log_is_gone(scene):
+    """It may be added again with what its power cut left of that; seed 231291."""
+    scene.write(FIRST)
+    replica = Replica(scene.witness)
+    replica.start()
+    scene.cut_power(*BROKERS[:2])
+    truth = scene.witness.truths[TP]
+    scene.assign(BROKERS[2])
+    assert scene.tainted == {BROKERS[0]}, "the other one has no log here"
+    scene.witness._gone(truth, truth.view(BROKERS[0]))
+    assert scene.tainted == set()
+
+
+def test_so_is_one_whose_power_is_cut_when_it_was_removed_and_had_not_heard_of_it(scene):
+    scene.write(FIRST)
+    Replica(scene.witness).start()
+    scene.assign(BROKERS[2])
+    scene.cut_power(*BROKERS[:2])
+    assert scene.tainted == {BROKERS[0]}
+    scene.assign(*BROKERS)
+    assert scene.tainted == {BROKERS[0]}
 
 
 def test_what_is_doomed_names_the_directory_and_with_it_the_replicas_that_it_may_cost_something(scene):
