@@ -140,6 +140,7 @@ class Partition(PartitionShell):
         """
         now_ms = self._clock.monotonic_ms() if now_ms is None else now_ms
         with self._step():
+            self._refused.forget_what_is_old(now_ms)
             if (leader := self._replica.leader) is not None:
                 self._apply(leader.on_tick(now_ms, waiting_since))
 

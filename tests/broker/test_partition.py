@@ -18,9 +18,11 @@ from sparklog.core.replication.actions import (
     WakeFetch,
 )
 from sparklog.core.replication.leader import Diverging, IsrReply
+from sparklog.core.transaction.refused_batches import REMEMBERED_MS
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerId, LeaderEpoch
 from sparklog.model.parts import read_parts
+from sparklog.network.clock import SystemClock
 from sparklog.records.envelope import split, stamp
 from sparklog.storage.disk import SyncFailed, WriteFailed
 from tests.broker.partition_harness import TP, Harness, batch, stamped, take_over
@@ -144,6 +146,47 @@ def test_of_a_producer_that_is_not_known_yet_no_later_batch_is_taken_for_the_fir
     assert harness.produce(batch(producer_id=9, sequence=1)).error is ErrorCode.not_enough_replicas
     assert harness.produce(batch(producer_id=9, sequence=0)).error is ErrorCode.none
     assert harness.produce(batch(producer_id=9, sequence=1)).error is ErrorCode.none
+
+
+def test_a_batch_in_front_of_the_refused_one_is_never_held_up(harness) -> None:
+    """It was refused where nobody remembers it; librdkafka takes the answer to a later one for its own."""
+    harness.told(leader=2, epoch=1)
+    for sequence in (1, 2):
+        refused = harness.produce(batch(producer_id=9, sequence=sequence))
+        assert refused.error is ErrorCode.not_leader_or_follower
+    harness.told(leader=1, epoch=2)
+    for sequence in (0, 1, 2):
+        assert harness.produce(batch(producer_id=9, sequence=sequence)).error is ErrorCode.none
+
+
+def test_a_batch_that_was_appended_refused_and_cut_comes_before_those_that_were_only_refused(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    assert harness.produce(batch(producer_id=9, sequence=0)).waits
+    harness.told(leader=2, epoch=2)
+    assert harness.produce(batch(producer_id=9, sequence=1)).error is ErrorCode.not_leader_or_follower
+    harness.log.truncate_to(0)
+    harness.told(leader=1, epoch=3)
+    for sequence in (0, 1):
+        assert harness.produce(batch(producer_id=9, sequence=sequence)).error is ErrorCode.none
+
+
+def test_behind_a_refused_batch_an_epoch_that_is_over_is_told_as_that(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(producer_id=9, sequence=0))
+    refused_for_a_small_isr(harness, 1)
+    harness.produce(batch(producer_id=9, producer_epoch=3, sequence=0))
+    behind = harness.produce(batch(producer_id=9, producer_epoch=2, sequence=2))
+    assert behind.error is ErrorCode.invalid_producer_epoch
+
+
+def test_what_was_refused_is_forgotten_in_time(harness) -> None:
+    harness.told(leader=2, epoch=1)
+    harness.produce(batch(producer_id=9, sequence=0))
+    now_ms = SystemClock().monotonic_ms()
+    harness.partition.on_tick(now_ms)
+    assert harness.partition._refused.batches
+    harness.partition.on_tick(now_ms + REMEMBERED_MS)
+    assert not harness.partition._refused.batches
 
 
 def test_a_refused_batch_holds_up_no_other_producer_and_no_later_epoch_of_its_own(harness) -> None:

@@ -3,25 +3,29 @@
 An idempotent producer has up to five requests under way to a partition. The first is refused, because too few
 replicas are in sync, or because its broker does not lead yet. Then that changes, and the second, which
 continues the first, finds a gap. Answered with OUT_OF_ORDER_SEQUENCE_NUMBER, librdkafka gives up its producer
-epoch in all partitions, and sends again under the next one what it has no answer for: a batch that is in a
-log, not committed yet, is there twice. Of a producer that the log does not know yet the second batch would
-even be taken for the first, which then is out of order for ever. (So it is with Apache Kafka.)
+epoch in all partitions, and sends again under the next one whatever came back without a definite answer: a
+batch that is in a log, not committed yet, is there twice. Of a producer that the log does not know yet the
+second batch would even be taken for the first, which is out of order for ever then. (So it is with Kafka.)
 
-So the replica remembers which batch it refused, and refuses those behind it alike, as they were not appended
-either: the producer sends all of them again, in order. Only the first batch that was refused counts, and only
-for as long as requests may be under way. It is remembered in memory, in whatever role the replica is.
+So the replica remembers the earliest batch, by its sequence, that it refused, and refuses what is behind that
+alike, as it was not appended either: the producer sends all of them again, in order. What is in front of it
+is never held up: that may have been refused where nobody remembers, and must come first.
+
+It is remembered in memory, in whatever role the replica is, until it comes or REMEMBERED_MS have gone by
+since the last refusal. A producer that gives it up, and goes on in the same epoch, waits that long.
 """
 
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.core.transaction.producer_state import ProducerBatch
+from sparklog.core.transaction.producer_state import SEQUENCE_MAX, ProducerBatch
 from sparklog.model.ids import ProducerId
 
-REMEMBERED_MS: Final = 30_000
-"""As clients' ``request.timeout.ms``: what was under way when a batch was refused has come by then."""
+REMEMBERED_MS: Final = 10_000
+"""What was under way when a batch was refused has come by then. (A broker that stands still for longer than
+``zookeeper.session.timeout.ms`` leads no more.)"""
 REMEMBERED_MAX: Final = 500
-"""Producers of one partition, some 100 KB; of more the earliest are forgotten."""
+"""Producers of one partition, some 100 KB; of more those that were refused earliest are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,35 +39,43 @@ class RefusedBatch:
 
 @dataclass(slots=True)
 class RefusedBatches:
-    """Of one replica, by producer, in the order in which they were refused."""
+    """Of one replica, by producer, in the order in which they were refused last."""
 
     batches: dict[ProducerId, RefusedBatch] = field(default_factory=dict)
 
     def note(self, batch: ProducerBatch, now_ms: int) -> None:
-        """This batch was refused; one that was refused before, and has not come again, counts instead."""
-        if self.is_before(batch, now_ms):
-            return
+        """This batch was refused. One in front of it that has not come again counts on instead."""
         producer_id = ProducerId(batch.producer_id)
+        self.forget_what_is_old(now_ms)
+        known = self.batches.get(producer_id)
+        if known is not None and known.epoch > batch.producer_epoch:
+            return
+        first_sequence = known.first_sequence if known is not None and _is_behind(batch, known) else None
         self.batches.pop(producer_id, None)
-        self._forget_what_is_old(now_ms)
-        self.batches[producer_id] = RefusedBatch(batch.producer_epoch, batch.first_sequence, now_ms)
+        if len(self.batches) >= REMEMBERED_MAX:
+            del self.batches[next(iter(self.batches))]
+        self.batches[producer_id] = RefusedBatch(
+            batch.producer_epoch, batch.first_sequence if first_sequence is None else first_sequence, now_ms
+        )
 
     def is_before(self, batch: ProducerBatch, now_ms: int) -> bool:
         """Whether the producer of ``batch`` has one to send again before it."""
         refused = self.batches.get(ProducerId(batch.producer_id))
-        return (
-            refused is not None
-            and refused.epoch == batch.producer_epoch
-            and refused.first_sequence != batch.first_sequence
-            and now_ms - refused.at_ms < REMEMBERED_MS
-        )
+        return refused is not None and now_ms - refused.at_ms < REMEMBERED_MS and _is_behind(batch, refused)
 
     def forget(self, producer_id: int) -> None:
         """It has gone on."""
         self.batches.pop(ProducerId(producer_id), None)
 
-    def _forget_what_is_old(self, now_ms: int) -> None:
-        for producer_id, refused in list(self.batches.items()):
-            if now_ms - refused.at_ms < REMEMBERED_MS and len(self.batches) < REMEMBERED_MAX:
+    def forget_what_is_old(self, now_ms: int) -> None:
+        while self.batches:
+            producer_id, refused = next(iter(self.batches.items()))
+            if now_ms - refused.at_ms < REMEMBERED_MS:
                 return
             del self.batches[producer_id]
+
+
+def _is_behind(batch: ProducerBatch, refused: RefusedBatch) -> bool:
+    """Sequences wrap: of two the later one is less than half of them ahead."""
+    ahead = (batch.first_sequence - refused.first_sequence) % (SEQUENCE_MAX + 1)
+    return batch.producer_epoch == refused.epoch and 0 < ahead <= SEQUENCE_MAX // 2

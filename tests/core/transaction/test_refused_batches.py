@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparklog.core.transaction.producer_state import ProducerBatch
+from sparklog.core.transaction.producer_state import SEQUENCE_MAX, ProducerBatch
 from sparklog.core.transaction.refused_batches import REMEMBERED_MAX, REMEMBERED_MS, RefusedBatches
 
 
@@ -31,11 +31,13 @@ def refused():
     [
         (batch(6), True),
         (batch(5), False),
+        (batch(4), False),
+        (batch(0), False),
         (batch(6, producer_id=8), False),
         (batch(0, epoch=1), False),
     ],
 )
-def test_it_is_before_other_batches_of_its_producer_and_epoch(refused, other, is_before):
+def test_it_is_before_later_batches_of_its_producer_and_epoch(refused, other, is_before):
     assert refused.is_before(other, 1_001) is is_before
 
 
@@ -55,19 +57,39 @@ def test_a_batch_that_is_refused_once_more_counts_from_then_on(refused):
     assert refused.is_before(batch(6), 1_000 + REMEMBERED_MS)
 
 
-def test_of_several_that_are_refused_one_after_the_other_the_first_counts(refused):
-    refused.note(batch(6), 1_001)
-    assert not refused.is_before(batch(5), 1_002)
-    assert refused.is_before(batch(6), 1_002)
-
-
-def test_after_a_while_or_in_another_epoch_another_one_counts():
+@pytest.mark.parametrize(("earlier", "later"), [(5, 6), (SEQUENCE_MAX, 0), (SEQUENCE_MAX - 1, 3)])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_of_several_that_are_refused_the_earliest_by_sequence_counts(earlier, later, in_order):
     refused = RefusedBatches()
-    refused.note(batch(5), 1_000)
+    for sequence in (earlier, later) if in_order else (later, earlier):
+        refused.note(batch(sequence), 1_000)
+    assert not refused.is_before(batch(earlier), 1_001)
+    assert refused.is_before(batch(later), 1_001)
+
+
+def test_it_is_before_what_follows_for_as_long_as_more_is_refused(refused):
+    refused.note(batch(7), 1_000 + REMEMBERED_MS - 1)
+    assert not refused.is_before(batch(5), 1_000 + REMEMBERED_MS)
+    assert refused.is_before(batch(6), 1_000 + REMEMBERED_MS)
+
+
+def test_after_a_while_another_one_counts(refused):
     refused.note(batch(6), 1_000 + REMEMBERED_MS)
     assert not refused.is_before(batch(6), 1_001 + REMEMBERED_MS)
-    refused.note(batch(0, epoch=1), 1_002 + REMEMBERED_MS)
-    assert refused.is_before(batch(1, epoch=1), 1_003 + REMEMBERED_MS)
+
+
+def test_a_later_epoch_counts_and_an_earlier_one_does_not_any_more(refused):
+    refused.note(batch(0, epoch=1), 1_001)
+    refused.note(batch(5), 1_002)
+    assert refused.is_before(batch(1, epoch=1), 1_003)
+    assert not refused.is_before(batch(6), 1_003)
+
+
+def test_who_is_refused_once_more_is_not_the_first_to_be_forgotten(refused):
+    refused.note(batch(1, producer_id=8), 2_000)
+    refused.note(batch(5), 3_000)
+    refused.forget_what_is_old(2_000 + REMEMBERED_MS)
+    assert list(refused.batches) == [9]
 
 
 def test_no_more_are_remembered_than_there_is_room_for_and_the_earliest_go_first():
