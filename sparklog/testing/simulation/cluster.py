@@ -159,7 +159,7 @@ class Cluster:
         self.story.tell(host, f"has stopped: {why}")
         if why == STOPPED_CLEANLY:
             self.witness.marks.reach("a broker stopped cleanly")
-            if broker.released_by >= 0:
+            if broker.released_by >= 0 and self.brokers.get(host) is broker:  # none that was replaced
                 self.witness.stopped_cleanly(broker.machine.broker_id, broker.released_by)
         self.schedule.after(RELAUNCH_MS * US_PER_MS, None, lambda: self.launch(host))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sparklog.testing.simulation.broker import SimulatedBroker
-from sparklog.testing.simulation.cluster import Cluster
+from sparklog.testing.simulation.cluster import STOPPED_CLEANLY, Cluster
 from sparklog.testing.simulation.faults import Fault
 from sparklog.testing.simulation.plan import draw_plan
 from sparklog.testing.simulation.schedule import US_PER_MS
@@ -51,6 +51,19 @@ def scene(monkeypatch):
     yield scene
     scene.strikes.end()
     scene.cluster.end()
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_of_who_was_replaced_nobody_asks_whether_it_stopped_outside_the_isr(scene, monkeypatch, is_replaced):
+    """The ISR that has its id has another process in it; seed 246588."""
+    asked = []
+    monkeypatch.setattr(type(scene.cluster.witness), "stopped_cleanly", lambda _, *who: asked.append(who))
+    broker = scene.cluster.brokers[HOST]
+    broker.released_by = 1
+    if is_replaced:
+        scene.cluster.brokers.pop(HOST)
+    scene.cluster._stopped(broker, STOPPED_CLEANLY)
+    assert len(asked) == (not is_replaced)
 
 
 def test_a_second_process_is_refused_by_the_lock_of_the_first(scene):
