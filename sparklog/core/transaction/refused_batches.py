@@ -50,13 +50,13 @@ class RefusedBatches:
         known = self.batches.get(producer_id)
         if known is not None and known.epoch > batch.producer_epoch:
             return
-        first_sequence = known.first_sequence if known is not None and _is_behind(batch, known) else None
+        earliest = batch.first_sequence
+        if known is not None and _is_behind(batch, known):
+            earliest = known.first_sequence
         self.batches.pop(producer_id, None)
         if len(self.batches) >= REMEMBERED_MAX:
             del self.batches[next(iter(self.batches))]
-        self.batches[producer_id] = RefusedBatch(
-            batch.producer_epoch, batch.first_sequence if first_sequence is None else first_sequence, now_ms
-        )
+        self.batches[producer_id] = RefusedBatch(batch.producer_epoch, earliest, now_ms)
 
     def is_before(self, batch: ProducerBatch, now_ms: int) -> bool:
         """Whether the producer of ``batch`` has one to send again before it."""
