@@ -117,11 +117,11 @@ def grow_isr(harness):
     assert harness.partition.on_isr_reply(proposal.leader_epoch, proposal.proposal, reply) == 1
 
 
-def refused_for_a_small_isr(harness, *sequences, producer_id=9):
+def refused_for_a_small_isr(harness, *sequences, producer_epoch=0):
     """Batches of one record each that come while the leader is alone, and then the ISR is whole again."""
     harness.told(leader=1, epoch=2, isr=(1,))
     for sequence in sequences:
-        answer = harness.produce(batch(producer_id=producer_id, sequence=sequence))
+        answer = harness.produce(batch(producer_id=9, producer_epoch=producer_epoch, sequence=sequence))
         assert answer.error is ErrorCode.not_enough_replicas
     grow_isr(harness)
 
@@ -172,9 +172,8 @@ def test_a_batch_that_was_appended_refused_and_cut_comes_before_those_that_were_
 
 def test_behind_a_refused_batch_an_epoch_that_is_over_is_told_as_that(harness) -> None:
     harness.told(leader=1, epoch=1)
-    harness.produce(batch(producer_id=9, sequence=0))
-    refused_for_a_small_isr(harness, 1)
     harness.produce(batch(producer_id=9, producer_epoch=3, sequence=0))
+    refused_for_a_small_isr(harness, 1, producer_epoch=2)
     behind = harness.produce(batch(producer_id=9, producer_epoch=2, sequence=2))
     assert behind.error is ErrorCode.invalid_producer_epoch
 
