@@ -1,4 +1,4 @@
-"""Brokers' rooms without sockets: replica managers over real logs, whose fetchers call each other."""
+"""Brokers' rooms without sockets, whose fetchers call each other over real logs, and one whole broker."""
 
 import threading
 import uuid
@@ -12,6 +12,8 @@ from sparklog.broker.fetcher import Fetcher
 from sparklog.broker.handlers import fetch, list_offsets
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.server import BrokerOptions, BrokerServer
+from sparklog.core.controller import znodes
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
@@ -27,6 +29,7 @@ from sparklog.wire.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from tests.broker.partition_harness import batch as make_batch
+from tests.broker.server_harness import Harness
 
 TP = TopicPartition("quakes", 0)
 TOPIC_ID = uuid.UUID(int=7)
@@ -226,3 +229,23 @@ def members(tmp_path, clock):
 @pytest.fixture
 def batch():
     return make_batch
+
+
+@pytest.fixture
+def options(tmp_path, zookeeper, zookeeper_address):
+    for path in znodes.PERSISTENT_PATHS:
+        zookeeper.ensure_path(path)
+    return BrokerOptions(
+        broker_id=BrokerId(1), host="127.0.0.1", port=0, log_dirs=(str(tmp_path / "logs"),),
+        zookeeper=zookeeper_address, config=BrokerConfig.parse({"zookeeper.session.timeout.ms": "6000"}),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def broker(options):
+    server = BrokerServer(options)
+    server.start()
+    harness = Harness(server)
+    yield harness
+    harness.connection.close()
+    server.stop(clean=False)

@@ -1,46 +1,32 @@
 """One broker as it runs: real ZooKeeper, real sockets, real logs; the test plays the controller."""
 
-import contextlib
-import errno
 import gc
 import os
 import threading
 import uuid
-from dataclasses import replace
 
 import pytest
 
 from sparklog.broker.registration import Registration
-from sparklog.broker.server import BrokerOptions, BrokerServer
+from sparklog.broker.server import BrokerServer
 from sparklog.core.controller import znodes
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
 from sparklog.model.ids import BrokerId
 from sparklog.network.connection import Connection
 from sparklog.network.exchange import Exchange
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.storage import disk as disks
-from sparklog.storage.disk import LocalDisk, SyncFailed, WriteFailed
-from sparklog.storage.flush import Flush
-from sparklog.storage.log import Log
-from sparklog.storage.log_directory import LogDirectory
 from sparklog.wire.messages.describe_cluster import DescribeClusterRequest
 from sparklog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from sparklog.wire.messages.find_coordinator import FindCoordinatorRequest
 from sparklog.wire.messages.init_producer_id import InitProducerIdRequest
 from sparklog.wire.messages.leader_and_isr import (
-    LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
-    LeaderAndIsrTopicState,
 )
 from sparklog.wire.messages.list_offsets import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
 )
 from sparklog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from sparklog.wire.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
@@ -49,108 +35,9 @@ from sparklog.wire.messages.stop_replica import (
     StopReplicaRequest,
     StopReplicaTopicState,
 )
-from sparklog.wire.messages.update_metadata import (
-    UpdateMetadataBroker,
-    UpdateMetadataEndpoint,
-    UpdateMetadataPartitionState,
-    UpdateMetadataRequest,
-    UpdateMetadataTopicState,
-)
+from tests.broker.server_harness import TIMEOUT_MS, TOPIC_ID, Harness
 
 pytestmark = pytest.mark.integration
-
-TOPIC_ID = uuid.UUID(int=77)
-TIMEOUT_MS = 5_000
-
-
-class Harness:
-    """A running broker, a client's connection to it, and the controller's part."""
-
-    def __init__(self, server: BrokerServer) -> None:
-        self.server = server
-        endpoint = server.endpoint
-        self.connection = Connection.open(
-            endpoint.host, endpoint.port, client_id="test", timeout_ms=TIMEOUT_MS
-        )
-
-    def call(self, message, version=None):
-        return self.connection.call(message, version=version, timeout_ms=TIMEOUT_MS)
-
-    def lead(self, leader_epoch=0, controller_epoch=1, leader=1, topic_id=TOPIC_ID, isr=(1,), **fences):
-        state = LeaderAndIsrPartitionState(
-            partition_index=0, controller_epoch=controller_epoch, leader=leader, leader_epoch=leader_epoch,
-            isr=list(isr), partition_epoch=0, replicas=list(isr),
-        )  # fmt: skip
-        topic = LeaderAndIsrTopicState(topic_name="quakes", topic_id=topic_id, partition_states=[state])
-        fences.setdefault("broker_epoch", self.server.endpoint.epoch)
-        return self.call(
-            LeaderAndIsrRequest(
-                controller_id=-1, controller_epoch=controller_epoch, type_=2, topic_states=[topic], **fences
-            )
-        )
-
-    def publish(self):
-        endpoint = self.server.endpoint
-        partition = UpdateMetadataPartitionState(
-            partition_index=0,
-            controller_epoch=1,
-            leader=1,
-            leader_epoch=0,
-            isr=[1],
-            zk_version=0,
-            replicas=[1],
-        )
-        topic = UpdateMetadataTopicState(
-            topic_name="quakes",
-            topic_id=TOPIC_ID,
-            partition_states=[partition],
-            configs={"segment.bytes": "9999"},
-        )
-        address = UpdateMetadataEndpoint(port=endpoint.port, host=endpoint.host)
-        broker = UpdateMetadataBroker(id_=1, endpoints=[address], epoch=endpoint.epoch)
-        return self.call(
-            UpdateMetadataRequest(
-                controller_id=-1, controller_epoch=1, broker_epoch=endpoint.epoch, topic_states=[topic],
-                live_brokers=[broker],
-            )
-        )  # fmt: skip
-
-    def produce(self, *values: bytes, acks=-1, batch=None):
-        records = batch or build_records_batch([Record(value=value) for value in values], now_ms=1_000)
-        topic = ProduceTopic(name="quakes", partition_data=[ProducePartition(index=0, records=records)])
-        response = self.call(ProduceRequest(acks=acks, topic_data=[topic]))
-        return response.responses[0].partition_responses[0]
-
-    def fetch(self, offset=0, *, topic_id=TOPIC_ID, version=None, wait_ms=0, **options):
-        partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20, **options)
-        topic = FetchTopic(topic="quakes", topic_id=topic_id, partitions=[partition])
-        response = self.call(FetchRequest(max_wait_ms=wait_ms, topics=[topic]), version)
-        return response.responses[0].partitions[0]
-
-    def offset_at(self, timestamp, version=None):
-        asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
-        topic = ListOffsetsTopic(name="quakes", partitions=[asked])
-        return self.call(ListOffsetsRequest(topics=[topic]), version).topics[0].partitions[0]
-
-
-@pytest.fixture
-def options(tmp_path, zookeeper, zookeeper_address):
-    for path in znodes.PERSISTENT_PATHS:
-        zookeeper.ensure_path(path)
-    return BrokerOptions(
-        broker_id=BrokerId(1), host="127.0.0.1", port=0, log_dirs=(str(tmp_path / "logs"),),
-        zookeeper=zookeeper_address, config=BrokerConfig.parse({"zookeeper.session.timeout.ms": "6000"}),
-    )  # fmt: skip
-
-
-@pytest.fixture
-def broker(options):
-    server = BrokerServer(options)
-    server.start()
-    harness = Harness(server)
-    yield harness
-    harness.connection.close()
-    server.stop(clean=False)
 
 
 def test_a_started_broker_is_registered_with_its_address_and_epoch(broker, zookeeper) -> None:
@@ -471,217 +358,6 @@ def test_a_broker_that_is_stopped_while_it_starts_leaves_nothing_running(options
         server.start()
     started = set(threading.enumerate()) - before
     assert not {thread.name for thread in started} & {"housekeeping", "registration-watch"}
-
-
-def test_a_broker_whose_disk_fails_stops_so_that_others_lead(broker) -> None:
-    broker.lead()
-    (partition,) = broker.server._replicas.partitions()
-
-    def broken(*_args):
-        raise OSError(28, "No space left on device")
-
-    partition.log.append = broken
-    with contextlib.suppress(ConnectionError):  # the answer races with the stop
-        assert broker.produce(b"a").error_code is ErrorCode.kafka_storage_error
-    assert broker.server.wait_stopped(20)
-    assert "No space left" in broker.server.failure
-
-
-def test_a_broker_whose_fsync_fails_stops_and_leaves_word_that_its_directory_is_suspect(
-    broker, options, zookeeper, monkeypatch
-) -> None:
-    broker.lead()
-    broker.produce(b"a")
-    (partition,) = broker.server._replicas.partitions()
-    sync = disks._fsync
-
-    def broken(descriptor, path):
-        """Other brokers may live in this process, whose disks are whole."""
-        if path.startswith(options.log_dirs):
-            raise SyncFailed(5, "Input/output error", path)
-        sync(descriptor, path)
-
-    monkeypatch.setattr(disks, "_fsync", broken)
-    partition.flush()
-    assert broker.server.wait_stopped(20)
-    monkeypatch.undo()
-    node = zookeeper.get(znodes.incarnation_path(BrokerId(1)))
-    marked = znodes.decode_incarnation(BrokerId(1), node.data, node.stat.version, node.stat.mzxid)
-    assert len(marked.record.suspect) == 1
-    assert marked.record.suspect == marked.record.directories
-    assert zookeeper.exists(znodes.broker_path(BrokerId(1))) is None
-
-
-def test_a_broker_that_cannot_forget_a_failed_fsync_does_not_start(
-    options, zookeeper, tmp_path, monkeypatch
-) -> None:
-    two = replace(options, log_dirs=(str(tmp_path / "one"), str(tmp_path / "two")))
-    first = BrokerServer(two)
-    first.start()
-    one, other = first._replicas._log_dirs._directories
-    other.write_suspects([str(one.uuid)])
-    first.stop(clean=False)
-
-    def broken(*_args):
-        raise OSError(5, "Input/output error")
-
-    with monkeypatch.context() as failing:
-        failing.setattr(LogDirectory, "write_suspects", broken)
-        with pytest.raises(LogDirectoryError, match=r"two says .* cannot be taken away now: .*output error"):
-            BrokerServer(two).start()
-    assert zookeeper.exists(znodes.broker_path(BrokerId(1))) is None
-    for _ in range(2):
-        again = BrokerServer(two)
-        again.start()
-        again.stop(clean=False)
-    node = zookeeper.get(znodes.incarnation_path(BrokerId(1)))
-    last = znodes.decode_incarnation(BrokerId(1), node.data, node.stat.version, node.stat.mzxid)
-    assert (last.record.intact_since, last.number) == (2, 3)
-
-
-def incarnation(zookeeper):
-    node = zookeeper.get(znodes.incarnation_path(BrokerId(1)))
-    return znodes.decode_incarnation(BrokerId(1), node.data, node.stat.version, node.stat.mzxid)
-
-
-def start(options):
-    server = BrokerServer(options)
-    server.start()
-    return server
-
-
-@pytest.fixture
-def after_a_failed_fsync(options, zookeeper, tmp_path):
-    """A broker with two directories went on with the second, told ZooKeeper, and was killed."""
-    two = replace(options, log_dirs=(str(tmp_path / "one"), str(tmp_path / "two")))
-    first = start(two)
-    one, other = first._replicas._log_dirs._directories
-    first._replicas._take_offline(one, "an fsync failed", is_suspect=True)
-    for thread in threading.enumerate():
-        if thread.name == "suspect-directory":
-            thread.join(20)
-    assert other.suspects() == set(), "what ZooKeeper knows needs no note"
-    first.stop(clean=False)
-    return two
-
-
-def test_a_failed_fsync_is_heard_although_the_directory_that_noted_it_cannot_even_be_opened(
-    after_a_failed_fsync, zookeeper, tmp_path
-) -> None:
-    (tmp_path / "two").rename(tmp_path / "away")
-    (tmp_path / "two").write_bytes(b"in its place")
-    start(after_a_failed_fsync).stop(clean=False)
-    assert (incarnation(zookeeper).record.intact_since, incarnation(zookeeper).number) == (1, 1)
-
-
-def test_a_failed_fsync_does_not_speak_again_from_a_directory_that_went_offline_when_it_was_heard(
-    after_a_failed_fsync, zookeeper, tmp_path, monkeypatch
-) -> None:
-    load = LogDirectory.load_logs
-
-    def refuse(directory, *args, **named):
-        if directory.path.endswith("two"):
-            raise OSError(28, "No space left on device")
-        return load(directory, *args, **named)
-
-    with monkeypatch.context() as full:
-        full.setattr(LogDirectory, "load_logs", refuse)
-        start(after_a_failed_fsync).stop(clean=False)
-    assert incarnation(zookeeper).record.intact_since == 1
-    start(after_a_failed_fsync).stop(clean=False)
-    assert (incarnation(zookeeper).record.intact_since, incarnation(zookeeper).number) == (1, 2)
-
-
-@pytest.mark.parametrize(("error", "is_trusted"), [(errno.EROFS, False), (errno.EACCES, True)])
-def test_a_disk_that_went_read_only_before_a_start_is_not_trusted_when_it_is_back(
-    options, zookeeper, tmp_path, monkeypatch, error, is_trusted
-) -> None:
-    two = replace(options, log_dirs=(str(tmp_path / "one"), str(tmp_path / "two")))
-    start(two).stop(clean=False)
-    lock = LocalDisk.lock
-
-    def refuse(disk, path):
-        if path.startswith(str(tmp_path / "two")):
-            raise OSError(error, os.strerror(error))
-        return lock(disk, path)
-
-    with monkeypatch.context() as refusing:
-        refusing.setattr(LocalDisk, "lock", refuse)
-        start(two).stop(clean=False)
-    assert bool(incarnation(zookeeper).record.suspect) is not is_trusted
-    for _ in range(2):  # the first has it again and proves nothing of it, the next one is trusted
-        start(two).stop(clean=False)
-    assert incarnation(zookeeper).record.suspect == ()
-    assert (incarnation(zookeeper).record.intact_since, incarnation(zookeeper).number) == (
-        0 if is_trusted else 2,
-        3,
-    )
-
-
-@pytest.mark.parametrize("fails", ["flush", "close"])
-def test_a_disk_that_fails_an_fsync_while_the_broker_stops_is_not_trusted_at_the_next_start(
-    broker, options, zookeeper, monkeypatch, fails
-) -> None:
-    broker.lead()
-    broker.produce(b"a")
-
-    (partition,) = broker.server._replicas.partitions()
-    run, close = Flush.run, Log.close
-
-    def fail_to_run(flush):
-        if flush.disk is partition.log.disk:  # other brokers may live in this process
-            raise SyncFailed(5, "Input/output error")
-        run(flush)
-
-    def fail_to_close(log):
-        if log is partition.log:
-            raise SyncFailed(5, "Input/output error")
-        close(log)
-
-    with monkeypatch.context() as failing:
-        if fails == "flush":
-            failing.setattr(Flush, "run", fail_to_run)
-        else:
-            failing.setattr(Log, "close", fail_to_close)
-        broker.server.stop()
-    start(options).stop(clean=False)
-    last = incarnation(zookeeper)
-    assert last.record.intact_since == last.number
-
-
-def test_a_disk_that_fails_the_last_directory_at_a_start_is_not_trusted_at_the_next(
-    options, zookeeper, monkeypatch
-) -> None:
-    start(options).stop(clean=False)
-
-    def fail(*_args, **_named):
-        raise WriteFailed(5, "Input/output error")
-
-    with monkeypatch.context() as failing:
-        failing.setattr(LogDirectory, "load_logs", fail)
-        with pytest.raises(WriteFailed):
-            start(options)
-    start(options).stop(clean=False)
-    assert (incarnation(zookeeper).record.intact_since, incarnation(zookeeper).number) == (1, 1)
-
-
-@pytest.mark.parametrize("chore", ["checkpoint_high_watermarks", "checkpoint_recovery_points"])
-def test_a_broker_whose_disk_takes_no_checkpoint_stops_so_that_others_lead(
-    broker, options, chore, monkeypatch
-) -> None:
-    broker.lead()
-    write = LocalDisk.write_atomically
-
-    def full(disk, path, data, **how):
-        """Other brokers may live in this process, whose disks have room."""
-        if path.startswith(options.log_dirs):
-            raise OSError(28, "No space left on device")
-        write(disk, path, data, **how)
-
-    monkeypatch.setattr(LocalDisk, "write_atomically", full)
-    getattr(broker.server._replicas, chore)()
-    assert broker.server.wait_stopped(20)
-    assert "No space left" in broker.server.failure
 
 
 def test_a_produce_that_waits_for_followers_does_not_keep_its_bytes(broker) -> None:

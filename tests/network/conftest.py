@@ -11,13 +11,10 @@ import pytest
 from sparklog.model.parts import FileSlice
 from sparklog.network.acceptor import Listener
 from sparklog.network.reactor import Reactor
+from tests.network.frames import SIZE, frame
+from tests.network.held_handlers import Gate
 
-SIZE = struct.Struct(">i")
 PATIENCE_S = 60
-
-
-def frame(payload):
-    return SIZE.pack(len(payload)) + bytes(payload)
 
 
 def wait_until(condition, what="the condition"):
@@ -179,3 +176,10 @@ def until():
 @pytest.fixture
 def echo_handler():
     return echo
+
+
+@pytest.fixture
+def gate(echo_handler, cleanups):
+    gate = Gate(echo_handler)
+    cleanups.actions.append(gate.open.set)
+    return gate

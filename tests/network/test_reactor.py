@@ -1,63 +1,16 @@
-"""The reactor over real sockets: order, muting, back-pressure, limits, failure, and a stop without leaks."""
+"""The reactor over real sockets: order, muting, back-pressure, limits and failure."""
 
 import itertools
-import logging
 import os
-import socket
-import struct
 import threading
 import time
 
 import pytest
 
 from sparklog.model.parts import FileSlice
-from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
-from sparklog.network.reactor import Reactor
-
-SIZE = struct.Struct(">i")
-
-
-def framed(payload):
-    return SIZE.pack(len(payload)) + payload
-
-
-class Parking:
-    """A handler that answers nothing by itself: tests pick up the exchanges and answer them."""
-
-    def __init__(self):
-        self.exchanges = []
-        self.arrived = threading.Semaphore(0)
-
-    def __call__(self, exchange):
-        self.exchanges.append(exchange)
-        self.arrived.release()
-
-    def next(self):
-        assert self.arrived.acquire(timeout=60), "no request arrived"
-        return self.exchanges[-1]
-
-
-class Gate:
-    """A handler that holds its thread until it is opened, then echoes."""
-
-    def __init__(self, echo):
-        self.echo = echo
-        self.open = threading.Event()
-        self.entered = threading.Semaphore(0)
-
-    def __call__(self, exchange):
-        self.entered.release()
-        assert self.open.wait(20), "the gate was never opened"
-        self.echo(exchange)
-
-
-@pytest.fixture
-def gate(echo_handler, cleanups):
-    gate = Gate(echo_handler)
-    cleanups.actions.append(gate.open.set)
-    return gate
-
+from tests.network.frames import SIZE, frame
+from tests.network.held_handlers import Parking
 
 # Requests and replies
 
@@ -90,7 +43,7 @@ def test_a_principal_belongs_to_its_connection_and_to_later_requests(start_react
     def handle(exchange):
         if exchange.frame != b"who":
             exchange.identify(bytes(exchange.frame).decode())
-        exchange.reply([framed(exchange.context.principal.encode())])
+        exchange.reply([frame(exchange.context.principal.encode())])
 
     reactor = start_reactor(handle)
     alice, other = connect(reactor), connect(reactor)
@@ -111,11 +64,11 @@ def test_pipelined_requests_are_answered_in_order_one_at_a_time(start_reactor, c
             time.sleep(0.002)  # so that a second one would overtake
         with guard:
             running[0] -= 1
-        exchange.reply([framed(bytes(exchange.frame))])
+        exchange.reply([frame(bytes(exchange.frame))])
 
     client = connect(start_reactor(handle, handlers=4))
     requests = [b"%d" % number + b"." * (number * 37 % 5_000) for number in range(300)]
-    sender = threading.Thread(target=client.send_raw, args=(b"".join(map(framed, requests)),))
+    sender = threading.Thread(target=client.send_raw, args=(b"".join(map(frame, requests)),))
     sender.start()
     assert [client.read_frame() for _ in requests] == requests
     sender.join()
@@ -130,14 +83,14 @@ def test_a_muted_connection_is_not_read_until_its_reply_is_out(start_reactor, co
     for _ in range(50):
         client.send(b"second")
     assert not handler.arrived.acquire(timeout=0.05)
-    first.reply([framed(b"done")])
+    first.reply([frame(b"done")])
     assert client.read_frame() == b"done"
     assert handler.next().frame == b"second"
 
 
 def test_a_request_that_is_cut_into_single_bytes_arrives_whole(start_reactor, connect):
     client = connect(start_reactor())
-    for byte in framed(b"slowly"):
+    for byte in frame(b"slowly"):
         client.send_raw(bytes([byte]))
     assert client.read_frame() == b"slowly"
 
@@ -149,7 +102,7 @@ def test_an_empty_request_is_a_request(start_reactor, connect):
 def test_large_requests_and_replies_of_pipelined_clients_stay_whole(start_reactor, connect):
     client = connect(start_reactor(handlers=2))
     requests = [os.urandom(size) for size in (3_000_000, 10, 70_000, 0, 1_500_000, 65_532, 65_533)] * 2
-    sender = threading.Thread(target=client.send_raw, args=(b"".join(map(framed, requests)),))
+    sender = threading.Thread(target=client.send_raw, args=(b"".join(map(frame, requests)),))
     sender.start()
     assert [client.read_frame() for _ in requests] == requests
     sender.join()
@@ -157,7 +110,7 @@ def test_large_requests_and_replies_of_pipelined_clients_stay_whole(start_reacto
 
 def test_a_reply_may_come_from_another_thread(start_reactor, connect):
     def handle(exchange):
-        threading.Thread(target=exchange.reply, args=([framed(b"late")],)).start()
+        threading.Thread(target=exchange.reply, args=([frame(b"late")],)).start()
 
     client = connect(start_reactor(handle))
     for _ in range(50):
@@ -171,13 +124,13 @@ def test_a_handler_thread_is_free_while_a_request_is_parked(start_reactor, conne
         if exchange.frame == b"park":
             parked.append(exchange)
         else:
-            exchange.reply([framed(b"quick")])
+            exchange.reply([frame(b"quick")])
 
     reactor = start_reactor(handle, handlers=1)
     waiting, other = connect(reactor), connect(reactor)
     waiting.send(b"park")
     assert other.call(b"x") == b"quick"
-    parked[0].reply([framed(b"patient")])
+    parked[0].reply([frame(b"patient")])
     assert waiting.read_frame() == b"patient"
 
 
@@ -204,10 +157,10 @@ def test_a_request_without_reply_lets_the_next_one_through(start_reactor, connec
         if exchange.frame == b"acks=0":
             exchange.no_reply()
         else:
-            exchange.reply([framed(bytes(exchange.frame))])
+            exchange.reply([frame(bytes(exchange.frame))])
 
     client = connect(start_reactor(handle))
-    client.send_raw(framed(b"acks=0") * 200 + framed(b"acks=1"))
+    client.send_raw(frame(b"acks=0") * 200 + frame(b"acks=1"))
     assert client.read_frame() == b"acks=1"
     client.send(b"acks=0")
     assert client.call(b"again") == b"again"
@@ -225,7 +178,7 @@ def test_a_handler_that_fails_closes_only_its_own_connection(start_reactor, conn
     def handle(exchange):
         if exchange.frame == b"bad":
             raise ZeroDivisionError("on purpose")
-        exchange.reply([framed(bytes(exchange.frame))])
+        exchange.reply([frame(bytes(exchange.frame))])
 
     reactor = start_reactor(handle, handlers=1)
     bad, good = connect(reactor), connect(reactor)
@@ -240,7 +193,7 @@ def test_a_handler_that_fails_closes_only_its_own_connection(start_reactor, conn
 
 def test_a_handler_that_fails_after_its_reply_closes_too(start_reactor, connect):
     def handle(exchange):
-        exchange.reply([framed(b"done")])
+        exchange.reply([frame(b"done")])
         raise ZeroDivisionError("on purpose")
 
     client = connect(start_reactor(handle))
@@ -269,7 +222,7 @@ def test_a_big_reply_from_a_file_reaches_a_slow_reader_whole(start_reactor, conn
     reactor = start_reactor(handle)
     slow, other = connect(reactor, receive_buffer=4_096), connect(reactor)
     for _ in range(2):
-        slow.send_raw(framed(b"fetch"))
+        slow.send_raw(frame(b"fetch"))
         received = slow.read_exactly(4 + 100_000)
         other.send(b"fetch")  # the others are served while the slow one is not done
         assert other.read_frame() == b"head" + content + b"tail"
@@ -287,7 +240,7 @@ def test_pipelined_fetches_from_files_stay_in_order(start_reactor, connect, make
         exchange.reply([SIZE.pack(1_000_004), exchange.frame, part])
 
     client = connect(start_reactor(handle, handlers=3), receive_buffer=16_384)
-    client.send_raw(b"".join(framed(SIZE.pack(number)) for number in range(12)))
+    client.send_raw(b"".join(frame(SIZE.pack(number)) for number in range(12)))
     for number in range(12):
         assert client.read_frame() == SIZE.pack(number) + content[number * 1_000 : number * 1_000 + 1_000_000]
 
@@ -319,7 +272,7 @@ def test_a_reply_to_a_client_that_has_gone_is_dropped(start_reactor, connect, un
     client.send(b"x")
     exchange = handler.next()
     client.reset()
-    exchange.reply([framed(b"nobody")] * 3)
+    exchange.reply([frame(b"nobody")] * 3)
     until(lambda: reactor.connections == 0)
 
 
@@ -342,7 +295,7 @@ def test_what_is_no_frame_closes_the_connection(start_reactor, connect, garbage,
 
 def test_garbage_behind_a_good_request_closes_after_its_reply(start_reactor, connect):
     client = connect(start_reactor())
-    client.send_raw(framed(b"good") + b"\xff\xff\xff\xff")
+    client.send_raw(frame(b"good") + b"\xff\xff\xff\xff")
     assert client.read_frame() == b"good"
     assert client.is_closed_by_peer()
 
@@ -373,7 +326,7 @@ def test_idle_connections_are_closed_and_busy_ones_are_not(start_reactor, connec
     exchange = handler.next()
     assert idle.is_closed_by_peer()
     until(lambda: reactor.connections == 1)
-    exchange.reply([framed(b"still there")])
+    exchange.reply([frame(b"still there")])
     assert waiting.read_frame() == b"still there"
     assert waiting.is_closed_by_peer()
 
@@ -425,7 +378,7 @@ def test_while_the_queue_is_full_a_sender_is_slowed_by_tcp(start_reactor, connec
     sender = connect(reactor)
     sender.sock.settimeout(0.2)
     with pytest.raises(TimeoutError):
-        sender.sock.sendall(framed(bytes(50_000_000)))
+        sender.sock.sendall(frame(bytes(50_000_000)))
     gate.open.set()
 
 
@@ -454,7 +407,7 @@ def test_overload_by_many_pipelining_clients_loses_and_mixes_nothing(start_react
     reactor = start_reactor(processors=2, handlers=3, queue_max=1)
     clients = [connect(reactor) for _ in range(16)]
     for number, client in enumerate(clients):
-        client.send_raw(b"".join(framed(b"%d:%d" % (number, request)) for request in range(100)))
+        client.send_raw(b"".join(frame(b"%d:%d" % (number, request)) for request in range(100)))
     for number, client in enumerate(clients):
         assert [client.read_frame() for _ in range(100)] == [b"%d:%d" % (number, r) for r in range(100)]
 
@@ -462,7 +415,7 @@ def test_overload_by_many_pipelining_clients_loses_and_mixes_nothing(start_react
 def test_a_throttled_connection_gets_its_reply_at_once_and_is_muted_after(start_reactor, connect):
     def handle(exchange):
         throttle_ms = 300 if exchange.frame == b"greedy" else 0
-        exchange.reply([framed(bytes(exchange.frame))], throttle_ms=throttle_ms)
+        exchange.reply([frame(bytes(exchange.frame))], throttle_ms=throttle_ms)
 
     reactor = start_reactor(handle)
     greedy, modest = connect(reactor), connect(reactor)
@@ -478,168 +431,9 @@ def test_a_throttled_connection_gets_its_reply_at_once_and_is_muted_after(start_
 
 
 def test_a_throttle_holds_back_what_was_pipelined_before(start_reactor, connect):
-    client = connect(start_reactor(lambda exchange: exchange.reply([framed(b"x")], throttle_ms=60)))
+    client = connect(start_reactor(lambda exchange: exchange.reply([frame(b"x")], throttle_ms=60)))
     began = time.monotonic()
-    client.send_raw(framed(b"r") * 4)
+    client.send_raw(frame(b"r") * 4)
     for _ in range(4):
         assert client.read_frame() == b"x"
     assert time.monotonic() - began >= 0.18
-
-
-# Start and stop
-
-
-def test_a_port_that_is_taken_fails_the_start_and_leaves_nothing_behind():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        reactor = Reactor([Listener("127.0.0.1", 0), Listener("127.0.0.1", port)], lambda exchange: None)
-        with pytest.raises(OSError, match=f"127.0.0.1:{port}"):
-            reactor.start()
-        reactor.stop()
-
-
-def test_a_reactor_starts_once(start_reactor):
-    reactor = start_reactor()
-    with pytest.raises(RuntimeError, match="is started; make a new one"):
-        reactor.start()
-    reactor.stop()
-    reactor.stop()
-    with pytest.raises(RuntimeError, match="is stopped; make a new one"):
-        reactor.start()
-
-
-def test_a_reactor_that_never_started_can_be_stopped():
-    Reactor([Listener("127.0.0.1", 0)], lambda exchange: None).stop()
-
-
-def test_a_layout_without_threads_is_refused():
-    with pytest.raises(ValueError, match="0 processors and 1 handlers"):
-        Reactor([], lambda exchange: None, processors=0, handlers=1)
-
-
-def test_stop_closes_every_connection_in_whatever_state(start_reactor, connect, make_slice, until):
-    part, parked = make_slice(bytes(20_000_000)), Parking()
-
-    def handle(exchange):
-        match bytes(exchange.frame):
-            case b"park":
-                parked(exchange)
-            case b"throttle":
-                exchange.reply([framed(b"x")], throttle_ms=1_000_000)
-            case _:
-                exchange.reply([part])
-
-    reactor = start_reactor(handle)
-    silent, half, waiting, throttled = (connect(reactor) for _ in range(4))
-    unread = connect(reactor, receive_buffer=4_096)
-    half.send_raw(b"\0\0\1\0half")
-    waiting.send(b"park")
-    exchange = parked.next()
-    assert throttled.call(b"throttle") == b"x"
-    unread.send(b"fetch")
-    unread.read_exactly(1_000)
-    until(lambda: reactor.connections == 5)
-    reactor.stop()
-    assert reactor.connections == 0
-    assert all(client.is_closed_by_peer() for client in (silent, half, waiting, throttled))
-    with pytest.raises(ConnectionRefusedError):
-        connect(reactor.ports[0])
-    exchange.reply([b"too late, and harmless"])
-
-
-def test_stop_lets_the_handlers_finish_and_their_replies_go_out(start_reactor, connect, gate):
-    reactor = start_reactor(gate, handlers=1)
-    client = connect(reactor)
-    client.send(b"last words")
-    gate.entered.acquire(timeout=60)
-    stopper = threading.Thread(target=reactor.stop)
-    stopper.start()
-    gate.open.set()
-    assert client.read_frame() == b"last words"
-    assert client.is_closed_by_peer()
-    stopper.join()
-
-
-def test_stop_drops_what_still_waits_in_the_queue(start_reactor, connect, gate, until):
-    reactor = start_reactor(gate, handlers=1, queue_max=2)
-    clients = [connect(reactor) for _ in range(8)]
-    for client in clients:
-        client.send(b"x")
-    until(lambda: reactor.requests_waiting == 2)
-    stopper = threading.Thread(target=reactor.stop)
-    stopper.start()
-    until(lambda: reactor.requests_waiting <= 1, "the queue to be emptied")
-    gate.open.set()
-    stopper.join()
-    assert reactor.connections == 0
-
-
-def test_a_handler_can_stop_the_reactor(start_reactor, connect, until):
-    def handle(exchange):
-        reactor.stop()
-        exchange.reply([framed(b"nobody hears this")])
-
-    reactor = start_reactor(handle, handlers=2)
-    client = connect(reactor)
-    client.send(b"stop")
-    assert client.is_closed_by_peer()
-
-
-def test_two_threads_may_stop_at_once(start_reactor):
-    reactor = start_reactor()
-    stoppers = [threading.Thread(target=reactor.stop) for _ in range(4)]
-    for thread in stoppers:
-        thread.start()
-    for thread in stoppers:
-        thread.join(20)
-        assert not thread.is_alive()
-
-
-def test_a_handler_that_hangs_is_named_and_left_behind(start_reactor, connect, gate, caplog):
-    reactor = start_reactor(gate, handlers=1, name="broker-7")
-    connect(reactor).send(b"x")
-    gate.entered.acquire(timeout=60)
-    with caplog.at_level(logging.ERROR):
-        reactor.stop(timeout_ms=50)
-    assert "broker-7-handler-0 did not end within 50 ms" in caplog.text
-    gate.open.set()
-
-
-@pytest.mark.parametrize("round_number", range(3))
-def test_stop_under_load_leaks_nothing(start_reactor, connect, make_slice, round_number):
-    """Clients that pipeline, read files, come and go while the server stops; see the fixture no_leaks."""
-    part, served = make_slice(os.urandom(400_000)), threading.Semaphore(0)
-
-    def handle(exchange):
-        served.release()
-        if exchange.frame[:1] == b"f":
-            exchange.reply([SIZE.pack(part.length), part])
-        elif exchange.frame[:1] == b"p":
-            threading.Thread(target=exchange.reply, args=([framed(b"x")],)).start()
-        else:
-            exchange.no_reply()
-
-    reactor = start_reactor(handle, processors=2, handlers=3, queue_max=4)
-    port = reactor.ports[0]
-
-    def load(kind):
-        try:
-            while True:
-                with socket.create_connection(("127.0.0.1", port), 20) as sock:
-                    sock.sendall(framed(kind) * 20)
-                    for _ in range(5):
-                        if not sock.recv(50_000):
-                            return
-        except OSError:
-            return
-
-    threads = [threading.Thread(target=load, args=(kind,)) for kind in (b"f", b"p", b"n", b"f", b"p", b"f")]
-    for thread in threads[:2] + threads[3:]:  # "n" never answers, so its client would wait for ever
-        thread.start()
-    for _ in range(200):
-        assert served.acquire(timeout=60)
-    reactor.stop()
-    for thread in threads[:2] + threads[3:]:
-        thread.join(20)
-        assert not thread.is_alive()
-    assert reactor.connections == 0
