@@ -1,6 +1,6 @@
 """Decodes record batches of message format v2, from the published format and nothing else.
 
-Uncompressed records and gzip: what tests write. Other codecs and kinds of payload are refused by name.
+Uncompressed records, gzip, and Arrow: what tests write. Other codecs are refused by name.
 """
 
 import hashlib
@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sparklog.testing.histories.arrow_payload import rows_of
+from sparklog.testing.histories.soundness import DamagedBatchError, crc32c
+
 ENVELOPE: Final = struct.Struct(">qiibIhiqqqhii")
 ENVELOPE_BYTES: Final = ENVELOPE.size
 LENGTH_END: Final = 12
@@ -17,16 +20,13 @@ LENGTH_END: Final = 12
 CRC_BEGINS: Final = 21
 MAGIC: Final = 2
 CODECS: Final = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+CODEC_BITS: Final = 7
 CONTROL: Final = 1 << 5
 ARROW: Final = 1 << 14
 INFLATED_MAX: Final = 128 << 20
 RECORD_BYTES_MIN: Final = 7
 ID_HEADER: Final = b"id"
 """Of a record without a value: its name."""
-
-
-class DamagedBatchError(ValueError):
-    """Bytes that are no sound batch, or one that this decoder does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,14 @@ def decode_batch(data: bytes) -> Batch:
     """Everything in it is checked."""
     batch = decode_envelope(data)
     attributes, last_delta, count = _shape(data)
-    if attributes & ARROW:
-        raise DamagedBatchError("its payload is Arrow, which this decoder does not know")
     if batch.is_control:
         return batch
-    payload = _inflated(data[ENVELOPE_BYTES:], attributes & 7)
+    if attributes & ARROW:
+        if attributes & CODEC_BITS:
+            raise DamagedBatchError(f"an arrow payload, and codec {attributes & CODEC_BITS}")
+        rows = rows_of(data[ENVELOPE_BYTES:], batch.base_offset, count, last_delta, ID_HEADER.decode())
+        return replace(batch, records=tuple(rows))
+    payload = _inflated(data[ENVELOPE_BYTES:], attributes & CODEC_BITS)
     return replace(batch, records=tuple(_records(payload, batch.base_offset, count, last_delta)))
 
 
@@ -179,23 +182,3 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
         if shift >= 70:
             raise DamagedBatchError("a number is too long")
-
-
-def _crc_table() -> tuple[int, ...]:
-    table = []
-    for number in range(256):
-        for _ in range(8):
-            number = number >> 1 ^ (0x82F63B78 if number & 1 else 0)
-        table.append(number)
-    return tuple(table)
-
-
-_CRC_TABLE: Final = _crc_table()
-
-
-def crc32c(data: bytes) -> int:
-    """Castagnoli's checksum, a byte at a time: about a second for ten megabytes."""
-    crc, table = 0xFFFFFFFF, _CRC_TABLE
-    for byte in data:
-        crc = crc >> 8 ^ table[(crc ^ byte) & 0xFF]
-    return crc ^ 0xFFFFFFFF

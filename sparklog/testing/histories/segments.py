@@ -6,7 +6,8 @@ The broker should be stopped, or have nothing to do, and its checkpoint of high 
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparklog.testing.histories.batches import DamagedBatchError, read_batches
+from sparklog.testing.histories.batches import read_batches
+from sparklog.testing.histories.soundness import DamagedBatchError
 
 
 class DamagedLogError(ValueError):

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from sparklog.model.ids import TopicPartition
-from sparklog.testing.histories.batches import Batch, DamagedBatchError, decode_envelope, read_batches
+from sparklog.testing.histories.batches import Batch, decode_envelope, read_batches
+from sparklog.testing.histories.soundness import DamagedBatchError
 from sparklog.testing.simulation.broker import SimulatedBroker
 from sparklog.testing.simulation.disk import LOG, SimulatedDisk
 from sparklog.testing.simulation.invariants import Violation

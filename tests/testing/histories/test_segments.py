@@ -4,8 +4,9 @@ import pytest
 
 from sparklog.records.envelope import Compression, stamp
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.testing.histories.batches import DamagedBatchError, crc32c, read_batches
+from sparklog.testing.histories.batches import read_batches
 from sparklog.testing.histories.segments import DamagedLogError, read_replica
+from sparklog.testing.histories.soundness import DamagedBatchError, crc32c
 
 
 def batch_at(offset, *values, epoch=0, compression=Compression.NONE):
