@@ -45,7 +45,7 @@ from chaos.report import (
 from chaos.schedule import PAIRS
 from chaos.signals import all_signals
 from chaos.walls import WalledPlaces
-from chaos.workload import CLIENTS, where_bits_flip
+from chaos.workload import CLIENTS, SPARK_CLIENTS, where_bits_flip
 
 FOLDER = Path("build/chaos")
 PART_MINUTES = 15.0
@@ -227,13 +227,14 @@ def _next_part(
     has_busy_files = wants_points and number % 4 in BUSY_PARTS
     nemeses = kinds_of_part(number, chosen(args, walled, places))
     may_flip = any(nemesis.kind == Corruption.kind for nemesis in nemeses)
+    clients = [*CLIENTS, *(SPARK_CLIENTS if args.spark == "workers" else ())]
     options = PartOptions(
         folder=folder,
         seed=args.seed + number - 1,
         seconds=60 * min(args.part_minutes, left),
         nemeses=nemeses,
         places=places,
-        clients=where_bits_flip(CLIENTS) if may_flip else CLIENTS,
+        clients=where_bits_flip(clients) if may_flip else clients,
         has_busy_files=has_busy_files,
         spark=args.spark,
         rate=args.rate,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from chaos.client import value_of
+from chaos.client_parts import value_of
 from sparklog.testing.histories import Writer
 from sparklog.testing.histories.segments import DamagedLogError, read_replica
 

@@ -8,14 +8,8 @@ from random import Random
 import pytest
 from kafka.record import default_records
 
-from chaos.client import (
-    Numbers,
-    Settings,
-    _begin_send,
-    produce_with_kafka_python,
-    value_of,
-    where_earlier_lives_stopped,
-)
+from chaos import kafka_python_client
+from chaos.client_parts import Numbers, Settings, begin_send, value_of, where_earlier_lives_stopped
 from sparklog.testing import InProcessCluster
 from sparklog.testing.histories import Writer
 
@@ -24,7 +18,7 @@ def _sent(tmp_path, compacted, count=200):
     settings = Settings("producer", "confluent", "p", "", {"t": 1}, str(tmp_path), 1, compacted=compacted)
     path, numbers, rng = tmp_path / "history.jsonl", Numbers("p#0"), Random(1)
     with Writer(path) as writer:
-        records = [_begin_send(settings, writer, numbers, "t", 0, rng)[1] for _ in range(count)]
+        records = [begin_send(settings, writer, numbers, "t", 0, rng)[1] for _ in range(count)]
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     return records, [line for line in lines if line["f"] == "send"]
 
@@ -76,7 +70,7 @@ def test_a_producer_whose_library_gave_up_for_good_is_replaced_by_another(tmp_pa
         settings = Settings(
             "producer", "kafka-python", "p", cluster.bootstrap_servers, {"t": 1}, "", 1, idempotent=True
         )
-        thread = threading.Thread(target=produce_with_kafka_python, args=(settings, writer))
+        thread = threading.Thread(target=kafka_python_client.produce, args=(settings, writer))
         thread.start()
         deadline = time.monotonic() + 60
         while path.read_text().count('"session":"p#1"') < 20 and time.monotonic() < deadline:

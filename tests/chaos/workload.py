@@ -46,6 +46,11 @@ CLIENTS = (
     ClientPlan("consumer-2", "reader", "confluent", 0.02),
     ClientPlan("consumer-3", "reader", "kafka-python", 0.01),
 )
+SPARK_CLIENTS = (
+    ClientPlan("producer-7", "producer", "spark", 0.10, idempotent=True),
+    ClientPlan("consumer-4", "tail", "spark", 1.0),
+)
+"""Applications of their own, beside the one that runs the brokers."""
 
 
 def where_bits_flip(clients: Sequence[ClientPlan]) -> list[ClientPlan]:
@@ -90,6 +95,11 @@ class Workload:
         for plan in self._clients:
             self._launch(plan)
         self._keeper.start()
+
+    def crash(self, name: str) -> None:
+        """It is replaced in a moment."""
+        self.crashes += 1
+        self._running[name].kill()
 
     def crash_nobody_more(self) -> None:
         """From now on clients live; who ended by itself is still replaced."""
@@ -156,8 +166,7 @@ class Workload:
         while not self._leave.wait(_POLL_S):
             if time.monotonic() > next_crash and not self._is_calm.is_set():
                 next_crash = time.monotonic() + self._rng.uniform(*CRASH_EVERY_S)
-                self.crashes += 1
-                self._running[self._rng.choice(self._clients).name].kill()
+                self.crash(self._rng.choice(self._clients).name)
             for plan in self._clients:
                 if self._running[plan.name].poll() is not None:
                     self._launch(plan)

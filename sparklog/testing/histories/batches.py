@@ -1,6 +1,6 @@
 """Decodes record batches of message format v2, from the published format and nothing else.
 
-Uncompressed records, gzip, and Arrow: what tests write. Other codecs are refused by name.
+Records, compressed or not, and Arrow; a codec that is not known is refused by name.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sparklog.testing.histories.arrow_payload import rows_of
+from sparklog.testing.histories.inflate import inflated
 from sparklog.testing.histories.soundness import DamagedBatchError, crc32c
 
 ENVELOPE: Final = struct.Struct(">qiibIhiqqqhii")
@@ -19,11 +20,9 @@ LENGTH_END: Final = 12
 """The field ``length`` counts what follows it."""
 CRC_BEGINS: Final = 21
 MAGIC: Final = 2
-CODECS: Final = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 CODEC_BITS: Final = 7
 CONTROL: Final = 1 << 5
 ARROW: Final = 1 << 14
-INFLATED_MAX: Final = 128 << 20
 RECORD_BYTES_MIN: Final = 7
 ID_HEADER: Final = b"id"
 """Of a record without a value: its name."""
@@ -77,7 +76,7 @@ def decode_batch(data: bytes) -> Batch:
             raise DamagedBatchError(f"an arrow payload, and codec {attributes & CODEC_BITS}")
         rows = rows_of(data[ENVELOPE_BYTES:], batch.base_offset, count, last_delta, ID_HEADER.decode())
         return replace(batch, records=tuple(rows))
-    payload = _inflated(data[ENVELOPE_BYTES:], attributes & CODEC_BITS)
+    payload = inflated(data[ENVELOPE_BYTES:], attributes & CODEC_BITS)
     return replace(batch, records=tuple(_records(payload, batch.base_offset, count, last_delta)))
 
 
@@ -110,18 +109,6 @@ def decode_envelope(data: bytes) -> Batch:
         (),
         hashlib.blake2b(data, digest_size=12).hexdigest(),
     )
-
-
-def _inflated(payload: bytes, codec: int) -> bytes:
-    if codec == 0:
-        return payload
-    if codec != 1:
-        raise DamagedBatchError(f"its codec is {CODECS.get(codec, codec)}, which this decoder does not know")
-    inflater = zlib.decompressobj(wbits=31)
-    inflated = inflater.decompress(payload, INFLATED_MAX)
-    if not inflater.eof:
-        raise DamagedBatchError("its gzip stream is not whole, or too long")
-    return inflated
 
 
 def _records(payload: bytes, base_offset: int, count: int, last_delta: int) -> Iterator[tuple[int, str]]:
