@@ -20,6 +20,7 @@ from sparklog.records.envelope import (
     Bytes,
     Compression,
     build_envelope,
+    crc_matches,
     parse_header,
 )
 from sparklog.records.kafka_encode import encode, header_lists
@@ -31,6 +32,8 @@ def arrow_to_records(batch: Bytes) -> bytes:
     header = parse_header(batch)
     if not header.is_arrow:
         raise CorruptBatch(f"the batch at offset {header.base_offset} has no arrow payload to transcode")
+    if not crc_matches(batch, 0, header):  # it gets another, which would vouch for whatever has rotted
+        raise CorruptBatch(f"the batch at offset {header.base_offset} is not what its CRC says")
     rows = read_rows(batch, header)
     count = header.record_count
     payload = encode(

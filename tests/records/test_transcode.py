@@ -196,3 +196,18 @@ def test_a_delete_horizon_is_not_sent_on_and_timestamps_stay():
     assert not parse_header(transcoded).attributes & DELETE_HORIZON_BIT
     assert rows(transcoded).equals(rows(batch))
     assert rows(compacted).equals(rows(batch))
+
+
+def test_no_rotten_batch_is_given_a_right_crc() -> None:
+    """The CRCs within the payload protect nothing of the envelope: where the batch ends, and when it was."""
+    columns = pa.table({"value": pa.array([b"a", b"b"], pa.binary())})
+    batch = ArrowPayload().from_columns(
+        columns, now_ms=NOW_MS, producer_id=7, producer_epoch=0, base_sequence=3
+    )
+    assert crc_matches(arrow_to_records(batch), 0, parse_header(arrow_to_records(batch)))
+    for at in range(17, len(batch)):
+        for bit in range(8):
+            rotten = bytearray(batch)
+            rotten[at] ^= 1 << bit
+            with pytest.raises(CorruptBatch):
+                arrow_to_records(rotten)
