@@ -9,7 +9,7 @@ from sparklog.testing.histories.check import check
 from sparklog.testing.histories.facts import SECOND, Limits
 from sparklog.testing.histories.findings import Finding
 from sparklog.testing.histories.model import History, Send
-from sparklog.testing.simulation.clients import Consumer
+from sparklog.testing.simulation.consumers import Consumer
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.marks import Marks
 from sparklog.testing.simulation.recorder import NS_PER_US, Recorder

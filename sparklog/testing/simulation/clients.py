@@ -1,6 +1,6 @@
-"""The workload: idempotent producers, each to one partition, and consumers that read from the beginning.
+"""The workload: idempotent producers, each to one partition; consumers.py has who reads.
 
-They speak Kafka's protocol to whichever broker they believe to lead, ask any broker for metadata when that
+Clients speak Kafka's protocol to whichever broker they believe to lead, ask any broker for metadata when that
 turns out wrong, and try again until they get a definite answer, as real clients do. A producer keeps several
 batches in flight and repeats them in order.
 """
@@ -12,24 +12,23 @@ from typing import Any, Final
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
-from sparklog.model.parts import read_parts
-from sparklog.records.envelope import BatchHeader, build_envelope, crc_matches, parse_header, split
-from sparklog.records.kafka import records_of
-from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.kafka_walk import walk
+from sparklog.records.envelope import (
+    ARROW_BIT,
+    build_envelope,
+    parse_header,
+)
 from sparklog.testing.simulation.network import Network
-from sparklog.testing.simulation.recorder import FoundRow, Recorder, SeenPoll, SentBatch
+from sparklog.testing.simulation.payloads import (
+    TAKES_ARROW,
+    TAKES_RECORDS,
+    payload_of,
+    payload_of_rows,
+)
+from sparklog.testing.simulation.recorder import Recorder, SentBatch
 from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule, dice
 from sparklog.testing.simulation.story import Story
 from sparklog.testing.simulation.truth import Entry, PartitionTruth, Rows, entry_of
 from sparklog.testing.simulation.witness import Witness
-from sparklog.wire.messages.fetch import (
-    FetchPartition,
-    FetchPartitionData,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-)
 from sparklog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from sparklog.wire.messages.produce import (
     ProducePartition,
@@ -41,7 +40,6 @@ from sparklog.wire.messages.produce import (
 RETRY_MS: Final = 120
 CALL_TIMEOUT_MS: Final = 1_500
 PRODUCE_TIMEOUT_MS: Final = 1_000
-FETCH_WAIT_MS: Final = 150
 KEYS: Final = 6
 TOMBSTONES: Final = 0.15
 """Share of the records of a compacted topic that delete their key."""
@@ -49,9 +47,6 @@ TOMBSTONES: Final = 0.15
 LOST_SEQUENCE_RETRIES: Final = 5
 """Answers about a sequence gap after which a producer starts over that may have lost batches, been
 overtaken by its own, or had them removed before it was answered."""
-
-RACKS: Final = ("rack-0", "rack-1")
-"""Where brokers with even and with odd ids are, if leaders send consumers to a replica near them."""
 
 GAPS: Final = (
     ErrorCode.out_of_order_sequence_number,
@@ -187,6 +182,7 @@ class Producer(Client):
         records_max: int,
         has_keys: bool = False,
         crash_every_ms: float = 0.0,
+        arrow_share: float = 0.0,
     ) -> None:
         super().__init__(place, f"producer-{number}", topic_partition)
         self.acks = acks
@@ -202,6 +198,8 @@ class Producer(Client):
         self._interval_ms = interval_ms
         self._records_max = records_max
         self._has_keys = has_keys
+        self._arrow_share = arrow_share
+        self._arrow_dice = dice(place.seed, f"{self.name} writes arrow")
         self._in_flight = 0
         self._must_repeat = False
         self._gaps = 0
@@ -260,9 +258,14 @@ class Producer(Client):
         count = self._draw.randint(1, self._records_max)
         now_ms = self.process.wall_ms()
         rows = self._rows(count) if self._has_keys else ()
+        is_arrow = self._arrow_dice.random() < self._arrow_share
+        if self._has_keys:
+            payload = payload_of_rows(rows, now_ms, is_arrow=is_arrow)
+        else:
+            payload = payload_of(count, is_arrow=is_arrow)
         batch = build_envelope(
-            payload_of_rows(rows, now_ms) if self._has_keys else payload_of(count),
-            attributes=0,
+            payload,
+            attributes=ARROW_BIT if is_arrow else 0,
             record_count=count,
             last_offset_delta=count - 1,
             base_timestamp_ms=now_ms,
@@ -275,6 +278,8 @@ class Producer(Client):
         send = self._sent(batch, count, rows)
         if rows:
             self._place.witness.sent[send.entry.send] = rows
+        if is_arrow:
+            self._place.recorder.arrow[send.entry.send] = parse_header(batch)
         self.waiting.append(send)
         self.go_on()
 
@@ -331,6 +336,7 @@ class Producer(Client):
             acks=self.acks,
             timeout_ms=PRODUCE_TIMEOUT_MS,
             topic_data=[ProduceTopic(name=self.topic_partition.topic, partition_data=[data])],
+            payload_kinds=TAKES_ARROW if self._arrow_share else TAKES_RECORDS,
         )
         assert self._leader is not None
         self.call(
@@ -420,158 +426,3 @@ class Producer(Client):
         self._leader = None
         if self._in_flight == 0:
             self.later(RETRY_MS, self.go_on)
-
-
-class Consumer(Client):
-    """Reads everything, from the beginning, over and over to the end."""
-
-    def __init__(
-        self, place: Workplace, name: str, topic_partition: TopicPartition, *, reads_records: bool = False
-    ) -> None:
-        super().__init__(place, name, topic_partition)
-        self.offset = 0
-        self.table: dict[bytes, tuple[int, bytes | None]] = {}
-        """What a reader makes of a compacted topic: each key's last offset and value."""
-        self._reads_records = reads_records
-        self._last_epoch = -1
-        self._rack = self._draw.choice(("", *RACKS))
-        self._follower: str | None = None
-        """Where the leader sent us, as it is in our rack."""
-        self.first_read = 0
-        """Where the recorder has what it read since it began again."""
-        self.is_at_end = False
-        """Whether there was nothing more for it when it asked last."""
-
-    def topic_was_made_anew(self) -> None:
-        self.start_again()
-
-    def start_again(self) -> None:
-        """Read once more from the beginning."""
-        self.table.clear()
-        self.first_read = len(self._place.recorder.reads)
-        self.seek(0)
-
-    def seek(self, offset: int) -> None:
-        self.offset, self._last_epoch, self.is_at_end = offset, -1, False
-        self._place.recorder.seek(self.name, self.topic_partition, offset)
-
-    def go_on(self) -> None:
-        if self._leader is None:
-            self.find_leader()
-            return
-        asked = FetchPartition(
-            partition=self.topic_partition.partition,
-            current_leader_epoch=self._leader_epoch,
-            fetch_offset=self.offset,
-            last_fetched_epoch=self._last_epoch,
-            partition_max_bytes=1 << 20,
-        )
-        request = FetchRequest(
-            max_wait_ms=FETCH_WAIT_MS,
-            min_bytes=1,
-            topics=[FetchTopic(topic_id=self._topic_id, partitions=[asked])],
-            rack_id=self._rack,
-        )
-        asked_for = self.offset, self._topic_id
-        asked_us, asked_epoch = self._place.schedule.now_us, self._leader_epoch
-        self.call(
-            self._follower or self._leader,
-            request,
-            lambda response: self._answered(asked_for, asked_us, asked_epoch, response),
-            lambda error: self._failed(),
-        )
-
-    def _failed(self) -> None:
-        self._follower = None
-        self.find_leader()
-
-    def _answered(
-        self, asked_for: tuple[int, TopicId], asked_us: int, asked_epoch: int, response: FetchResponse
-    ) -> None:
-        data = response.responses[0].partitions[0] if response.responses else None
-        is_asked = asked_for == (self.offset, self._topic_id)
-        diverges = data is not None and data.diverging_epoch is not None and data.diverging_epoch.epoch >= 0
-        if data is None or data.error_code is not ErrorCode.none or diverges:
-            if is_asked and data is not None:
-                self._settle_position(data, diverges=diverges)
-            self._leader = self._follower = None
-            self.later(RETRY_MS, self.find_leader)
-            return
-        if data.preferred_read_replica >= 0:
-            self._follower = self._hosts.get(data.preferred_read_replica)
-            if self._follower is None:
-                self._leader = None  # our metadata is older than that broker
-        elif self._follower is not None and data.records:
-            self._place.witness.marks.reach("a consumer read from a follower")
-        if is_asked:
-            start = self.offset
-            found = self._take(read_parts(data.records))
-            self.is_at_end = self.offset == start and data.preferred_read_replica < 0
-            now_us = self._place.schedule.now_us
-            seen = SeenPoll(self.name, self.topic_partition, start, found, asked_us, now_us, asked_epoch)
-            self._place.recorder.reads.append(seen)
-        self.later(self._draw.uniform(10, 120), self.go_on)
-
-    def _settle_position(self, data: FetchPartitionData, *, diverges: bool) -> None:
-        """Records were deleted, or lost, where we wanted to go on."""
-        if data.error_code is ErrorCode.offset_out_of_range and data.log_start_offset > self.offset:
-            self.seek(data.log_start_offset)
-            return
-        truth = self._place.witness.truths.get(self.topic_partition)
-        is_beyond = diverges or data.error_code is ErrorCode.offset_out_of_range
-        if truth is not None and truth.lossy_epoch >= 0 and is_beyond:
-            self.start_again()
-
-    def _take(self, records: bytes) -> list[Entry | FoundRow]:
-        found: list[Entry | FoundRow] = []
-        for position, header in split(records):
-            if header.next_offset <= self.offset:
-                continue
-            if not crc_matches(records, position, header):
-                self._place.witness.marks.reach("a consumer was given a rotten batch")
-                return found  # it asks again for it, as real ones do
-            entry = entry_of(header)
-            if self._place.story.is_told:
-                self._place.story.tell(self.name, f"read {entry}")
-            self._place.witness.on_read(self.topic_partition, self._topic_id, entry)
-            if self._reads_records:
-                self._note(records, position, header, found)
-            else:
-                found.append(entry)
-            self.offset, self._last_epoch = entry.next_offset, entry.leader_epoch
-        return found
-
-    def _note(
-        self, records: bytes, position: int, header: BatchHeader, found: list[Entry | FoundRow]
-    ) -> None:
-        if not header.record_count:
-            return
-        batch = memoryview(records)[position : position + header.size_bytes]
-        for record in walk(records_of(batch, header), header.record_count):
-            assert record.key is not None, header
-            offset, sequence = (
-                header.base_offset + record.offset_delta,
-                header.base_sequence + record.offset_delta,
-            )
-            self.table[record.key] = (offset, record.value)
-            found.append(FoundRow(offset, header.producer_id, sequence, record.key, record.value))
-
-
-_PAYLOADS: Final[dict[int, bytes]] = {}
-
-
-def payload_of(count: int) -> bytes:
-    """The records of a batch; which batch it is stands in its envelope."""
-    if count not in _PAYLOADS:
-        records = [Record(value=b"value", timestamp_ms=0) for _ in range(count)]
-        batch = build_records_batch(records, now_ms=0)
-        _PAYLOADS[count] = records_of(batch, parse_header(batch))
-    return _PAYLOADS[count]
-
-
-def payload_of_rows(rows: Rows, now_ms: int) -> bytes:
-    """Records with keys."""
-    batch = build_records_batch(
-        [Record(key=key, value=value, timestamp_ms=now_ms) for key, value in rows], now_ms=now_ms
-    )
-    return records_of(batch, parse_header(batch))

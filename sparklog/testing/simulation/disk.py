@@ -23,10 +23,9 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from sparklog.model.errors import LogDirectoryError
-from sparklog.records.envelope import ENVELOPE_BYTES
 from sparklog.storage.disk import Buffer, File, Lock, SyncFailed, WriteFailed, write_failure
 from sparklog.storage.meta_properties import FILE as IDENTITY
-from sparklog.testing.simulation.inode import Doomed, Inode, Rot, batches_of
+from sparklog.testing.simulation.inode import Doomed, Inode, Rot, batches_of, byte_that_rots
 from sparklog.testing.simulation.power import (
     Aftermath,
     Change,
@@ -193,8 +192,7 @@ class SimulatedDisk:
         return path
 
     def rot_batch(self, draw: random.Random, logs: Collection[str], *, is_last: bool) -> Rot | None:
-        """Flip a bit in the records of some batch of these logs, whoever uses them: anywhere, or in the
-        last one."""
+        """Flip a bit that its CRC protects, of some batch of these logs or the last, whoever uses them."""
         found = [
             (f"{path}/{name}", names[name])
             for path, names in sorted(self.directories.items())
@@ -209,7 +207,7 @@ class SimulatedDisk:
         position, header = batches[-1] if is_last else draw.choice(batches)
         end = position + header.size_bytes
         before = bytes(inode.data[position:end])
-        inode.data[draw.randrange(position + ENVELOPE_BYTES, end)] ^= 1 << draw.randrange(8)
+        inode.data[position + byte_that_rots(draw, header)] ^= 1 << draw.randrange(8)
         rot = Rot(path, inode, position, before, bytes(inode.data[position:end]))
         self.rotten.append(rot)
         return rot

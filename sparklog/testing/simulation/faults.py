@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from sparklog.testing.simulation.mix import NO_MIX, ClientMix
 from sparklog.testing.simulation.operations import OperationKind
 
 Kind = Literal[
@@ -148,7 +149,7 @@ ALL_KINDS: Final[tuple[Kind, ...]] = (*SWARM_KINDS, "cut all power")
 @dataclass(frozen=True, slots=True)
 class Hunt:
     """Where a certain bug shows: a plot by number, or nothing but these kinds; with these settings, a main
-    topic of these configs, and administrators that do nothing but this.
+    topic of these configs, these clients, and administrators that do nothing but this.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -157,6 +158,7 @@ class Hunt:
     is_compacted: bool = False
     topic_configs: Mapping[str, str] = field(default_factory=dict)
     operations: tuple[OperationKind, ...] = ()
+    clients: ClientMix = NO_MIX
 
 
 NO_HUNT: Final = Hunt()

@@ -16,11 +16,16 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.envelope import BatchHeader, split
+from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, split
 from sparklog.storage.disk import Buffer
 
 PAGES: Final = (512, 4_096)
 """What a power cut leaves whole: a sector, or a page of the cache."""
+
+ROT_IN_ENVELOPE: Final = (*range(21, 23), *range(27, 43), *range(57, 61))
+"""Attributes, timestamps, the count of records."""
+ENVELOPES_ROT: Final = 0.3
+"""A larger share than theirs of the bytes: payloads have other checks than the CRC."""
 
 
 class Decides(Protocol):
@@ -236,3 +241,12 @@ def batches_of(inode: Inode) -> list[tuple[int, BatchHeader]]:
         return split(bytes(inode.data))
     except CorruptBatch:
         return []
+
+
+def byte_that_rots(draw: random.Random, header: BatchHeader) -> int:
+    """Of a batch: what its CRC protects, but for that by which rules know a batch (its producer, sequence and
+    offsets).
+    """
+    if draw.random() < ENVELOPES_ROT:
+        return int(draw.choice(ROT_IN_ENVELOPE))
+    return draw.randrange(ENVELOPE_BYTES, header.size_bytes)

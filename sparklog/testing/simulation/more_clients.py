@@ -10,7 +10,8 @@ from sparklog.model.ids import TopicPartition
 from sparklog.records.envelope import build_envelope, parse_header
 from sparklog.records.kafka import records_of
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.testing.simulation.clients import PRODUCE_TIMEOUT_MS, RETRY_MS, Client, Consumer, Workplace
+from sparklog.testing.simulation.clients import PRODUCE_TIMEOUT_MS, RETRY_MS, Client, Workplace
+from sparklog.testing.simulation.consumers import Consumer
 from sparklog.testing.simulation.recorder import SeenEnd, SentBatch
 from sparklog.testing.simulation.truth import entry_of
 from sparklog.wire.messages.list_offsets import (
@@ -132,9 +133,15 @@ class Rereader(Consumer):
     """Reads a few times from anywhere in what it has seen so far, then goes elsewhere."""
 
     def __init__(
-        self, place: Workplace, name: str, topic_partition: TopicPartition, *, reads_records: bool = False
+        self,
+        place: Workplace,
+        name: str,
+        topic_partition: TopicPartition,
+        *,
+        reads_records: bool = False,
+        takes_arrow: bool = False,
     ) -> None:
-        super().__init__(place, name, topic_partition, reads_records=reads_records)
+        super().__init__(place, name, topic_partition, reads_records=reads_records, takes_arrow=takes_arrow)
         self._known_end = 0
         self._reads = 0
 

@@ -1,7 +1,7 @@
 """What one seed stands for: the cluster's settings, the network's speed, the workload and the faults."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -45,6 +45,9 @@ RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 COVERED: Final = 0.85
 """Share of the seeds with destructive faults in which two replicas have to have everything all the time, so
 that these faults may do what they are called."""
+
+SIZES: Final = ("segment.bytes", "retention.bytes", "log.segment.bytes")
+SMALL_BYTES: Final = 10_000
 
 Step = Fault | Operation
 
@@ -159,6 +162,10 @@ def draw_plan(
     if hunt is not None:
         topic_configs = COMPACTED if hunt.is_compacted else dict(hunt.topic_configs)
         settings.update(hunt.settings)
+    is_compacted = "compact" in str(topic_configs)
+    mix = draw_mix(seed, is_compacted=is_compacted) if hunt is None else hunt.clients
+    if mix.arrow_share:
+        topic_configs, settings = _for_arrow(topic_configs), _for_arrow(settings)
     operations = _draw_operations(seed, hunt, faults_end_ms)
     settings["log.cleaner.enable"] = str("cleanup.policy" in topic_configs).lower()
     brokers = MORE_BROKERS[: draw.choice((3, 3, 3, 4, 5))] if operations else BROKERS
@@ -188,9 +195,17 @@ def draw_plan(
         brokers=brokers,
         directories=directories,
         topic_configs=topic_configs,
-        mix=NO_MIX if hunt is not None else draw_mix(seed, is_compacted="compact" in str(topic_configs)),
+        mix=mix,
         steps_max=steps_max,
     )
+
+
+def _for_arrow(settings: Mapping[str, str]) -> dict[str, str]:
+    """Arrow batches are larger; as many of them are to fit into segments and logs."""
+    return {
+        name: str(3 * int(value)) if name in SIZES and int(value) < SMALL_BYTES else value
+        for name, value in settings.items()
+    }
 
 
 def _is_covered(seed: int, faults: Sequence[Fault]) -> bool:

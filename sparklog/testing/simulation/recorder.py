@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from sparklog.model.ids import TopicPartition
+from sparklog.records.envelope import BatchHeader
 from sparklog.testing.histories.batches import Batch
 from sparklog.testing.histories.model import (
     Deleted,
@@ -114,6 +115,8 @@ class Recorder:
     dumps: list[SeenDump] = field(default_factory=list)
     topics: list[TopicEvent] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)
+    arrow: dict[tuple[int, int, int], BatchHeader] = field(default_factory=dict)
+    """Each batch that was sent as Arrow, by producer, epoch and sequence."""
     healed_us: int = -1
     rested_us: int = -1
     """When everything had come to rest, first."""

@@ -26,8 +26,9 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.testing.simulation.black_box import judge
 from sparklog.testing.simulation.broker import Machine
-from sparklog.testing.simulation.clients import Consumer, Producer, Workplace
+from sparklog.testing.simulation.clients import Producer, Workplace
 from sparklog.testing.simulation.cluster import Cluster
+from sparklog.testing.simulation.consumers import Consumer
 from sparklog.testing.simulation.dumps import dump_replicas
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.more_clients import EndAsker, PlainProducer, Rereader
@@ -241,8 +242,14 @@ class _Run:
         for number in range(self.plan.partitions):
             where = TopicPartition(MAIN_TOPIC, number)
             if mix.has_rereaders:
-                reads_records = self._is_compacted(where)
-                Rereader(self._place, f"rereader-{number}", where, reads_records=reads_records).start()
+                name, reads_records = f"rereader-{number}", self._is_compacted(where)
+                Rereader(
+                    self._place,
+                    name,
+                    where,
+                    reads_records=reads_records,
+                    takes_arrow=self._takes_arrow(name),
+                ).start()
             if mix.has_askers:
                 EndAsker(self._place, f"asker-{number}", where).start()
 
@@ -266,6 +273,7 @@ class _Run:
             records_max=planned.records_max,
             has_keys=self._is_compacted(topic_partition),
             crash_every_ms=self.plan.mix.crash_every_ms,
+            arrow_share=self.plan.mix.arrow_share,
         )
         self.producers.append(producer)
         producer.start()
@@ -273,10 +281,17 @@ class _Run:
     def _start_consumer(self, topic_partition: TopicPartition) -> None:
         name = f"consumer-{len(self.consumers)}"
         consumer = Consumer(
-            self._place, name, topic_partition, reads_records=self._is_compacted(topic_partition)
+            self._place,
+            name,
+            topic_partition,
+            reads_records=self._is_compacted(topic_partition),
+            takes_arrow=self._takes_arrow(name),
         )
         self.consumers.append(consumer)
         consumer.start()
+
+    def _takes_arrow(self, name: str) -> bool:
+        return self.plan.mix.arrow_share > 0 and dice(self.plan.seed, f"{name} takes arrow").random() < 0.5
 
     def _is_compacted(self, topic_partition: TopicPartition) -> bool:
         return self.plan.is_compacted and topic_partition.topic == MAIN_TOPIC

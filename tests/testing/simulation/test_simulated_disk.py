@@ -5,12 +5,13 @@ import random
 
 import pytest
 
-from sparklog.records.envelope import ENVELOPE_BYTES, build_envelope
+from sparklog.records.envelope import build_envelope, crc_matches, parse_header
 from sparklog.storage.disk import SyncFailed, WriteFailed
 from sparklog.storage.scan import check
 from sparklog.testing.simulation.disk import SimulatedDisk, Trouble
 from sparklog.testing.simulation.inode import Inode
 from sparklog.testing.simulation.schedule import Process, Schedule
+from sparklog.testing.simulation.truth import entry_of
 
 LOG = "/data/t-0/00000000000000000000.log"
 
@@ -214,14 +215,16 @@ def test_a_log_rots_only_where_its_checksums_can_tell(disk, mounted) -> None:
         assert check(mounted.open(LOG), 0, lambda *_: None) is not None
 
 
-def test_a_batch_rots_in_its_records_and_a_scrubber_mends_what_nobody_found(disk, mounted) -> None:
+def test_a_batch_rots_where_its_crc_can_tell_and_a_scrubber_mends_what_nobody_found(disk, mounted) -> None:
     file = mounted.open(LOG, create=True)
     file.append(batch())
     for seed in range(20):
         rot = disk.rot_batch(random.Random(seed), {"t-0"}, is_last=False)
         assert rot is not None
         assert mounted.read(LOG) != batch()
-        assert mounted.read(LOG)[:ENVELOPE_BYTES] == batch()[:ENVELOPE_BYTES]
+        rotten = parse_header(mounted.read(LOG))
+        assert not crc_matches(mounted.read(LOG), 0, rotten)
+        assert entry_of(rotten) == entry_of(parse_header(batch()))
         assert not disk.scrub()
         assert mounted.read(LOG) == batch()
 

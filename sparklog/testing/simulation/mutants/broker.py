@@ -8,8 +8,10 @@ from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, LeaderEpoch, TopicPartition
+from sparklog.records import transcode
 from sparklog.testing.simulation.broker import SimulatedBroker
 from sparklog.testing.simulation.faults import Hunt
+from sparklog.testing.simulation.mix import ClientMix
 from sparklog.testing.simulation.mutants.mutant import Mutant, Switch
 from sparklog.testing.simulation.tasks import RegistrationTask
 
@@ -88,6 +90,18 @@ def _deletions_are_forgotten(switch: Switch) -> None:
     switch.method(GoneReplicas, "is_gone", is_gone)
 
 
+def _rot_is_given_a_right_crc(switch: Switch) -> None:
+    """Arrow batches are turned into records for those who know no Arrow, whatever their CRC says."""
+
+    def crc_matches(original: Any) -> Any:
+        def mutated(*batch: Any) -> bool:
+            return True
+
+        return mutated
+
+    switch.method(transcode, "crc_matches", crc_matches)
+
+
 BROKER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "roles-of-old-epochs-are-taken-up",
@@ -130,5 +144,17 @@ BROKER: Final[tuple[Mutant, ...]] = (
         20,
         _deletions_are_forgotten,
         Hunt(plot=51, operations=("move", "cancel move")),
+    ),
+    Mutant(
+        "rot-is-given-a-right-crc",
+        "found by reading for this simulation: docs/proof.md",
+        "a reader is given what has rotted: another time, another end of a batch",
+        100,
+        _rot_is_given_a_right_crc,
+        Hunt(
+            kinds=("rot a batch",),
+            settings={"min.insync.replicas": "2"},
+            clients=ClientMix(has_rereaders=True, arrow_share=1.0),
+        ),
     ),
 )
