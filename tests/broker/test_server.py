@@ -5,6 +5,7 @@ import os
 import threading
 import uuid
 
+import pyarrow as pa
 import pytest
 
 from sparklog.broker.registration import Registration
@@ -14,8 +15,10 @@ from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
 from sparklog.model.ids import BrokerId
 from sparklog.network.connection import Connection
 from sparklog.network.exchange import Exchange
+from sparklog.records.arrow import ArrowPayload
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.payload import SUPPORTED_PAYLOADS
 from sparklog.wire.messages.describe_cluster import DescribeClusterRequest
 from sparklog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -38,6 +41,9 @@ from sparklog.wire.messages.stop_replica import (
 from tests.broker.server_harness import TIMEOUT_MS, TOPIC_ID, Harness
 
 pytestmark = pytest.mark.integration
+
+BASE_TIMESTAMP = 27
+"""Where it is in a batch."""
 
 
 def test_a_started_broker_is_registered_with_its_address_and_epoch(broker, zookeeper) -> None:
@@ -100,6 +106,22 @@ def test_a_corrupt_batch_is_refused_and_uses_up_no_offset(broker) -> None:
     two = build_records_batch([Record(value=b"a")], now_ms=1_000) * 2
     assert broker.produce(batch=bytes(two)).error_code is ErrorCode.invalid_record
     assert broker.produce(b"b").base_offset == 0
+
+
+def test_a_rotten_arrow_batch_is_not_given_to_a_kafka_client_as_sound_records(broker) -> None:
+    broker.lead()
+    columns = pa.table({"value": pa.array([b"a", b"b"], pa.binary())})
+    batch = ArrowPayload().from_columns(columns, now_ms=1_000)
+    records = ProducePartition(index=0, records=batch)
+    topic = ProduceTopic(name="quakes", partition_data=[records])
+    request = ProduceRequest(acks=-1, topic_data=[topic], payload_kinds=SUPPORTED_PAYLOADS)
+    assert broker.call(request).responses[0].partition_responses[0].error_code is ErrorCode.none
+    assert broker.fetch().error_code is ErrorCode.none
+    (partition,) = broker.server._replicas.partitions()
+    with open(partition.log.segments[0].file.path, "r+b") as file:
+        file.seek(BASE_TIMESTAMP)
+        file.write(bytes(8))
+    assert broker.fetch().error_code is ErrorCode.corrupt_message
 
 
 def test_a_failed_produce_with_acks_zero_closes_the_connection(broker) -> None:
