@@ -1,7 +1,5 @@
 """What readers are given of a log with batches of both kinds, in memory and in a file."""
 
-import os
-
 import pyarrow as pa
 import pytest
 
@@ -12,6 +10,7 @@ from sparklog.records.arrow import ArrowPayload
 from sparklog.records.envelope import crc_matches, split, stamp
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.payload import SUPPORTED_PAYLOADS, payload_of
+from sparklog.storage.disk import LocalDisk
 
 TAKES_RECORDS_ONLY = ()
 
@@ -40,18 +39,6 @@ LOG = (
 )
 
 
-class FileOnDisk:
-    def __init__(self, path, content):
-        path.write_bytes(content)
-        self.fd = os.open(path, os.O_RDONLY)
-
-    def fileno(self):
-        return self.fd
-
-    def pread(self, length, position):
-        return os.pread(self.fd, length, position)
-
-
 @pytest.fixture(params=["memory", "file"])
 def part(request, tmp_path):
     """The whole log as one part; in the file other bytes are around it."""
@@ -59,9 +46,9 @@ def part(request, tmp_path):
     if request.param == "memory":
         yield memoryview(whole)
         return
-    file = FileOnDisk(tmp_path / "log", b"in front" + whole + b"behind")
+    file = LocalDisk().open(str(tmp_path / "log"), create=True)
+    file.append(b"in front" + whole + b"behind")
     yield FileSlice(file, len(b"in front"), len(whole))
-    os.close(file.fd)
 
 
 def rows_of(parts):

@@ -132,18 +132,8 @@ class PlainProducer(Client):
 class Rereader(Consumer):
     """Reads a few times from anywhere in what it has seen so far, then goes elsewhere."""
 
-    def __init__(
-        self,
-        place: Workplace,
-        name: str,
-        topic_partition: TopicPartition,
-        *,
-        reads_records: bool = False,
-        takes_arrow: bool = False,
-    ) -> None:
-        super().__init__(place, name, topic_partition, reads_records=reads_records, takes_arrow=takes_arrow)
-        self._known_end = 0
-        self._reads = 0
+    _known_end = 0
+    _reads = 0
 
     def topic_was_made_anew(self) -> None:
         self._known_end = 0
