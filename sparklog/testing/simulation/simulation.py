@@ -331,11 +331,11 @@ class _Run:
 
     def _hear_from_producers(self) -> None:
         """A cluster at rest takes what it is given, and comes to rest again."""
-        schedule, truths = self.cluster.schedule, self.cluster.witness.truths
-        asked = [producer for producer in self.producers if producer.topic_partition in truths]
-        self._tell_of_new_topics(asked)
+        schedule = self.cluster.schedule
+        self._tell_of_new_topics()
         self.cluster.witness.recorder.rested_us = schedule.now_us
         self._run_until(schedule.now_ms + 1)
+        asked = self._producers_with_a_topic()
         for producer in asked:
             producer.send_a_batch()
         deadline_ms = schedule.now_ms + CLIENTS_PATIENCE_MS
@@ -344,13 +344,21 @@ class _Run:
         if not any(producer.waiting for producer in asked):
             self._converge()
 
-    def _tell_of_new_topics(self, asked: list[Producer]) -> None:
+    def _producers_with_a_topic(self) -> list[Producer]:
+        """A controller may come late to a deletion that it was asked for twice, or by who gave up since."""
+        return [one for one in self.producers if one.topic_partition in self.cluster.witness.truths]
+
+    def _tell_of_new_topics(self) -> None:
         """A producer gives up what it sent when it learns that its topic is another one. That is its own
         choice, and nothing that the cluster failed to answer: so it learns that before it is asked to send.
         """
         schedule, truths = self.cluster.schedule, self.cluster.witness.truths
         deadline_ms = schedule.now_ms + CLIENTS_PATIENCE_MS
-        while late := [one for one in asked if one.means_another(truths[one.topic_partition].topic_id)]:
+        while late := [
+            one
+            for one in self._producers_with_a_topic()
+            if one.means_another(truths[one.topic_partition].topic_id)
+        ]:
             if schedule.now_ms > deadline_ms:
                 raise Violation("ComesToRest", f"{late[0].name} is told of a topic that was deleted")
             for producer in late:

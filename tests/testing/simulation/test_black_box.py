@@ -1,17 +1,19 @@
 """Clients alone notice bugs: with every look into brokers switched off, by what they saw of the cluster."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
-from sparklog.model.ids import TopicId
+from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.testing.histories.check import RULES, check
 from sparklog.testing.histories.model import ACKS_ALL, Poll, Send
 from sparklog.testing.simulation import simulation
 from sparklog.testing.simulation.clients import Producer
 from sparklog.testing.simulation.dumps import dump_replicas
 from sparklog.testing.simulation.mutants import find_mutant
-from sparklog.testing.simulation.plan import BROKERS, draw_plan
+from sparklog.testing.simulation.operations import Operation
+from sparklog.testing.simulation.plan import BROKERS, SIDE_TOPIC, draw_plan
 from sparklog.testing.simulation.simulation import simulate
 
 SEEDS_MAX = 40
@@ -236,3 +238,27 @@ def test_a_cluster_that_never_tells_producers_of_the_new_topic_is_noticed(monkey
     assert violation is not None
     assert violation.invariant == "ComesToRest"
     assert "a topic that was deleted" in violation.what
+
+
+@pytest.mark.usefixtures("producers_of_before")
+def test_a_topic_that_is_gone_before_its_producers_have_heard_of_it_is_given_nothing(monkeypatch):
+    """As when a controller comes late to a deletion that was asked for twice."""
+    plan = replace(quiet_plan(), operations=(Operation(0, 1_600, "create topic", 0.5),))
+    tell, found, gone = simulation._Run._tell_of_new_topics, Producer._found, []
+
+    def tell_while_it_is_deleted(run):
+        run.cluster.administrator.do(Operation(1, 0, "delete topic", 0.5))
+        tell(run)
+        gone.append(TopicPartition(SIDE_TOPIC, 0) not in run.cluster.witness.truths)
+
+    def found_when_it_is_gone(producer, response):
+        is_there = producer.topic_partition in producer._place.witness.truths
+        if producer._topic_id == TopicId(int=1) and producer.topic_partition.topic == SIDE_TOPIC and is_there:
+            producer._not_found()
+        else:
+            found(producer, response)
+
+    monkeypatch.setattr(simulation._Run, "_tell_of_new_topics", tell_while_it_is_deleted)
+    monkeypatch.setattr(Producer, "_found", found_when_it_is_gone)
+    assert simulate(plan).violation is None
+    assert gone == [True]
