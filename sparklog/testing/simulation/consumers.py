@@ -7,9 +7,10 @@ from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import BatchHeader, crc_matches, split
 from sparklog.testing.simulation.clients import RETRY_MS, Client, Workplace
+from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.payloads import TAKES_ARROW, TAKES_RECORDS, is_as_sent, rows_in
 from sparklog.testing.simulation.recorder import FoundRow, SeenPoll
-from sparklog.testing.simulation.truth import Entry, entry_of
+from sparklog.testing.simulation.truth import Entry, PartitionTruth, entry_of
 from sparklog.wire.messages.fetch import (
     FetchPartition,
     FetchPartitionData,
@@ -45,6 +46,8 @@ class Consumer(Client):
         self._rack = self._draw.choice(("", *RACKS))
         self._follower: str | None = None
         """Where the leader sent us, as it is in our rack."""
+        self.was_behind = False
+        """Whether a follower that we read from since we began again did not know all that was committed."""
         self.first_read = 0
         """Where the recorder has what it read since it began again."""
         self.is_at_end = False
@@ -56,6 +59,7 @@ class Consumer(Client):
     def start_again(self) -> None:
         """Read once more from the beginning."""
         self.table.clear()
+        self.was_behind = False
         self.first_read = len(self._place.recorder.reads)
         self.seek(0)
 
@@ -112,6 +116,8 @@ class Consumer(Client):
                 self._leader = None  # our metadata is older than that broker
         elif self._follower is not None and data.records:
             self._place.witness.marks.reach("a consumer read from a follower")
+            truth = self._place.witness.truths.get(self.topic_partition)
+            self.was_behind |= truth is not None and data.high_watermark < truth.committed_end
         if is_asked:
             start = self.offset
             found = self._take(read_parts(data.records))
@@ -175,6 +181,30 @@ class Consumer(Client):
             offset, sequence = header.base_offset + row.offset_delta, header.base_sequence + row.offset_delta
             self.table[row.key] = (offset, row.value)
             found.append(FoundRow(offset, header.producer_id, sequence, row.key, row.value))
+
+
+def consumer_unrest(consumer: Consumer, truth: PartitionTruth) -> str | None:
+    """What a consumer still has to do after all is healed.
+
+    Raises:
+        Violation: of a compacted topic it has all, and something else than is there.
+    """
+    if consumer.offset < truth.committed_end:
+        return f"{consumer.name} has read up to {consumer.offset} of {truth.committed_end}"
+    if not truth.is_thinned or truth.forgiven_end:
+        return None
+    found = {key: offset for key, (offset, value) in consumer.table.items() if value is not None}
+    last = {key: at for key, at in truth.latest.items() if not truth.records[at].is_tombstone}
+    if found == last:
+        return None
+    if consumer.was_behind:
+        # What a follower did not have yet may have lost its tombstones before it came there.
+        consumer.start_again()
+        return f"{consumer.name} read from a follower that was behind, and reads again"
+    raise Violation(
+        "CompactionKeepsTheLatest",
+        f"{truth.topic_partition}: {consumer.name} found the last records at {found}, they are at {last}",
+    )
 
 
 def _bytes_of(records: bytes, position: int, header: BatchHeader) -> memoryview:

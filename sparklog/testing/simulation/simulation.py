@@ -28,7 +28,7 @@ from sparklog.testing.simulation.black_box import judge
 from sparklog.testing.simulation.broker import Machine
 from sparklog.testing.simulation.clients import Producer, Workplace
 from sparklog.testing.simulation.cluster import Cluster
-from sparklog.testing.simulation.consumers import Consumer
+from sparklog.testing.simulation.consumers import Consumer, consumer_unrest
 from sparklog.testing.simulation.dumps import dump_replicas
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.more_clients import EndAsker, PlainProducer, Rereader
@@ -406,23 +406,9 @@ class _Run:
                 return f"{plain.name} still waits for {plain.waiting} answers"
         for consumer in self.consumers:
             if consumer.topic_partition in truths:
-                trouble = self._consumer_unrest(consumer, truths[consumer.topic_partition])
+                trouble = consumer_unrest(consumer, truths[consumer.topic_partition])
                 if trouble is not None:
                     return trouble
-        return None
-
-    def _consumer_unrest(self, consumer: Consumer, truth: PartitionTruth) -> str | None:
-        if consumer.offset < truth.committed_end:
-            return f"{consumer.name} has read up to {consumer.offset} of {truth.committed_end}"
-        if truth.is_thinned and not truth.forgiven_end:
-            found = {key: offset for key, (offset, value) in consumer.table.items() if value is not None}
-            last = {key: at for key, at in truth.latest.items() if not truth.records[at].is_tombstone}
-            if found != last:
-                raise Violation(
-                    "CompactionKeepsTheLatest",
-                    f"{truth.topic_partition}: {consumer.name} found the last records at {found}, "
-                    f"they are at {last}",
-                )
         return None
 
     def _partition_unrest(self, truth: PartitionTruth) -> str | None:

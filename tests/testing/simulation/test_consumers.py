@@ -1,0 +1,46 @@
+"""What a consumer of a compacted topic has to have found when all is healed."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from sparklog.testing.simulation.consumers import consumer_unrest
+from sparklog.testing.simulation.invariants import Violation
+
+TRUTH = SimpleNamespace(
+    topic_partition="quakes-0",
+    committed_end=10,
+    is_thinned=True,
+    forgiven_end=0,
+    latest={b"ak1": 7, b"ci2": 9},
+    records={7: SimpleNamespace(is_tombstone=True), 9: SimpleNamespace(is_tombstone=False)},
+)
+WITHOUT_THE_TOMBSTONE = {b"ak1": (5, b"x"), b"ci2": (9, b"y")}
+
+
+class Reader:
+    def __init__(self, table, *, offset=10, was_behind=False):
+        self.name, self.table, self.offset, self.was_behind = "consumer-0", table, offset, was_behind
+
+    def start_again(self):
+        self.table, self.offset, self.was_behind = {}, 0, False
+
+
+@pytest.mark.parametrize("table", [{b"ci2": (9, b"y")}, {b"ak1": (7, None), b"ci2": (9, b"y")}])
+def test_who_found_the_last_of_each_key_is_at_rest(table):
+    assert consumer_unrest(Reader(table), TRUTH) is None
+
+
+def test_who_never_heard_that_a_key_was_deleted_shows_a_violation():
+    with pytest.raises(Violation, match="CompactionKeepsTheLatest"):
+        consumer_unrest(Reader(WITHOUT_THE_TOMBSTONE), TRUTH)
+
+
+def test_who_read_from_a_follower_that_was_behind_reads_again_and_has_to_find_it_then():
+    """The leader may have removed a tombstone before it came to that follower; seed 281314."""
+    reader = Reader(WITHOUT_THE_TOMBSTONE, was_behind=True)
+    assert "reads again" in consumer_unrest(reader, TRUTH)
+    assert "up to 0 of 10" in consumer_unrest(reader, TRUTH)
+    reader.table, reader.offset = WITHOUT_THE_TOMBSTONE, 10
+    with pytest.raises(Violation, match="CompactionKeepsTheLatest"):
+        consumer_unrest(reader, TRUTH)
