@@ -15,35 +15,52 @@ from sparklog.records.transcode import arrow_to_records
 
 
 def for_reader(parts: Sequence[Part], payload_kinds: Sequence[int]) -> Sequence[Part]:
-    """``parts`` in payload kinds that this reader takes (each ``kind << 8 | version``)."""
+    """``parts`` in payload kinds that this reader takes (each ``kind << 8 | version``).
+
+    They end before a batch that is damaged, so that a reader is given all that lies in front of it.
+
+    Raises:
+        CorruptBatch: it is the first one.
+        OSError: the log cannot be read.
+    """
     if takes_arrow(payload_kinds):
         return parts
     converted: list[Part] = []
     for part in parts:
-        converted.extend(_as_records(part))
+        try:
+            _add_as_records(part, converted)
+        except CorruptBatch:
+            if not converted:
+                raise
+            break
     return converted
 
 
-def _as_records(part: Part) -> list[Part]:
-    converted: list[Part] = []
+def _add_as_records(part: Part, converted: list[Part]) -> None:
+    """What lies in front of a damaged batch is added before that is told."""
     run_start = position = 0
     length = part_length(part)
     while position < length:
-        header = parse_header(_bytes_of(part, position, min(ENVELOPE_BYTES, length - position)))
-        end = position + header.size_bytes
-        if end > length:
-            raise CorruptBatch(f"a batch at {position} ends {end - length} bytes behind what was read")
-        if header.is_arrow:
+        try:
+            header = parse_header(_bytes_of(part, position, min(ENVELOPE_BYTES, length - position)))
+            end = position + header.size_bytes
+            if end > length:
+                raise CorruptBatch(f"a batch at {position} ends {end - length} bytes behind what was read")
+            rows = arrow_to_records(_bytes_of(part, position, header.size_bytes)) if header.is_arrow else None
+        except CorruptBatch:
             if run_start < position:
                 converted.append(_slice(part, run_start, position - run_start))
-            converted.append(arrow_to_records(_bytes_of(part, position, header.size_bytes)))
+            raise
+        if rows is not None:
+            if run_start < position:
+                converted.append(_slice(part, run_start, position - run_start))
+            converted.append(rows)
             run_start = end
         position = end
     if run_start == 0:
-        return [part]
-    if run_start < length:
+        converted.append(part)
+    elif run_start < length:
         converted.append(_slice(part, run_start, length - run_start))
-    return converted
 
 
 def _bytes_of(part: Part, position: int, length: int) -> bytes:

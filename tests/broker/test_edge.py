@@ -83,13 +83,40 @@ def test_what_has_no_arrow_in_it_is_given_as_it_is():
     assert for_reader([only_records], TAKES_RECORDS_ONLY) == [only_records]
 
 
+def rotten(batch):
+    """With another last offset delta."""
+    damaged = bytearray(batch)
+    damaged[26] ^= 1
+    return bytes(damaged)
+
+
 def test_a_rotten_arrow_batch_is_given_to_nobody_as_records():
-    rotten = bytearray(arrow(3, b"d", b"e"))
-    rotten[26] ^= 1  # the last offset delta
     with pytest.raises(CorruptBatch, match="offset 3 is not what its CRC says"):
-        for_reader([LOG[0] + rotten], TAKES_RECORDS_ONLY)
+        for_reader([rotten(LOG[2]) + LOG[3]], TAKES_RECORDS_ONLY)
 
 
-def test_a_batch_that_is_cut_is_told():
-    with pytest.raises(CorruptBatch, match="behind what was read"):
-        for_reader([memoryview(LOG[0] + LOG[2][:-1])], TAKES_RECORDS_ONLY)
+@pytest.mark.parametrize("number", [2, 4, 5])
+def test_what_lies_in_front_of_a_rotten_batch_is_given(number):
+    whole = b"".join([*LOG[:number], rotten(LOG[number]), *LOG[number + 1 :]])
+    values = [b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i"]
+    in_front = {2: 3, 4: 6, 5: 7}[number]
+    assert rows_of(for_reader([whole], TAKES_RECORDS_ONLY)) == list(enumerate(values[:in_front]))
+
+
+def test_nothing_behind_the_part_with_a_rotten_batch_is_given():
+    given = for_reader([LOG[0], rotten(LOG[2]), LOG[3]], TAKES_RECORDS_ONLY)
+    assert rows_of(given) == [(0, b"a")]
+
+
+@pytest.mark.parametrize(
+    "torn", [LOG[2][:-1], LOG[2][:30], b"\xff" * 61], ids=["cut", "no envelope", "no batch"]
+)
+def test_what_is_no_whole_batch_is_told_when_nothing_lies_in_front_of_it(torn):
+    with pytest.raises(CorruptBatch):
+        for_reader([memoryview(torn)], TAKES_RECORDS_ONLY)
+    assert rows_of(for_reader([LOG[0] + LOG[2] + LOG[3] + torn], TAKES_RECORDS_ONLY)) == [
+        (0, b"a"),
+        (3, b"d"),
+        (4, b"e"),
+        (5, b"f"),
+    ]

@@ -33,6 +33,8 @@ WHOLE_TIMEOUT_S = 300.0
 AFTER_HEAL_S = 12.0
 SETTLE_S = 6.0
 """From then on after healing every send must be answered, until producers stop."""
+CLIENTS_ANSWERED_S = 90.0
+"""For so long everybody may take to be answered once more, who may have begun again just before."""
 CONSUMERS_READ_ON_S = 5.0
 CLIENTS_END_S = 90.0
 WINDOW_ACKS_MIN = 1
@@ -308,6 +310,9 @@ class _Life:
         self._workload.crash_nobody_more()
         self._writer.event("harness", "heal")
         time.sleep(AFTER_HEAL_S)
+        idle = self._workload.wait_for_all(CLIENTS_ANSWERED_S)
+        if idle:
+            self._part.findings.append(f"clients had no answer any more after healing: {', '.join(idle)}")
         killed = self._workload.stop(CLIENTS_END_S, CONSUMERS_READ_ON_S)
         if killed:
             self._part.findings.append(f"clients did not come to their end: {', '.join(killed)}")

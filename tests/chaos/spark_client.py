@@ -3,11 +3,12 @@
 Each write is a job of one task, whose producer is a session of its own; of a job that fails nobody knows
 which rows are there. What is stored of it are Arrow batches, which other clients are given as records.
 
-The reader is a stream with a checkpoint, which outlives it. A micro-batch that may have been given before,
-because the stream begins anew, may begin where that one began; others may not go back.
+The reader is a stream with a checkpoint, which outlives it. When it begins anew, the micro-batch that was
+given last may be given again, from where it began; nothing else may go back.
 """
 
 import contextlib
+import json
 import os
 import random
 import sys
@@ -53,6 +54,8 @@ LARGE, LARGE_IS_TIMES = 0.05, 20
 """The share of writes with so many times as many rows."""
 ALONE = 0.5
 CODECS = ("none", "none", "lz4", "zstd")
+SMALL_BATCHES, SMALL_BATCH_BYTES = 0.3, 20_000
+"""The share of writes in many batches for each partition, of which some are in flight together."""
 TRIGGER_S = 1
 OFFSETS_PER_TRIGGER = 5_000
 LOOK_S = 0.3
@@ -112,6 +115,8 @@ def _write(spark: Any, settings: Settings, writer: Writer, numbers: Numbers, rng
         "kafka.acks": str(settings.acks),
         "kafka.compression.type": rng.choice(CODECS),
     }
+    if rng.random() < SMALL_BATCHES:
+        options["kafka.max.request.size"] = str(SMALL_BATCH_BYTES)
     try:
         frame.write.format("sparklog").options(**options).mode("append").save()
     except SPARK_ERRORS as error:
@@ -130,28 +135,42 @@ def _row(place: Place, record: Record) -> tuple[Any, ...]:
 
 
 class Stream:
-    """Writes down micro-batches of a stream that begins anew now and then."""
+    """Writes down micro-batches of a stream that begins anew now and then.
 
-    def __init__(self, positions: Positions) -> None:
-        self._positions = positions
+    ``file`` has which of them was the last, and where it began in each partition, also for later lives; it is
+    written before anything of that batch is told.
+    """
+
+    def __init__(self, positions: Positions, file: Path) -> None:
+        self._positions, self._file = positions, file
+        last = json.loads(file.read_text()) if file.exists() else [None, []]
+        self._batch: int | None = last[0]
+        self._began: dict[Place, int] = {(topic, partition): at for topic, partition, at in last[1]}
         self._may_be_again = True
 
     def begin_anew(self) -> None:
         self._may_be_again = True
 
-    def take(self, rows: Iterable[Any]) -> None:
-        """All rows of a micro-batch."""
+    def take(self, batch: int, rows: Iterable[Any]) -> None:
+        """All rows of the micro-batch of that number, in the order in which they came."""
         got: dict[Place, list[Seen]] = {}
         for row in rows:
             value = value_of(_bytes(row.value), [(one.key, _bytes(one.value)) for one in row.headers or ()])
             got.setdefault((row.topic, row.partition), []).append((row.offset, value, None))
-        for place, some in got.items():
-            some.sort()
-            known = self._positions.at.get(place)
-            if known is None or (self._may_be_again and some[0][0] < known):
-                self._positions.seek(*place, some[0][0])
+        if self._may_be_again and batch == self._batch:
+            for place in got:
+                if self._positions.at[place] != self._began[place]:
+                    self._positions.seek(*place, self._began[place])
+        else:
+            self._begin(batch)
         self._positions.take(got)
         self._may_be_again = False
+
+    def _begin(self, batch: int) -> None:
+        self._batch, self._began = batch, dict(self._positions.at)
+        written = self._file.with_suffix(".new")
+        written.write_text(json.dumps([batch, [[*place, at] for place, at in self._began.items()]]))
+        written.replace(self._file)
 
 
 def _bytes(value: Any) -> Any:
@@ -161,11 +180,14 @@ def _bytes(value: Any) -> Any:
 def tail(settings: Settings, writer: Writer) -> None:
     """Reads everything as it comes, on from the checkpoint of its earlier lives."""
     positions = Positions(settings, writer)
-    for place, offset in where_earlier_lives_stopped(Path(settings.folder), settings.name).items():
-        positions.seek(*place, offset)
-    stream = Stream(positions)
+    known = where_earlier_lives_stopped(Path(settings.folder), settings.name)
+    for place in settings.partitions():
+        positions.seek(*place, known.get(place, 0))
     name, _, _ = settings.name.rpartition("/")
-    checkpoint = Path(settings.folder).with_name("spark-clients") / f"{name}-checkpoint"
+    folder = Path(settings.folder).with_name("spark-clients")
+    folder.mkdir(exist_ok=True)
+    stream = Stream(positions, folder / f"{name}-last.json")
+    checkpoint = folder / f"{name}-checkpoint"
     with session_of(settings) as spark:
         while not settings.is_stopping:
             stream.begin_anew()
@@ -192,7 +214,7 @@ def _start(spark: Any, settings: Settings, stream: Stream, checkpoint: Path) -> 
         spark.readStream.format("sparklog")
         .options(**options)
         .load()
-        .writeStream.foreachBatch(lambda frame, _: stream.take(frame.collect()))
+        .writeStream.foreachBatch(lambda frame, batch: stream.take(batch, frame.collect()))
         .option("checkpointLocation", str(checkpoint))
         .trigger(processingTime=f"{TRIGGER_S} seconds")
         .start()

@@ -17,51 +17,101 @@ from sparklog.testing import InProcessCluster
 from sparklog.testing.histories import Limits, Writer, check, read_history
 
 TOPICS = {"plain": 2, "keyed": 1}
+KEYED = {"cleanup.policy": "compact", "segment.bytes": "65536", "min.cleanable.dirty.ratio": "0.2"}
 PATIENCE_S = 120
 
 
 def row(offset, partition=0, value=None):
-    named = f"t/{partition}/p/{offset}" if value is None else value
+    named = f"t/{partition}/p/{offset}".encode() if value is None else value
     return SimpleNamespace(
-        topic="t", partition=partition, offset=offset, value=bytearray(named.encode()), headers=None
+        topic="t", partition=partition, offset=offset, value=bytearray(named), headers=None
     )
 
 
 @pytest.fixture
-def stream(tmp_path):
+def life(tmp_path):
+    """Begins a life of a stream that stands at 0 in both partitions; it tells what it wrote down."""
     path = tmp_path / "history.jsonl"
     with Writer(path) as writer:
-        stream = Stream(Positions(Settings("tail", "spark", "s/0", "", {"t": 1}, "", 1), writer))
-        stream.lines = lambda: [
-            (
-                line["f"],
-                line.get("offset", line.get("from")),
-                [offset for offset, _ in line.get("records", ())],
-            )
-            for line in map(json.loads, path.read_text().splitlines())
-            if line["type"] == "ok"
-        ]
-        yield stream
+
+        def begin():
+            settings = Settings("tail", "spark", "s/0", "", {"t": 2}, "", 1)
+            positions = Positions(settings, writer)
+            for place in settings.partitions():
+                positions.seek(*place, where(path).get(place, 0))
+            return Stream(positions, tmp_path / "last.json")
+
+        yield begin
 
 
-def test_a_micro_batch_is_a_poll_of_each_partition_in_the_order_of_offsets(stream):
-    stream.take([row(1), row(0, 1), row(0)])
-    assert stream.lines() == [("seek", 0, []), ("seek", 0, []), ("poll", 0, [0, 1]), ("poll", 0, [0])]
+def where(path):
+    """Where each partition's last line in the history stops."""
+    found = {}
+    for line in map(json.loads, path.read_text().splitlines()):
+        if line["type"] == "ok":
+            at = line["offset"] if line["f"] == "seek" else line["records"][-1][0] + 1
+            found[line["topic"], line["partition"]] = at
+    return found
 
 
-def test_the_first_micro_batch_of_a_stream_that_began_anew_may_be_one_that_was_given_already(stream):
-    stream.take([row(0), row(1)])
+def told(tmp_path):
+    """The lines of partition 0: a seek's offset, or a poll's first position and offsets."""
+    lines = map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines())
+    return [
+        line["offset"] if line["f"] == "seek" else (line["from"], [offset for offset, _ in line["records"]])
+        for line in lines
+        if line["type"] == "ok" and line["partition"] == 0
+    ]
+
+
+def test_a_micro_batch_is_a_poll_of_each_partition_as_its_rows_came(life, tmp_path):
+    life().take(0, [row(1), row(0, 1), row(0)])
+    assert told(tmp_path) == [0, (0, [1, 0])]
+
+
+def test_who_begins_behind_the_beginning_is_left_for_the_judge(life, tmp_path):
+    life().take(0, [row(12)])
+    assert told(tmp_path) == [0, (0, [12])]
+
+
+@pytest.mark.parametrize("is_another_life", [False, True])
+def test_the_last_micro_batch_may_be_given_again_when_the_stream_begins_anew(life, tmp_path, is_another_life):
+    stream = life()
+    stream.take(0, [row(0), row(1)])
+    stream.take(1, [row(2), row(3)])
+    if is_another_life:
+        stream = life()
+    else:
+        stream.begin_anew()
+    stream.take(1, [row(2), row(3)])
+    stream.take(2, [row(4)])
+    asked_anew = [4] if is_another_life else []
+    assert told(tmp_path)[3:] == [*asked_anew, 2, (2, [2, 3]), (4, [4])]
+
+
+@pytest.mark.parametrize(("batch", "offset"), [(0, 0), (2, 1), (2, 9)])
+def test_another_batch_may_neither_go_back_nor_skip_and_is_left_for_the_judge(life, tmp_path, batch, offset):
+    stream = life()
+    stream.take(0, [row(0), row(1)])
+    stream.take(1, [row(2), row(3)])
     stream.begin_anew()
-    stream.take([row(1), row(2)])
-    assert stream.lines()[2:] == [("seek", 1, []), ("poll", 1, [1, 2])]
+    stream.take(batch, [row(offset)])
+    assert told(tmp_path)[3:] == [(4, [offset])]
 
 
-def test_a_later_one_that_goes_back_or_a_first_one_that_skips_is_left_for_the_judge(stream):
-    stream.take([row(0), row(1)])
-    stream.take([row(1)])
-    stream.begin_anew()
-    stream.take([row(9)])
-    assert stream.lines()[2:] == [("poll", 2, [1]), ("poll", 2, [9])]
+def test_only_the_first_micro_batch_may_be_given_again(life, tmp_path):
+    stream = life()
+    stream.take(0, [row(0)])
+    stream.take(0, [row(0)])
+    assert told(tmp_path)[1:] == [(0, [0]), (1, [0])]
+
+
+@pytest.mark.parametrize("value", [b"\xff\xfe", b"", None])
+def test_a_torn_record_is_told_to_the_judge_who_finds_that_nobody_sent_it(life, tmp_path, value):
+    torn = SimpleNamespace(topic="t", partition=0, offset=0, value=value, headers=None)
+    life().take(0, [torn])
+    history = read_history(tmp_path / "history.jsonl")
+    assert "NothingIsInvented" in {finding.rule for finding in check(history, Limits()).findings}
 
 
 def answers(histories, kind, client):
@@ -87,7 +137,7 @@ def wait_for_more(histories, kind, client):
 def test_what_spark_writes_and_reads_while_brokers_are_killed_is_neither_lost_nor_doubled(tmp_path):
     with InProcessCluster(tmp_path / "cluster", settings={"min.insync.replicas": "2"}) as cluster:
         cluster.create_topic("plain", partitions=2)
-        cluster.create_topic("keyed", partitions=1, configs={"cleanup.policy": "compact"})
+        cluster.create_topic("keyed", partitions=1, configs=KEYED)
         workload = Workload(
             cluster.bootstrap_servers, TOPICS, tmp_path, Random(1), 200.0, SPARK_CLIENTS, ["keyed"]
         )
@@ -108,7 +158,7 @@ def test_what_spark_writes_and_reads_while_brokers_are_killed_is_neither_lost_no
                 for topic in TOPICS:
                     cluster.wait_for_isr(topic, 3)
             writer.event("harness", "heal")
-            wait_for_more(workload.histories, "send", writes)
+            assert workload.wait_for_all(PATIENCE_S) == []
             assert workload.stop(60.0, 5.0) == []
             assert read_everything(cluster.bootstrap_servers, TOPICS, writer) > 0
             cluster.stop()
@@ -119,4 +169,4 @@ def test_what_spark_writes_and_reads_while_brokers_are_killed_is_neither_lost_no
         headers = [header for path in segments for _, header in split(path.read_bytes())]
         assert any(header.is_arrow for header in headers)
     verdict = check(read_history(tmp_path / "harness.jsonl", *workload.histories.glob("*.jsonl")), Limits())
-    assert verdict.findings == ()
+    assert verdict.is_clean, verdict

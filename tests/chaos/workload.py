@@ -105,6 +105,22 @@ class Workload:
         """From now on clients live; who ended by itself is still replaced."""
         self._is_calm.set()
 
+    def wait_for_all(self, timeout_s: float) -> list[str]:
+        """Until each client was given an answer, counted from now: who still was not, in the end."""
+        before = {plan.name: self._answers(plan) for plan in self._clients}
+        deadline = time.monotonic() + timeout_s
+        while True:
+            idle = [plan.name for plan in self._clients if self._answers(plan) <= before[plan.name]]
+            if not idle or time.monotonic() > deadline:
+                return idle
+            time.sleep(_POLL_S)
+
+    def _answers(self, plan: ClientPlan) -> int:
+        """How many sends or polls of its lives, so far, were answered."""
+        answer = '"type":"ok","f":"send"' if plan.role == "producer" else '"type":"ok","f":"poll"'
+        histories = [self.histories / f"{plan.name}-{life}.jsonl" for life in range(self._lives[plan.name])]
+        return sum(path.read_text("utf-8").count(answer) for path in histories if path.exists())
+
     def stop(self, timeout_s: float, between_s: float) -> list[str]:
         """Let producers finish, and ``between_s`` later consumers; who had to be killed."""
         self._leave.set()

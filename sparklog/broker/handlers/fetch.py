@@ -136,11 +136,14 @@ def _answer(call: Call, context: FetchContext, places: list[Place], results: Res
     answers: list[tuple[AskedPartition, FetchPartitionData]] = []
     for entry, found in places:
         result = found if isinstance(found, ReadResult) else results[found]
-        answers.append((entry, _partition(call, context.request, entry.asked.partition, result)))
+        data = _partition(call, context.request, entry.asked.partition, result, told_as=str(found))
+        answers.append((entry, data))
     call.reply(context.answer(answers))
 
 
-def _partition(call: Call, request: FetchRequest, index: int, result: ReadResult) -> FetchPartitionData:
+def _partition(
+    call: Call, request: FetchRequest, index: int, result: ReadResult, *, told_as: str
+) -> FetchPartitionData:
     error = result.error
     if error is ErrorCode.kafka_storage_error and call.version < FIRST_VERSION_OF_STORAGE_ERROR:
         error = ErrorCode.not_leader_or_follower
@@ -149,7 +152,7 @@ def _partition(call: Call, request: FetchRequest, index: int, result: ReadResult
         try:
             parts = for_reader(parts, request.payload_kinds)
         except (OSError, CorruptBatch) as problem:
-            logger.error("a batch cannot be given to a plain client: %s", problem)
+            logger.error("%s: a batch cannot be given to a plain client: %s", told_as, problem)
             parts, error = (), ErrorCode.corrupt_message
     diverging = None
     if result.diverging is not None:

@@ -1,12 +1,13 @@
 """Decodes a batch's *arrow* payload, version 1, from the published format (docs/format/batch.md).
 
 The Arrow message itself is read by Arrow's own library; header, directory and offset deltas are read here.
-All that they say is checked, although the batch's own CRC has vouched for their bytes: a broker that writes
-a payload anew, as compaction does, can be wrong with a right CRC.
+What they say is checked, although the batch's own CRC has vouched for their bytes: a broker that writes a
+payload anew, as compaction does, can be wrong with a right CRC. Not checked is where in the body one column's
+region ends and the next one's begins, and what buffers take when they are decompressed: Arrow tells neither.
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -14,8 +15,10 @@ import pyarrow as pa
 from sparklog.testing.histories.soundness import DamagedBatchError, crc32c
 
 FIXED: Final = struct.Struct("<BBHIIIIHHiiIIII")
-ENTRY: Final = struct.Struct("<iIII")
-"""What is used of a column's entry."""
+ENTRY: Final = struct.Struct("<iIIIIHHHH")
+"""What is used of a column's entry: id; the region's offset, length and CRC; nulls; first node, nodes; first
+buffer, buffers.
+"""
 ENTRY_BYTES_MIN: Final = 48
 KIND_AND_VERSION: Final = (1, 1)
 HAS_DELTAS: Final = 1
@@ -40,6 +43,9 @@ COLUMNS: Final[dict[int, Any]] = {
         ),
     ),
 }
+
+NODES_AND_BUFFERS: Final = {KEY: (1, 3), VALUE: (1, 3), TIMESTAMP: (1, 2), HEADERS: (4, 9)}
+"""Of each column's type in an Arrow message: a struct of two in a list has a node and buffers for each."""
 
 
 def rows_of(
@@ -84,12 +90,12 @@ def _rows_of(
         raise DamagedBatchError("the CRC of the arrow header is wrong")
     if crc32c(metadata) != fixed.metadata_crc:
         raise DamagedBatchError("the CRC of the Arrow metadata is wrong")
-    present = _directory(header, fixed, body)
+    nulls = _directory(header, fixed, body)
     deltas: Sequence[int] = range(count)
     if fixed.flags & HAS_DELTAS:
         deltas = struct.unpack_from(f"<{count}i", header, fixed.deltas_at)
     _check_deltas(deltas, last_delta)
-    read = _read(metadata, body, present, count)
+    read = _read(metadata, body, nulls, count)
     yield from zip((base_offset + delta for delta in deltas), _names(read, id_header), strict=True)
 
 
@@ -105,25 +111,32 @@ def _check_fixed(fixed: _Fixed, payload: bytes, count: int) -> None:
         raise DamagedBatchError(f"{fixed.rows} rows in a batch of {count} records")
 
 
-def _directory(header: bytes, fixed: _Fixed, body: bytes) -> list[int]:
-    """The ids of the columns; their regions follow each other and cover the body."""
+def _directory(header: bytes, fixed: _Fixed, body: bytes) -> dict[int, int]:
+    """The ids of the columns, and how many nulls each has. Regions follow each other and cover the body."""
     if fixed.entry_bytes < ENTRY_BYTES_MIN:
         raise DamagedBatchError(f"directory entries of {fixed.entry_bytes} bytes")
-    present, end = [], 0
+    found: dict[int, int] = {}
+    end = node = buffer = 0
     for number in range(fixed.columns):
-        column, offset, length, crc = ENTRY.unpack_from(header, FIXED.size + number * fixed.entry_bytes)
+        entry = ENTRY.unpack_from(header, FIXED.size + number * fixed.entry_bytes)
+        column, offset, length, crc, nulls, *parts = entry
         if offset != end or crc32c(body[offset : offset + length]) != crc:
             raise DamagedBatchError(f"the region of column {column} at {offset} is not what its CRC says")
-        present.append(column)
-        end = offset + length
+        nodes, buffers = NODES_AND_BUFFERS.get(column, (0, 0))
+        if parts != [node, nodes, buffer, buffers]:
+            raise DamagedBatchError(f"nodes and buffers {parts} of column {column}")
+        if column in found or column < max(found, default=0):
+            raise DamagedBatchError(f"column {column} behind columns {list(found)}")
+        found[column] = nulls
+        end, node, buffer = offset + length, node + nodes, buffer + buffers
     if end != len(body):
         raise DamagedBatchError(f"columns cover {end} of {len(body)} bytes")
-    if VALUE not in present or present != sorted(set(present) & set(COLUMNS)):
-        raise DamagedBatchError(f"columns {present}")
+    if VALUE not in found or not found.keys() <= COLUMNS.keys():
+        raise DamagedBatchError(f"columns {list(found)}")
     for named, column in ((fixed.key, KEY), (fixed.timestamp, TIMESTAMP)):
-        if named != (column if column in present else ABSENT):
-            raise DamagedBatchError(f"column {named} is named for {column}, among {present}")
-    return present
+        if named != (column if column in found else ABSENT):
+            raise DamagedBatchError(f"column {named} is named for {column}, among {list(found)}")
+    return found
 
 
 def _check_deltas(deltas: Sequence[int], last_delta: int) -> None:
@@ -134,14 +147,17 @@ def _check_deltas(deltas: Sequence[int], last_delta: int) -> None:
         before = delta
 
 
-def _read(metadata: bytes, body: bytes, present: Sequence[int], rows: int) -> Any:
+def _read(metadata: bytes, body: bytes, nulls: Mapping[int, int], rows: int) -> Any:
     message = pa.ipc.read_message(pa.BufferReader(metadata + body))
     if message.type != "record batch":
         raise DamagedBatchError(f"an Arrow message of type {message.type}")
-    read = pa.ipc.read_record_batch(message, pa.schema([COLUMNS[column] for column in present]))
+    read = pa.ipc.read_record_batch(message, pa.schema([COLUMNS[column] for column in nulls]))
     read.validate(full=True)
     if read.num_rows != rows:
         raise DamagedBatchError(f"{read.num_rows} rows in an Arrow message of {rows}")
+    there = [column.null_count for column in read.columns]
+    if there != list(nulls.values()):
+        raise DamagedBatchError(f"{there} nulls in its columns, and {list(nulls.values())} in their entries")
     return read
 
 

@@ -23,6 +23,7 @@ MAGIC: Final = 2
 CODEC_BITS: Final = 7
 CONTROL: Final = 1 << 5
 ARROW: Final = 1 << 14
+KNOWN_BITS: Final = 0b1111111 | ARROW
 RECORD_BYTES_MIN: Final = 7
 ID_HEADER: Final = b"id"
 """Of a record without a value: its name."""
@@ -69,11 +70,11 @@ def decode_batch(data: bytes) -> Batch:
     """Everything in it is checked."""
     batch = decode_envelope(data)
     attributes, last_delta, count = _shape(data)
+    if attributes & ~KNOWN_BITS or (attributes & ARROW and attributes & (CONTROL | CODEC_BITS)):
+        raise DamagedBatchError(f"attributes {attributes:#x}")
     if batch.is_control:
         return batch
     if attributes & ARROW:
-        if attributes & CODEC_BITS:
-            raise DamagedBatchError(f"an arrow payload, and codec {attributes & CODEC_BITS}")
         rows = rows_of(data[ENVELOPE_BYTES:], batch.base_offset, count, last_delta, ID_HEADER.decode())
         return replace(batch, records=tuple(rows))
     payload = inflated(data[ENVELOPE_BYTES:], attributes & CODEC_BITS)

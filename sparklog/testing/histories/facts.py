@@ -8,6 +8,7 @@ lives have nothing to do with each other, and what did not happen in one of them
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final
 
 from sparklog.testing.histories.model import (
@@ -82,6 +83,10 @@ class PartitionFacts:
     """How far up a key may have had a tombstone that is gone."""
     lost_of_key: dict[str, int] = field(default_factory=dict)
     """How far up a key may have had a record that an election lost, and that some replica kept instead."""
+    known_ns: list[int] = field(default_factory=list)
+    """When it was known, in the last life, ..."""
+    known_ends: list[int] = field(default_factory=list)
+    """... that everything below that offset is committed."""
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
@@ -140,6 +145,15 @@ class PartitionFacts:
         """Where the final read has records, from ``first`` on and below ``end``."""
         return self.offsets[bisect_left(self.offsets, first) : bisect_left(self.offsets, end)]
 
+    def offset_min(self, send: Send) -> int:
+        """Where an acknowledged send of the last life is, or may be at the lowest if its answer did not tell:
+        behind all that was known to be committed when it began.
+        """
+        if send.offset >= 0:
+            return send.offset
+        known = bisect_left(self.known_ns, send.invoked_ns)
+        return self.known_ends[known - 1] if known else 0
+
     def may_lack(self, offset: int, key: str | None, is_tombstone: bool) -> bool:
         """Whether a record that was there may be gone: deleted, or compacted away."""
         if offset < self.may_be_gone_before:
@@ -152,6 +166,19 @@ class PartitionFacts:
 
 def _life(span: int, losses: int) -> int:
     return (span << 20) + losses
+
+
+def _settle_committed(one: PartitionFacts) -> None:
+    """When which end of what is committed was known."""
+    ends = [(send.done_ns, send.offset + 1) for send in one.acked]
+    ends += [
+        (read.done_ns, read.records[-1][0] + 1)
+        for read in one.reads
+        if isinstance(read, Poll) and read.records and one.life_of_read(read) == one.last_life
+    ]
+    ends.sort()
+    one.known_ns = [done_ns for done_ns, _ in ends]
+    one.known_ends = list(accumulate((end for _, end in ends), max))
 
 
 @dataclass(slots=True, eq=False)
@@ -220,6 +247,8 @@ class Facts:
         if one.final is None and one.acked:
             reasons[one.why_no_final] += len(one.acked)
         one.left_out = dict(reasons)
+        if any(send.offset < 0 for send in one.acked):
+            _settle_committed(one)
 
     def _settle_lives(self, one: PartitionFacts) -> None:
         begin, is_there = -1, True

@@ -34,4 +34,6 @@ def _gunzipped(payload: bytes) -> bytes:
     found = inflater.decompress(payload, INFLATED_MAX)
     if not inflater.eof:
         raise DamagedBatchError("its gzip stream is not whole, or too long")
+    if inflater.unused_data:
+        raise DamagedBatchError(f"{len(inflater.unused_data)} bytes behind its gzip stream")
     return found

@@ -272,7 +272,7 @@ def everything_is_seen(facts: Facts, judged: Judged) -> Found:
         for send in one.acked:
             due_ns = max(send.done_ns, healed_ns) + facts.limits.settle_ns
             seen_ns = first_seen.get(send.value, FOREVER)
-            if seen_ns <= due_ns or one.may_lack(max(send.offset, 0), send.key, send.is_tombstone):
+            if seen_ns <= due_ns or one.may_lack(one.offset_min(send), send.key, send.is_tombstone):
                 continue
             late = "never read" if seen_ns == FOREVER else f"read at {seconds(seen_ns)}, too late"
             yield (

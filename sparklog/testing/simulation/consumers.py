@@ -116,9 +116,10 @@ class Consumer(Client):
                 self._leader = None  # our metadata is older than that broker
         elif self._follower is not None and data.records:
             self._place.witness.marks.reach("a consumer read from a follower")
-            truth = self._place.witness.truths.get(self.topic_partition)
-            self.was_behind |= truth is not None and data.high_watermark < truth.committed_end
         if is_asked:
+            truth = self._place.witness.truths.get(self.topic_partition)
+            if self._follower is not None and truth is not None:
+                self.was_behind |= data.high_watermark < truth.committed_end
             start = self.offset
             found = self._take(read_parts(data.records))
             self.is_at_end = self.offset == start and data.preferred_read_replica < 0
@@ -197,7 +198,7 @@ def consumer_unrest(consumer: Consumer, truth: PartitionTruth) -> str | None:
     last = {key: at for key, at in truth.latest.items() if not truth.records[at].is_tombstone}
     if found == last:
         return None
-    if consumer.was_behind:
+    if consumer.was_behind and _misses_deletions_only(found, last, truth):
         # What a follower did not have yet may have lost its tombstones before it came there.
         consumer.start_again()
         return f"{consumer.name} read from a follower that was behind, and reads again"
@@ -205,6 +206,13 @@ def consumer_unrest(consumer: Consumer, truth: PartitionTruth) -> str | None:
         "CompactionKeepsTheLatest",
         f"{truth.topic_partition}: {consumer.name} found the last records at {found}, they are at {last}",
     )
+
+
+def _misses_deletions_only(found: dict[bytes, int], last: dict[bytes, int], truth: PartitionTruth) -> bool:
+    def was_deleted(key: bytes) -> bool:
+        return key in truth.latest and truth.records[truth.latest[key]].is_tombstone
+
+    return found.items() >= last.items() and all(was_deleted(key) for key in found.keys() - last.keys())
 
 
 def _bytes_of(records: bytes, position: int, header: BatchHeader) -> memoryview:

@@ -10,6 +10,7 @@ from sparklog.records.arrow import ArrowPayload
 from sparklog.records.columns import HEADERS_TYPE
 from sparklog.records.envelope import Compression, parse_header
 from sparklog.records.filter_arrow import ArrowRun
+from sparklog.testing.histories.arrow_payload import CRC_ENDS, FIXED
 from sparklog.testing.histories.batches import CRC_BEGINS, ENVELOPE_BYTES, read_batches
 from sparklog.testing.histories.soundness import DamagedBatchError, crc32c
 
@@ -84,8 +85,30 @@ def test_offset_deltas_beyond_the_batch_are_refused():
         records_of(with_a_right_crc(left))
 
 
-def test_a_codec_of_records_beside_an_arrow_payload_is_refused():
+@pytest.mark.parametrize(
+    ("at", "bits"),
+    [(22, 1), (22, 0x20), (21, 0x20)],
+    ids=["a codec of records", "control", "a bit that means nothing"],
+)
+def test_attributes_that_no_arrow_batch_has_are_refused(at, bits):
     batch = bytearray(batch_of([b"a"]))
-    batch[22] |= 1
-    with pytest.raises(DamagedBatchError, match="an arrow payload, and codec 1"):
+    batch[at] |= bits
+    with pytest.raises(DamagedBatchError, match="attributes 0x"):
+        records_of(with_a_right_crc(batch))
+
+
+FIRST_ENTRY = ENVELOPE_BYTES + FIXED.size
+HEADER_CRC = ENVELOPE_BYTES + CRC_ENDS - 4
+
+
+@pytest.mark.parametrize("field", ["nulls", "first node", "nodes", "first buffer", "buffers"])
+@pytest.mark.parametrize("column", [0, 1])
+def test_a_directory_that_is_wrong_with_right_crcs_is_refused(column, field):
+    batch = bytearray(batch_of([b"a", None], keys=[b"k", b"l"], headers=[None, NAMED]))
+    at = {"nulls": 16, "first node": 20, "nodes": 22, "first buffer": 24, "buffers": 26}[field]
+    (header_bytes,) = struct.unpack_from("<I", batch, ENVELOPE_BYTES + 4)
+    batch[FIRST_ENTRY + 48 * column + at] ^= 1
+    header = bytes(batch[ENVELOPE_BYTES : ENVELOPE_BYTES + header_bytes])
+    struct.pack_into("<I", batch, HEADER_CRC, crc32c(header[: CRC_ENDS - 4] + header[CRC_ENDS:]))
+    with pytest.raises(DamagedBatchError, match=r"nulls|nodes and buffers"):
         records_of(with_a_right_crc(batch))

@@ -1,5 +1,7 @@
 """The checker's own decoder against what sparklog and Kafka write, and against damage."""
 
+import struct
+
 import pytest
 
 from sparklog.records.envelope import Compression, stamp
@@ -102,3 +104,11 @@ def test_an_empty_segment_says_where_the_log_ends(tmp_path):
 def test_a_damaged_log_is_told_from_an_end(tmp_path, segments, complaint):
     with pytest.raises(DamagedLogError, match=complaint):
         read_replica(log_directory(tmp_path, segments), "quakes", 0)
+
+
+def test_bytes_behind_a_gzip_stream_are_refused():
+    batch = bytearray(batch_at(0, "v", compression=Compression.GZIP) + b"behind")
+    struct.pack_into(">i", batch, 8, len(batch) - 12)
+    struct.pack_into(">I", batch, 17, crc32c(bytes(batch[21:])))
+    with pytest.raises(DamagedBatchError, match="6 bytes behind its gzip stream"):
+        list(read_batches(bytes(batch)))

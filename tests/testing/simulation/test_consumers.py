@@ -44,3 +44,16 @@ def test_who_read_from_a_follower_that_was_behind_reads_again_and_has_to_find_it
     reader.table, reader.offset = WITHOUT_THE_TOMBSTONE, 10
     with pytest.raises(Violation, match="CompactionKeepsTheLatest"):
         consumer_unrest(reader, TRUTH)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({b"ci2": (8, b"x")}, id="an older value"),
+        pytest.param({b"ci2": (9, b"y"), b"nc3": (4, b"z")}, id="a key that nobody wrote"),
+    ],
+)
+def test_nothing_but_a_missed_deletion_is_excused_by_that(table):
+    with pytest.raises(Violation, match="CompactionKeepsTheLatest"):
+        consumer_unrest(Reader(table, was_behind=True), TRUTH)

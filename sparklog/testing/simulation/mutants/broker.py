@@ -148,7 +148,7 @@ BROKER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "rot-is-given-a-right-crc",
         "found by reading for this simulation: docs/proof.md",
-        "a reader is given what has rotted: another time, another end of a batch",
+        "a reader is given what has rotted: another time, other attributes",
         100,
         _rot_is_given_a_right_crc,
         Hunt(

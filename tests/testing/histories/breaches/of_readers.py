@@ -228,6 +228,17 @@ def an_acknowledged_record_is_never_read(it):
 
 
 @breaks("EverythingIsSeen")
+def a_record_of_unknown_offset_behind_what_was_deleted_is_never_read(it):
+    it.send("a", 0)
+    it.deleted(1)
+    it.send("b", 1)
+    it.send("c", -1)
+    it.heal()
+    it.poll(1, (1, "b"))
+    it.final((1, "b"), (2, "c"), start=1)
+
+
+@breaks("EverythingIsSeen")
 def a_record_is_read_too_late(it):
     it.send("a", 0)
     it.heal()

@@ -92,6 +92,40 @@ def a_write_that_was_there_already_is_not(it):
 
 
 @breaks("AcknowledgedWritesStay")
+def a_write_of_unknown_offset_behind_what_was_deleted_is_gone(it):
+    it.send("a", 0)
+    it.deleted(1)
+    it.send("b", 1)
+    it.send("c", -1)
+    it.final((1, "b"), start=1)
+
+
+@breaks("AcknowledgedWritesStay")
+def compaction_takes_a_write_of_unknown_offset_behind_the_last_of_its_key(it):
+    it.topic(is_created=True, is_compacted=True)
+    it.send("a", 0, key="k")
+    it.send("b", -1, key="k")
+    it.final((0, "a"))
+
+
+@legal
+def a_write_of_unknown_offset_may_be_below_what_was_deleted(it):
+    it.send("a", -1)
+    it.send("b", 1)
+    it.deleted(1)
+    it.final((1, "b"), start=1)
+
+
+@legal
+def compaction_took_a_write_of_unknown_offset_for_a_later_one(it):
+    it.topic(is_created=True, is_compacted=True)
+    it.send("a", 0, key="k")
+    it.send("b", -1, key="k")
+    it.send("c", 2, key="k")
+    it.final((2, "c"))
+
+
+@breaks("AcknowledgedWritesStay")
 def a_clean_election_loses_a_write(it):
     it.send("a", 0, leader_epoch=1)
     it.leader(2)
@@ -362,6 +396,13 @@ def numbers_may_be_missing(it):
 @breaks("OrderIsReal")
 def what_was_sent_after_an_answer_is_before_it(it):
     it.send("a", 1, session="one")
+    it.send("b", 0, session="other")
+    it.final((0, "b"), (1, "a"))
+
+
+@breaks("OrderIsReal")
+def what_was_sent_after_an_answer_without_an_offset_is_before_it(it):
+    it.send("a", -1, session="one")
     it.send("b", 0, session="other")
     it.final((0, "b"), (1, "a"))
 
