@@ -203,7 +203,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         "takes-a-watermark-before-it-cuts",
         "KAFKA-14704",
         "what a deposed leader never committed counts as committed until it is cut",
-        20,
+        60,
         _takes_a_watermark_before_it_cuts,
     ),
     Mutant(

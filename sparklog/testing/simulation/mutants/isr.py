@@ -117,7 +117,7 @@ ISR: Final[tuple[Mutant, ...]] = (
         "shrink-before-it-is-confirmed",
         "KIP-497: the ISR changed in memory first",
         "a replica that ZooKeeper still holds in sync lacks what was committed without it",
-        20,
+        90,
         _commits_without_who_leaves,
     ),
     Mutant(
