@@ -19,6 +19,7 @@ from sparklog.wire.messages.stop_replica import StopReplicaResponse
 pytestmark = pytest.mark.integration
 
 WAIT_S = 60
+PEER = BrokerId(7001)  # of no cluster that lives in this process: its threads are ours
 
 
 class Peer:
@@ -55,12 +56,11 @@ def answers():
 
 
 def senders():
-    return {one for one in threading.enumerate() if one.name.startswith("to-broker")}
+    return [one for one in threading.enumerate() if one.name == f"to-broker-{PEER}"]
 
 
 @pytest.fixture
 def channels(answers):
-    before = senders()  # other controllers may live in this process
     channels = BrokerChannels(
         ControllerEpoch(1),
         lambda answer: answers.put((answer.push, answer.broker, dict(answer.errors))),
@@ -70,16 +70,16 @@ def channels(answers):
     yield channels
     channels.close()
     channels.join(WAIT_S * 1_000)
-    assert senders() <= before
+    assert not senders()
 
 
 def broker(port, epoch=7):
-    return Broker(BrokerId(1), "127.0.0.1", port, BrokerEpoch(epoch))
+    return Broker(PEER, "127.0.0.1", port, BrokerEpoch(epoch))
 
 
 def stop(number, epoch=7):
     partition = (TopicPartition("t", number), LeaderEpoch(0))
-    return SendStopReplica(PushId(number), BrokerId(1), BrokerEpoch(epoch), (partition,), delete=False)
+    return SendStopReplica(PushId(number), PEER, BrokerEpoch(epoch), (partition,), delete=False)
 
 
 def test_messages_arrive_in_order_and_their_answers_are_told(channels, peer, answers):
@@ -87,7 +87,7 @@ def test_messages_arrive_in_order_and_their_answers_are_told(channels, peer, ans
     for number in range(20):
         channels.send(stop(number))
     assert [peer.seen.get(timeout=WAIT_S) for _ in range(20)] == list(range(20))
-    assert [answers.get(timeout=WAIT_S) for _ in range(20)] == [(number, 1, {}) for number in range(20)]
+    assert [answers.get(timeout=WAIT_S) for _ in range(20)] == [(number, PEER, {}) for number in range(20)]
 
 
 def test_a_message_is_sent_again_until_it_is_answered_and_none_overtakes_it(channels, peer, answers):
@@ -103,13 +103,13 @@ def test_a_refusal_of_the_whole_message_is_an_error_of_each_of_its_partitions(ch
     peer.error = ErrorCode.stale_broker_epoch
     channels.connect(broker(peer.reactor.ports[0]))
     channels.send(stop(1))
-    assert answers.get(timeout=WAIT_S) == (1, 1, {TopicPartition("t", 1): ErrorCode.stale_broker_epoch})
+    assert answers.get(timeout=WAIT_S) == (1, PEER, {TopicPartition("t", 1): ErrorCode.stale_broker_epoch})
 
 
 def test_what_was_meant_for_another_incarnation_is_dropped(channels, peer, answers):
     channels.connect(broker(peer.reactor.ports[0], epoch=8))
     channels.send(stop(1, epoch=7))
-    channels.disconnect(BrokerId(1), BrokerEpoch(7))
+    channels.disconnect(PEER, BrokerEpoch(7))
     channels.send(stop(2, epoch=8))
     assert peer.seen.get(timeout=WAIT_S) == 2
 
@@ -119,7 +119,7 @@ def test_a_channel_to_nobody_ends_at_once_when_it_is_closed(channels, peer, answ
     peer.reactor.stop()
     channels.connect(broker(port))
     channels.send(stop(1))
-    channels.disconnect(BrokerId(1), BrokerEpoch(7))
+    channels.disconnect(PEER, BrokerEpoch(7))
     channels.connect(broker(port, epoch=8))
     channels.close()
     channels.join(WAIT_S * 1_000)

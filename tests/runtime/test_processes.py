@@ -18,7 +18,10 @@ DEAF = (
 
 def _start(run: str, code: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-c", code], env={**os.environ, RUN_VARIABLE: run}, stdout=subprocess.PIPE
+        [sys.executable, "-c", code],
+        env={**os.environ, RUN_VARIABLE: run},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
 
 
