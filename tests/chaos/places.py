@@ -113,9 +113,7 @@ class PlainPlaces:
         return list(command)
 
     def master_port(self) -> int:
-        with contextlib.closing(socket.socket()) as probe:
-            probe.bind(("127.0.0.1", 0))
-            return int(probe.getsockname()[1])
+        return free_ports(1)
 
     def address(self, broker_id: int) -> str:
         return "127.0.0.1"

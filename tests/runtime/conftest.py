@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+
+from chaos.places import free_ports
 
 PROGRAM = (
     "import argparse, sys; from sparklog_runtime.commands import start_command as command; "
@@ -121,14 +122,8 @@ def start(launch: Callable[[list[str], Path], Started]) -> Callable[..., Started
 
 @pytest.fixture
 def free_port() -> int:
-    """The first of two ports that are free now."""
-    with socket.socket() as first, socket.socket() as second:
-        while True:
-            first.bind(("127.0.0.1", 0))
-            port = int(first.getsockname()[1])
-            with contextlib.suppress(OSError):
-                second.bind(("127.0.0.1", port + 1))
-                return port
+    """The first of two ports that are free now, and that no outgoing connection is given."""
+    return free_ports(2)
 
 
 class Kafka:
