@@ -21,7 +21,8 @@ from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import ACKS_ALL, NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
-from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, Refused
+from sparklog.core.transaction.producer_state import Duplicate, ProducerBatch, ProducerStates, Refused
+from sparklog.core.transaction.refused_batches import RefusedBatches
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
 from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, ProducerId
@@ -202,6 +203,14 @@ class Partition(PartitionShell):
             if last.is_log_append_time:
                 return waits._replace(log_append_time_ms=last.max_timestamp_ms)
             return waits
+
+    def await_again(self, refused: ProducerBatch | RefusedBatches) -> None:
+        """Refused before it came here, it will be sent again: what is behind it must not come first."""
+        with self._guard:
+            if isinstance(refused, RefusedBatches):
+                self._refused.take_over(refused)
+            else:
+                self._refused.note(refused, self._clock.monotonic_ms())
 
     def append_as_follower(
         self,

@@ -37,6 +37,8 @@ from sparklog.core.replication.actions import (
 )
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
+from sparklog.core.transaction.producer_state import ProducerBatch
+from sparklog.core.transaction.refused_batches import StrayBatches
 from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig, DynamicConfigs, TopicConfig
 from sparklog.model.errors import ErrorCode, SparklogError
@@ -122,6 +124,8 @@ class ReplicaManager:
         self._partitions: dict[TopicPartition, Partition] = {}
         self._names: dict[TopicId, str] = {}
         self._gone = GoneReplicas()
+        self._strays = StrayBatches()
+        self._strays_guard = ports.new_guard()
         self._live: frozenset[BrokerId] = frozenset()
         self._guard = ports.new_guard()
         self.controller_epoch = -1
@@ -160,6 +164,15 @@ class ReplicaManager:
         if topic_id is not None and partition.topic_id != topic_id:
             return ErrorCode.inconsistent_topic_id
         return partition
+
+    def await_again(self, topic_partition: TopicPartition, refused: ProducerBatch) -> None:
+        """A batch was refused here that will be sent again: what is behind it must not come first."""
+        with self._strays_guard:
+            partition = self._partitions.get(topic_partition)
+            if partition is None:
+                self._strays.note(topic_partition, refused, self.clock.monotonic_ms())
+        if partition is not None:
+            partition.await_again(refused)
 
     # What the controller says
 
@@ -212,6 +225,7 @@ class ReplicaManager:
                 return ErrorCode.kafka_storage_error
             if isinstance(partition, ErrorCode):
                 return partition
+            self._hand_strays_to(partition)
             try:
                 return partition.on_leader_and_isr(state, broker_epoch=self.broker_epoch)
             except SparklogError:
@@ -479,6 +493,13 @@ class ReplicaManager:
         partition = self._partition(topic_partition, log, 0)
         self._partitions[topic_partition] = partition
         return partition
+
+    def _hand_strays_to(self, partition: Partition) -> None:
+        """It is found by now, so whatever is refused from here on goes to it."""
+        with self._strays_guard:
+            strays = self._strays.take(partition.topic_partition)
+        if strays is not None:
+            partition.await_again(strays)
 
     def _give_up(self, partition: Partition) -> None:
         """A log that was here at the start, of an earlier topic of this name: its replica was moved away, and

@@ -12,7 +12,7 @@ from sparklog.broker.registration import Registration
 from sparklog.broker.server import BrokerServer
 from sparklog.core.controller import znodes
 from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
-from sparklog.model.ids import BrokerId
+from sparklog.model.ids import TOPIC_NAME_LENGTH_MAX, BrokerId
 from sparklog.network.connection import Connection
 from sparklog.network.exchange import Exchange
 from sparklog.records.arrow import ArrowPayload
@@ -106,6 +106,54 @@ def test_a_corrupt_batch_is_refused_and_uses_up_no_offset(broker) -> None:
     two = build_records_batch([Record(value=b"a")], now_ms=1_000) * 2
     assert broker.produce(batch=bytes(two)).error_code is ErrorCode.invalid_record
     assert broker.produce(b"b").base_offset == 0
+
+
+def numbered(sequence, *, producer_id=9):
+    """A batch of one record of an idempotent producer."""
+    value = b"%d" % sequence
+    return build_records_batch(
+        [Record(value=value)],
+        now_ms=1_000,
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=sequence,
+    )
+
+
+def test_what_comes_behind_a_batch_that_came_before_there_was_a_replica_waits_for_that_one(broker) -> None:
+    """A client may hear who leads before the leader does, and has five requests under way."""
+    early = broker.produce(batch=numbered(0))
+    assert early.error_code is ErrorCode.not_leader_or_follower
+    broker.lead()
+    behind = broker.produce(batch=numbered(1))
+    assert behind.error_code is ErrorCode.not_enough_replicas
+    assert broker.produce(batch=numbered(1, producer_id=8)).error_code is ErrorCode.none
+    for sequence in (0, 1):
+        assert broker.produce(batch=numbered(sequence)).error_code is ErrorCode.none
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known to the log", "new"])
+def test_what_comes_behind_a_batch_of_which_a_bit_flipped_waits_for_that_one(broker, is_known) -> None:
+    broker.lead()
+    if is_known:
+        assert broker.produce(batch=numbered(0)).error_code is ErrorCode.none
+    flipped = bytearray(numbered(1))
+    flipped[-1] ^= 1
+    assert broker.produce(batch=bytes(flipped)).error_code is ErrorCode.corrupt_message
+    assert broker.produce(batch=numbered(2)).error_code is ErrorCode.not_enough_replicas
+    for sequence in (1, 2):
+        assert broker.produce(batch=numbered(sequence)).error_code is ErrorCode.none
+
+
+def test_nothing_is_remembered_of_what_is_no_batch_of_an_idempotent_producer(broker) -> None:
+    broker.produce(b"a")
+    broker.produce(batch=b"no batch at all, and shorter than an envelope")
+    topic = ProduceTopic(
+        name="q" * (TOPIC_NAME_LENGTH_MAX + 1),
+        partition_data=[ProducePartition(index=0, records=numbered(0))],
+    )
+    broker.call(ProduceRequest(acks=-1, topic_data=[topic]))
+    assert not broker.server._replicas._strays.partitions
 
 
 def test_a_rotten_arrow_batch_is_not_given_to_a_kafka_client_as_sound_records(broker) -> None:

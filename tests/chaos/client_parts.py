@@ -24,6 +24,8 @@ ASK_TIMEOUT_MS = 5_000
 KEYS = 40
 """Of each partition of a compacted topic."""
 TOMBSTONES = 0.1
+IN_FLIGHT_MAX = 5
+"""Requests of an idempotent producer. Others have one: the next could overtake it when it is tried again."""
 ID_HEADER = "id"
 RE_READ_RECORDS = 200
 TAIL_RECORDS = 500
@@ -44,7 +46,6 @@ class Settings:
     seed: int
     acks: Any = "all"
     idempotent: bool = False
-    in_flight_max: int = 5
     rate: float = 20.0
     compression: str = "none"
     compacted: list[str] = field(default_factory=list)

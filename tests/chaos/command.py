@@ -27,7 +27,7 @@ from chaos.clocks import all_of_clocks
 from chaos.crash_points import Controlled, all_of_crash_points
 from chaos.disks import all_of_disks
 from chaos.nemesis import CRASH_POINTS, Nemesis
-from chaos.network import Corruption, all_of_network
+from chaos.network import all_of_network
 from chaos.part import PartOptions, run_part
 from chaos.places import PlainPlaces
 from chaos.report import (
@@ -45,7 +45,7 @@ from chaos.report import (
 from chaos.schedule import PAIRS
 from chaos.signals import all_signals
 from chaos.walls import WalledPlaces
-from chaos.workload import CLIENTS, SPARK_CLIENTS, where_bits_flip
+from chaos.workload import CLIENTS, SPARK_CLIENTS
 
 FOLDER = Path("build/chaos")
 PART_MINUTES = 15.0
@@ -225,16 +225,13 @@ def _next_part(
     plain = PlainPlaces(with_shim=wants_points and shim.probe() is None)
     places = walled if _has_walls(args) else plain
     has_busy_files = wants_points and number % 4 in BUSY_PARTS
-    nemeses = kinds_of_part(number, chosen(args, walled, places))
-    may_flip = any(nemesis.kind == Corruption.kind for nemesis in nemeses)
-    clients = [*CLIENTS, *(SPARK_CLIENTS if args.spark == "workers" else ())]
     options = PartOptions(
         folder=folder,
         seed=args.seed + number - 1,
         seconds=60 * min(args.part_minutes, left),
-        nemeses=nemeses,
+        nemeses=chosen(args, walled, places),
         places=places,
-        clients=where_bits_flip(clients) if may_flip else clients,
+        clients=[*CLIENTS, *(SPARK_CLIENTS if args.spark == "workers" else ())],
         has_busy_files=has_busy_files,
         spark=args.spark,
         rate=args.rate,
@@ -250,12 +247,6 @@ def _next_part(
         for heavy in ("cluster", "zookeeper", "work", "machines", "histories"):
             shutil.rmtree(folder / heavy, ignore_errors=True)
     return part
-
-
-def kinds_of_part(number: int, kinds: Sequence[Nemesis]) -> list[Nemesis]:
-    """Bits flip in every other part; in the rest all idempotent producers have requests in flight."""
-    without = [nemesis for nemesis in kinds if nemesis.kind != Corruption.kind]
-    return without if without and number % 2 == 0 else list(kinds)
 
 
 def settings_of_part(number: int, given: Sequence[str]) -> dict[str, str]:

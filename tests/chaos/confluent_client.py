@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from chaos.client_parts import (
     ASK_TIMEOUT_MS,
     FLUSH_S,
+    IN_FLIGHT_MAX,
     RE_READ_RECORDS,
     REMEMBERED,
     REQUEST_TIMEOUT_MS,
@@ -43,8 +44,7 @@ def produce(settings: Settings, writer: Writer) -> None:
                 **_confluent(settings),
                 "acks": settings.acks,
                 "enable.idempotence": settings.idempotent,
-                # Without idempotence, a second request under way could overtake one that is tried again.
-                "max.in.flight.requests.per.connection": settings.in_flight_max if settings.idempotent else 1,
+                "max.in.flight.requests.per.connection": IN_FLIGHT_MAX if settings.idempotent else 1,
                 "message.timeout.ms": delivery_timeout_ms(settings),
                 "request.timeout.ms": REQUEST_TIMEOUT_MS,
                 "compression.type": settings.compression,
@@ -55,14 +55,8 @@ def produce(settings: Settings, writer: Writer) -> None:
             }
         )
 
-    # With one request in flight, one record under way in each partition: a new leader has a connection of its
-    # own, and the next record would go there while the last leader's answer is still awaited.
-    is_alone = settings.idempotent and settings.in_flight_max == 1
-    under_way: set[tuple[str, int]] = set()
-
-    def done(op: int, place: tuple[str, int]) -> Any:
+    def done(op: int) -> Any:
         def on_delivery(error: KafkaError | None, message: Any) -> None:
-            under_way.discard(place)
             if error is None:
                 writer.sent(settings.name, op, offset=message.offset() if settings.acks != 0 else None)
             else:
@@ -84,13 +78,8 @@ def produce(settings: Settings, writer: Writer) -> None:
             fatal.clear()
             generation += 1
             producer, numbers = new_producer(), Numbers(f"{settings.name}#{generation}")
-        free = [place for place in partitions if place not in under_way]
-        if not free:
-            continue
-        topic, partition = rng.choice(free)
+        topic, partition = rng.choice(partitions)
         op, record = begin_send(settings, writer, numbers, topic, partition, rng)
-        if is_alone:
-            under_way.add((topic, partition))
         try:
             producer.produce(
                 topic,
@@ -98,10 +87,9 @@ def produce(settings: Settings, writer: Writer) -> None:
                 record.key,
                 partition=partition,
                 headers=record.headers,
-                on_delivery=done(op, (topic, partition)),
+                on_delivery=done(op),
             )
         except (KafkaException, BufferError) as error:  # refused before anything was sent
-            under_way.discard((topic, partition))
             writer.failed(settings.name, op, error)
     producer.flush(FLUSH_S)
 

@@ -12,6 +12,7 @@ from kafka.errors import KafkaError
 from chaos.client_parts import (
     ASK_TIMEOUT_MS,
     FLUSH_S,
+    IN_FLIGHT_MAX,
     RE_READ_RECORDS,
     REQUEST_TIMEOUT_MS,
     RETRY_MS,
@@ -35,7 +36,7 @@ def produce(settings: Settings, writer: Writer) -> None:
             client_id=settings.name,
             acks=settings.acks,
             enable_idempotence=settings.idempotent,
-            max_in_flight_requests_per_connection=settings.in_flight_max if settings.idempotent else 1,
+            max_in_flight_requests_per_connection=IN_FLIGHT_MAX if settings.idempotent else 1,
             delivery_timeout_ms=delivery_timeout_ms(settings),
             request_timeout_ms=REQUEST_TIMEOUT_MS,
             retry_backoff_ms=RETRY_MS,

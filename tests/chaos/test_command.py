@@ -9,16 +9,12 @@ from chaos import command
 from chaos.command import (
     begin,
     default_folder,
-    kinds_of_part,
     known_parts,
     main,
-    nemeses,
     parsed,
     write_report,
 )
 from chaos.report import Part, Window
-from chaos.walls import WalledPlaces
-from chaos.workload import CLIENTS, where_bits_flip
 
 
 def _part(seed=1, **fields):
@@ -109,23 +105,6 @@ def test_a_run_of_nothing_is_refused(option, tmp_path, capsys):
     assert ended.value.code == 2
     assert "give more than 0" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-
-
-def test_bits_flip_in_every_other_part_and_never_where_a_client_cannot_stand_it():
-    kinds = nemeses(WalledPlaces())
-    assert kinds_of_part(1, kinds) == kinds
-    flips = [nemesis for nemesis in kinds if nemesis not in kinds_of_part(2, kinds)]
-    assert [nemesis.kind for nemesis in flips] == ["packet-corruption"]
-    assert kinds_of_part(2, flips) == flips  # asked for, and for nothing else
-
-
-def test_librdkafka_alone_sends_one_by_one_where_bits_flip():
-    changed = [
-        (plan.library, plan.idempotent)
-        for plan, before in zip(where_bits_flip(CLIENTS), CLIENTS, strict=True)
-        if plan.in_flight_max != before.in_flight_max
-    ]
-    assert changed == [("confluent", True)] * 2
 
 
 def test_runs_get_folders_of_their_own_and_go_on_in_the_last(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -31,8 +31,6 @@ class ClientPlan:
     acks: Any = "all"
     idempotent: bool = False
     compression: str = "none"
-    in_flight_max: int = 5
-    """Requests of an idempotent producer; with one, one record is under way in each partition."""
 
 
 CLIENTS = (
@@ -51,19 +49,6 @@ SPARK_CLIENTS = (
     ClientPlan("consumer-4", "tail", "spark", 1.0),
 )
 """Applications of their own, beside the one that runs the brokers."""
-
-
-def where_bits_flip(clients: Sequence[ClientPlan]) -> list[ClientPlan]:
-    """librdkafka's idempotent producers with one record under way in each partition.
-
-    A batch that is refused for its CRC leaves those in flight behind it out of order. librdkafka takes
-    another producer epoch for that, and sends again under it, in all partitions, what it does not know the
-    fate of: a copy that no broker can tell from another record.
-    """
-    return [
-        replace(plan, in_flight_max=1) if plan.idempotent and plan.library == "confluent" else plan
-        for plan in clients
-    ]
 
 
 class Workload:
@@ -160,7 +145,6 @@ class Workload:
             "seed": self._rng.getrandbits(32),
             "acks": plan.acks,
             "idempotent": plan.idempotent,
-            "in_flight_max": plan.in_flight_max,
             "rate": max(0.5, plan.rate * self._rate),
             "compression": plan.compression,
         }

@@ -1,10 +1,13 @@
-"""librdkafka with five requests under way, the first of which is refused a moment before the ISR is whole."""
+"""librdkafka with five requests under way, of which the first is refused and the second would not be: the ISR
+has grown, the broker has heard that it leads, or a bit flipped on the way of the first."""
 
 import pytest
 from confluent_kafka import Producer
 
+from sparklog.broker.handlers import produce as produce_handler
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.records.validate import check_produced
 from sparklog.testing import InProcessCluster
 
 pytestmark = pytest.mark.integration
@@ -12,16 +15,64 @@ pytestmark = pytest.mark.integration
 TOPIC = "quakes"
 
 
-def let_the_isr_grow_after_the_first_refusal(cluster, leader, follower):
-    """Before the leader looks at the next request. Returns what becomes of each: epoch, sequence, error."""
+VALUES = [b"%d" % number for number in range(5)]
+
+
+class Producing:
+    """A producer with a request for each record, and what became of them."""
+
+    def __init__(self, cluster):
+        self.delivered, self.errors = [], []
+        self._producer = Producer(
+            {
+                "bootstrap.servers": cluster.bootstrap_servers,
+                "enable.idempotence": True,
+                "batch.num.messages": 1,
+                "linger.ms": 50,
+                "error_cb": lambda error: self.errors.append(error) if error.fatal() else None,
+            }
+        )
+
+    def __call__(self, *values):
+        for value in values:
+            self._producer.produce(
+                TOPIC,
+                value,
+                on_delivery=lambda error, message: self.delivered.append((error, message.value())),
+            )
+        assert self._producer.flush(30) == 0
+
+
+def watch(cluster, leader):
+    """What becomes of each batch that comes to the log: epoch, sequence, error."""
     answers = []
+    partition = cluster.brokers[leader]._replicas.get(TopicPartition(TOPIC, 0))
+    append = partition.append_as_leader
+
+    def append_and_note(records, batches, acks, token):
+        result = append(records, batches, acks, token)
+        header = batches[0][1]
+        answers.append((header.producer_epoch, header.base_sequence, result.error))
+        return result
+
+    partition.append_as_leader = append_and_note
+    return answers
+
+
+def all_are_there_once_and_in_order(cluster, produce, expected):
+    assert produce.errors == []
+    assert produce.delivered == [(None, value) for value in expected]
+    assert [record.value for record in cluster.consume(TOPIC, at_least=len(expected))] == expected
+
+
+def let_the_isr_grow_after_the_first_refusal(cluster, leader, follower):
+    """Before the leader looks at the next request. Returns what becomes of each."""
+    answers = watch(cluster, leader)
     partition = cluster.brokers[leader]._replicas.get(TopicPartition(TOPIC, 0))
     append = partition.append_as_leader
 
     def append_and_wait(records, batches, acks, token):
         result = append(records, batches, acks, token)
-        header = batches[0][1]
-        answers.append((header.producer_epoch, header.base_sequence, result.error))
         if len(answers) == 1:
             cluster.revive(follower)
             cluster.wait_for_isr(TOPIC, 2)
@@ -33,41 +84,72 @@ def let_the_isr_grow_after_the_first_refusal(cluster, leader, follower):
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known to the log", "new"])
 def test_a_producer_keeps_its_epoch_and_every_record_is_there_once_and_in_order(is_known):
-    delivered, errors = [], []
     with InProcessCluster(brokers=2, settings={"min.insync.replicas": "2"}) as cluster:
         cluster.create_topic(TOPIC)
         cluster.wait_for_isr(TOPIC, 2)
         leader = cluster.wait_for_leader(TOPIC)
-        producer = Producer(
-            {
-                "bootstrap.servers": cluster.bootstrap_servers,
-                "enable.idempotence": True,
-                "batch.num.messages": 1,
-                "linger.ms": 50,
-                "error_cb": lambda error: errors.append(error) if error.fatal() else None,
-            }
-        )
-
-        def produce(*values):
-            for value in values:
-                producer.produce(
-                    TOPIC,
-                    value,
-                    on_delivery=lambda error, message: delivered.append((error, message.value())),
-                )
-            assert producer.flush(30) == 0
-
+        produce = Producing(cluster)
         if is_known:
             produce(b"known")
         cluster.kill(3 - leader)
         cluster.wait_for_isr(TOPIC, 1)
         answers = let_the_isr_grow_after_the_first_refusal(cluster, leader, 3 - leader)
-        values = [b"%d" % number for number in range(5)]
-        produce(*values)
-        expected = [b"known", *values] if is_known else values
+        produce(*VALUES)
         assert answers[0][2] is ErrorCode.not_enough_replicas
-        assert errors == []
-        assert delivered == [(None, value) for value in expected]
-        assert [record.value for record in cluster.consume(TOPIC, at_least=len(expected))] == expected
+        all_are_there_once_and_in_order(cluster, produce, [b"known", *VALUES] if is_known else VALUES)
+    assert {epoch for epoch, _, _ in answers} == {0}
+    assert {error for *_, error in answers} == {ErrorCode.not_enough_replicas, ErrorCode.none}
+
+
+def hear_of_the_role_after_the_first_request(cluster, leader, monkeypatch):
+    """As where metadata comes from a broker that heard of it earlier."""
+    replicas, tp = cluster.brokers[leader]._replicas, TopicPartition(TOPIC, 0)
+    partition, await_again = replicas._partitions.pop(tp), replicas.await_again
+
+    def hear(topic_partition, refused):
+        await_again(topic_partition, refused)
+        replicas._partitions[tp] = partition
+        replicas._hand_strays_to(partition)
+
+    monkeypatch.setattr(replicas, "await_again", hear)
+
+
+def test_a_new_producer_whose_first_request_comes_before_its_leader_has_a_replica_loses_nothing(monkeypatch):
+    with InProcessCluster(brokers=1) as cluster:
+        cluster.create_topic(TOPIC)
+        leader = cluster.wait_for_leader(TOPIC)
+        answers = watch(cluster, leader)
+        hear_of_the_role_after_the_first_request(cluster, leader, monkeypatch)
+        produce = Producing(cluster)
+        produce(*VALUES)
+        all_are_there_once_and_in_order(cluster, produce, VALUES)
+    assert {epoch for epoch, _, _ in answers} == {0}
+    assert {error for *_, error in answers} == {ErrorCode.not_enough_replicas, ErrorCode.none}
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known to the log", "new"])
+def test_a_producer_of_whose_first_request_a_bit_flips_keeps_its_epoch_and_loses_nothing(
+    is_known, monkeypatch
+):
+    with InProcessCluster(brokers=1) as cluster:
+        cluster.create_topic(TOPIC)
+        leader = cluster.wait_for_leader(TOPIC)
+        produce = Producing(cluster)
+        if is_known:
+            produce(b"known")
+        answers = watch(cluster, leader)
+        flipped = []
+
+        def flip_a_bit_of_the_first(records, **rules):
+            if not flipped:
+                flipped.append(len(records))
+                records = bytearray(records)
+                records[-1] ^= 1
+            return check_produced(records, **rules)
+
+        monkeypatch.setattr(produce_handler, "check_produced", flip_a_bit_of_the_first)
+        produce(*VALUES)
+        assert flipped
+        all_are_there_once_and_in_order(cluster, produce, [b"known", *VALUES] if is_known else VALUES)
     assert {epoch for epoch, _, _ in answers} == {0}
     assert {error for *_, error in answers} == {ErrorCode.not_enough_replicas, ErrorCode.none}

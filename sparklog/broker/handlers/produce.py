@@ -9,11 +9,13 @@ from typing import Final
 from sparklog.broker.answers import AppendResult
 from sparklog.broker.call import Call
 from sparklog.model.config import TopicConfig
-from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import TopicPartition
+from sparklog.model.errors import CorruptBatch, ErrorCode
+from sparklog.model.ids import TOPIC_NAME_LENGTH_MAX, TopicPartition
+from sparklog.records.envelope import parse_header
 from sparklog.records.payload import SUPPORTED_PAYLOADS
 from sparklog.records.timestamps import check_create_times, stamp_append_time
 from sparklog.records.validate import Accepted, Refused, check_produced
+from sparklog.storage.snapshots import producer_batch
 from sparklog.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     ProducePartitionResponse,
@@ -47,10 +49,11 @@ def handle(call: Call, request: ProduceRequest) -> None:
         for data in topic.partition_data:
             topic_partition = TopicPartition(topic.name, data.index)
             partition = call.broker.replicas.find(topic_partition)
+            records = memoryview(b"") if data.records is None else memoryview(data.records)
             if isinstance(partition, ErrorCode):
                 wait.results[topic_partition] = AppendResult(_unknown(call, topic_partition))
+                _await_again(call, topic_partition, records)
                 continue
-            records = memoryview(b"") if data.records is None else memoryview(data.records)
             config = _topic_config(call, topic.name)
             checked = check_produced(
                 records,
@@ -64,12 +67,28 @@ def handle(call: Call, request: ProduceRequest) -> None:
                 wait.results[topic_partition] = AppendResult(
                     checked.error, message=checked.message, record_errors=checked.record_errors
                 )
+                if checked.error is ErrorCode.corrupt_message:
+                    _await_again(call, topic_partition, records)
                 continue
             token = purgatory.expect(wait, partition)
             result = partition.append_as_leader(records, checked.batches, request.acks, token)
             purgatory.on_appended(wait, token, topic_partition, result)
     _let_go(call, request)
     purgatory.finish(wait, open_token, request.timeout_ms)
+
+
+def _await_again(call: Call, topic_partition: TopicPartition, records: memoryview) -> None:
+    """We have no replica yet, or a bit flipped on the way: an idempotent producer will send this again, and
+    what it has under way behind it must not come first.
+    """
+    if len(topic_partition.topic) > TOPIC_NAME_LENGTH_MAX:
+        return
+    try:
+        header = parse_header(records)
+    except CorruptBatch:
+        return
+    if header.has_producer and header.producer_epoch >= 0 and header.base_sequence >= 0:
+        call.broker.replicas.await_again(topic_partition, producer_batch(header))
 
 
 def _timed(config: TopicConfig, records: memoryview, accepted: Accepted, now_ms: int) -> Accepted | Refused:

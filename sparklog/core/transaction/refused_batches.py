@@ -13,19 +13,22 @@ is never held up: that may have been refused where nobody remembers, and must co
 
 It is remembered in memory, in whatever role the replica is, until it comes or REMEMBERED_MS have gone by
 since the last refusal. A producer that gives it up, and goes on in the same epoch, waits that long.
+Before there is a replica the broker remembers it (`StrayBatches`): a client may hear who leads earlier than
+the leader does.
 """
 
 from dataclasses import dataclass, field
 from typing import Final
 
 from sparklog.core.transaction.producer_state import SEQUENCE_MAX, ProducerBatch
-from sparklog.model.ids import ProducerId
+from sparklog.model.ids import ProducerId, TopicPartition
 
 REMEMBERED_MS: Final = 10_000
 """What was under way when a batch was refused has come by then. (A broker that stands still for longer than
 ``zookeeper.session.timeout.ms`` leads no more.)"""
 REMEMBERED_MAX: Final = 500
-"""Producers of one partition, some 100 KB; of more those that were refused earliest are forgotten."""
+"""Producers of one partition, some 100 KB; of more those that were refused earliest are forgotten. The same
+number for all partitions together of which there is no replica."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,11 @@ class RefusedBatches:
         refused = self.batches.get(ProducerId(batch.producer_id))
         return refused is not None and now_ms - refused.at_ms < REMEMBERED_MS and _is_behind(batch, refused)
 
+    def take_over(self, others: "RefusedBatches") -> None:
+        """What was refused in our place before we were there."""
+        for producer_id, refused in others.batches.items():
+            self.batches.setdefault(producer_id, refused)
+
     def forget(self, producer_id: int) -> None:
         """It has gone on."""
         self.batches.pop(ProducerId(producer_id), None)
@@ -73,6 +81,34 @@ class RefusedBatches:
             if now_ms - refused.at_ms < REMEMBERED_MS:
                 return
             del self.batches[producer_id]
+
+
+@dataclass(slots=True)
+class StrayBatches:
+    """Those of partitions of which a broker has no replica, in the order in which each was refused last."""
+
+    partitions: dict[TopicPartition, RefusedBatches] = field(default_factory=dict)
+
+    def note(self, topic_partition: TopicPartition, batch: ProducerBatch, now_ms: int) -> None:
+        """This batch was refused; a replica may be made before what follows it comes."""
+        self._forget_what_is_old(now_ms)
+        refused = self.partitions.pop(topic_partition, None) or RefusedBatches()
+        refused.note(batch, now_ms)
+        self.partitions[topic_partition] = refused
+        while sum(len(one.batches) for one in self.partitions.values()) > REMEMBERED_MAX:
+            del self.partitions[next(iter(self.partitions))]
+
+    def take(self, topic_partition: TopicPartition) -> RefusedBatches | None:
+        """There is a replica now, which remembers them from here on."""
+        return self.partitions.pop(topic_partition, None)
+
+    def _forget_what_is_old(self, now_ms: int) -> None:
+        while self.partitions:
+            topic_partition, refused = next(iter(self.partitions.items()))
+            refused.forget_what_is_old(now_ms)
+            if refused.batches:
+                return
+            del self.partitions[topic_partition]
 
 
 def _is_behind(batch: ProducerBatch, refused: RefusedBatch) -> bool:

@@ -17,7 +17,8 @@ from sparklog.records.envelope import (
     build_envelope,
     parse_header,
 )
-from sparklog.testing.simulation.network import Network
+from sparklog.testing.simulation.invariants import Violation
+from sparklog.testing.simulation.network import Call, Connection, Network
 from sparklog.testing.simulation.payloads import (
     TAKES_ARROW,
     TAKES_RECORDS,
@@ -45,8 +46,7 @@ TOMBSTONES: Final = 0.15
 """Share of the records of a compacted topic that delete their key."""
 
 LOST_SEQUENCE_RETRIES: Final = 5
-"""Answers about a sequence gap after which a producer starts over that may have lost batches, been
-overtaken by its own, or had them removed before it was answered."""
+"""Answers about a gap in sequences after which a producer starts over that may have lost batches."""
 
 GAPS: Final = (
     ErrorCode.out_of_order_sequence_number,
@@ -108,8 +108,8 @@ class Client:
         message: Any,
         on_response: Callable[[Any], None],
         on_failure: Callable[[OSError], None],
-    ) -> None:
-        self._place.network.call(
+    ) -> Call | None:
+        return self._place.network.call(
             self.process,
             self.name,
             host,
@@ -201,9 +201,12 @@ class Producer(Client):
         self._arrow_share = arrow_share
         self._arrow_dice = dice(place.seed, f"{self.name} writes arrow")
         self._in_flight = 0
+        self._connections: set[Connection] = set()
+        """Over which those in flight were sent; several if one broke and nobody has told us yet."""
+        self._topics: list[PartitionTruth | None] = []
+        """To which partitions, of topics of one name, this identity has sent; None: there was none."""
         self._must_repeat = False
         self._gaps = 0
-        self._first_acknowledged: int | None = None
         self._crash_every_ms = crash_every_ms
         self._life = 0
 
@@ -330,6 +333,10 @@ class Producer(Client):
         if send.record.invoked_us < 0:
             send.record.invoked_us = self._place.schedule.now_us
         send.truth = self._place.witness.truths.get(self.topic_partition)
+        if not any(send.truth is known for known in self._topics):
+            self._topics.append(send.truth)
+        if self._in_flight == 0:
+            self._connections.clear()
         self._in_flight += 1
         data = ProducePartition(index=self.topic_partition.partition, records=send.batch)
         request = ProduceRequest(
@@ -339,12 +346,14 @@ class Producer(Client):
             payload_kinds=TAKES_ARROW if self._arrow_share else TAKES_RECORDS,
         )
         assert self._leader is not None
-        self.call(
+        call = self.call(
             self._leader,
             request,
             lambda response: self._answered(send, response),
             lambda error: self._repeat(send.life),
         )
+        if call is not None:
+            self._connections.add(call.connection)
 
     def _answered(self, send: Send, response: ProduceResponse) -> None:
         if send.life != self._life:
@@ -359,8 +368,6 @@ class Producer(Client):
             self.waiting.remove(send)
             self.acknowledged += 1
             self._place.acknowledged(send.record, answer.base_offset)
-            if self._first_acknowledged is None:
-                self._first_acknowledged = send.entry.sequence
             self._place.story.tell(
                 self.name, f"was told that {send.entry.sequence} is at {answer.base_offset}"
             )
@@ -375,23 +382,24 @@ class Producer(Client):
             self._gaps += 1
             truth = self._place.witness.truths.get(self.topic_partition)
             has_lost = truth is not None and truth.lossy_epoch >= 0
-            may_start_over = self.acks == 1 or has_lost or self._was_overtaken
+            may_start_over = self.acks == 1 or has_lost
+            if error is ErrorCode.out_of_order_sequence_number and not may_start_over:
+                self._look_at_gap(truth)
             if may_start_over and self._gaps > LOST_SEQUENCE_RETRIES:
                 if self.acks == 1:
                     self._place.witness.marks.reach("an acks=1 producer lost batches with a leader")
                 self._start_over()
         self._repeat(self._life)
 
-    @property
-    def _was_overtaken(self) -> bool:
-        """Whether a leader that knew nothing of this producer took a later batch than its first.
-
-        Brokers take any first sequence, as Kafka's do, since the batches before may have been deleted; of
-        several in flight the first may meet a leader without its role yet. Clients bump their epoch then
-        (KIP-360).
+    def _look_at_gap(self, truth: PartitionTruth | None) -> None:
+        """Batches were sent in order over one connection, and nothing that was acknowledged is lost: those in
+        front are in the log, or were refused, and then this one should have been refused alike. librdkafka
+        takes another epoch at such an answer, in all partitions, and sends again what may be in their logs.
         """
-        first = self._first_acknowledged
-        return first is not None and bool(self.waiting) and self.waiting[0].entry.sequence < first
+        is_one_topic = truth is not None and all(topic is truth for topic in self._topics)
+        if is_one_topic and len(self._connections) == 1:
+            what = f"{self.topic_partition}: {self.name} skipped nothing, and is told that it did"
+            raise Violation("GapsAreReal", what)
 
     def means_another(self, topic_id: TopicId) -> bool:
         """Whether it knows of an earlier topic of this name only. It would find out by its next refusal, and
@@ -413,9 +421,9 @@ class Producer(Client):
         self.given_up += len(self.waiting)
         self.waiting.clear()
         self._identities += 1
+        self._topics.clear()
         self._sequence = 0
         self._gaps = 0
-        self._first_acknowledged = None
 
     def _repeat(self, life: int) -> None:
         """Something went wrong: when nothing is in flight any more, send all again, in order."""

@@ -3,7 +3,13 @@
 import pytest
 
 from sparklog.core.transaction.producer_state import SEQUENCE_MAX, ProducerBatch
-from sparklog.core.transaction.refused_batches import REMEMBERED_MAX, REMEMBERED_MS, RefusedBatches
+from sparklog.core.transaction.refused_batches import (
+    REMEMBERED_MAX,
+    REMEMBERED_MS,
+    RefusedBatches,
+    StrayBatches,
+)
+from sparklog.model.ids import TopicPartition
 
 
 def batch(first_sequence, *, producer_id=9, epoch=0):
@@ -104,3 +110,45 @@ def test_no_more_are_remembered_than_there_is_room_for_and_the_earliest_go_first
 def test_what_is_old_goes_when_another_comes(refused):
     refused.note(batch(1, producer_id=8), 1_000 + REMEMBERED_MS)
     assert list(refused.batches) == [8]
+
+
+QUAKES, FLIGHTS = TopicPartition("quakes", 0), TopicPartition("flights", 0)
+
+
+def test_a_replica_that_is_made_takes_over_what_was_refused_in_its_place():
+    strays = StrayBatches()
+    strays.note(QUAKES, batch(5), 1_000)
+    strays.note(FLIGHTS, batch(7), 1_000)
+    refused = RefusedBatches()
+    refused.take_over(strays.take(QUAKES))
+    assert strays.take(QUAKES) is None
+    assert refused.is_before(batch(6), 1_001)
+    assert not refused.is_before(batch(6), 1_000 + REMEMBERED_MS)
+
+
+def test_what_a_replica_remembers_itself_goes_before_what_it_takes_over(refused):
+    others = RefusedBatches()
+    others.note(batch(7), 2_000)
+    others.note(batch(7, producer_id=8), 2_000)
+    refused.take_over(others)
+    assert refused.is_before(batch(6), 2_001)
+    assert refused.is_before(batch(8, producer_id=8), 2_001)
+
+
+def test_what_no_replica_was_made_for_is_forgotten_in_time():
+    strays = StrayBatches()
+    strays.note(QUAKES, batch(5), 1_000)
+    strays.note(FLIGHTS, batch(5), 1_000 + REMEMBERED_MS)
+    assert list(strays.partitions) == [FLIGHTS]
+
+
+def test_of_too_many_the_partitions_that_were_refused_longest_ago_are_forgotten():
+    strays = StrayBatches()
+    for number in range(REMEMBERED_MAX):
+        strays.note(TopicPartition("quakes", number), batch(5), 1_000)
+    strays.note(TopicPartition("quakes", 0), batch(5), 1_000)
+    assert strays.take(TopicPartition("quakes", 1)) is not None
+    for producer_id in (1, 2):
+        strays.note(QUAKES, batch(5, producer_id=producer_id), 1_000)
+    assert strays.take(TopicPartition("quakes", 2)) is None
+    assert len(strays.take(QUAKES).batches) == 3

@@ -5,6 +5,8 @@ from typing import Any, Final
 from sparklog.broker.gone_replicas import GoneReplicas
 from sparklog.broker.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.core.transaction.producer_state import ProducerBatch
+from sparklog.core.transaction.refused_batches import RefusedBatches
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, LeaderEpoch, TopicPartition
@@ -102,6 +104,18 @@ def _rot_is_given_a_right_crc(switch: Switch) -> None:
     switch.method(transcode, "crc_matches", crc_matches)
 
 
+def _what_is_behind_a_refused_batch_comes_first(switch: Switch) -> None:
+    """Of several requests under way the first is refused, and the second judged by itself."""
+
+    def is_before(original: Any) -> Any:
+        def mutated(self: RefusedBatches, batch: ProducerBatch, now_ms: int) -> bool:
+            return False
+
+        return mutated
+
+    switch.method(RefusedBatches, "is_before", is_before)
+
+
 BROKER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "roles-of-old-epochs-are-taken-up",
@@ -155,6 +169,18 @@ BROKER: Final[tuple[Mutant, ...]] = (
             kinds=("rot a batch",),
             settings={"min.insync.replicas": "2"},
             clients=ClientMix(has_rereaders=True, arrow_share=1.0),
+        ),
+    ),
+    Mutant(
+        "what-is-behind-a-refused-batch-comes-first",
+        "found by chaos: docs/proof.md; as in Kafka, by reading",
+        "a producer's second batch is told of a gap, or, if it is new, taken for the first",
+        250,
+        _what_is_behind_a_refused_batch_comes_first,
+        Hunt(
+            kinds=("stop broker", "delay frames"),
+            settings={"min.insync.replicas": "2"},
+            operations=("move", "elect preferred"),
         ),
     ),
 )
