@@ -23,6 +23,8 @@ class AppendResult(NamedTuple):
     """Index within the batch and reason, where single records are at fault."""
     log_append_time_ms: int = -1
     """The time that all its records got, where the topic goes by the leader's clock."""
+    is_held_up: bool = False
+    """Whether it was refused only because it is behind a batch that was."""
 
 
 class ReadResult(NamedTuple):

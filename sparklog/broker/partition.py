@@ -21,11 +21,10 @@ from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import ACKS_ALL, NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
-from sparklog.core.transaction.producer_state import Duplicate, ProducerBatch, ProducerStates, Refused
-from sparklog.core.transaction.refused_batches import RefusedBatches
+from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, Refused
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
-from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, ProducerId
+from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId
 from sparklog.model.parts import Part
 from sparklog.model.time import MonotonicMs
 from sparklog.records.envelope import BatchHeader
@@ -49,11 +48,16 @@ class Partition(PartitionShell):
     # Roles
 
     def on_leader_and_isr(self, state: PartitionState, *, broker_epoch: BrokerEpoch) -> ErrorCode:
-        """Take up the role that the controller decided; STALE_CONTROLLER_EPOCH if it is not a newer one."""
+        """Take up the role that the controller decided; STALE_CONTROLLER_EPOCH if it is not a newer one.
+
+        KAFKA_STORAGE_ERROR if there is no log for it, or if another should lead since ours was found damaged.
+        """
         with self._step():
             if self._offline:
                 return ErrorCode.kafka_storage_error
             if state.leader_epoch <= self._replica.leader_epoch:
+                if self._should_hand_over:  # the controller that was told of it may be no more
+                    return ErrorCode.kafka_storage_error
                 return ErrorCode.stale_controller_epoch
             if not self._settle_corruption(state):
                 return ErrorCode.kafka_storage_error
@@ -116,6 +120,11 @@ class Partition(PartitionShell):
         if self.log.corruption is not None and not self._offline:
             self._apply(leader.on_damage())
 
+    @property
+    def _should_hand_over(self) -> bool:
+        leader = self._replica.leader
+        return leader is not None and self.log.corruption is not None and bool(leader.on_damage())
+
     def end_without_leader(self, leader_epoch: int) -> tuple[int, int]:
         """Last epoch and end of the log, which stands still in this epoch without a leader; both -1 if the
         replica has another role by now, or no log.
@@ -161,11 +170,18 @@ class Partition(PartitionShell):
     # Writing
 
     def append_as_leader(
-        self, records: bytearray | memoryview, batches: Batches, acks: int, token: int
+        self,
+        records: bytearray | memoryview,
+        batches: Batches,
+        acks: int,
+        token: int,
+        *,
+        after_refusal: bool = False,
     ) -> AppendResult:
         """Give validated ``batches`` offsets and append them; with acks=all wait under ``token``.
 
         ``records`` is stamped in place: base offset and leader epoch, which no CRC covers.
+        ``after_refusal``: they came over a connection on which something was refused a moment ago.
         """
         with self._step():
             leader = self._replica.leader
@@ -188,8 +204,10 @@ class Partition(PartitionShell):
                 if error is ErrorCode.not_enough_replicas:
                     self._await_again(batches)
                 return AppendResult(error, message=leader.why_refused(error))
-            if self._is_behind_a_refused_one(batches, repeated):
-                return AppendResult(ErrorCode.not_enough_replicas, message=BEHIND_A_REFUSED_ONE)
+            if self._is_behind_a_refused_one(batches, repeated, after_refusal):
+                return AppendResult(
+                    ErrorCode.not_enough_replicas, message=BEHIND_A_REFUSED_ONE, is_held_up=True
+                )
             if isinstance(repeated, Refused):
                 return AppendResult(repeated.code, message=repeated.message)
             base_offset = self._replica.marks.log_end_offset
@@ -203,14 +221,6 @@ class Partition(PartitionShell):
             if last.is_log_append_time:
                 return waits._replace(log_append_time_ms=last.max_timestamp_ms)
             return waits
-
-    def await_again(self, refused: ProducerBatch | RefusedBatches) -> None:
-        """Refused before it came here, it will be sent again: what is behind it must not come first."""
-        with self._guard:
-            if isinstance(refused, RefusedBatches):
-                self._refused.take_over(refused)
-            else:
-                self._refused.note(refused, self._clock.monotonic_ms())
 
     def append_as_follower(
         self,
@@ -492,15 +502,24 @@ class Partition(PartitionShell):
             if header.has_producer:
                 self._refused.note(producer_batch(header), self._clock.monotonic_ms())
 
-    def _is_behind_a_refused_one(self, batches: Batches, verdict: Refused | None) -> bool:
-        """Whether a gap in front of this, or all that was before it, is what was refused a moment ago."""
-        for _, header in batches[:1] if self._refused.batches else ():
+    def _is_behind_a_refused_one(
+        self, batches: Batches, verdict: Refused | None, after_refusal: bool
+    ) -> bool:
+        """Whether a gap in front of this, or all that was before it, is what was refused a moment ago.
+
+        Nothing is in front of a producer's number 0.
+        """
+        for _, header in batches[:1] if after_refusal or self._refused.batches else ():
             is_gap = verdict is not None and verdict.code is ErrorCode.out_of_order_sequence_number
-            is_unknown = (
-                verdict is None and ProducerId(header.producer_id) not in self.log.producers.producers
-            )
-            if is_gap or is_unknown:
-                return self._refused.is_before(producer_batch(header), self._clock.monotonic_ms())
+            may_be_behind = header.has_producer and header.base_sequence > 0
+            is_unknown = verdict is None and header.producer_id not in self.log.producers.producers
+            if not (is_gap or (is_unknown and may_be_behind)):
+                return False
+            if self._refused.is_before(producer_batch(header), self._clock.monotonic_ms()):
+                return True
+            if after_refusal:
+                self._await_again(batches)
+                return True
         return False
 
     def _go_on_with(self, batches: Batches) -> None:

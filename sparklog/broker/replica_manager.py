@@ -37,12 +37,18 @@ from sparklog.core.replication.actions import (
 )
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.core.transaction.producer_state import ProducerBatch
-from sparklog.core.transaction.refused_batches import StrayBatches
+from sparklog.core.transaction.refused_batches import RefusingConnections
 from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig, DynamicConfigs, TopicConfig
 from sparklog.model.errors import ErrorCode, SparklogError
-from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.ids import (
+    NO_TOPIC_ID,
+    TOPIC_NAME_LENGTH_MAX,
+    BrokerEpoch,
+    BrokerId,
+    TopicId,
+    TopicPartition,
+)
 from sparklog.model.time import MonotonicMs
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
@@ -124,8 +130,8 @@ class ReplicaManager:
         self._partitions: dict[TopicPartition, Partition] = {}
         self._names: dict[TopicId, str] = {}
         self._gone = GoneReplicas()
-        self._strays = StrayBatches()
-        self._strays_guard = ports.new_guard()
+        self._refusals = RefusingConnections()
+        self._refusals_guard = ports.new_guard()
         self._live: frozenset[BrokerId] = frozenset()
         self._guard = ports.new_guard()
         self.controller_epoch = -1
@@ -165,14 +171,15 @@ class ReplicaManager:
             return ErrorCode.inconsistent_topic_id
         return partition
 
-    def await_again(self, topic_partition: TopicPartition, refused: ProducerBatch) -> None:
-        """A batch was refused here that will be sent again: what is behind it must not come first."""
-        with self._strays_guard:
-            partition = self._partitions.get(topic_partition)
-            if partition is None:
-                self._strays.note(topic_partition, refused, self.clock.monotonic_ms())
-        if partition is not None:
-            partition.await_again(refused)
+    def note_refusal(self, connection_id: int, topic_partition: TopicPartition) -> None:
+        """A client is told on this connection that a batch was not taken, and may be sent again."""
+        if len(topic_partition.topic) <= TOPIC_NAME_LENGTH_MAX:
+            with self._refusals_guard:
+                self._refusals.note(connection_id, topic_partition, self.clock.monotonic_ms())
+
+    def has_refused(self, connection_id: int, topic_partition: TopicPartition) -> bool:
+        """Whether what comes on this connection may be behind a batch that was refused a moment ago."""
+        return self._refusals.has_refused(connection_id, topic_partition, self.clock.monotonic_ms())
 
     # What the controller says
 
@@ -225,7 +232,6 @@ class ReplicaManager:
                 return ErrorCode.kafka_storage_error
             if isinstance(partition, ErrorCode):
                 return partition
-            self._hand_strays_to(partition)
             try:
                 return partition.on_leader_and_isr(state, broker_epoch=self.broker_epoch)
             except SparklogError:
@@ -493,13 +499,6 @@ class ReplicaManager:
         partition = self._partition(topic_partition, log, 0)
         self._partitions[topic_partition] = partition
         return partition
-
-    def _hand_strays_to(self, partition: Partition) -> None:
-        """It is found by now, so whatever is refused from here on goes to it."""
-        with self._strays_guard:
-            strays = self._strays.take(partition.topic_partition)
-        if strays is not None:
-            partition.await_again(strays)
 
     def _give_up(self, partition: Partition) -> None:
         """A log that was here at the start, of an earlier topic of this name: its replica was moved away, and

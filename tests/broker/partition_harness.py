@@ -75,8 +75,8 @@ class Harness:
         )
         return self.partition.on_leader_and_isr(state, broker_epoch=BrokerEpoch(10))
 
-    def produce(self, records: bytearray, acks: int = -1, token: int = 1):
-        return self.partition.append_as_leader(records, split(records), acks, token)
+    def produce(self, records: bytearray, acks: int = -1, token: int = 1, **connection):
+        return self.partition.append_as_leader(records, split(records), acks, token, **connection)
 
     def follower_fetches(self, offset: int, last_epoch: int = -1, epoch: int = -1):
         request = ReadRequest(

@@ -169,6 +169,20 @@ def test_a_leader_with_a_damaged_batch_hands_over_once_it_has_company_in_the_isr
     assert HandOver() in harness.taken()
 
 
+def test_a_leader_with_a_damaged_batch_tells_the_next_controller_of_it(harness) -> None:
+    """Found by the simulation, seed 303088: the one that was told died before it had elected another."""
+    harness.told(leader=1, epoch=1)
+    for _ in range(4):
+        harness.produce(batch(5), acks=1)
+    assert harness.told(leader=1, epoch=1) is ErrorCode.stale_controller_epoch
+    rot(harness, at=10)
+    harness.partition.check_log(5)
+    assert harness.told(leader=1, epoch=1) is ErrorCode.kafka_storage_error
+    assert harness.partition.is_leader
+    assert harness.told(leader=1, epoch=2, isr=(1,)) is ErrorCode.none
+    assert harness.told(leader=1, epoch=2, isr=(1,)) is ErrorCode.stale_controller_epoch
+
+
 def test_who_asks_for_a_damaged_batch_that_was_deleted_hears_that_the_log_begins_later(harness) -> None:
     """Found by the simulation: it was told of the damage for ever, and never came into the ISR."""
     harness.told(leader=1, epoch=1, isr=(1,), replicas=(1,))

@@ -178,6 +178,55 @@ def test_behind_a_refused_batch_an_epoch_that_is_over_is_told_as_that(harness) -
     assert behind.error is ErrorCode.invalid_producer_epoch
 
 
+def test_after_a_refusal_a_gap_waits_for_what_was_refused(harness) -> None:
+    """Nobody knows what that was: a bit had flipped in it."""
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(producer_id=9, sequence=0))
+    held_up = harness.produce(batch(producer_id=9, sequence=2), after_refusal=True)
+    assert (held_up.error, held_up.is_held_up) == (ErrorCode.not_enough_replicas, True)
+    assert harness.produce(batch(producer_id=9, sequence=3)).error is ErrorCode.not_enough_replicas
+    for sequence in (1, 2, 3):
+        appended = harness.produce(batch(producer_id=9, sequence=sequence), after_refusal=True)
+        assert appended.error is ErrorCode.none
+
+
+def test_after_a_refusal_a_new_producer_begins_with_its_first_number(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    assert harness.produce(batch(producer_id=9, sequence=1), after_refusal=True).is_held_up
+    for sequence in (0, 1):
+        appended = harness.produce(batch(producer_id=9, sequence=sequence), after_refusal=True)
+        assert appended.error is ErrorCode.none
+
+
+def test_after_a_refusal_who_has_no_numbers_is_not_held_up(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    assert harness.produce(batch(), after_refusal=True).error is ErrorCode.none
+
+
+def test_after_a_refusal_an_epoch_that_is_over_is_told_as_that(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    harness.produce(batch(producer_id=9, producer_epoch=3, sequence=0))
+    over = harness.produce(batch(producer_id=9, producer_epoch=2, sequence=7), after_refusal=True)
+    assert over.error is ErrorCode.invalid_producer_epoch
+
+
+def test_what_was_held_up_itself_is_before_what_follows_it(harness) -> None:
+    """Of a producer that its log has forgotten, and that begins with 50: 51 must not come first when nobody
+    remembers the refusal any more.
+    """
+    harness.told(leader=1, epoch=1)
+    assert harness.produce(batch(producer_id=9, sequence=50), after_refusal=True).is_held_up
+    assert harness.produce(batch(producer_id=9, sequence=51)).is_held_up
+    for sequence in (50, 51):
+        assert harness.produce(batch(producer_id=9, sequence=sequence)).error is ErrorCode.none
+
+
+def test_nothing_is_in_front_of_a_new_producers_number_0(harness) -> None:
+    """A number that is far ahead of it would be behind it, as numbers wrap."""
+    refused_for_a_small_isr(harness, 0x7F00_0000)
+    assert harness.produce(batch(producer_id=9, sequence=0)).error is ErrorCode.none
+
+
 def test_what_was_refused_is_forgotten_in_time(harness) -> None:
     harness.told(leader=2, epoch=1)
     harness.produce(batch(producer_id=9, sequence=0))

@@ -127,33 +127,53 @@ def test_what_comes_behind_a_batch_that_came_before_there_was_a_replica_waits_fo
     broker.lead()
     behind = broker.produce(batch=numbered(1))
     assert behind.error_code is ErrorCode.not_enough_replicas
-    assert broker.produce(batch=numbered(1, producer_id=8)).error_code is ErrorCode.none
     for sequence in (0, 1):
         assert broker.produce(batch=numbered(sequence)).error_code is ErrorCode.none
 
 
+@pytest.mark.parametrize("at", [-1, 22, 43, 50, 52, 53, 56], ids=lambda at: f"byte {at}")
 @pytest.mark.parametrize("is_known", [True, False], ids=["known to the log", "new"])
-def test_what_comes_behind_a_batch_of_which_a_bit_flipped_waits_for_that_one(broker, is_known) -> None:
+def test_what_comes_behind_a_batch_of_which_a_bit_flipped_waits_for_that_one(broker, is_known, at) -> None:
+    """Also where the bit was of its producer's id (byte 43), epoch (51) or sequence (53): it says nothing."""
     broker.lead()
+    first = 1 if is_known else 0
     if is_known:
         assert broker.produce(batch=numbered(0)).error_code is ErrorCode.none
-    flipped = bytearray(numbered(1))
-    flipped[-1] ^= 1
+    flipped = bytearray(numbered(first))
+    flipped[at] ^= 1
     assert broker.produce(batch=bytes(flipped)).error_code is ErrorCode.corrupt_message
-    assert broker.produce(batch=numbered(2)).error_code is ErrorCode.not_enough_replicas
-    for sequence in (1, 2):
+    behind = broker.produce(batch=numbered(first + 1))
+    assert behind.error_code is ErrorCode.not_enough_replicas
+    for sequence in (first, first + 1):
         assert broker.produce(batch=numbered(sequence)).error_code is ErrorCode.none
 
 
-def test_nothing_is_remembered_of_what_is_no_batch_of_an_idempotent_producer(broker) -> None:
-    broker.produce(b"a")
-    broker.produce(batch=b"no batch at all, and shorter than an envelope")
-    topic = ProduceTopic(
-        name="q" * (TOPIC_NAME_LENGTH_MAX + 1),
-        partition_data=[ProducePartition(index=0, records=numbered(0))],
-    )
+def test_what_is_held_up_is_no_refusal_that_holds_up_others(broker) -> None:
+    broker.lead()
+    refusals = broker.server._replicas._refusals.refusals
+    flipped = bytearray(numbered(0))
+    flipped[-1] ^= 1
+    assert broker.produce(batch=bytes(flipped)).error_code is ErrorCode.corrupt_message
+    before = dict(refusals)
+    assert broker.produce(batch=numbered(1)).error_code is ErrorCode.not_enough_replicas
+    assert refusals == before
+    another = Harness(broker.server)
+    assert another.produce(batch=numbered(7, producer_id=8)).error_code is ErrorCode.none
+    another.connection.close()
+
+
+def test_a_batch_that_is_wrong_in_itself_is_not_awaited_again(broker) -> None:
+    broker.lead()
+    two = numbered(0) * 2
+    assert broker.produce(batch=two).error_code is ErrorCode.invalid_record
+    assert not broker.server._replicas._refusals.refusals
+
+
+def test_a_name_that_no_topic_can_have_takes_no_memory(broker) -> None:
+    data = ProducePartition(index=0, records=numbered(0))
+    topic = ProduceTopic(name="q" * (TOPIC_NAME_LENGTH_MAX + 1), partition_data=[data])
     broker.call(ProduceRequest(acks=-1, topic_data=[topic]))
-    assert not broker.server._replicas._strays.partitions
+    assert not broker.server._replicas._refusals.refusals
 
 
 def test_a_rotten_arrow_batch_is_not_given_to_a_kafka_client_as_sound_records(broker) -> None:

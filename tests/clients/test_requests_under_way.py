@@ -49,8 +49,8 @@ def watch(cluster, leader):
     partition = cluster.brokers[leader]._replicas.get(TopicPartition(TOPIC, 0))
     append = partition.append_as_leader
 
-    def append_and_note(records, batches, acks, token):
-        result = append(records, batches, acks, token)
+    def append_and_note(records, batches, acks, token, **connection):
+        result = append(records, batches, acks, token, **connection)
         header = batches[0][1]
         answers.append((header.producer_epoch, header.base_sequence, result.error))
         return result
@@ -71,8 +71,8 @@ def let_the_isr_grow_after_the_first_refusal(cluster, leader, follower):
     partition = cluster.brokers[leader]._replicas.get(TopicPartition(TOPIC, 0))
     append = partition.append_as_leader
 
-    def append_and_wait(records, batches, acks, token):
-        result = append(records, batches, acks, token)
+    def append_and_wait(records, batches, acks, token, **connection):
+        result = append(records, batches, acks, token, **connection)
         if len(answers) == 1:
             cluster.revive(follower)
             cluster.wait_for_isr(TOPIC, 2)
@@ -104,14 +104,13 @@ def test_a_producer_keeps_its_epoch_and_every_record_is_there_once_and_in_order(
 def hear_of_the_role_after_the_first_request(cluster, leader, monkeypatch):
     """As where metadata comes from a broker that heard of it earlier."""
     replicas, tp = cluster.brokers[leader]._replicas, TopicPartition(TOPIC, 0)
-    partition, await_again = replicas._partitions.pop(tp), replicas.await_again
+    partition, note_refusal = replicas._partitions.pop(tp), replicas.note_refusal
 
-    def hear(topic_partition, refused):
-        await_again(topic_partition, refused)
+    def hear(*refusal):
+        note_refusal(*refusal)
         replicas._partitions[tp] = partition
-        replicas._hand_strays_to(partition)
 
-    monkeypatch.setattr(replicas, "await_again", hear)
+    monkeypatch.setattr(replicas, "note_refusal", hear)
 
 
 def test_a_new_producer_whose_first_request_comes_before_its_leader_has_a_replica_loses_nothing(monkeypatch):

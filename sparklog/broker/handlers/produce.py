@@ -9,13 +9,11 @@ from typing import Final
 from sparklog.broker.answers import AppendResult
 from sparklog.broker.call import Call
 from sparklog.model.config import TopicConfig
-from sparklog.model.errors import CorruptBatch, ErrorCode
-from sparklog.model.ids import TOPIC_NAME_LENGTH_MAX, TopicPartition
-from sparklog.records.envelope import parse_header
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
 from sparklog.records.payload import SUPPORTED_PAYLOADS
 from sparklog.records.timestamps import check_create_times, stamp_append_time
 from sparklog.records.validate import Accepted, Refused, check_produced
-from sparklog.storage.snapshots import producer_batch
 from sparklog.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     ProducePartitionResponse,
@@ -25,6 +23,18 @@ from sparklog.wire.messages.produce import (
 )
 
 LOG_APPEND_TIME: Final = "LogAppendTime"
+SENT_AGAIN: Final = frozenset(
+    {
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.corrupt_message,
+        ErrorCode.not_enough_replicas,
+        ErrorCode.not_enough_replicas_after_append,
+        ErrorCode.request_timed_out,
+        ErrorCode.kafka_storage_error,
+    }
+)
+"""Answers upon which clients send a batch again; it may be in the log, but a change of leader may cut it."""
 
 Results = dict[TopicPartition, AppendResult]
 
@@ -49,11 +59,10 @@ def handle(call: Call, request: ProduceRequest) -> None:
         for data in topic.partition_data:
             topic_partition = TopicPartition(topic.name, data.index)
             partition = call.broker.replicas.find(topic_partition)
-            records = memoryview(b"") if data.records is None else memoryview(data.records)
             if isinstance(partition, ErrorCode):
                 wait.results[topic_partition] = AppendResult(_unknown(call, topic_partition))
-                _await_again(call, topic_partition, records)
                 continue
+            records = memoryview(b"") if data.records is None else memoryview(data.records)
             config = _topic_config(call, topic.name)
             checked = check_produced(
                 records,
@@ -67,28 +76,18 @@ def handle(call: Call, request: ProduceRequest) -> None:
                 wait.results[topic_partition] = AppendResult(
                     checked.error, message=checked.message, record_errors=checked.record_errors
                 )
-                if checked.error is ErrorCode.corrupt_message:
-                    _await_again(call, topic_partition, records)
                 continue
             token = purgatory.expect(wait, partition)
-            result = partition.append_as_leader(records, checked.batches, request.acks, token)
+            result = partition.append_as_leader(
+                records,
+                checked.batches,
+                request.acks,
+                token,
+                after_refusal=call.broker.replicas.has_refused(call.context.connection_id, topic_partition),
+            )
             purgatory.on_appended(wait, token, topic_partition, result)
     _let_go(call, request)
     purgatory.finish(wait, open_token, request.timeout_ms)
-
-
-def _await_again(call: Call, topic_partition: TopicPartition, records: memoryview) -> None:
-    """We have no replica yet, or a bit flipped on the way: an idempotent producer will send this again, and
-    what it has under way behind it must not come first.
-    """
-    if len(topic_partition.topic) > TOPIC_NAME_LENGTH_MAX:
-        return
-    try:
-        header = parse_header(records)
-    except CorruptBatch:
-        return
-    if header.has_producer and header.producer_epoch >= 0 and header.base_sequence >= 0:
-        call.broker.replicas.await_again(topic_partition, producer_batch(header))
 
 
 def _timed(config: TopicConfig, records: memoryview, accepted: Accepted, now_ms: int) -> Accepted | Refused:
@@ -139,6 +138,9 @@ def _answer(call: Call, request: ProduceRequest, results: Results) -> None:
         else:
             call.exchange.no_reply()
         return
+    for topic_partition, result in results.items():
+        if result.error in SENT_AGAIN and not result.is_held_up:
+            call.broker.replicas.note_refusal(call.context.connection_id, topic_partition)
     call.reply(
         ProduceResponse(
             responses=[

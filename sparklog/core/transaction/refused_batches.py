@@ -13,8 +13,11 @@ is never held up: that may have been refused where nobody remembers, and must co
 
 It is remembered in memory, in whatever role the replica is, until it comes or REMEMBERED_MS have gone by
 since the last refusal. A producer that gives it up, and goes on in the same epoch, waits that long.
-Before there is a replica the broker remembers it (`StrayBatches`): a client may hear who leads earlier than
-the leader does.
+
+Some batches are refused where no replica can remember them: there is none yet, as a client may hear who leads
+before the leader does; or a bit has flipped on the way, and nobody knows whose batch it was. So the broker
+also remembers on which connection it refused something for which partition (`RefusingConnections`). There a
+gap, or a new producer that does not begin with its first number, is refused alike, and remembered as above.
 """
 
 from dataclasses import dataclass, field
@@ -27,8 +30,9 @@ REMEMBERED_MS: Final = 10_000
 """What was under way when a batch was refused has come by then. (A broker that stands still for longer than
 ``zookeeper.session.timeout.ms`` leads no more.)"""
 REMEMBERED_MAX: Final = 500
-"""Producers of one partition, some 100 KB; of more those that were refused earliest are forgotten. The same
-number for all partitions together of which there is no replica."""
+"""Producers of one partition, some 100 KB; of more those that were refused earliest are forgotten."""
+REFUSALS_MAX: Final = 10_000
+"""Partitions on connections, some 3 MB; of more those of the earliest refusals are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +70,6 @@ class RefusedBatches:
         refused = self.batches.get(ProducerId(batch.producer_id))
         return refused is not None and now_ms - refused.at_ms < REMEMBERED_MS and _is_behind(batch, refused)
 
-    def take_over(self, others: "RefusedBatches") -> None:
-        """What was refused in our place before we were there."""
-        for producer_id, refused in others.batches.items():
-            self.batches.setdefault(producer_id, refused)
-
     def forget(self, producer_id: int) -> None:
         """It has gone on."""
         self.batches.pop(ProducerId(producer_id), None)
@@ -84,31 +83,29 @@ class RefusedBatches:
 
 
 @dataclass(slots=True)
-class StrayBatches:
-    """Those of partitions of which a broker has no replica, in the order in which each was refused last."""
+class RefusingConnections:
+    """On which connections batches of which partitions were refused a moment ago, in the order of refusals.
 
-    partitions: dict[TopicPartition, RefusedBatches] = field(default_factory=dict)
+    A producer's requests to one broker come over one connection, in order, so what comes next may be behind
+    what was refused, whatever that was: nothing is believed that a batch with a wrong CRC says.
+    """
 
-    def note(self, topic_partition: TopicPartition, batch: ProducerBatch, now_ms: int) -> None:
-        """This batch was refused; a replica may be made before what follows it comes."""
-        self._forget_what_is_old(now_ms)
-        refused = self.partitions.pop(topic_partition, None) or RefusedBatches()
-        refused.note(batch, now_ms)
-        self.partitions[topic_partition] = refused
-        while sum(len(one.batches) for one in self.partitions.values()) > REMEMBERED_MAX:
-            del self.partitions[next(iter(self.partitions))]
+    refusals: dict[tuple[int, TopicPartition], int] = field(default_factory=dict)
+    """When each was last refused; monotonic milliseconds."""
 
-    def take(self, topic_partition: TopicPartition) -> RefusedBatches | None:
-        """There is a replica now, which remembers them from here on."""
-        return self.partitions.pop(topic_partition, None)
-
-    def _forget_what_is_old(self, now_ms: int) -> None:
-        while self.partitions:
-            topic_partition, refused = next(iter(self.partitions.items()))
-            refused.forget_what_is_old(now_ms)
-            if refused.batches:
+    def note(self, connection_id: int, topic_partition: TopicPartition, now_ms: int) -> None:
+        key = connection_id, topic_partition
+        self.refusals.pop(key, None)
+        self.refusals[key] = now_ms
+        while True:
+            earliest, at_ms = next(iter(self.refusals.items()))
+            if len(self.refusals) <= REFUSALS_MAX and now_ms - at_ms < REMEMBERED_MS:
                 return
-            del self.partitions[topic_partition]
+            del self.refusals[earliest]
+
+    def has_refused(self, connection_id: int, topic_partition: TopicPartition, now_ms: int) -> bool:
+        at_ms = self.refusals.get((connection_id, topic_partition))
+        return at_ms is not None and now_ms - at_ms < REMEMBERED_MS
 
 
 def _is_behind(batch: ProducerBatch, refused: RefusedBatch) -> bool:

@@ -117,6 +117,7 @@ class Client:
             timeout_ms=CALL_TIMEOUT_MS,
             on_response=on_response,
             on_failure=on_failure,
+            is_bound=True,
         )
 
     def find_leader(self) -> None:
@@ -360,7 +361,7 @@ class Producer(Client):
             return
         answer = response.responses[0].partition_responses[0]
         if answer.error_code not in (ErrorCode.none, ErrorCode.duplicate_sequence_number):
-            self._refused(answer.error_code)
+            self._refused(send, answer.error_code)
             return
         self._in_flight -= 1
         self._gaps = 0
@@ -377,27 +378,32 @@ class Producer(Client):
                 self._place.witness.on_ack(truth, send.entry, answer.base_offset)
         self.go_on()
 
-    def _refused(self, error: ErrorCode) -> None:
+    def _refused(self, send: Send, error: ErrorCode) -> None:
         if error in GAPS:
             self._gaps += 1
             truth = self._place.witness.truths.get(self.topic_partition)
             has_lost = truth is not None and truth.lossy_epoch >= 0
             may_start_over = self.acks == 1 or has_lost
             if error is ErrorCode.out_of_order_sequence_number and not may_start_over:
-                self._look_at_gap(truth)
+                self._look_at_gap(send, truth)
             if may_start_over and self._gaps > LOST_SEQUENCE_RETRIES:
                 if self.acks == 1:
                     self._place.witness.marks.reach("an acks=1 producer lost batches with a leader")
                 self._start_over()
         self._repeat(self._life)
 
-    def _look_at_gap(self, truth: PartitionTruth | None) -> None:
+    def _look_at_gap(self, send: Send, truth: PartitionTruth | None) -> None:
         """Batches were sent in order over one connection, and nothing that was acknowledged is lost: those in
         front are in the log, or were refused, and then this one should have been refused alike. librdkafka
         takes another epoch at such an answer, in all partitions, and sends again what may be in their logs.
+
+        A leader that was replaced, and has not heard of it, knows no better.
         """
-        is_one_topic = truth is not None and all(topic is truth for topic in self._topics)
-        if is_one_topic and len(self._connections) == 1:
+        if send not in self.waiting or truth is None or len(self._connections) != 1:
+            return
+        (connection,) = self._connections
+        leads = truth.state is not None and self._hosts.get(truth.state.leader) == connection.address
+        if leads and all(topic is truth for topic in self._topics):
             what = f"{self.topic_partition}: {self.name} skipped nothing, and is told that it did"
             raise Violation("GapsAreReal", what)
 

@@ -109,10 +109,23 @@ class Connection:
     """One caller's connection to an address, from the first call to the first trouble."""
 
     def __init__(
-        self, network: "Network", caller: Process, origin: str, address: str, *, is_echo: bool = False
+        self,
+        network: "Network",
+        caller: Process,
+        origin: str,
+        address: str,
+        *,
+        is_echo: bool = False,
+        is_bound: bool = False,
     ) -> None:
+        """``is_bound``: to the process that listens there. What is on its way to that one is nothing to the
+        next; otherwise it comes to that as well, as if the caller had tried again.
+        """
         self.network = network
         self._is_echo = is_echo
+        host = network.hosts.get(address) if is_bound else None
+        self._is_bound = is_bound
+        self._peer = None if host is None else host.process
         self.caller = caller
         self.origin = origin
         self.address = address
@@ -143,7 +156,9 @@ class Connection:
         schedule.at(self._arrival_us, None, lambda: self._arrive(frame))
         late_us = weather.draw_repeat_us()
         if late_us is not None:
-            echo = Connection(self.network, self.caller, self.origin, self.address, is_echo=True)
+            echo = Connection(
+                self.network, self.caller, self.origin, self.address, is_echo=True, is_bound=self._is_bound
+            )
             schedule.at(self._arrival_us + late_us, None, lambda: echo._arrive(frame))
 
     def _is_lost(self, weather: Weather) -> None:
@@ -156,6 +171,11 @@ class Connection:
         if host is None or not host.process.is_alive:
             self._break_from_there("nobody listens there")
             return
+        if self._is_bound:
+            self._peer = self._peer or host.process
+            if self._peer is not host.process:
+                self._break_from_there("another process listens there by now")
+                return
         self._inbox.append((host, frame))
         self._serve_next()
 
@@ -287,11 +307,12 @@ class Network:
         timeout_ms: int,
         on_response: OnResponse,
         on_failure: OnFailure,
+        is_bound: bool = False,
     ) -> Call | None:
         """Send a request; None if the caller is dead and nothing leaves it any more."""
         if not caller.is_alive:
             return None
-        connection = self._connect(caller, origin, address)
+        connection = self._connect(caller, origin, address, is_bound=is_bound)
         version = KNOWN_VERSIONS[message.API_KEY].max
         frame = encode_request(message, version, next(self._correlation), origin)
         call = Call(connection, message, version, on_response, on_failure)
@@ -310,11 +331,12 @@ class Network:
             frame = encode_request(message, version, next(self._correlation), origin)
             self._connect(caller, origin, address).send(None, frame)
 
-    def _connect(self, caller: Process, origin: str, address: str) -> Connection:
+    def _connect(self, caller: Process, origin: str, address: str, *, is_bound: bool = False) -> Connection:
         """The connection that is there, or a new one."""
         connection = self._connections.get((caller, address))
         if connection is None or not connection.is_open:
-            connection = self._connections[caller, address] = Connection(self, caller, origin, address)
+            connection = Connection(self, caller, origin, address, is_bound=is_bound)
+            self._connections[caller, address] = connection
         return connection
 
     def drop(self, connection: Connection) -> None:

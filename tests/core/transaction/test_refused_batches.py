@@ -4,10 +4,11 @@ import pytest
 
 from sparklog.core.transaction.producer_state import SEQUENCE_MAX, ProducerBatch
 from sparklog.core.transaction.refused_batches import (
+    REFUSALS_MAX,
     REMEMBERED_MAX,
     REMEMBERED_MS,
     RefusedBatches,
-    StrayBatches,
+    RefusingConnections,
 )
 from sparklog.model.ids import TopicPartition
 
@@ -115,40 +116,41 @@ def test_what_is_old_goes_when_another_comes(refused):
 QUAKES, FLIGHTS = TopicPartition("quakes", 0), TopicPartition("flights", 0)
 
 
-def test_a_replica_that_is_made_takes_over_what_was_refused_in_its_place():
-    strays = StrayBatches()
-    strays.note(QUAKES, batch(5), 1_000)
-    strays.note(FLIGHTS, batch(7), 1_000)
-    refused = RefusedBatches()
-    refused.take_over(strays.take(QUAKES))
-    assert strays.take(QUAKES) is None
-    assert refused.is_before(batch(6), 1_001)
-    assert not refused.is_before(batch(6), 1_000 + REMEMBERED_MS)
+@pytest.fixture
+def connections():
+    """On connection 3 a batch of quakes was refused at 1,000 ms."""
+    connections = RefusingConnections()
+    connections.note(3, QUAKES, 1_000)
+    return connections
 
 
-def test_what_a_replica_remembers_itself_goes_before_what_it_takes_over(refused):
-    others = RefusedBatches()
-    others.note(batch(7), 2_000)
-    others.note(batch(7, producer_id=8), 2_000)
-    refused.take_over(others)
-    assert refused.is_before(batch(6), 2_001)
-    assert refused.is_before(batch(8, producer_id=8), 2_001)
+@pytest.mark.parametrize(
+    ("connection_id", "of", "is_so"), [(3, QUAKES, True), (4, QUAKES, False), (3, FLIGHTS, False)]
+)
+def test_a_refusal_counts_on_its_connection_for_its_partition(connections, connection_id, of, is_so):
+    assert connections.has_refused(connection_id, of, 1_001) is is_so
 
 
-def test_what_no_replica_was_made_for_is_forgotten_in_time():
-    strays = StrayBatches()
-    strays.note(QUAKES, batch(5), 1_000)
-    strays.note(FLIGHTS, batch(5), 1_000 + REMEMBERED_MS)
-    assert list(strays.partitions) == [FLIGHTS]
+def test_a_refusal_counts_until_nothing_can_be_under_way(connections):
+    assert connections.has_refused(3, QUAKES, 1_000 + REMEMBERED_MS - 1)
+    assert not connections.has_refused(3, QUAKES, 1_000 + REMEMBERED_MS)
 
 
-def test_of_too_many_the_partitions_that_were_refused_longest_ago_are_forgotten():
-    strays = StrayBatches()
-    for number in range(REMEMBERED_MAX):
-        strays.note(TopicPartition("quakes", number), batch(5), 1_000)
-    strays.note(TopicPartition("quakes", 0), batch(5), 1_000)
-    assert strays.take(TopicPartition("quakes", 1)) is not None
-    for producer_id in (1, 2):
-        strays.note(QUAKES, batch(5, producer_id=producer_id), 1_000)
-    assert strays.take(TopicPartition("quakes", 2)) is None
-    assert len(strays.take(QUAKES).batches) == 3
+def test_a_refusal_counts_from_the_last_one_on(connections):
+    connections.note(3, QUAKES, 9_000)
+    assert connections.has_refused(3, QUAKES, 1_000 + REMEMBERED_MS)
+
+
+def test_old_refusals_take_no_memory(connections):
+    connections.note(3, FLIGHTS, 1_000 + REMEMBERED_MS)
+    assert list(connections.refusals) == [(3, FLIGHTS)]
+
+
+def test_of_too_many_refusals_the_earliest_are_forgotten(connections):
+    for number in range(REFUSALS_MAX - 1):
+        connections.note(4, TopicPartition("quakes", number), 1_000)
+    connections.note(3, QUAKES, 1_001)
+    connections.note(5, QUAKES, 1_002)
+    assert len(connections.refusals) == REFUSALS_MAX
+    assert connections.has_refused(3, QUAKES, 1_003)
+    assert not connections.has_refused(4, TopicPartition("quakes", 0), 1_003)

@@ -13,52 +13,75 @@ from sparklog.testing.simulation.schedule import Schedule
 TP = TopicPartition("quakes", 0)
 
 
+class Connection:
+    def __init__(self, address):
+        self.address = address
+
+
 @pytest.fixture
 def truth():
-    return SimpleNamespace(lossy_epoch=-1)
+    return SimpleNamespace(lossy_epoch=-1, state=SimpleNamespace(leader=2))
 
 
 @pytest.fixture
 def producer(truth):
-    """Three of its batches are under way, over one connection."""
+    """Two of its batches are under way to broker 2, over one connection."""
     place = SimpleNamespace(schedule=Schedule(), seed=1, witness=SimpleNamespace(truths={TP: truth}))
     producer = Producer(place, 1, TP, acks=-1, in_flight_max=5, interval_ms=10.0, records_max=1)
-    producer._in_flight = 3
-    producer._connections.add(object())
+    producer.waiting.extend(SimpleNamespace(entry=number, in_flight=True) for number in range(2))
+    producer._in_flight = 2
+    producer._hosts = {2: "broker-2", 3: "broker-3"}
+    producer._connections.add(Connection("broker-2"))
     producer._topics.append(truth)
     return producer
 
 
+def refuse(producer, error=ErrorCode.out_of_order_sequence_number):
+    producer._refused(producer.waiting[1], error)
+
+
 def test_who_skipped_nothing_may_not_be_told_of_a_gap(producer):
     with pytest.raises(Violation, match="GapsAreReal"):
-        producer._refused(ErrorCode.out_of_order_sequence_number)
+        refuse(producer)
 
 
 def test_who_is_refused_otherwise_sends_again(producer):
-    producer._refused(ErrorCode.not_enough_replicas)
+    refuse(producer, ErrorCode.not_enough_replicas)
     assert producer._must_repeat
 
 
 def test_a_gap_is_real_where_an_election_lost_records(producer, truth):
     truth.lossy_epoch = 3
-    producer._refused(ErrorCode.out_of_order_sequence_number)
+    refuse(producer)
     assert producer._must_repeat
 
 
 def test_a_gap_is_real_where_a_leader_was_trusted_alone(producer):
     producer.acks = 1
-    producer._refused(ErrorCode.out_of_order_sequence_number)
+    refuse(producer)
+    assert producer._must_repeat
+
+
+def test_a_gap_is_real_to_a_leader_that_was_replaced_and_has_not_heard_of_it(producer, truth):
+    truth.state.leader = 3
+    refuse(producer)
     assert producer._must_repeat
 
 
 @pytest.mark.parametrize("before", [None, SimpleNamespace(lossy_epoch=-1)], ids=["none yet", "another"])
 def test_a_gap_is_real_where_batches_went_to_different_topics_of_one_name(producer, before):
     producer._topics.insert(0, before)
-    producer._refused(ErrorCode.out_of_order_sequence_number)
+    refuse(producer)
     assert producer._must_repeat
 
 
 def test_a_gap_may_be_real_where_a_connection_broke_under_what_was_in_front(producer):
-    producer._connections.add(object())
-    producer._refused(ErrorCode.out_of_order_sequence_number)
+    producer._connections.add(Connection("broker-2"))
+    refuse(producer)
+    assert producer._must_repeat
+
+
+def test_what_was_given_up_may_be_behind_a_gap(producer):
+    given_up = producer.waiting.pop()
+    producer._refused(given_up, ErrorCode.out_of_order_sequence_number)
     assert producer._must_repeat

@@ -103,3 +103,31 @@ def test_requests_vanish_in_a_connection_that_hangs_until_one_has_waited_for_too
     call(500)
     asked.schedule.run_until(1_000 * US_PER_MS)
     assert (asked.served, asked.answers) == (1, 1)
+
+
+@pytest.mark.parametrize("is_bound", [True, False])
+def test_what_is_on_its_way_to_a_process_is_nothing_to_the_next_where_connections_are_bound(is_bound) -> None:
+    """The next one would reset a connection that it knows nothing of."""
+    asked = Asked()
+    first = asked.network.hosts["server"].process
+    asked.network.call(
+        Process(asked.schedule, "caller"), "caller", "server", MetadataRequest(), timeout_ms=500,
+        on_response=asked.answered, on_failure=asked.failures.append, is_bound=is_bound,
+    )  # fmt: skip
+    first.is_alive = False
+    asked.network.hosts["server"].process = Process(asked.schedule, "server")
+    asked.schedule.run_until(3_000 * US_PER_MS)
+    assert asked.served == (0 if is_bound else 1)
+    assert len(asked.failures) == (1 if is_bound else 0)
+
+
+def test_a_bound_connection_to_where_nobody_listened_yet_is_to_who_comes_first() -> None:
+    asked = Asked()
+    host = asked.network.hosts.pop("server")
+    asked.network.call(
+        Process(asked.schedule, "caller"), "caller", "server", MetadataRequest(), timeout_ms=500,
+        on_response=asked.answered, on_failure=asked.failures.append, is_bound=True,
+    )  # fmt: skip
+    asked.network.hosts["server"] = host
+    asked.schedule.run_until(3_000 * US_PER_MS)
+    assert (asked.served, asked.answers) == (1, 1)

@@ -6,7 +6,7 @@ from sparklog.broker.gone_replicas import GoneReplicas
 from sparklog.broker.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.transaction.producer_state import ProducerBatch
-from sparklog.core.transaction.refused_batches import RefusedBatches
+from sparklog.core.transaction.refused_batches import RefusedBatches, RefusingConnections
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_EPOCH, LeaderEpoch, TopicPartition
@@ -114,6 +114,19 @@ def _what_is_behind_a_refused_batch_comes_first(switch: Switch) -> None:
         return mutated
 
     switch.method(RefusedBatches, "is_before", is_before)
+    _what_connections_refused_is_forgotten(switch)
+
+
+def _what_connections_refused_is_forgotten(switch: Switch) -> None:
+    """What no replica can remember: refused before there was one, or for a flipped bit."""
+
+    def has_refused(original: Any) -> Any:
+        def mutated(self: RefusingConnections, *refusal: Any) -> bool:
+            return False
+
+        return mutated
+
+    switch.method(RefusingConnections, "has_refused", has_refused)
 
 
 BROKER: Final[tuple[Mutant, ...]] = (
