@@ -47,6 +47,7 @@ Kind = Literal[
     "lose frames",
     "lose answers",
     "repeat requests",
+    "flip bits",
     "delay frames",
     "delay answers",
     "cut zookeeper",
@@ -143,7 +144,8 @@ SWARM_KINDS: Final[tuple[Kind, ...]] = (
     "jump clock",
     "drift clock",
 )
-ALL_KINDS: Final[tuple[Kind, ...]] = (*SWARM_KINDS, "cut all power")
+ALL_KINDS: Final[tuple[Kind, ...]] = (*SWARM_KINDS, "flip bits", "cut all power")
+"""Flips are drawn by themselves: one kind more in the swarm would make other runs of all seeds."""
 
 
 @dataclass(frozen=True, slots=True)

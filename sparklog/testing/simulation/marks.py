@@ -11,6 +11,7 @@ ALL_MARKS: Final = (
     "a second process was refused a directory's lock",
     "an acks=1 producer lost batches with a leader",
     "a batch rotted under its broker",
+    "a bit of a batch flipped on its way",
     "a broker came back with an empty disk",
     "a broker stopped cleanly",
     "a broker was replaced while it lived",

@@ -26,6 +26,13 @@ from sparklog.wire.messages.produce import ProducePartition, ProduceRequest, Pro
 REFUSED_BEFORE: Final = (ErrorCode.not_leader_or_follower, ErrorCode.unknown_topic_or_partition)
 """With acks=1 these say that nothing was appended. With acks=all they may come while an append waits."""
 
+NEVER_TAKEN: Final = (
+    ErrorCode.not_enough_replicas,
+    ErrorCode.corrupt_message,
+    ErrorCode.invalid_record,
+)
+"""Whatever the acks, these say that nothing was appended; the last two because a bit flipped on the way."""
+
 
 class PlainProducer(Client):
     """Sends each batch once, whatever becomes of it, and does not wait for one before it sends the next."""
@@ -117,7 +124,7 @@ class PlainProducer(Client):
         if error is ErrorCode.none:
             self._place.acknowledged(record, answer.base_offset)
             return
-        is_refused = error is ErrorCode.not_enough_replicas or (self.acks == 1 and error in REFUSED_BEFORE)
+        is_refused = error in NEVER_TAKEN or (self.acks == 1 and error in REFUSED_BEFORE)
         if is_refused:
             self._place.witness.marks.reach("a send was refused for good")
         self._place.recorder.end(record, "fail" if is_refused else "info", error=error.name)

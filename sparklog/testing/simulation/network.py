@@ -4,6 +4,7 @@ As over TCP, what one connection carries arrives in order, once, or not at all: 
 connection with it. Reordering comes from there being several connections, and from requests that still arrive
 after their sender gave up on the connection that carried them. A request can also arrive twice: later,
 over a connection of its own, and its answer is read by nobody, as what is left of a client that tried again.
+Of what producers send a bit may flip on the way, where a CRC covers it: TCP's checksum does not see all.
 As at a real listener, one request of a connection is in progress at a time, and answers leave in order.
 
 A request is an event at its receiver, an answer one at its sender: both can be paused or dead by then.
@@ -19,8 +20,10 @@ from typing import Any, Final
 from sparklog.model.parts import Part, read_parts
 from sparklog.model.time import MonotonicMs
 from sparklog.network.exchange import Exchange, RequestContext
+from sparklog.records.envelope import ATTRIBUTES_POSITION
 from sparklog.testing.simulation.schedule import US_PER_MS, Event, Process, Schedule, dice
 from sparklog.wire.codec import Message, decode_response, encode_request
+from sparklog.wire.messages.produce import ProduceRequest
 from sparklog.wire.versions import KNOWN_VERSIONS
 
 SIZE_PREFIX_BYTES: Final = 4
@@ -272,7 +275,13 @@ class Network:
     numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
     reach: Callable[[str], None] = lambda mark: None
     """Told of marks."""
+    story: Callable[[str, str], None] = lambda who, what: None
+    """Told of what becomes of frames."""
     _weather: dict[tuple[str, str], Weather] = field(default_factory=dict)
+    _flips: dict[str, float] = field(default_factory=dict)
+    """How likely a bit flips of a batch on its way to an address."""
+    _flip_dice: dict[tuple[str, str], random.Random] = field(default_factory=dict)
+    """Not those of the weather: a frame that is damaged takes no other time than without."""
     _connections: dict[tuple[Process, str], Connection] = field(default_factory=dict)
     _correlation: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
@@ -314,7 +323,7 @@ class Network:
             return None
         connection = self._connect(caller, origin, address, is_bound=is_bound)
         version = KNOWN_VERSIONS[message.API_KEY].max
-        frame = encode_request(message, version, next(self._correlation), origin)
+        frame = self._frame(origin, address, message, version)
         call = Call(connection, message, version, on_response, on_failure)
         call.deadline = self.schedule.after(
             timeout_ms * US_PER_MS,
@@ -328,8 +337,31 @@ class Network:
         """Send a request that is never answered, such as Produce with acks=0."""
         if caller.is_alive:
             version = KNOWN_VERSIONS[message.API_KEY].max
-            frame = encode_request(message, version, next(self._correlation), origin)
+            frame = self._frame(origin, address, message, version)
             self._connect(caller, origin, address).send(None, frame)
+
+    def flip_bits(self, address: str, more: float) -> None:
+        """How much more likely it is from now on."""
+        self._flips[address] = max(0.0, self._flips.get(address, 0.0) + more)
+
+    def _frame(self, origin: str, address: str, message: Message, version: int) -> bytes:
+        """What travels; its sender keeps what it sent as it was, so that a retry is whole."""
+        frame = encode_request(message, version, next(self._correlation), origin)
+        chance = self._flips.get(address)
+        if not chance or not isinstance(message, ProduceRequest):
+            return frame
+        draw = self._flip_dice.get((origin, address))
+        if draw is None:
+            draw = self._flip_dice[origin, address] = dice(self.seed, f"flips {origin} {address}")
+        batch = message.topic_data[0].partition_data[0].records
+        if draw.random() >= chance or batch is None:
+            return frame
+        place = draw.randrange(ATTRIBUTES_POSITION, len(batch))
+        self.reach("a bit of a batch flipped on its way")
+        self.story(origin, f"sends to {address}, and on the way a bit flips in byte {place} of the batch")
+        damaged = bytearray(frame)
+        damaged[frame.index(batch) + place] ^= 1 << draw.randrange(8)
+        return bytes(damaged)
 
     def _connect(self, caller: Process, origin: str, address: str, *, is_bound: bool = False) -> Connection:
         """The connection that is there, or a new one."""

@@ -14,7 +14,7 @@ from sparklog.testing.simulation.operations import (
     draw_times,
 )
 from sparklog.testing.simulation.schedule import dice
-from sparklog.testing.simulation.swarm import draw_faults
+from sparklog.testing.simulation.swarm import add_flips, draw_faults
 
 BROKERS: Final = ("broker-1", "broker-2", "broker-3")
 MORE_BROKERS: Final = (*BROKERS, "broker-4", "broker-5")
@@ -182,6 +182,10 @@ def draw_plan(
     if hunt is None and _is_covered(seed, faults):
         settings["min.insync.replicas"] = "2"
         operations = tuple(one for one in operations if one.kind not in MINIMUM_KINDS)
+    if hunt is None:
+        faults = add_flips(
+            dice(seed, "flips"), faults, begin_ms=FAULTS_BEGIN_MS, end_ms=faults_end_ms, brokers=brokers
+        )
     return Plan(
         seed=seed,
         settings=settings,

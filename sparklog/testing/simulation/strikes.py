@@ -51,6 +51,7 @@ class Strikes:
             "lose frames": self._spoil_weather,
             "lose answers": self._spoil_weather,
             "repeat requests": self._spoil_weather,
+            "flip bits": self._flip_bits,
             "delay frames": self._spoil_weather,
             "delay answers": self._spoil_weather,
             "cut zookeeper": self._cut_zookeeper,
@@ -64,6 +65,7 @@ class Strikes:
             **self._zombies.by_kind,
         }
         cluster.world.network.reach = cluster.world.ensemble.reach = cluster.witness.marks.reach
+        cluster.world.network.story = cluster.story.tell
         cluster.before_launch = self._disks.settle_doomed
 
     def schedule_all(self) -> None:
@@ -144,6 +146,12 @@ class Strikes:
 
         spoil(1)
         self._seats.at_end(fault, lambda: spoil(-1))
+
+    def _flip_bits(self, fault: Fault) -> None:
+        """Whoever produces to that broker: clients come and go, and have links that nobody knows of yet."""
+        network, address = self._cluster.world.network, at_address(fault, self._cluster).target
+        network.flip_bits(address, fault.amount)
+        self._seats.at_end(fault, lambda: network.flip_bits(address, -fault.amount))
 
     # ---- ZooKeeper -----------------------------------------------------------------------------------------
 

@@ -33,8 +33,14 @@ PAUSES: Final = ("pause broker", "pause controller", "cut zookeeper", "replace b
 AROUND_A_SESSION: Final = (0.5, 1.0, 3.0)
 """How long half of these faults last, in session time-outs."""
 
+LONG: Final = ("cut from controllers", "flip bits")
+
 DRAMAS: Final = 0.15
 """Share of the seeds whose faults follow a plot."""
+
+FLIPPED: Final = 0.15
+"""Share of the seeds in which bits flip, whatever else goes wrong there."""
+FLIPS_MAX: Final = 3
 
 
 def draw_faults(
@@ -64,9 +70,27 @@ def draw_faults(
         if fault.kind in PAUSES and draw.random() < 0.5:
             around_ms = int(draw.choice(AROUND_A_SESSION) * session_timeout_ms)
             fault = replace(fault, duration_ms=around_ms)
-        faults.append(replace(fault, duration_ms=min(fault.duration_ms, end_ms + LAST_MS - fault.at_ms)))
+        faults.append(_in_time(fault, end_ms))
         at_ms += draw.expovariate(1 / pause_ms)
     return faults
+
+
+def add_flips(
+    draw: random.Random, faults: list[Fault], *, begin_ms: int, end_ms: int, brokers: tuple[str, ...]
+) -> list[Fault]:
+    """The faults of a seed, in some seeds with flips among them. ``draw`` serves nothing else, so that the
+    others are what they would be without."""
+    if draw.random() >= FLIPPED:
+        return faults
+    flips = [
+        _draw_fault(draw, number, draw.randrange(begin_ms, end_ms), "flip bits", brokers, ())
+        for number in range(len(faults), len(faults) + draw.randint(1, FLIPS_MAX))
+    ]
+    return sorted((*faults, *(_in_time(flip, end_ms) for flip in flips)), key=lambda fault: fault.at_ms)
+
+
+def _in_time(fault: Fault, end_ms: int) -> Fault:
+    return replace(fault, duration_ms=min(fault.duration_ms, end_ms + LAST_MS - fault.at_ms))
 
 
 def _draw_fault(
@@ -84,7 +108,7 @@ def _draw_fault(
         target, other = draw.sample((*brokers, *controllers), 2)
     elif kind in ZOOKEEPER_KINDS:
         target = draw.choice((*brokers, *controllers))
-    mean_ms = 2_500 if kind == "cut from controllers" else 900
+    mean_ms = 2_500 if kind in LONG else 900
     duration_ms = int(min(draw.expovariate(1 / mean_ms), 6_000)) + 20
     return Fault(number, at_ms, kind, target, other, duration_ms, _amount(draw, kind))
 
@@ -105,7 +129,7 @@ def _amount(draw: random.Random, kind: Kind) -> float:
             return float(draw.randint(1, 30))
         case "fail an fsync" | "fail a checkpoint":
             return float(draw.randint(1, 4))
-        case "lose frames" | "lose answers" | "repeat requests":
+        case "lose frames" | "lose answers" | "repeat requests" | "flip bits":
             return draw.choice((0.05, 0.2, 0.5))
         case "delay answers":
             return draw.choice((100.0, 500.0, 1_500.0))

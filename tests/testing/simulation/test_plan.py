@@ -1,8 +1,12 @@
 """What seeds draw: faults that take a disk's word away need two replicas that have everything."""
 
+from dataclasses import replace
+
+from sparklog.testing.simulation import plan as planning
 from sparklog.testing.simulation.faults import DESTRUCTIVE_KINDS, SWARM_KINDS, Hunt
 from sparklog.testing.simulation.operations import MINIMUM_KINDS
-from sparklog.testing.simulation.plan import COVERED, draw_plan
+from sparklog.testing.simulation.plan import COVERED, FAULTS_BEGIN_MS, draw_plan
+from sparklog.testing.simulation.swarm import FLIPPED, LAST_MS
 
 PLANS = [draw_plan(seed) for seed in range(1, 1_001)]
 
@@ -32,3 +36,37 @@ def test_seeds_for_a_mutant_have_the_settings_of_its_hunt():
 
 def test_every_destructive_kind_is_drawn():
     assert set(SWARM_KINDS) >= DESTRUCTIVE_KINDS
+
+
+def flips_of(plan):
+    return [fault for fault in plan.faults if fault.kind == "flip bits"]
+
+
+def test_bits_flip_in_some_seeds_while_there_are_faults_and_are_listed_by_time_like_others():
+    flipped = [plan for plan in PLANS if flips_of(plan)]
+    assert 0.8 * FLIPPED < len(flipped) / len(PLANS) < 1.2 * FLIPPED
+    assert {len(flips_of(plan)) for plan in flipped} == {1, 2, 3}
+    for plan in flipped:
+        numbers = [fault.number for fault in plan.faults]
+        assert len(set(numbers)) == len(numbers)
+        assert [one.at_ms for one in plan.faults] == sorted(one.at_ms for one in plan.faults)
+        for flip in flips_of(plan):
+            assert FAULTS_BEGIN_MS <= flip.at_ms < plan.faults_end_ms
+            assert flip.at_ms + flip.duration_ms <= plan.faults_end_ms + LAST_MS
+            assert flip.target in plan.brokers
+            assert 0 < flip.amount <= 0.5
+
+
+def test_what_else_a_seed_draws_is_the_same_with_flips_and_without(monkeypatch):
+    monkeypatch.setattr(planning, "add_flips", lambda draw, faults, **unused: faults)
+    for plan in PLANS:
+        without = draw_plan(plan.seed)
+        others = [fault for fault in plan.faults if fault.kind != "flip bits"]
+        assert sorted(others, key=lambda fault: fault.number) == list(without.faults)
+        assert replace(plan, faults=()) == replace(without, faults=())
+
+
+def test_flips_are_hunted_by_their_kind_and_then_nothing_else_goes_wrong():
+    plans = [draw_plan(seed, hunt=Hunt(kinds=("flip bits",))) for seed in range(1, 21)]
+    assert {fault.kind for plan in plans for fault in plan.faults} == {"flip bits"}
+    assert not any(draw_plan(plan.seed, without_faults=True).faults for plan in plans)

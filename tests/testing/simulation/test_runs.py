@@ -3,13 +3,17 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from sparklog.core.transaction.producer_state import BATCHES_KEPT
+from sparklog.model.errors import ErrorCode
 from sparklog.testing.simulation.clients import Producer
 from sparklog.testing.simulation.faults import Fault
-from sparklog.testing.simulation.plan import BROKERS, draw_plan
+from sparklog.testing.simulation.mix import ClientMix
+from sparklog.testing.simulation.more_clients import PlainProducer
+from sparklog.testing.simulation.plan import BROKERS, PLAIN, draw_plan
 from sparklog.testing.simulation.simulation import simulate
 
 DIGESTS = """
@@ -42,6 +46,42 @@ def test_brokers_whose_fsyncs_fail_come_back_and_nothing_committed_is_missing():
         outcome = simulate(plan.with_steps(faults), is_told=True)
         assert outcome.violation is None, outcome
         assert any("meets an error of its disk" in line for line in outcome.lines)
+
+
+def test_batches_of_which_a_bit_flips_are_refused_and_sent_again_and_the_cluster_comes_to_rest(monkeypatch):
+    """Those without idempotence are told, or lose their connection (acks=0), and go on."""
+    told, refused, answered = [], Producer._refused, PlainProducer._answered
+
+    def note(self, error):
+        told.append((self.acks, "idempotent", error))
+        refused(self, error)
+
+    def note_plain(self, record, response):
+        answered(self, record, response)
+        told.append((self.acks, record.outcome, response.responses[0].partition_responses[0].error_code))
+
+    monkeypatch.setattr(Producer, "_refused", note)
+    monkeypatch.setattr(PlainProducer, "_answered", note_plain)
+    for seed in range(1, 5):
+        plan = draw_plan(seed, without_faults=True)
+        flips = tuple(
+            Fault(number, 1_600, "flip bits", broker, "", 2_500, 0.4)
+            for number, broker in enumerate(plan.brokers)
+        )
+        calm = replace(
+            plan,
+            producers=tuple(replace(one, in_flight_max=1) for one in plan.producers),
+            topic_configs=PLAIN,
+            mix=ClientMix(plain_acks=(0, 1, -1)),
+        )
+        outcome = simulate(calm.with_steps(flips), is_told=True)
+        assert outcome.violation is None, outcome
+        flipped = [line for line in outcome.lines if "a bit flips in byte" in line]
+        assert len(flipped) == outcome.marks["a bit of a batch flipped on its way"]
+        assert any("plain-0 " in line for line in flipped)
+        assert any("flip bits (broker-1, 0.4)" in line for line in outcome.lines)
+    corrupt = {(acks, whose) for acks, whose, error in told if error is ErrorCode.corrupt_message}
+    assert corrupt == {(1, "idempotent"), (-1, "idempotent"), (1, "fail"), (-1, "fail")}
 
 
 def launch_beside_broker_2(*faults):

@@ -1,11 +1,13 @@
-"""The simulated network: requests that come twice, answers that never come."""
+"""The simulated network: requests that come twice, answers that never come, bits that flip."""
 
 import pytest
 
+from sparklog.records.envelope import ATTRIBUTES_POSITION, build_envelope
 from sparklog.testing.simulation.network import Network
 from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule
 from sparklog.wire.codec import decode_request, encode_response
 from sparklog.wire.messages.metadata import MetadataRequest, MetadataResponse
+from sparklog.wire.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 
 
 class Asked:
@@ -131,3 +133,80 @@ def test_a_bound_connection_to_where_nobody_listened_yet_is_to_who_comes_first()
     asked.network.hosts["server"] = host
     asked.schedule.run_until(3_000 * US_PER_MS)
     assert (asked.served, asked.answers) == (1, 1)
+
+
+BATCH = build_envelope(
+    b"records" * 9, attributes=0, record_count=1, last_offset_delta=0, base_timestamp_ms=1, max_timestamp_ms=1
+)
+
+
+def produced(chance: float, times: int) -> list[bytes]:
+    """The frames in which one batch arrives that is sent again and again, half of the times with acks=0."""
+    schedule, frames = Schedule(), []
+    network = Network(schedule, 1, (1.0, 2.0))
+    network.listen(
+        "server", Process(schedule, "server"), lambda exchange: frames.append(bytes(exchange.frame))
+    )
+    network.flip_bits("server", chance)
+    for number in range(times):
+        caller = Process(schedule, f"caller-{number}")
+        data = ProducePartition(index=0, records=BATCH)
+        request = ProduceRequest(topic_data=[ProduceTopic(name="quakes", partition_data=[data])])
+        if number % 2:
+            network.tell(caller, "caller", "server", request)
+        else:
+            network.call(
+                caller, "caller", "server", request, timeout_ms=500,
+                on_response=lambda response: None, on_failure=lambda error: None,
+            )  # fmt: skip
+        assert data.records is BATCH
+    schedule.run_until(100 * US_PER_MS)
+    return frames
+
+
+def arrived(frame: bytes) -> bytes:
+    """Its batch: what is around it can be read still."""
+    body = decode_request(memoryview(frame)).body
+    assert (body.acks, body.topic_data[0].name) == (-1, "quakes")
+    return bytes(body.topic_data[0].partition_data[0].records)
+
+
+def flipped(batch: bytes) -> list[int]:
+    """The bits that differ from what was sent."""
+    assert len(batch) == len(BATCH)
+    differ = int.from_bytes(batch, "little") ^ int.from_bytes(BATCH, "little")
+    return [bit for bit in range(8 * len(batch)) if differ >> bit & 1]
+
+
+def test_one_bit_of_a_batch_flips_where_its_crc_covers_it_and_its_sender_has_it_whole() -> None:
+    flips = [flipped(arrived(frame)) for frame in produced(1.0, 400)]
+    assert len(flips) == 400
+    assert {len(bits) for bits in flips} == {1}
+    places = {bits[0] // 8 for bits in flips}
+    assert places >= set(range(ATTRIBUTES_POSITION, ATTRIBUTES_POSITION + 10))
+    assert (min(places), max(places)) == (ATTRIBUTES_POSITION, len(BATCH) - 1)
+
+
+def test_what_is_around_the_batch_is_the_same_to_the_byte() -> None:
+    whole, *_ = produced(0.0, 1)
+    before, _, after = whole.partition(BATCH)
+    damaged, *_ = produced(1.0, 1)
+    assert damaged != whole
+    assert damaged.startswith(before + BATCH[:ATTRIBUTES_POSITION])
+    assert damaged.endswith(after)
+    assert len(damaged) == len(whole)
+
+
+def test_bits_flip_as_often_as_was_drawn_and_no_more_when_that_is_over() -> None:
+    damaged = sum(arrived(frame) != BATCH for frame in produced(0.25, 200))
+    assert 30 < damaged < 70
+    network = Network(Schedule(), 1, (1.0, 2.0))
+    for more in (0.05, 0.2, -0.05, -0.2):
+        network.flip_bits("server", more)
+    assert network._flips["server"] < 1e-9
+
+
+def test_what_is_no_produce_request_is_spared(asked) -> None:
+    asked.network.flip_bits("server", 1.0)
+    asked.ask()
+    assert (asked.served, asked.answers, asked.failures) == (1, 1, [])
