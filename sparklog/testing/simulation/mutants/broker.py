@@ -196,4 +196,13 @@ BROKER: Final[tuple[Mutant, ...]] = (
             operations=("move", "elect preferred"),
         ),
     ),
+    Mutant(
+        "what-connections-refused-is-forgotten",
+        "found by reading for 0009: docs/proof.md; as in Kafka, by reading",
+        "behind a batch in which a bit flipped a producer is told of a gap, or its second batch comes first",
+        20,
+        _what_connections_refused_is_forgotten,
+        Hunt(kinds=("flip bits",)),
+        is_quick=True,
+    ),
 )
