@@ -52,9 +52,9 @@ def test_batches_of_which_a_bit_flips_are_refused_and_sent_again_and_the_cluster
     """Those without idempotence are told, or lose their connection (acks=0), and go on."""
     told, refused, answered = [], Producer._refused, PlainProducer._answered
 
-    def note(self, error):
+    def note(self, send, error):
         told.append((self.acks, "idempotent", error))
-        refused(self, error)
+        refused(self, send, error)
 
     def note_plain(self, record, response):
         answered(self, record, response)
