@@ -48,17 +48,18 @@ class Partition(PartitionShell):
     # Roles
 
     def on_leader_and_isr(self, state: PartitionState, *, broker_epoch: BrokerEpoch) -> ErrorCode:
-        """Take up the role that the controller decided; STALE_CONTROLLER_EPOCH if it is not a newer one.
+        """Take up the role that the controller decided; STALE_CONTROLLER_EPOCH if there is a later one.
 
         KAFKA_STORAGE_ERROR if there is no log for it, or if another should lead since ours was found damaged.
         """
         with self._step():
             if self._offline:
                 return ErrorCode.kafka_storage_error
-            if state.leader_epoch <= self._replica.leader_epoch:
-                if self._should_hand_over:  # the controller that was told of it may be no more
-                    return ErrorCode.kafka_storage_error
+            if state.leader_epoch < self._replica.leader_epoch:
                 return ErrorCode.stale_controller_epoch
+            if state.leader_epoch == self._replica.leader_epoch:
+                # Told again: the answer was lost, or there is another controller, which knows of no damage.
+                return ErrorCode.kafka_storage_error if self._should_hand_over(state) else ErrorCode.none
             if not self._settle_corruption(state):
                 return ErrorCode.kafka_storage_error
             self._apply(
@@ -120,10 +121,10 @@ class Partition(PartitionShell):
         if self.log.corruption is not None and not self._offline:
             self._apply(leader.on_damage())
 
-    @property
-    def _should_hand_over(self) -> bool:
-        leader = self._replica.leader
-        return leader is not None and self.log.corruption is not None and bool(leader.on_damage())
+    def _should_hand_over(self, state: PartitionState) -> bool:
+        """By the ISR that the controller knows: ours may be one that it never heard of, or the other way."""
+        is_damaged = self._replica.leader is not None and self.log.corruption is not None
+        return is_damaged and bool(set(state.isr) - {self._replica.broker_id})
 
     def end_without_leader(self, leader_epoch: int) -> tuple[int, int]:
         """Last epoch and end of the log, which stands still in this epoch without a leader; both -1 if the
@@ -204,7 +205,7 @@ class Partition(PartitionShell):
                 if error is ErrorCode.not_enough_replicas:
                     self._await_again(batches)
                 return AppendResult(error, message=leader.why_refused(error))
-            if self._is_behind_a_refused_one(batches, repeated, after_refusal):
+            if self._is_behind_a_refused_one(batches, after_refusal):
                 return AppendResult(
                     ErrorCode.not_enough_replicas, message=BEHIND_A_REFUSED_ONE, is_held_up=True
                 )
@@ -502,20 +503,13 @@ class Partition(PartitionShell):
             if header.has_producer:
                 self._refused.note(producer_batch(header), self._clock.monotonic_ms())
 
-    def _is_behind_a_refused_one(
-        self, batches: Batches, verdict: Refused | None, after_refusal: bool
-    ) -> bool:
-        """Whether a gap in front of this, or all that was before it, is what was refused a moment ago.
-
-        Nothing is in front of a producer's number 0.
-        """
+    def _is_behind_a_refused_one(self, batches: Batches, after_refusal: bool) -> bool:
+        """Whether a gap in front of this, or all that was before it, is what was refused a moment ago."""
         for _, header in batches[:1] if after_refusal or self._refused.batches else ():
-            is_gap = verdict is not None and verdict.code is ErrorCode.out_of_order_sequence_number
-            may_be_behind = header.has_producer and header.base_sequence > 0
-            is_unknown = verdict is None and header.producer_id not in self.log.producers.producers
-            if not (is_gap or (is_unknown and may_be_behind)):
+            batch = producer_batch(header)
+            if not header.has_producer or not self.log.producers.lacks_what_is_before(batch):
                 return False
-            if self._refused.is_before(producer_batch(header), self._clock.monotonic_ms()):
+            if self._refused.is_before(batch, self._clock.monotonic_ms()):
                 return True
             if after_refusal:
                 self._await_again(batches)

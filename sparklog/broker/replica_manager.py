@@ -171,15 +171,24 @@ class ReplicaManager:
             return ErrorCode.inconsistent_topic_id
         return partition
 
+    def on_produce_request(self, connection_id: int) -> None:
+        """Before anything of the request is looked at."""
+        if self._refusals.connections:
+            with self._refusals_guard:
+                self._refusals.on_request(connection_id)
+
     def note_refusal(self, connection_id: int, topic_partition: TopicPartition) -> None:
         """A client is told on this connection that a batch was not taken, and may be sent again."""
         if len(topic_partition.topic) <= TOPIC_NAME_LENGTH_MAX:
             with self._refusals_guard:
-                self._refusals.note(connection_id, topic_partition, self.clock.monotonic_ms())
+                self._refusals.note(connection_id, topic_partition)
 
     def has_refused(self, connection_id: int, topic_partition: TopicPartition) -> bool:
-        """Whether what comes on this connection may be behind a batch that was refused a moment ago."""
-        return self._refusals.has_refused(connection_id, topic_partition, self.clock.monotonic_ms())
+        """Whether what comes on this connection may be behind a batch that was refused."""
+        if not self._refusals.connections:
+            return False
+        with self._refusals_guard:
+            return self._refusals.has_refused(connection_id, topic_partition)
 
     # What the controller says
 

@@ -174,13 +174,30 @@ def test_a_leader_with_a_damaged_batch_tells_the_next_controller_of_it(harness) 
     harness.told(leader=1, epoch=1)
     for _ in range(4):
         harness.produce(batch(5), acks=1)
-    assert harness.told(leader=1, epoch=1) is ErrorCode.stale_controller_epoch
+    assert harness.told(leader=1, epoch=1) is ErrorCode.none
     rot(harness, at=10)
     harness.partition.check_log(5)
     assert harness.told(leader=1, epoch=1) is ErrorCode.kafka_storage_error
     assert harness.partition.is_leader
-    assert harness.told(leader=1, epoch=2, isr=(1,)) is ErrorCode.none
-    assert harness.told(leader=1, epoch=2, isr=(1,)) is ErrorCode.stale_controller_epoch
+    assert harness.told(leader=1, epoch=0) is ErrorCode.stale_controller_epoch
+
+
+def test_a_damaged_leader_hands_over_by_the_isr_that_the_controller_knows(harness) -> None:
+    """It wrote that this leader is alone, and died before it said so: nobody else may lead without loss."""
+    harness.told(leader=1, epoch=1)
+    for _ in range(4):
+        harness.produce(batch(5), acks=1)
+    rot(harness, at=10)
+    harness.partition.check_log(5)
+    assert harness.told(leader=1, epoch=1, isr=(1,)) is ErrorCode.none
+
+
+def test_who_is_told_again_of_its_role_has_it(harness) -> None:
+    """The answer was lost: who has cut a damaged log would be taken for damaged while that epoch lasts."""
+    corrupt(harness)
+    assert harness.told(leader=2, epoch=2, isr=(1, 2)) is ErrorCode.kafka_storage_error
+    assert harness.told(leader=2, epoch=3, isr=(2,)) is ErrorCode.none
+    assert harness.told(leader=2, epoch=3, isr=(2,)) is ErrorCode.none
 
 
 def test_who_asks_for_a_damaged_batch_that_was_deleted_hears_that_the_log_begins_later(harness) -> None:

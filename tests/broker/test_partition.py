@@ -221,6 +221,15 @@ def test_what_was_held_up_itself_is_before_what_follows_it(harness) -> None:
         assert harness.produce(batch(producer_id=9, sequence=sequence)).error is ErrorCode.none
 
 
+def test_after_a_refusal_a_copy_of_what_is_in_the_log_waits_for_nothing(harness) -> None:
+    """A refusal alike would say that it is not there."""
+    harness.told(leader=1, epoch=1)
+    for sequence in range(8):
+        harness.produce(batch(producer_id=9, sequence=sequence))
+    copy = harness.produce(batch(producer_id=9, sequence=1), after_refusal=True)
+    assert copy.error is ErrorCode.out_of_order_sequence_number
+
+
 def test_nothing_is_in_front_of_a_new_producers_number_0(harness) -> None:
     """A number that is far ahead of it would be behind it, as numbers wrap."""
     refused_for_a_small_isr(harness, 0x7F00_0000)

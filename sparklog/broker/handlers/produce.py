@@ -50,6 +50,7 @@ def handle(call: Call, request: ProduceRequest) -> None:
         refusal = AppendResult(ErrorCode.transactional_id_authorization_failed, message=message)
         _answer(call, request, dict.fromkeys(_asked(request), refusal))
         return
+    call.broker.replicas.on_produce_request(call.context.connection_id)
     purgatory = call.broker.replicas.produces
     wait, open_token = purgatory.begin(
         lambda results: call.carefully(lambda: _answer(call, request, results))

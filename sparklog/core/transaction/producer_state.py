@@ -151,6 +151,11 @@ def next_sequence(sequence: int) -> int:
     return 0 if sequence == SEQUENCE_MAX else sequence + 1
 
 
+def is_later(sequence: int, other: int) -> bool:
+    """Whether ``sequence`` is after ``other``. They wrap: the later one is less than half of them ahead."""
+    return 0 < (sequence - other) % (SEQUENCE_MAX + 1) <= SEQUENCE_MAX // 2
+
+
 @dataclass(slots=True)
 class ProducerStates:
     """All producers of one log."""
@@ -179,6 +184,17 @@ class ProducerStates:
             reason = f"its transaction has been open since offset {state.open_since}"
             return _refused(batch, state, ErrorCode.invalid_txn_state, reason)
         return Fresh()
+
+    def lacks_what_is_before(self, batch: ProducerBatch) -> bool:
+        """Whether there is a gap in front of ``batch``; of a producer, or an epoch, that is not known yet
+        whatever is in front of its number 0 is missing.
+        """
+        state = self.producers.get(ProducerId(batch.producer_id))
+        if state is None or batch.producer_epoch > state.epoch:
+            return batch.first_sequence > 0
+        return batch.producer_epoch == state.epoch and is_later(
+            batch.first_sequence, next_sequence(state.last_sequence)
+        )
 
     def apply(self, batch: ProducerBatch, now_ms: int) -> None:
         """Remember a batch that was appended. The log is the truth here, so nothing is refused."""

@@ -23,7 +23,7 @@ gap, or a new producer that does not begin with its first number, is refused ali
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.core.transaction.producer_state import SEQUENCE_MAX, ProducerBatch
+from sparklog.core.transaction.producer_state import ProducerBatch, is_later
 from sparklog.model.ids import ProducerId, TopicPartition
 
 REMEMBERED_MS: Final = 10_000
@@ -31,8 +31,12 @@ REMEMBERED_MS: Final = 10_000
 ``zookeeper.session.timeout.ms`` leads no more.)"""
 REMEMBERED_MAX: Final = 500
 """Producers of one partition, some 100 KB; of more those that were refused earliest are forgotten."""
-REFUSALS_MAX: Final = 10_000
-"""Partitions on connections, some 3 MB; of more those of the earliest refusals are forgotten."""
+UNDER_WAY_MAX: Final = 10
+"""Twice as many requests as Kafka's idempotent producers have under way on a connection, which is five."""
+CONNECTIONS_MAX: Final = 1_000
+REFUSALS_MAX: Final = 100
+"""Partitions on one connection. Of more, and of more connections, the earliest are forgotten: some 30 MB if
+somebody fills them all with long names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,32 +87,49 @@ class RefusedBatches:
 
 
 @dataclass(slots=True)
+class _Connection:
+    requests: int = 0
+    """How many came since its first refusal."""
+    refusals: dict[TopicPartition, int] = field(default_factory=dict)
+    """After how many requests something was refused last, in the order of refusals."""
+    last_refusal: int = 0
+
+
+@dataclass(slots=True)
 class RefusingConnections:
-    """On which connections batches of which partitions were refused a moment ago, in the order of refusals.
+    """On which connections batches of which partitions were refused a few Produce requests ago.
 
     A producer's requests to one broker come over one connection, in order, so what comes next may be behind
-    what was refused, whatever that was: nothing is believed that a batch with a wrong CRC says.
+    what was refused, whatever that was: nothing is believed that a batch with a wrong CRC says. Requests are
+    counted, and not time: one of them may wait for followers while what is behind it was sent long ago.
     """
 
-    refusals: dict[tuple[int, TopicPartition], int] = field(default_factory=dict)
-    """When each was last refused; monotonic milliseconds."""
+    connections: dict[int, _Connection] = field(default_factory=dict)
 
-    def note(self, connection_id: int, topic_partition: TopicPartition, now_ms: int) -> None:
-        key = connection_id, topic_partition
-        self.refusals.pop(key, None)
-        self.refusals[key] = now_ms
-        while True:
-            earliest, at_ms = next(iter(self.refusals.items()))
-            if len(self.refusals) <= REFUSALS_MAX and now_ms - at_ms < REMEMBERED_MS:
-                return
-            del self.refusals[earliest]
+    def note(self, connection_id: int, topic_partition: TopicPartition) -> None:
+        connection = self.connections.setdefault(connection_id, _Connection())
+        connection.last_refusal = connection.requests
+        connection.refusals.pop(topic_partition, None)
+        connection.refusals[topic_partition] = connection.requests
+        if len(connection.refusals) > REFUSALS_MAX:
+            del connection.refusals[next(iter(connection.refusals))]
+        if len(self.connections) > CONNECTIONS_MAX:
+            del self.connections[next(iter(self.connections))]
 
-    def has_refused(self, connection_id: int, topic_partition: TopicPartition, now_ms: int) -> bool:
-        at_ms = self.refusals.get((connection_id, topic_partition))
-        return at_ms is not None and now_ms - at_ms < REMEMBERED_MS
+    def on_request(self, connection_id: int) -> None:
+        """Another Produce request came. What was under way at the last refusal is here, once so many came."""
+        connection = self.connections.get(connection_id)
+        if connection is not None:
+            connection.requests += 1
+            if connection.requests - connection.last_refusal > UNDER_WAY_MAX:
+                del self.connections[connection_id]
+
+    def has_refused(self, connection_id: int, topic_partition: TopicPartition) -> bool:
+        connection = self.connections.get(connection_id)
+        if connection is None or topic_partition not in connection.refusals:
+            return False
+        return connection.requests - connection.refusals[topic_partition] <= UNDER_WAY_MAX
 
 
 def _is_behind(batch: ProducerBatch, refused: RefusedBatch) -> bool:
-    """Sequences wrap: of two the later one is less than half of them ahead."""
-    ahead = (batch.first_sequence - refused.first_sequence) % (SEQUENCE_MAX + 1)
-    return batch.producer_epoch == refused.epoch and 0 < ahead <= SEQUENCE_MAX // 2
+    return batch.producer_epoch == refused.epoch and is_later(batch.first_sequence, refused.first_sequence)

@@ -286,3 +286,28 @@ def test_no_damaged_snapshot_is_taken_for_whole(data: st.DataObject) -> None:
         ProducerStates.restore(bytes(flipped))
     with pytest.raises(CorruptSnapshot):
         ProducerStates.restore(whole + b"\0")
+
+
+@pytest.mark.parametrize(
+    ("sequence", "epoch", "is_so"),
+    [
+        pytest.param(8, 2, False, id="the next one"),
+        pytest.param(9, 2, True, id="behind a gap"),
+        pytest.param(7, 2, False, id="the last one again"),
+        pytest.param(0, 2, False, id="an old one again"),
+        pytest.param(0, 3, False, id="the first of a new epoch"),
+        pytest.param(1, 3, True, id="a later one of a new epoch"),
+        pytest.param(9, 1, False, id="of an epoch that is over"),
+    ],
+)
+def test_what_is_before_a_batch_is_lacking_where_there_is_a_gap(sequence, epoch, is_so):
+    states = ProducerStates()
+    for number in range(8):
+        states.apply(dataclasses.replace(batch(number, offset=number), producer_epoch=2), 0)
+    asked = dataclasses.replace(batch(sequence, offset=8), producer_epoch=epoch)
+    assert states.lacks_what_is_before(asked) is is_so
+
+
+def test_of_an_unknown_producer_all_but_its_first_number_lacks_what_is_before_it():
+    assert not ProducerStates().lacks_what_is_before(batch(0))
+    assert ProducerStates().lacks_what_is_before(batch(1))

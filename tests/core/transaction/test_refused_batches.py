@@ -4,9 +4,11 @@ import pytest
 
 from sparklog.core.transaction.producer_state import SEQUENCE_MAX, ProducerBatch
 from sparklog.core.transaction.refused_batches import (
+    CONNECTIONS_MAX,
     REFUSALS_MAX,
     REMEMBERED_MAX,
     REMEMBERED_MS,
+    UNDER_WAY_MAX,
     RefusedBatches,
     RefusingConnections,
 )
@@ -118,9 +120,9 @@ QUAKES, FLIGHTS = TopicPartition("quakes", 0), TopicPartition("flights", 0)
 
 @pytest.fixture
 def connections():
-    """On connection 3 a batch of quakes was refused at 1,000 ms."""
+    """On connection 3 a batch of quakes was refused."""
     connections = RefusingConnections()
-    connections.note(3, QUAKES, 1_000)
+    connections.note(3, QUAKES)
     return connections
 
 
@@ -128,29 +130,55 @@ def connections():
     ("connection_id", "of", "is_so"), [(3, QUAKES, True), (4, QUAKES, False), (3, FLIGHTS, False)]
 )
 def test_a_refusal_counts_on_its_connection_for_its_partition(connections, connection_id, of, is_so):
-    assert connections.has_refused(connection_id, of, 1_001) is is_so
+    connections.on_request(connection_id)
+    assert connections.has_refused(connection_id, of) is is_so
 
 
-def test_a_refusal_counts_until_nothing_can_be_under_way(connections):
-    assert connections.has_refused(3, QUAKES, 1_000 + REMEMBERED_MS - 1)
-    assert not connections.has_refused(3, QUAKES, 1_000 + REMEMBERED_MS)
+def come(connections, requests):
+    for _ in range(requests):
+        connections.on_request(3)
+
+
+def test_a_refusal_counts_until_nothing_can_be_under_way_that_was_sent_before_it_was_told(connections):
+    come(connections, UNDER_WAY_MAX)
+    assert connections.has_refused(3, QUAKES)
+    come(connections, 1)
+    assert not connections.has_refused(3, QUAKES)
 
 
 def test_a_refusal_counts_from_the_last_one_on(connections):
-    connections.note(3, QUAKES, 9_000)
-    assert connections.has_refused(3, QUAKES, 1_000 + REMEMBERED_MS)
+    come(connections, UNDER_WAY_MAX)
+    connections.note(3, QUAKES)
+    come(connections, UNDER_WAY_MAX)
+    assert connections.has_refused(3, QUAKES)
 
 
-def test_old_refusals_take_no_memory(connections):
-    connections.note(3, FLIGHTS, 1_000 + REMEMBERED_MS)
-    assert list(connections.refusals) == [(3, FLIGHTS)]
+def test_each_partition_counts_for_itself(connections):
+    come(connections, 1)
+    connections.note(3, FLIGHTS)
+    come(connections, UNDER_WAY_MAX)
+    assert connections.has_refused(3, FLIGHTS)
+    assert not connections.has_refused(3, QUAKES)
 
 
-def test_of_too_many_refusals_the_earliest_are_forgotten(connections):
-    for number in range(REFUSALS_MAX - 1):
-        connections.note(4, TopicPartition("quakes", number), 1_000)
-    connections.note(3, QUAKES, 1_001)
-    connections.note(5, QUAKES, 1_002)
-    assert len(connections.refusals) == REFUSALS_MAX
-    assert connections.has_refused(3, QUAKES, 1_003)
-    assert not connections.has_refused(4, TopicPartition("quakes", 0), 1_003)
+def test_a_connection_on_which_nothing_was_refused_lately_takes_no_memory(connections):
+    connections.on_request(4)
+    assert list(connections.connections) == [3]
+    come(connections, UNDER_WAY_MAX + 1)
+    assert not connections.connections
+
+
+def test_of_too_many_partitions_of_a_connection_the_earliest_are_forgotten(connections):
+    for number in range(1, REFUSALS_MAX):
+        connections.note(3, TopicPartition("flights", number))
+    connections.note(3, QUAKES)
+    connections.note(3, FLIGHTS)
+    assert connections.has_refused(3, QUAKES)
+    assert not connections.has_refused(3, TopicPartition("flights", 1))
+
+
+def test_of_too_many_connections_the_earliest_are_forgotten(connections):
+    for number in range(CONNECTIONS_MAX):
+        connections.note(10 + number, QUAKES)
+    assert len(connections.connections) == CONNECTIONS_MAX
+    assert not connections.has_refused(3, QUAKES)
