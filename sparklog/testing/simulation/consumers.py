@@ -46,8 +46,8 @@ class Consumer(Client):
         self._rack = self._draw.choice(("", *RACKS))
         self._follower: str | None = None
         """Where the leader sent us, as it is in our rack."""
-        self.was_behind = False
-        """Whether a follower that we read from since we began again did not know all that was committed."""
+        self.has_followed = False
+        """Whether we have read from a follower since we began again."""
         self.first_read = 0
         """Where the recorder has what it read since it began again."""
         self.is_at_end = False
@@ -59,9 +59,14 @@ class Consumer(Client):
     def start_again(self) -> None:
         """Read once more from the beginning."""
         self.table.clear()
-        self.was_behind = False
+        self.has_followed = False
         self.first_read = len(self._place.recorder.reads)
         self.seek(0)
+
+    def start_again_at_the_leader(self) -> None:
+        """Followers that miss tombstones keep what these deleted (as in Kafka: docs/compaction.md)."""
+        self._rack, self._follower = "", None
+        self.start_again()
 
     def seek(self, offset: int) -> None:
         self.offset, self._last_epoch, self.is_at_end = offset, -1, False
@@ -117,9 +122,7 @@ class Consumer(Client):
         elif self._follower is not None and data.records:
             self._place.witness.marks.reach("a consumer read from a follower")
         if is_asked:
-            truth = self._place.witness.truths.get(self.topic_partition)
-            if self._follower is not None and truth is not None:
-                self.was_behind |= data.high_watermark < truth.committed_end
+            self.has_followed |= self._follower is not None
             start = self.offset
             found = self._take(read_parts(data.records))
             self.is_at_end = self.offset == start and data.preferred_read_replica < 0
@@ -198,10 +201,10 @@ def consumer_unrest(consumer: Consumer, truth: PartitionTruth) -> str | None:
     last = {key: at for key, at in truth.latest.items() if not truth.records[at].is_tombstone}
     if found == last:
         return None
-    if consumer.was_behind and _misses_deletions_only(found, last, truth):
+    if consumer.has_followed and _misses_deletions_only(found, last, truth):
         # What a follower did not have yet may have lost its tombstones before it came there.
-        consumer.start_again()
-        return f"{consumer.name} read from a follower that was behind, and reads again"
+        consumer.start_again_at_the_leader()
+        return f"{consumer.name} read from a follower, and reads again from the leader"
     raise Violation(
         "CompactionKeepsTheLatest",
         f"{truth.topic_partition}: {consumer.name} found the last records at {found}, they are at {last}",

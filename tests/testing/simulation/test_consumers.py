@@ -19,11 +19,11 @@ WITHOUT_THE_TOMBSTONE = {b"ak1": (5, b"x"), b"ci2": (9, b"y")}
 
 
 class Reader:
-    def __init__(self, table, *, offset=10, was_behind=False):
-        self.name, self.table, self.offset, self.was_behind = "consumer-0", table, offset, was_behind
+    def __init__(self, table, *, offset=10, has_followed=False):
+        self.name, self.table, self.offset, self.has_followed = "consumer-0", table, offset, has_followed
 
-    def start_again(self):
-        self.table, self.offset, self.was_behind = {}, 0, False
+    def start_again_at_the_leader(self):
+        self.table, self.offset, self.has_followed = {}, 0, False
 
 
 @pytest.mark.parametrize("table", [{b"ci2": (9, b"y")}, {b"ak1": (7, None), b"ci2": (9, b"y")}])
@@ -36,9 +36,9 @@ def test_who_never_heard_that_a_key_was_deleted_shows_a_violation():
         consumer_unrest(Reader(WITHOUT_THE_TOMBSTONE), TRUTH)
 
 
-def test_who_read_from_a_follower_that_was_behind_reads_again_and_has_to_find_it_then():
-    """The leader may have removed a tombstone before it came to that follower; seed 281314."""
-    reader = Reader(WITHOUT_THE_TOMBSTONE, was_behind=True)
+def test_who_read_from_a_follower_that_has_followed_reads_again_and_has_to_find_it_then():
+    """The leader may have removed a tombstone before it came to that follower; seeds 281314, 400580."""
+    reader = Reader(WITHOUT_THE_TOMBSTONE, has_followed=True)
     assert "reads again" in consumer_unrest(reader, TRUTH)
     assert "up to 0 of 10" in consumer_unrest(reader, TRUTH)
     reader.table, reader.offset = WITHOUT_THE_TOMBSTONE, 10
@@ -56,4 +56,4 @@ def test_who_read_from_a_follower_that_was_behind_reads_again_and_has_to_find_it
 )
 def test_nothing_but_a_missed_deletion_is_excused_by_that(table):
     with pytest.raises(Violation, match="CompactionKeepsTheLatest"):
-        consumer_unrest(Reader(table, was_behind=True), TRUTH)
+        consumer_unrest(Reader(table, has_followed=True), TRUTH)
