@@ -172,7 +172,8 @@ class Witness:
         truth.compare(view, self.now_ms)
         if self.story.is_told:
             self._tell(truth, view, partition, end_before)
-        if not is_other_log and truth.state is not None and _cuts_unaware(truth, view, partition):
+        heard_of = view.leader_epoch if is_other_log else partition.leader_epoch
+        if truth.state is not None and _cuts_unaware(truth, truth.state, view, heard_of):
             self._lose(truth, truth.state)
         if not is_other_log:
             mark_log(self.marks, truth, view, end_before=end_before, start_before=start_before)
@@ -416,10 +417,12 @@ def _fingerprint(partition: Partition) -> Fingerprint:
     )
 
 
-def _cuts_unaware(truth: PartitionTruth, view: ReplicaView, partition: Partition) -> bool:
-    """Whether this replica leads by an unclean election, has not heard of it, and did what the leader before
-    told it: cut its log, or began anew. Nothing was committed since, and what is gone was lost by the same
-    election, a moment later."""
+def _cuts_unaware(truth: PartitionTruth, state: PartitionState, view: ReplicaView, heard_of: int) -> bool:
+    """Whether this replica was elected to lead by an unclean election, has not heard of it, and did what the
+    leader before told it: cut its log, or began anew. Nothing was committed since, and what is gone was lost
+    by the same election, a moment later. It may have died in the middle of it: then ``heard_of`` is the last
+    epoch that it knew, and its next start finds what is left.
+    """
     is_elected = truth.may_lose and truth.leaders.get(truth.lossy_epoch) == view.broker_id
-    is_unaware = truth.is_led_by(view.broker_id) and partition.leader_epoch < truth.lossy_epoch
-    return is_elected and is_unaware and view.shared_end < truth.committed_end
+    is_alone = state.isr == (view.broker_id,)
+    return is_elected and is_alone and heard_of < truth.lossy_epoch and view.shared_end < truth.committed_end
