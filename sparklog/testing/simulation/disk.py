@@ -25,7 +25,7 @@ from typing import Final, Literal, NamedTuple
 from sparklog.model.errors import LogDirectoryError
 from sparklog.storage.disk import Buffer, File, Lock, SyncFailed, WriteFailed, write_failure
 from sparklog.storage.meta_properties import FILE as IDENTITY
-from sparklog.testing.simulation.inode import Doomed, Inode, Rot, batches_of, byte_that_rots
+from sparklog.testing.simulation.inode import Doomed, Inode, Rot, batches_of, bit_that_rots, byte_that_rots
 from sparklog.testing.simulation.power import (
     Aftermath,
     Change,
@@ -182,8 +182,8 @@ class SimulatedDisk:
             position, header = draw.choice(batches_of(inode))
             end = position + header.size_bytes
             before = bytes(inode.data[position:end])
-            at = position + draw.randrange(CRC_COVERS_FROM, header.size_bytes)
-            inode.data[at] ^= 1 << draw.randrange(8)
+            at = draw.randrange(CRC_COVERS_FROM, header.size_bytes)
+            inode.data[position + at] ^= bit_that_rots(draw, at)
             self.rotten_at_rest.append(Rot(path, inode, position, before, bytes(inode.data[position:end])))
         elif path.endswith(CHECKPOINT):
             inode.data[draw.randrange(len(inode.data))] ^= 0x80  # a digit for a digit could not be noticed
@@ -207,7 +207,8 @@ class SimulatedDisk:
         position, header = batches[-1] if is_last else draw.choice(batches)
         end = position + header.size_bytes
         before = bytes(inode.data[position:end])
-        inode.data[position + byte_that_rots(draw, header)] ^= 1 << draw.randrange(8)
+        at = byte_that_rots(draw, header)
+        inode.data[position + at] ^= bit_that_rots(draw, at)
         rot = Rot(path, inode, position, before, bytes(inode.data[position:end]))
         self.rotten.append(rot)
         return rot

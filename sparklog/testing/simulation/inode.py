@@ -24,6 +24,8 @@ PAGES: Final = (512, 4_096)
 
 ROT_IN_ENVELOPE: Final = (*range(21, 23), *range(27, 43), *range(57, 61))
 """Attributes, timestamps, the count of records."""
+SIGNS: Final = (23, 57)
+"""Where the signs are of the last offset delta and the count of records."""
 ENVELOPES_ROT: Final = 0.3
 """A larger share than theirs of the bytes: payloads have other checks than the CRC."""
 
@@ -241,6 +243,14 @@ def batches_of(inode: Inode) -> list[tuple[int, BatchHeader]]:
         return split(bytes(inode.data))
     except CorruptBatch:
         return []
+
+
+def bit_that_rots(draw: random.Random, at: int) -> int:
+    """Of the byte at ``at`` of a batch. Not a sign that makes it no batch at all: below a recovery point no
+    start reads it, and the witness, who reads everything, could not.
+    """
+    bit = draw.randrange(8)
+    return 1 << (6 if at in SIGNS and bit == 7 else bit)
 
 
 def byte_that_rots(draw: random.Random, header: BatchHeader) -> int:

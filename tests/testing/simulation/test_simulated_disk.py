@@ -5,11 +5,12 @@ import random
 
 import pytest
 
+from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import build_envelope, crc_matches, parse_header
 from sparklog.storage.disk import SyncFailed, WriteFailed
 from sparklog.storage.scan import check
 from sparklog.testing.simulation.disk import SimulatedDisk, Trouble
-from sparklog.testing.simulation.inode import Inode
+from sparklog.testing.simulation.inode import SIGNS, Inode, bit_that_rots
 from sparklog.testing.simulation.schedule import Process, Schedule
 from sparklog.testing.simulation.truth import entry_of
 
@@ -213,6 +214,20 @@ def test_a_log_rots_only_where_its_checksums_can_tell(disk, mounted) -> None:
         file.append(batch())
         assert disk.rot(random.Random(seed), logs=True) == LOG
         assert check(mounted.open(LOG), 0, lambda *_: None) is not None
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_no_batch_rots_into_what_is_none(sign) -> None:
+    """The witness reads what no start does, and could not; seeds 506647, 507425."""
+    draw = random.Random(1)
+    assert {bit_that_rots(draw, sign) for _ in range(200)} == {1 << bit for bit in range(7)}
+    assert {bit_that_rots(draw, sign + 1) for _ in range(200)} == {1 << bit for bit in range(8)}
+    damaged = bytearray(batch())
+    damaged[sign] ^= 0x40
+    assert parse_header(damaged)
+    damaged[sign] ^= 0x80
+    with pytest.raises(CorruptBatch):
+        parse_header(damaged)
 
 
 def test_a_batch_rots_where_its_crc_can_tell_and_a_scrubber_mends_what_nobody_found(disk, mounted) -> None:
