@@ -208,6 +208,10 @@ class Workbench:
         names = self.image.topic_names
         lost = [TopicPartition(names[topic], number) for topic, number in report.partitions if topic in names]
         self._note_logs(report.broker, dict.fromkeys(lost, ErrorCode.kafka_storage_error))
+        for partition in lost:
+            # The report may be late, and the log mended since: the broker's answer to its role settles it.
+            if self.image.state(partition) is not None:
+                self.pending.partition_changed(partition, roles=True, is_new=False)
         return LoseLogsResult(ErrorCode.none)
 
     def _note_logs(self, broker: BrokerId, errors: Mapping[TopicPartition, ErrorCode]) -> None:

@@ -57,6 +57,24 @@ def test_a_report_of_an_earlier_life_changes_nothing(world):
     assert world.state().leader == 1
 
 
+def test_a_report_that_comes_when_the_log_is_mended_is_settled_by_what_its_broker_says_of_its_role(world):
+    """Found by the simulation, seed 512840: nobody led the cluster when it was sent; the next controller had
+    heard of the damage, and of the mending, in answers to roles when it came.
+    """
+    partition = TopicPartition("t", 0)
+    world.create()
+    assert world.propose(1, 1, 3).error == ErrorCode.none
+    world.next_command += 1
+    topic_id = world.machine.image.topics["t"].id
+    report = cmd.LoseLogs(BrokerId(2), BrokerEpoch(world.epoch(2)), ((topic_id, 0),))
+    roles = sends(
+        world.do(world.machine.on_command(world.next_command, report, world.now_ms)), act.SendLeaderAndIsr, 2
+    )
+    assert world.propose(1, 1, 2, 3).error == ErrorCode.ineligible_replica
+    world.answer_pushes(roles, {(2, partition): ErrorCode.none})
+    assert world.propose(1, 1, 2, 3).error == ErrorCode.none
+
+
 @pytest.mark.parametrize("lose", ["", "after"], ids=["", "all is read again"])
 def test_a_topic_that_is_made_again_does_not_inherit_the_failed_logs_of_its_namesake(world, lose):
     """A log that failed in a directory that serves can be deleted, and its topic with it."""
