@@ -309,8 +309,8 @@ def test_what_the_elected_cuts_before_it_hears_of_its_unclean_election_was_lost_
     assert truth.committed_end == 7 - len(lost)
 
 
-def test_who_dies_in_the_middle_of_such_a_cut_has_lost_by_that_election_what_its_next_start_lacks(scene):
-    """Its disk was full when it began anew; seed 503195."""
+def elected_at_a_loss(scene):
+    """It led in epoch 0, up to 7, and has not heard yet that an unclean election made it lead again."""
     scene.write(FIRST)
     replica = Replica(scene.witness)
     directory = replica.start()
@@ -319,20 +319,19 @@ def test_who_dies_in_the_middle_of_such_a_cut_has_lost_by_that_election_what_its
     truth.may_lose = True
     scene.write(AT_A_LOSS)
     truth.leaders[AT_A_LOSS.leader_epoch] = AT_A_LOSS.leader
+    return replica, directory, truth
+
+
+def test_who_dies_in_the_middle_of_such_a_cut_has_lost_by_that_election_what_its_next_start_lacks(scene):
+    """Its disk was full when it began anew; seed 503195."""
+    replica, directory, truth = elected_at_a_loss(scene)
     directory.logs[TP].truncate_to(5)
     replica.start()
     assert (sorted(truth.lost), truth.committed_end) == ([5, 6], 5)
 
 
 def test_what_a_start_lacks_of_who_has_led_since_its_unclean_election_is_not_excused(scene):
-    scene.write(FIRST)
-    replica = Replica(scene.witness)
-    directory = replica.start()
-    replica.change(directory, leads_in=0)
-    truth = scene.witness.truths[TP]
-    truth.may_lose = True
-    scene.write(AT_A_LOSS)
-    truth.leaders[AT_A_LOSS.leader_epoch] = AT_A_LOSS.leader
+    replica, directory, truth = elected_at_a_loss(scene)
     replica.change(directory, leads_in=AT_A_LOSS.leader_epoch)
     directory.logs[TP].truncate_to(5)
     replica.start()
@@ -340,14 +339,7 @@ def test_what_a_start_lacks_of_who_has_led_since_its_unclean_election_is_not_exc
 
 
 def test_what_the_elected_lacks_when_it_leads_is_not_excused(scene):
-    scene.write(FIRST)
-    replica = Replica(scene.witness)
-    directory = replica.start()
-    replica.change(directory, leads_in=0)
-    truth = scene.witness.truths[TP]
-    truth.may_lose = True
-    scene.write(AT_A_LOSS)
-    truth.leaders[AT_A_LOSS.leader_epoch] = AT_A_LOSS.leader
+    replica, directory, truth = elected_at_a_loss(scene)
     directory.logs[TP].truncate_to(5)
     replica.change(directory, leads_in=1)
     assert (truth.lost, truth.committed_end) == ({}, 7)
