@@ -136,15 +136,9 @@ def _draw_operations(seed: int, hunt: Hunt | None, end_ms: int) -> tuple[Operati
     return draw_times(draw, hunt.operations, begin_ms=FAULTS_BEGIN_MS, end_ms=end_ms)
 
 
-def draw_plan(
-    seed: int, *, steps_max: int | None = None, without_faults: bool = False, hunt: Hunt | None = None
-) -> Plan:
-    """The plan of a seed; with ``hunt`` the faults are of its kind, and nothing else goes on."""
-    draw = dice(seed, "plan")
-    partitions = draw.choice((1, 1, 2))
-    settings = _draw_settings(draw)
+def _draw_producers(draw: random.Random, partitions: int) -> tuple[ProducerPlan, ...]:
     records_max = draw.choice((1, 3))
-    producers = tuple(
+    return tuple(
         ProducerPlan(
             partition=draw.randrange(partitions),
             acks=draw.choice((-1, -1, 1)),
@@ -154,6 +148,16 @@ def draw_plan(
         )
         for _ in range(draw.choice((2, 3)))
     )
+
+
+def draw_plan(
+    seed: int, *, steps_max: int | None = None, without_faults: bool = False, hunt: Hunt | None = None
+) -> Plan:
+    """The plan of a seed; with ``hunt`` the faults are of its kind, and nothing else goes on."""
+    draw = dice(seed, "plan")
+    partitions = draw.choice((1, 1, 2))
+    settings = _draw_settings(draw)
+    producers = _draw_producers(draw, partitions)
     low = draw.choice((0.2, 1.0, 3.0))
     faults_end_ms = FAULTS_BEGIN_MS + draw.choice(FAULT_PHASES_MS)
     delay_ms = (low, low * draw.choice((1.5, 10.0)))
