@@ -118,10 +118,12 @@ class Witness:
             partition = replicas.get(topic_partition)
             view = truth.views.get(broker_id)
             if partition is None or not truth.is_of(partition):
-                if partition is None and replicas.offline_directories():
-                    continue  # it may be in there
-                if view is not None and view.log is not None:
-                    self._gone(truth, view)
+                if view is None or view.log is None:
+                    continue
+                log_dir = view.log.directory.rpartition("/")[0]
+                if partition is None and log_dir in replicas.offline_directories():
+                    continue  # it is in there
+                self._gone(truth, view)
                 continue
             now = _fingerprint(partition)
             if view is None or view.fingerprint != now or view.log is not partition.log:

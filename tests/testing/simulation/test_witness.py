@@ -173,7 +173,20 @@ def test_a_replica_that_was_removed_while_it_was_down_is_excused_until_its_log_i
     assert scene.tainted == set()
 
 
-def test_so_is_one_whose_power_is_cut_when_it_was_removed_and_had_not_heard_of_it(scene):
+@pytest.mark.parametrize(("offline", "is_gone"), [("/data", False), ("/data-2", True)])
+def test_a_replica_that_a_broker_has_no_longer_may_be_in_its_directory_that_is_offline_and_in_no_other(
+    scene, offline, is_gone
+):
+    """Else the rule of what a power cut spares asks for a log that was deleted before it; seed 511227."""
+    scene.write(FIRST)
+    Replica(scene.witness).start()
+    view = scene.witness.truths[TP].view(BROKERS[0])
+    without_it = SimpleNamespace(get=lambda topic_partition: None, offline_directories=lambda: [offline])
+    scene.witness.look_at(BROKERS[0], without_it)
+    assert (view.log is None) is is_gone
+
+
+def test_one_whose_power_is_cut_when_it_was_removed_and_had_not_heard_of_it_is_excused_as_well(scene):
     scene.write(FIRST)
     Replica(scene.witness).start()
     scene.assign(BROKERS[2])
