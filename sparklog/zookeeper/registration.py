@@ -193,7 +193,11 @@ def report_suspect(
 
     Without ``broker_epoch`` it is whatever incarnation is the last: of a broker that starts, and holds the
     locks. If another one has registered, nothing is left to be said. May be repeated.
+
+    Raises ConnectionLost if no answer comes however often it looks: a start that fails has nobody else to say
+    what its disk refused.
     """
+    problem: SparklogError | None = None
     zookeeper.ensure_path(znodes.BROKER_SUSPECTS)
     for _ in range(ATTEMPTS_MAX):
         registered = _read(zookeeper, broker)
@@ -209,7 +213,10 @@ def report_suspect(
             return
         except MultiFailed as failed:
             _log.info("broker %d meets a change while it reports (%s): reading again", broker, failed)
-    raise SparklogError(
+        except ConnectionLost as lost:
+            _log.warning("broker %d reports: %s; looking whether it took place", broker, lost)
+            problem = lost
+    raise problem or SparklogError(
         f"broker {broker} could not report a directory in {ATTEMPTS_MAX} attempts: others keep changing it"
     )
 

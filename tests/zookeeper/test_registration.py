@@ -353,6 +353,38 @@ def test_a_registration_that_never_arrived_is_sent_again(zookeeper: KazooZooKeep
     assert stored(zookeeper).number == 0
 
 
+@pytest.mark.parametrize("arrives", [True, False])
+def test_a_report_without_an_answer_is_made_again(
+    zookeeper: KazooZooKeeper, new_session: NewSession, arrives: bool
+) -> None:
+    """A start whose disk fails has nobody else who would say so; seed 800265."""
+    register(new_session())
+
+    def lose(send: Callable[[], object]) -> None:
+        if arrives:
+            send()
+        raise ConnectionLost("the answer")
+
+    report_suspect(Relay(zookeeper, lose), BROKER.id, DIRECTORY.uuid)
+    assert read_suspect(zookeeper, BROKER.id) == {DIRECTORY.uuid}
+
+
+def test_a_report_that_is_never_answered_says_so_to_who_makes_it(
+    zookeeper: KazooZooKeeper, new_session: NewSession
+) -> None:
+    register(new_session())
+
+    class Deaf(Relay):
+        def multi(
+            self, operations: Sequence[Operation], *, generation: int | None = None
+        ) -> list[Stat | None]:
+            raise ConnectionLost("the request")
+
+    with pytest.raises(ConnectionLost, match="the request"):
+        report_suspect(Deaf(zookeeper, lambda _send: None), BROKER.id, DIRECTORY.uuid)
+    assert read_suspect(zookeeper, BROKER.id) == set()
+
+
 def test_a_session_that_ends_meanwhile_leaves_nothing_registered(
     zookeeper: KazooZooKeeper, expire_session: Callable[[KazooZooKeeper], None]
 ) -> None:

@@ -142,6 +142,11 @@ class SimulatedBroker:
         return self.process.is_alive and self.epoch >= 0
 
     @property
+    def has_registered(self) -> bool:
+        """Whether its start came to an end. (It may be dead.)"""
+        return self.epoch >= 0
+
+    @property
     def has_failed(self) -> bool:
         """Whether it serves nobody any more, as its disk failed or it closes."""
         return self._is_failing

@@ -173,7 +173,8 @@ class DiskStrikes:
             return
         self._atlas.distrust_what_is_doomed(machine)
         is_covered = self._atlas.others_have_all(machine.broker_id)
-        went_on = host in self._cluster.brokers and not self._cluster.brokers[host].has_failed
+        before = self._cluster.brokers.get(host)
+        went_on = before is not None and before.has_registered and not before.has_failed
         told = set(machine.disk.failed) if went_on else self._atlas.marked_suspect(machine)
         machine.disk.forgive(but_for=told if is_covered else ())
         if not machine.disk.failed:

@@ -28,6 +28,10 @@ class Excuses:
     has_damage: bool = False
     """Whether a disk lost what it had synced."""
 
+    def who_rots(self, topic_partition: TopicPartition) -> Callable[[BrokerId], bool]:
+        """Of a partition: whether a broker's replica of it holds a batch that rotted."""
+        return lambda broker: self.rots(broker, topic_partition)
+
     # ---- what may be gone ----------------------------------------------------------------------------------
 
     def taint(

@@ -70,6 +70,9 @@ THAT_LEADER: Final = "that leader"
 
 CONTROLLER: Final = "the controller"
 
+EVERY_CLIENT: Final = "every client"
+"""One end of a link, for all that have called somebody by then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:

@@ -209,7 +209,7 @@ class ReplicasAgreeBelowHighWatermark(Invariant):
             return  # it has not heard yet of the election that lost records, or serves nobody
         if self._believes_what_was_lost(truth, view, partition):
             return
-        if partition.high_watermark > view.shared_end:
+        if partition.high_watermark > view.shared_end and not truth.rots(view.member):
             raise self.broken(
                 truth,
                 f"broker {view.broker_id} has high watermark {partition.high_watermark}, "

@@ -165,9 +165,16 @@ class Connection:
             schedule.at(self._arrival_us + late_us, None, lambda: echo._arrive(frame))
 
     def _is_lost(self, weather: Weather) -> None:
-        """What follows on this connection cannot arrive either, whether its caller knows or not."""
-        self.hangs = weather.is_silent > 0
+        """What follows on this connection cannot arrive either, whether its caller knows or not.
+
+        A client sends over it until it knows (``is_bound``): on another one its next request might arrive in
+        front of this one, and be answered as if it was the first.
+        """
+        self.hangs = weather.is_silent > 0 or (self._is_bound and self.is_open)
         self.is_open = self.hangs and self.is_open
+        if self.hangs and not weather.is_silent:
+            delay_us = weather.draw_delay_us()
+            self.network.schedule.after(delay_us, self.caller, lambda: self.fail("reset"))
 
     def _arrive(self, frame: bytes) -> None:
         host = self.network.hosts.get(self.address)
@@ -284,6 +291,8 @@ class Network:
     """Not those of the weather: a frame that is damaged takes no other time than without."""
     _connections: dict[tuple[Process, str], Connection] = field(default_factory=dict)
     _correlation: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    callers: list[str] = field(default_factory=list)
+    """Whoever has called and does not listen: the clients."""
 
     def listen(self, address: str, process: Process, serve: Serve) -> None:
         self.hosts[address] = Host(process, serve)
@@ -368,6 +377,8 @@ class Network:
         connection = self._connections.get((caller, address))
         if connection is None or not connection.is_open:
             connection = Connection(self, caller, origin, address, is_bound=is_bound)
+            if is_bound and origin not in self.callers:
+                self.callers.append(origin)
             self._connections[caller, address] = connection
         return connection
 

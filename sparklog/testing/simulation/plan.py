@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sparklog.testing.simulation.faults import DESTRUCTIVE_KINDS, NO_HUNT, Fault, Hunt
+from sparklog.testing.simulation.client_links import ADMINISTRATOR, add_client_troubles
+from sparklog.testing.simulation.faults import DESTRUCTIVE_KINDS, EVERY_CLIENT, NO_HUNT, Fault, Hunt
 from sparklog.testing.simulation.mix import NO_MIX, ClientMix, draw_mix
 from sparklog.testing.simulation.operations import (
     MINIMUM_KINDS,
@@ -190,6 +191,15 @@ def draw_plan(
         faults = add_flips(
             dice(seed, "flips"), faults, begin_ms=FAULTS_BEGIN_MS, end_ms=faults_end_ms, brokers=brokers
         )
+        faults = add_client_troubles(
+            dice(seed, "client links"),
+            faults,
+            begin_ms=FAULTS_BEGIN_MS,
+            end_ms=faults_end_ms,
+            brokers=brokers,
+            controllers=CONTROLLERS,
+            clients=_clients(len(producers), partitions, mix, has_administrators=bool(operations)),
+        )
     return Plan(
         seed=seed,
         settings=settings,
@@ -205,6 +215,24 @@ def draw_plan(
         topic_configs=topic_configs,
         mix=mix,
         steps_max=steps_max,
+    )
+
+
+def _clients(producers: int, partitions: int, mix: ClientMix, *, has_administrators: bool) -> tuple[str, ...]:
+    """Who has links that may suffer. Producers twice: it is their retries that can do harm."""
+    of_partitions = [
+        kind
+        for kind, is_there in (("consumer", True), ("rereader", mix.has_rereaders), ("asker", mix.has_askers))
+        if is_there
+    ]
+    return (
+        *(f"producer-{number}" for number in range(1, producers + 1)),
+        *(f"producer-{number}" for number in range(1, producers + 1)),
+        *(f"plain-{number}" for number in range(len(mix.plain_acks))),
+        *(f"{kind}-{number}" for kind in of_partitions for number in range(partitions)),
+        *([ADMINISTRATOR] if has_administrators else []),
+        EVERY_CLIENT,
+        EVERY_CLIENT,
     )
 
 

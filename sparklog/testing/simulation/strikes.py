@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from sparklog.testing.simulation.atlas import Atlas
+from sparklog.testing.simulation.client_links import links_of
 from sparklog.testing.simulation.cluster import Cluster
 from sparklog.testing.simulation.disk_strikes import DiskStrikes
 from sparklog.testing.simulation.faults import Fault, Kind
@@ -132,12 +133,14 @@ class Strikes:
         if fault.kind in ("isolate broker", "cut from controllers"):
             brokers = [machine.address for machine in self._cluster.machines.values()]
             around = CONTROLLERS if fault.kind == "cut from controllers" else (*brokers, *CONTROLLERS)
+            if fault.kind == "isolate broker" and fault.number % 2:
+                around = (*around, *network.callers)  # else its clients reach it still
             hosts = [host for host in around if host != fault.target]
             links = [pair for host in hosts for pair in ((host, fault.target), (fault.target, host))]
         else:
-            links = [(fault.target, fault.other)]
+            links = links_of(fault, network.callers)
             if fault.kind in BOTH_WAYS:
-                links.append((fault.other, fault.target))
+                links += [(destination, origin) for origin, destination in links]
         spoilt = [network.weather(origin, destination) for origin, destination in links]
 
         def spoil(sign: int) -> None:

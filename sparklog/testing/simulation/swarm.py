@@ -70,7 +70,7 @@ def draw_faults(
         if fault.kind in PAUSES and draw.random() < 0.5:
             around_ms = int(draw.choice(AROUND_A_SESSION) * session_timeout_ms)
             fault = replace(fault, duration_ms=around_ms)
-        faults.append(_in_time(fault, end_ms))
+        faults.append(in_time(fault, end_ms))
         at_ms += draw.expovariate(1 / pause_ms)
     return faults
 
@@ -86,10 +86,11 @@ def add_flips(
         _draw_fault(draw, number, draw.randrange(begin_ms, end_ms), "flip bits", brokers, ())
         for number in range(len(faults), len(faults) + draw.randint(1, FLIPS_MAX))
     ]
-    return sorted((*faults, *(_in_time(flip, end_ms) for flip in flips)), key=lambda fault: fault.at_ms)
+    return sorted((*faults, *(in_time(flip, end_ms) for flip in flips)), key=lambda fault: fault.at_ms)
 
 
-def _in_time(fault: Fault, end_ms: int) -> Fault:
+def in_time(fault: Fault, end_ms: int) -> Fault:
+    """The fault, over soon after the others have begun."""
     return replace(fault, duration_ms=min(fault.duration_ms, end_ms + LAST_MS - fault.at_ms))
 
 
@@ -110,10 +111,11 @@ def _draw_fault(
         target = draw.choice((*brokers, *controllers))
     mean_ms = 2_500 if kind in LONG else 900
     duration_ms = int(min(draw.expovariate(1 / mean_ms), 6_000)) + 20
-    return Fault(number, at_ms, kind, target, other, duration_ms, _amount(draw, kind))
+    return Fault(number, at_ms, kind, target, other, duration_ms, amount_of(draw, kind))
 
 
-def _amount(draw: random.Random, kind: Kind) -> float:
+def amount_of(draw: random.Random, kind: Kind) -> float:
+    """How much of it; 0 for a kind that has no more and less."""
     match kind:
         case "kill broker" | "kill controller":
             return float(draw.random() < 0.7)

@@ -10,7 +10,7 @@ after which whatever the new leader shares with the committed log is the committ
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -285,6 +285,8 @@ class PartitionTruth:
     """Below it a compacted log may lack what was replaced by records that an election lost."""
     records: dict[int, Committed] = field(default_factory=dict)
     latest: dict[bytes, int] = field(default_factory=dict)
+    rots: Callable[[BrokerId], bool] = lambda broker: False
+    """Whether a replica holds a batch that rotted: a start after a clean stop reads none."""
     appended: dict[tuple[tuple[int, int, int], int], int] = field(default_factory=dict)
     """The lowest epoch in which a leader appended a batch, by its send and CRC."""
 
@@ -328,6 +330,9 @@ class PartitionTruth:
         at, cursor = view.matched, view.cursor
         if at < len(entries) and entries[at].next_offset <= view.log_start:
             at = bisect_right(entries, view.log_start, key=_next_offset)
+            cursor = bisect_right(committed, view.log_start, key=_next_offset)
+        if cursor < len(committed) and committed[cursor].next_offset <= view.log_start:
+            # Committed a second time: an election had lost it when this log gave it up.
             cursor = bisect_right(committed, view.log_start, key=_next_offset)
         while at < len(entries) and cursor < len(committed):
             entry, expected = entries[at], committed[cursor]

@@ -306,7 +306,9 @@ class Witness:
             topic_partition = TopicPartition(name, number)
             truth = self.truths.get(topic_partition)
             if truth is None:
-                truth = self.truths[topic_partition] = PartitionTruth(topic_partition, seen.node.id)
+                rots = self.excuses.who_rots(topic_partition)
+                truth = PartitionTruth(topic_partition, seen.node.id, rots=rots)
+                self.truths[topic_partition] = truth
                 if seen.config is not None:
                     self._settle_rules(truth, seen.config)
                 if number and seen.version:

@@ -2,8 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
 from sparklog.testing.simulation import plan as planning
-from sparklog.testing.simulation.faults import DESTRUCTIVE_KINDS, SWARM_KINDS, Hunt
+from sparklog.testing.simulation.client_links import ADMINISTRATOR, KINDS, OF_ANSWERS, TROUBLED, links_of
+from sparklog.testing.simulation.faults import DESTRUCTIVE_KINDS, EVERY_CLIENT, SWARM_KINDS, Fault, Hunt
 from sparklog.testing.simulation.operations import MINIMUM_KINDS
 from sparklog.testing.simulation.plan import COVERED, FAULTS_BEGIN_MS, draw_plan
 from sparklog.testing.simulation.swarm import FLIPPED, LAST_MS
@@ -57,13 +60,61 @@ def test_bits_flip_in_some_seeds_while_there_are_faults_and_are_listed_by_time_l
             assert 0 < flip.amount <= 0.5
 
 
-def test_what_else_a_seed_draws_is_the_same_with_flips_and_without(monkeypatch):
-    monkeypatch.setattr(planning, "add_flips", lambda draw, faults, **unused: faults)
+CLIENTS = ("producer-", "plain-", "consumer-", "rereader-", "asker-", ADMINISTRATOR, EVERY_CLIENT)
+
+
+def is_of_a_client(fault):
+    return fault.target.startswith(CLIENTS) or fault.other.startswith(CLIENTS)
+
+
+def troubles_of(plan):
+    """But for those of plots, which name the clients that they mean."""
+    return [fault for fault in plan.faults if is_of_a_client(fault)]
+
+
+@pytest.mark.parametrize(
+    ("adds", "is_added"),
+    [("add_flips", lambda fault: fault.kind == "flip bits"), ("add_client_troubles", is_of_a_client)],
+)
+def test_what_else_a_seed_draws_is_the_same_with_what_has_dice_of_its_own_and_without(
+    monkeypatch, adds, is_added
+):
+    monkeypatch.setattr(planning, adds, lambda draw, faults, **unused: faults)
     for plan in PLANS:
         without = draw_plan(plan.seed)
-        others = [fault for fault in plan.faults if fault.kind != "flip bits"]
-        assert sorted(others, key=lambda fault: fault.number) == list(without.faults)
+        if any(is_added(fault) for fault in without.faults):
+            continue  # a plot's own
+        facts = [
+            sorted((replace(fault, number=0) for fault in faults if not is_added(fault)), key=str)
+            for faults in (plan.faults, without.faults)
+        ]
+        assert facts[0] == facts[1]
         assert replace(plan, faults=()) == replace(without, faults=())
+
+
+def test_in_some_seeds_links_between_clients_and_brokers_have_the_troubles_that_those_of_brokers_have():
+    troubled = [plan for plan in PLANS if troubles_of(plan)]
+    assert 0.8 * TROUBLED < len(troubled) / len(PLANS) < 1.2 * TROUBLED
+    found = [fault for plan in troubled for fault in troubles_of(plan)]
+    assert {fault.kind for fault in found} == {*KINDS, "repeat requests"}
+    for prefix in CLIENTS:
+        assert any(fault.target.startswith(prefix) for fault in found), prefix
+        assert any(fault.other.startswith(prefix) for fault in found), prefix
+    for fault in found:
+        ends = {fault.target, fault.other}
+        if fault.kind == "repeat requests":
+            assert fault.target == ADMINISTRATOR, "nobody else's requests come twice by themselves"
+        elif fault.kind in OF_ANSWERS:
+            assert fault.other.startswith(CLIENTS), "they come from brokers"
+        assert ADMINISTRATOR in ends or any(end.startswith("broker-") for end in ends)
+
+
+def test_the_links_of_every_client_are_those_of_all_who_have_called():
+    fault = Fault(1, 2, "cut one way", EVERY_CLIENT, "broker-1", 3, 0.0)
+    assert links_of(fault, ["a", "b"]) == [("a", "broker-1"), ("b", "broker-1")]
+    back = replace(fault, target="broker-1", other=EVERY_CLIENT)
+    assert links_of(back, ["a", "b"]) == [("broker-1", "a"), ("broker-1", "b")]
+    assert links_of(replace(fault, target="broker-2"), ["a"]) == [("broker-2", "broker-1")]
 
 
 def test_flips_are_hunted_by_their_kind_and_then_nothing_else_goes_wrong():

@@ -135,6 +135,28 @@ def test_a_bound_connection_to_where_nobody_listened_yet_is_to_who_comes_first()
     assert (asked.served, asked.answers) == (1, 1)
 
 
+def test_behind_a_frame_of_a_client_that_was_lost_none_comes_first_and_the_client_is_told_of_both() -> None:
+    """What follows over another connection would be answered as if it was the first; TCP has one."""
+    asked = Asked()
+    caller, weather = Process(asked.schedule, "caller"), asked.network.weather("caller", "server")
+
+    def call() -> None:
+        asked.network.call(
+            caller, "caller", "server", MetadataRequest(), timeout_ms=500,
+            on_response=asked.answered, on_failure=asked.failures.append, is_bound=True,
+        )  # fmt: skip
+
+    weather.is_cut = 1
+    call()
+    weather.is_cut = 0
+    call()
+    asked.schedule.run_until(10 * US_PER_MS)
+    assert (asked.served, [str(one) for one in asked.failures]) == (0, ["server: reset"] * 2)
+    call()
+    asked.schedule.run_until(20 * US_PER_MS)
+    assert (asked.served, asked.answers, asked.network.callers) == (1, 1, ["caller"])
+
+
 BATCH = build_envelope(
     b"records" * 9, attributes=0, record_count=1, last_offset_delta=0, base_timestamp_ms=1, max_timestamp_ms=1
 )

@@ -40,6 +40,16 @@ def test_what_was_never_there_is_not_held(truth):
     assert view.shared_end == 1
 
 
+def test_what_a_log_gave_up_while_it_was_lost_by_an_election_is_not_asked_for_when_it_is_committed_again():
+    """The next unclean election brought it back; seed 606052."""
+    truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), committed=[entry(0, 1)])
+    view = ReplicaView(BrokerId(1), entries=[entry(2, 3)], log_start=2, end_offset=3, matched=-1)
+    truth.compare(view, LATER_MS)
+    truth.committed += [entry(1, 2), entry(2, 3)]
+    truth.compare(view, LATER_MS)
+    assert view.shared_end == 3
+
+
 def test_the_newest_record_of_a_key_may_not_be_lacking(truth):
     view = view_of([entry(0, 1), entry(3, 4, epoch=1)], {0: (), 3: (3,)}, 4)
     truth.compare(view, LATER_MS)
