@@ -14,7 +14,7 @@ from sparklog.testing.simulation.operations import (
     draw_times,
 )
 from sparklog.testing.simulation.schedule import dice
-from sparklog.testing.simulation.swarm import add_flips, draw_faults
+from sparklog.testing.simulation.swarm import add_blackouts, add_flips, draw_faults
 
 BROKERS: Final = ("broker-1", "broker-2", "broker-3")
 MORE_BROKERS: Final = (*BROKERS, "broker-4", "broker-5")
@@ -187,9 +187,7 @@ def draw_plan(
         settings["min.insync.replicas"] = "2"
         operations = tuple(one for one in operations if one.kind not in MINIMUM_KINDS)
     if hunt is None:
-        faults = add_flips(
-            dice(seed, "flips"), faults, begin_ms=FAULTS_BEGIN_MS, end_ms=faults_end_ms, brokers=brokers
-        )
+        faults = _add_what_is_drawn_apart(seed, settings, faults, faults_end_ms, brokers)
     return Plan(
         seed=seed,
         settings=settings,
@@ -206,6 +204,16 @@ def draw_plan(
         mix=mix,
         steps_max=steps_max,
     )
+
+
+def _add_what_is_drawn_apart(
+    seed: int, settings: Mapping[str, str], faults: list[Fault], end_ms: int, brokers: tuple[str, ...]
+) -> list[Fault]:
+    begin_ms = FAULTS_BEGIN_MS
+    if settings["log.flush.acks"] == "fsync":
+        draw = dice(seed, "blackouts")
+        faults = add_blackouts(draw, faults, begin_ms=begin_ms, end_ms=end_ms, brokers=brokers)
+    return add_flips(dice(seed, "flips"), faults, begin_ms=begin_ms, end_ms=end_ms, brokers=brokers)
 
 
 def _for_arrow(settings: Mapping[str, str]) -> dict[str, str]:

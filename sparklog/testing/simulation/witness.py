@@ -27,6 +27,7 @@ from sparklog.model.errors import CorruptBatch
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 from sparklog.testing.simulation.derived import ProducersAreAsTheLogSays
+from sparklog.testing.simulation.durable import AcknowledgedIsSynced
 from sparklog.testing.simulation.excuses import Excuses
 from sparklog.testing.simulation.invariants import Invariant, NoElectionLoses, Violation, all_invariants
 from sparklog.testing.simulation.marks import Marks
@@ -89,6 +90,8 @@ class Witness:
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.story.schedule)
         self.excuses = Excuses(self.truths)
+        if self.needs_fsync:
+            self.invariants.append(AcknowledgedIsSynced())
         self._of_replicas = [
             one for one in self.invariants if type(one).on_replica is not Invariant.on_replica
         ]
@@ -103,6 +106,11 @@ class Witness:
         for rules in (self._of_replicas, self._of_commits, self._of_states, self._of_leaders):
             rules.clear()
         self.invariants.clear()
+
+    @property
+    def needs_fsync(self) -> bool:
+        """Whether a record counts only once it is on disk."""
+        return self.config.get_str("log.flush.acks") == "fsync"
 
     @property
     def now_ms(self) -> int:
@@ -374,9 +382,8 @@ class Witness:
 
     def _must_survive(self, truth: PartitionTruth) -> bool:
         """With ``log.flush.acks=fsync`` nothing committed goes in power cuts of whomever and how many."""
-        is_synced = self.config.get_str("log.flush.acks") == "fsync"
         may_go = self.excuses.has_damage or truth.may_lose or truth.is_thinned
-        return is_synced and not (self.is_silent or may_go)
+        return self.needs_fsync and not (self.is_silent or may_go)
 
     def _tell_state(self, truth: PartitionTruth, state: PartitionState) -> None:
         moving = f" adding {list(state.adding)} removing {list(state.removing)}"

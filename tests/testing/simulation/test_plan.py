@@ -6,7 +6,7 @@ from sparklog.testing.simulation import plan as planning
 from sparklog.testing.simulation.faults import DESTRUCTIVE_KINDS, SWARM_KINDS, Hunt
 from sparklog.testing.simulation.operations import MINIMUM_KINDS
 from sparklog.testing.simulation.plan import COVERED, FAULTS_BEGIN_MS, draw_plan
-from sparklog.testing.simulation.swarm import FLIPPED, LAST_MS
+from sparklog.testing.simulation.swarm import BLACKED_OUT, FLIPPED, LAST_MS
 
 PLANS = [draw_plan(seed) for seed in range(1, 1_001)]
 
@@ -57,13 +57,31 @@ def test_bits_flip_in_some_seeds_while_there_are_faults_and_are_listed_by_time_l
             assert 0 < flip.amount <= 0.5
 
 
+def by_number(faults):
+    return sorted(faults, key=lambda fault: fault.number)
+
+
 def test_what_else_a_seed_draws_is_the_same_with_flips_and_without(monkeypatch):
     monkeypatch.setattr(planning, "add_flips", lambda draw, faults, **unused: faults)
     for plan in PLANS:
         without = draw_plan(plan.seed)
         others = [fault for fault in plan.faults if fault.kind != "flip bits"]
-        assert sorted(others, key=lambda fault: fault.number) == list(without.faults)
+        assert by_number(others) == by_number(without.faults)
         assert replace(plan, faults=()) == replace(without, faults=())
+
+
+def test_where_nothing_committed_may_go_with_the_power_of_all_it_goes_in_half_of_the_seeds_of_every_kind():
+    by_acks = {"fsync": 0, "written": 0}
+    for plan in PLANS:
+        kinds = {fault.kind for fault in plan.faults}
+        is_swarm = not kinds <= {"kill broker", "cut all power", "flip bits"}
+        by_acks[plan.settings["log.flush.acks"]] += is_swarm and "cut all power" in kinds
+    assert by_acks["written"] == 0, "replication promises nothing"
+    assert 0.8 * BLACKED_OUT < by_acks["fsync"] / count_of_fsync() < 1.2 * BLACKED_OUT
+
+
+def count_of_fsync():
+    return sum(plan.settings["log.flush.acks"] == "fsync" for plan in PLANS)
 
 
 def test_flips_are_hunted_by_their_kind_and_then_nothing_else_goes_wrong():
