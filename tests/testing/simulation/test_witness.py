@@ -24,7 +24,7 @@ from sparklog.testing.memory_zookeeper import ZooKeeperTree
 from sparklog.testing.simulation.atlas import Atlas
 from sparklog.testing.simulation.clients import Workplace
 from sparklog.testing.simulation.disk import SimulatedDisk, Trouble
-from sparklog.testing.simulation.invariants import Violation
+from sparklog.testing.simulation.invariants import Violation, all_invariants
 from sparklog.testing.simulation.recorder import SentBatch
 from sparklog.testing.simulation.schedule import Process, ProcessDied, Schedule
 from sparklog.testing.simulation.story import Story
@@ -56,7 +56,9 @@ class Scene:
         self.tree = ZooKeeperTree()
         self._session = self.tree.open_session()
         config = BrokerConfig.parse({name.replace("_", "."): value for name, value in settings.items()})
-        self.witness = Witness(Story(Schedule()), self.tree, config, (TP.topic,))
+        self.witness = Witness(
+            Story(Schedule()), self.tree, config, (TP.topic,), invariants=all_invariants()
+        )  # states here are sketches
         self._put_assignment(BROKERS)
 
     def assign(self, *brokers: BrokerId) -> None:
