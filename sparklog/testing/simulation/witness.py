@@ -28,7 +28,7 @@ from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.model.zookeeper import Operation
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 from sparklog.testing.simulation.controller import SimulatedController
-from sparklog.testing.simulation.derived import ProducersAreAsTheLogSays
+from sparklog.testing.simulation.derived import EpochsAreAsTheLogSays, ProducersAreAsTheLogSays
 from sparklog.testing.simulation.durable import AcknowledgedIsSynced
 from sparklog.testing.simulation.excuses import Excuses
 from sparklog.testing.simulation.invariants import Invariant, NoElectionLoses, Violation, all_invariants
@@ -71,7 +71,12 @@ class Witness:
     on_partition: Callable[[TopicPartition], None] = lambda partition: None
     """Told of every partition that there was not before."""
     invariants: list[Invariant] = field(
-        default_factory=lambda: [StatesAreSound(), *all_invariants(), ProducersAreAsTheLogSays()]
+        default_factory=lambda: [
+            StatesAreSound(),
+            *all_invariants(),
+            EpochsAreAsTheLogSays(),
+            ProducersAreAsTheLogSays(),
+        ]
     )
     sent: dict[tuple[int, int, int], Rows] = field(default_factory=dict)
     """Keys and values of batches to compacted topics, by producer and sequence."""
