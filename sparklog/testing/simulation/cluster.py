@@ -82,6 +82,7 @@ class Cluster:
             controllers=CONTROLLERS,
         )
         ensemble.on_change = self.witness.look_at_zookeeper
+        ensemble.on_write = self.witness.look_at_write
         self.schedule.on_step = self._look
         self.done: Counter[str] = Counter()
         self.is_calm = False
@@ -95,6 +96,7 @@ class Cluster:
         self.witness.presence.brokers = tuple(machine.broker_id for machine in self.machines.values())
         self.witness.presence.is_blind = any(fault.kind in slow_news for fault in plan.faults)
         self._by_process: dict[Process, SimulatedBroker] = {}
+        self._by_controller: dict[Process, SimulatedController] = {}
 
     def start(self) -> None:
         self.world.ensemble.start()
@@ -119,6 +121,9 @@ class Cluster:
             broker.machine.disk.is_looked_at = True
             self.witness.look_at(broker.machine.broker_id, broker.replicas, broker.metadata)
             broker.machine.disk.is_looked_at = False
+        controller = self._by_controller.get(process) if broker is None and process is not None else None
+        if controller is not None and process is not None and not process.is_waiting:
+            self.witness.look_at_controller(controller)
 
     # ---- processes -----------------------------------------------------------------------------------------
 
@@ -139,6 +144,7 @@ class Cluster:
             broker.launch()
         else:
             self.controllers[host] = SimulatedController(self.world, host, seat.launches)
+            self._by_controller = {one.process: one for one in self.controllers.values()}
             self.controllers[host].launch()
 
     def is_up(self, host: str) -> bool:

@@ -92,6 +92,16 @@ class Inode:
         self.synced = None
         self._earlier.clear()
 
+    @property
+    def safe_bytes(self) -> bytes:
+        """The beginning that no power cut could change."""
+        return bytes(self.data) if self.synced is None else self.synced[: self._shortest]
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether no power cut could change what it holds, but by what is written behind that."""
+        return self.synced is None or self._shortest >= len(self.data)
+
     # ---- a power cut ---------------------------------------------------------------------------------------
 
     def lose(self, left: bytearray) -> bool:

@@ -15,7 +15,7 @@ from sparklog.testing.simulation.operations import (
     draw_times,
 )
 from sparklog.testing.simulation.schedule import dice
-from sparklog.testing.simulation.swarm import add_flips, draw_faults
+from sparklog.testing.simulation.swarm import add_blackouts, add_flips, draw_faults
 
 BROKERS: Final = ("broker-1", "broker-2", "broker-3")
 MORE_BROKERS: Final = (*BROKERS, "broker-4", "broker-5")
@@ -188,18 +188,8 @@ def draw_plan(
         settings["min.insync.replicas"] = "2"
         operations = tuple(one for one in operations if one.kind not in MINIMUM_KINDS)
     if hunt is None:
-        faults = add_flips(
-            dice(seed, "flips"), faults, begin_ms=FAULTS_BEGIN_MS, end_ms=faults_end_ms, brokers=brokers
-        )
-        faults = add_client_troubles(
-            dice(seed, "client links"),
-            faults,
-            begin_ms=FAULTS_BEGIN_MS,
-            end_ms=faults_end_ms,
-            brokers=brokers,
-            controllers=CONTROLLERS,
-            clients=_clients(len(producers), partitions, mix, has_administrators=bool(operations)),
-        )
+        clients = _clients(len(producers), partitions, mix, has_administrators=bool(operations))
+        faults = _add_what_is_drawn_apart(seed, settings, faults, faults_end_ms, brokers, clients)
     return Plan(
         seed=seed,
         settings=settings,
@@ -233,6 +223,30 @@ def _clients(producers: int, partitions: int, mix: ClientMix, *, has_administrat
         *([ADMINISTRATOR] if has_administrators else []),
         EVERY_CLIENT,
         EVERY_CLIENT,
+    )
+
+
+def _add_what_is_drawn_apart(
+    seed: int,
+    settings: Mapping[str, str],
+    faults: list[Fault],
+    end_ms: int,
+    brokers: tuple[str, ...],
+    clients: tuple[str, ...],
+) -> list[Fault]:
+    begin_ms = FAULTS_BEGIN_MS
+    if settings["log.flush.acks"] == "fsync":
+        draw = dice(seed, "blackouts")
+        faults = add_blackouts(draw, faults, begin_ms=begin_ms, end_ms=end_ms, brokers=brokers)
+    faults = add_flips(dice(seed, "flips"), faults, begin_ms=begin_ms, end_ms=end_ms, brokers=brokers)
+    return add_client_troubles(
+        dice(seed, "client links"),
+        faults,
+        begin_ms=begin_ms,
+        end_ms=end_ms,
+        brokers=brokers,
+        controllers=CONTROLLERS,
+        clients=clients,
     )
 
 

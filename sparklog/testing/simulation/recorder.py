@@ -29,6 +29,7 @@ from sparklog.testing.simulation.schedule import Schedule
 from sparklog.testing.simulation.truth import Entry, Rows
 
 NS_PER_US: Final = 1_000
+ACKS_ALL: Final = -1
 
 
 @dataclass(slots=True, eq=False)
@@ -117,6 +118,8 @@ class Recorder:
     leaders: list[Leader] = field(default_factory=list)
     arrow: dict[tuple[int, int, int], BatchHeader] = field(default_factory=dict)
     """Each batch that was sent as Arrow, by producer, epoch and sequence."""
+    asked_all: set[tuple[int, ...]] = field(default_factory=set)
+    """Each batch that was sent with acks=all, by producer, epoch, sequence and CRC."""
     healed_us: int = -1
     rested_us: int = -1
     """When everything had come to rest, first."""
@@ -127,6 +130,8 @@ class Recorder:
 
     def begin(self, batch: SentBatch) -> SentBatch:
         self.sent.append(batch)
+        if batch.acks == ACKS_ALL:
+            self.asked_all.add(batch.entry[3:])
         return batch
 
     def end(self, batch: SentBatch, outcome: Outcome, offset: int = -1, error: str = "") -> None:

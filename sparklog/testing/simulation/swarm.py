@@ -42,6 +42,10 @@ FLIPPED: Final = 0.15
 """Share of the seeds in which bits flip, whatever else goes wrong there."""
 FLIPS_MAX: Final = 3
 
+BLACKED_OUT: Final = 0.5
+"""Share of the seeds with ``log.flush.acks=fsync`` in which the power of all machines is cut as well."""
+BLACKOUTS_MAX: Final = 2
+
 
 def draw_faults(
     draw: random.Random,
@@ -87,6 +91,20 @@ def add_flips(
         for number in range(len(faults), len(faults) + draw.randint(1, FLIPS_MAX))
     ]
     return sorted((*faults, *(in_time(flip, end_ms) for flip in flips)), key=lambda fault: fault.at_ms)
+
+
+def add_blackouts(
+    draw: random.Random, faults: list[Fault], *, begin_ms: int, end_ms: int, brokers: tuple[str, ...]
+) -> list[Fault]:
+    """The faults of a seed in which nothing that is committed may go with the power of all machines; in some
+    of these it goes, by dice of its own."""
+    if draw.random() >= BLACKED_OUT:
+        return faults
+    cuts = [
+        _draw_fault(draw, number, draw.randrange(begin_ms, end_ms), "cut all power", brokers, ())
+        for number in range(len(faults), len(faults) + draw.randint(1, BLACKOUTS_MAX))
+    ]
+    return sorted((*faults, *(in_time(cut, end_ms) for cut in cuts)), key=lambda fault: fault.at_ms)
 
 
 def in_time(fault: Fault, end_ms: int) -> Fault:

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from sparklog.broker.partition import Partition
 from sparklog.core.controller.znodes import Assignment
+from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import read_parts
@@ -111,6 +112,8 @@ class ReplicaView:
     leader_epoch: int = -1
     fingerprint: Fingerprint | None = None
     """What the partition was like when it was looked at last."""
+    epochs_checked: tuple[EpochEntry, ...] = ()
+    """The log's epoch history when it was compared with its batches last."""
     synced: tuple[Entry, ...] = ()
     """After a power cut, until its broker is back: what was on disk for certain."""
 

@@ -4,7 +4,7 @@ Which topics and partitions there are, and where, is read from ZooKeeper, whoeve
 is marked for deletion is watched no longer; one that is created under the same name is another one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sparklog.broker.metadata_cache import MetadataCache
@@ -25,15 +25,20 @@ from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig, TopicConfig
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
+from sparklog.model.zookeeper import Operation
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
-from sparklog.testing.simulation.derived import ProducersAreAsTheLogSays
+from sparklog.testing.simulation.controller import SimulatedController
+from sparklog.testing.simulation.derived import EpochsAreAsTheLogSays, ProducersAreAsTheLogSays
+from sparklog.testing.simulation.durable import AcknowledgedIsSynced
 from sparklog.testing.simulation.excuses import Excuses
 from sparklog.testing.simulation.invariants import Invariant, NoElectionLoses, Violation, all_invariants
 from sparklog.testing.simulation.marks import Marks
+from sparklog.testing.simulation.minimum import EnoughAreInSync
 from sparklog.testing.simulation.presence import CountsWhoIsThere, StopsOutsideTheIsr
 from sparklog.testing.simulation.recorder import Recorder
 from sparklog.testing.simulation.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
 from sparklog.testing.simulation.state_marks import mark_log, mark_state, mark_take_over
+from sparklog.testing.simulation.states import StatesAreSound, check_controller, check_write
 from sparklog.testing.simulation.story import Story
 from sparklog.testing.simulation.truth import Entry, Fingerprint, PartitionTruth, ReplicaView, Rows
 
@@ -66,7 +71,12 @@ class Witness:
     on_partition: Callable[[TopicPartition], None] = lambda partition: None
     """Told of every partition that there was not before."""
     invariants: list[Invariant] = field(
-        default_factory=lambda: [*all_invariants(), ProducersAreAsTheLogSays()]
+        default_factory=lambda: [
+            StatesAreSound(),
+            *all_invariants(),
+            EpochsAreAsTheLogSays(),
+            ProducersAreAsTheLogSays(),
+        ]
     )
     sent: dict[tuple[int, int, int], Rows] = field(default_factory=dict)
     """Keys and values of batches to compacted topics, by producer and sequence."""
@@ -89,6 +99,9 @@ class Witness:
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.story.schedule)
         self.excuses = Excuses(self.truths)
+        self.invariants.append(EnoughAreInSync(self.recorder.asked_all))
+        if self.needs_fsync:
+            self.invariants.append(AcknowledgedIsSynced())
         self._of_replicas = [
             one for one in self.invariants if type(one).on_replica is not Invariant.on_replica
         ]
@@ -103,6 +116,11 @@ class Witness:
         for rules in (self._of_replicas, self._of_commits, self._of_states, self._of_leaders):
             rules.clear()
         self.invariants.clear()
+
+    @property
+    def needs_fsync(self) -> bool:
+        """Whether a record counts only once it is on disk."""
+        return self.config.get_str("log.flush.acks") == "fsync"
 
     @property
     def now_ms(self) -> int:
@@ -250,6 +268,16 @@ class Witness:
             if self._controller_epoch >= 1:
                 mark_take_over(self.marks, self.truths.values(), self.tree)
 
+    def look_at_write(self, operations: Sequence[Operation]) -> None:
+        """Before it is applied."""
+        if not self.is_silent:
+            check_write(operations)
+
+    def look_at_controller(self, controller: SimulatedController) -> None:
+        """After a step of it."""
+        if not self.is_silent:
+            check_controller(controller.host, controller.candidate)
+
     def _look_at_topic(self, name: str) -> None:
         node, seen = self.tree.get(topic_path(name)), self.seen_topics.get(name)
         if seen is not None and (node is None or self.tree.exists(delete_topic_path(name)) is not None):
@@ -314,7 +342,8 @@ class Witness:
                 if number and seen.version:
                     self.marks.reach("a partition was added")
                 self.on_partition(topic_partition)
-            truth.assignment = assignment
+            if truth.assignment != assignment:
+                truth.assignment, truth.state_version = assignment, -1  # the state must be another, too
             self.excuses.excuse_no_longer_who_left(truth)
 
     def _look_at_state(self, truth: PartitionTruth) -> None:
@@ -376,9 +405,8 @@ class Witness:
 
     def _must_survive(self, truth: PartitionTruth) -> bool:
         """With ``log.flush.acks=fsync`` nothing committed goes in power cuts of whomever and how many."""
-        is_synced = self.config.get_str("log.flush.acks") == "fsync"
         may_go = self.excuses.has_damage or truth.may_lose or truth.is_thinned
-        return is_synced and not (self.is_silent or may_go)
+        return self.needs_fsync and not (self.is_silent or may_go)
 
     def _tell_state(self, truth: PartitionTruth, state: PartitionState) -> None:
         moving = f" adding {list(state.adding)} removing {list(state.removing)}"

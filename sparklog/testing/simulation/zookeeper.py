@@ -55,6 +55,8 @@ class Ensemble:
     tree: ZooKeeperTree = field(default_factory=ZooKeeperTree)
     on_change: Callable[[], None] = lambda: None
     """Called after every transaction that changed something."""
+    on_write: Callable[[Sequence[Operation]], None] = lambda operations: None
+    """Called before every write that came to the servers, refused or not."""
     wash: Wash = lambda operations: operations
     """What a mutant does to a write before it is applied."""
     _clients: "dict[int, SimulatedZooKeeper]" = field(default_factory=dict)
@@ -150,7 +152,9 @@ class Ensemble:
                 client.fire(firing.key, self.late_watches_ms)
 
     def apply(self, session_id: int, operations: Sequence[Operation]) -> list[Stat | None]:
-        applied = self.tree.apply(session_id, self.wash(operations))
+        washed = self.wash(operations)
+        self.on_write(washed)
+        applied = self.tree.apply(session_id, washed)
         self.deliver(applied.fired)
         self.on_change()
         return applied.stats

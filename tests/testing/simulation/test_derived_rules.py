@@ -1,15 +1,25 @@
 """Rules about what logs remember, starts, and who is counted: each fires, and only where it should."""
 
+import re
+from collections import deque
 from types import SimpleNamespace
 
 import pytest
 
 from sparklog.core.controller.znodes import broker_path
+from sparklog.core.replication.epoch_history import EpochHistory
+from sparklog.core.transaction.producer_state import ProducerState, ProducerStates, RememberedBatch
 from sparklog.model.ids import TopicPartition
-from sparklog.testing.simulation.derived import _fits
+from sparklog.testing.simulation.derived import (
+    EpochsAreAsTheLogSays,
+    ProducersAreAsTheLogSays,
+    _fits,
+    trouble_with,
+)
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.presence import NOTICED_MS, CountsWhoIsThere, StopsOutsideTheIsr
 from sparklog.testing.simulation.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
+from sparklog.testing.simulation.truth import Entry
 
 
 def truth(**facts):
@@ -34,6 +44,127 @@ def state(isr, *, leader=1, epoch=3):
 )
 def test_in_a_compacted_log_only_the_oldest_batches_that_are_remembered_may_be_missing(known, in_log, fits):
     assert _fits(known, in_log) is fits
+
+
+def sent(offset, *, sequence, count=2, producer=7, epoch=0, leader_epoch=0):
+    return Entry(offset, offset + count, leader_epoch, producer, epoch, sequence, 1)
+
+
+def producers_of(*batches, epoch=0):
+    """Producer 7, of whom a log remembers these: first and last offset, first and last number."""
+    remembered = deque(RememberedBatch(*numbers, *offsets, 0) for *offsets, numbers in batches)
+    return ProducerStates({7: ProducerState(epoch, remembered)})
+
+
+LOG = [sent(4, sequence=0), sent(6, sequence=2)]
+REMEMBERED = ((4, 5, (0, 1)), (6, 7, (2, 3)))
+
+
+def look_at_log(rule, entries, *, is_read_anew, added=(), producers=None, epochs=(), log_start=0, rots=False):
+    log = SimpleNamespace(
+        corruption=None,
+        producers=producers or ProducerStates(),
+        log_start_offset=log_start,
+        epochs=EpochHistory.of(epochs),
+    )
+    view = SimpleNamespace(
+        broker_id=2,
+        member=2,
+        entries=entries,
+        is_read_anew=is_read_anew,
+        was_cut=False,
+        end_offset=entries[-1].next_offset,
+        epochs_checked=(),
+    )
+    partition = SimpleNamespace(log=log, is_offline=False)
+    rule.on_replica(truth(is_thinned=False, rots=lambda broker: rots), view, partition, list(added))
+
+
+@pytest.mark.parametrize("is_read_anew", [True, False], ids=["after a start", "after an append"])
+@pytest.mark.parametrize(
+    ("producers", "is_right"),
+    [
+        pytest.param(producers_of(*REMEMBERED), True, id="as a replay says"),
+        pytest.param(producers_of(REMEMBERED[0], (6, 7, (3, 4))), False, id="another number"),
+        pytest.param(producers_of(REMEMBERED[0], (6, 7, (2, 2))), False, id="ends with another number"),
+        pytest.param(producers_of(REMEMBERED[0], (6, 6, (2, 3))), False, id="ends at another offset"),
+        pytest.param(producers_of(*REMEMBERED, epoch=1), False, id="another epoch"),
+        pytest.param(producers_of(REMEMBERED[0]), False, id="the last one is forgotten"),
+        pytest.param(producers_of(*REMEMBERED, (8, 9, (4, 5))), False, id="one that is not in the log"),
+        pytest.param(None, False, id="a producer is forgotten"),
+    ],
+)
+def test_what_a_log_knows_of_a_producer_is_what_a_replay_says_numbers_and_epoch_included(
+    is_read_anew, producers, is_right
+):
+    rule = ProducersAreAsTheLogSays()
+    if is_right:
+        look_at_log(rule, LOG, is_read_anew=is_read_anew, added=LOG[1:], producers=producers)
+        return
+    with pytest.raises(Violation, match=r"ProducersAreAsTheLogSays: .* producer 7"):
+        look_at_log(rule, LOG, is_read_anew=is_read_anew, added=LOG[1:], producers=producers)
+
+
+def test_what_rotted_where_no_start_reads_is_asked_of_nobody_until_it_is_appended_again():
+    """A start after a clean stop reads no batches; seed 604633."""
+    rule, spoilt = ProducersAreAsTheLogSays(), [sent(4, sequence=0), sent(6, sequence=2, producer=8)]
+    look_at_log(rule, spoilt, is_read_anew=True, producers=producers_of(*REMEMBERED), rots=True)
+    look_at_log(EpochsAreAsTheLogSays(), spoilt, is_read_anew=True, epochs=[(2, 0)], rots=True)
+    with pytest.raises(Violation, match=r"ProducersAreAsTheLogSays: .* producer 8"):
+        look_at_log(
+            rule,
+            spoilt,
+            is_read_anew=False,
+            added=spoilt[1:],
+            producers=producers_of(*REMEMBERED),
+            rots=True,
+        )
+
+
+def test_a_producer_of_a_later_epoch_is_known_by_the_batches_of_that_alone():
+    later = [*LOG, sent(8, sequence=0, epoch=1)]
+    known = producers_of((8, 9, (0, 1)), epoch=1)
+    look_at_log(ProducersAreAsTheLogSays(), later, is_read_anew=True, producers=known)
+
+
+IN_EPOCHS = [
+    sent(4, sequence=0, leader_epoch=1),
+    sent(6, sequence=2, leader_epoch=1),
+    sent(8, sequence=4, leader_epoch=3),
+]
+
+
+@pytest.mark.parametrize(
+    ("history", "log_start", "is_thinned", "trouble"),
+    [
+        pytest.param([(1, 4), (3, 8)], 0, False, None, id="as the batches say"),
+        pytest.param([(1, 4), (3, 8), (4, 10)], 0, False, None, id="a leader has just begun another"),
+        pytest.param([(1, 5), (3, 8)], 5, False, None, id="the log begins within a batch"),
+        pytest.param([(3, 9)], 9, False, None, id="an epoch is forgotten with its records"),
+        pytest.param([(3, 10)], 10, False, None, id="all records are forgotten"),
+        pytest.param([(1, 3), (3, 8)], 0, True, None, id="compacted"),
+        pytest.param([(1, 4), (2, 7), (3, 8)], 0, True, None, id="an epoch was compacted away"),
+        pytest.param([(1, 4), (2, 7), (3, 8)], 0, False, "no batch of epoch 2", id="an epoch too many"),
+        pytest.param([(1, 3), (3, 8)], 0, False, "epoch 1 begins with .4..5", id="an earlier beginning"),
+        pytest.param([(1, 4), (3, 6)], 0, False, "6..7 .* is in epoch 3 of them", id="the border is too low"),
+        pytest.param([(1, 4)], 0, False, "8..9 .* is in epoch 1 of them", id="the last one is missing"),
+        pytest.param([(1, 6), (3, 8)], 0, False, "4..5 .* is in none of them", id="begins too late"),
+        pytest.param([], 0, False, "4..5 .* is in none of them", id="nothing is known"),
+        pytest.param([(2, 4), (3, 8)], 0, True, "4..5 .* is in epoch 2 of them", id="another epoch"),
+    ],
+)
+def test_an_epoch_history_follows_from_the_batches_of_its_log(history, log_start, is_thinned, trouble):
+    entries = EpochHistory.of(history).entries
+    found = trouble_with(entries, IN_EPOCHS, log_start, is_thinned=is_thinned)
+    assert (found is None) if trouble is None else re.search(trouble, found)
+
+
+@pytest.mark.parametrize("is_read_anew", [True, False], ids=["after a start", "after an append"])
+def test_a_log_whose_epochs_are_not_those_of_its_batches_is_found_when_it_changes(is_read_anew):
+    rule, last = EpochsAreAsTheLogSays(), IN_EPOCHS[-1:]
+    look_at_log(rule, IN_EPOCHS, is_read_anew=is_read_anew, added=last, epochs=[(1, 4), (3, 8)])
+    with pytest.raises(Violation, match=r"EpochsAreAsTheLogSays: .* has the epochs \[\(1, 4\)\], but"):
+        look_at_log(rule, IN_EPOCHS, is_read_anew=is_read_anew, added=last, epochs=[(1, 4)])
 
 
 def test_a_log_that_is_called_damaged_was_damaged_by_something():

@@ -9,7 +9,7 @@ from sparklog.testing.simulation.client_links import ADMINISTRATOR, KINDS, OF_AN
 from sparklog.testing.simulation.faults import DESTRUCTIVE_KINDS, EVERY_CLIENT, SWARM_KINDS, Fault, Hunt
 from sparklog.testing.simulation.operations import MINIMUM_KINDS
 from sparklog.testing.simulation.plan import COVERED, FAULTS_BEGIN_MS, draw_plan
-from sparklog.testing.simulation.swarm import FLIPPED, LAST_MS
+from sparklog.testing.simulation.swarm import BLACKED_OUT, FLIPPED, LAST_MS
 
 PLANS = [draw_plan(seed) for seed in range(1, 1_001)]
 
@@ -74,7 +74,11 @@ def troubles_of(plan):
 
 @pytest.mark.parametrize(
     ("adds", "is_added"),
-    [("add_flips", lambda fault: fault.kind == "flip bits"), ("add_client_troubles", is_of_a_client)],
+    [
+        ("add_flips", lambda fault: fault.kind == "flip bits"),
+        ("add_blackouts", lambda fault: fault.kind == "cut all power"),
+        ("add_client_troubles", is_of_a_client),
+    ],
 )
 def test_what_else_a_seed_draws_is_the_same_with_what_has_dice_of_its_own_and_without(
     monkeypatch, adds, is_added
@@ -115,6 +119,20 @@ def test_the_links_of_every_client_are_those_of_all_who_have_called():
     back = replace(fault, target="broker-1", other=EVERY_CLIENT)
     assert links_of(back, ["a", "b"]) == [("broker-1", "a"), ("broker-1", "b")]
     assert links_of(replace(fault, target="broker-2"), ["a"]) == [("broker-2", "broker-1")]
+
+
+def test_where_nothing_committed_may_go_with_the_power_of_all_it_goes_in_half_of_the_seeds_of_every_kind():
+    by_acks = {"fsync": 0, "written": 0}
+    for plan in PLANS:
+        kinds = {fault.kind for fault in plan.faults if not is_of_a_client(fault)}
+        is_swarm = not kinds <= {"kill broker", "cut all power", "flip bits"}
+        by_acks[plan.settings["log.flush.acks"]] += is_swarm and "cut all power" in kinds
+    assert by_acks["written"] == 0, "replication promises nothing"
+    assert 0.8 * BLACKED_OUT < by_acks["fsync"] / count_of_fsync() < 1.2 * BLACKED_OUT
+
+
+def count_of_fsync():
+    return sum(plan.settings["log.flush.acks"] == "fsync" for plan in PLANS)
 
 
 def test_flips_are_hunted_by_their_kind_and_then_nothing_else_goes_wrong():

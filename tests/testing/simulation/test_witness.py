@@ -24,7 +24,7 @@ from sparklog.testing.memory_zookeeper import ZooKeeperTree
 from sparklog.testing.simulation.atlas import Atlas
 from sparklog.testing.simulation.clients import Workplace
 from sparklog.testing.simulation.disk import SimulatedDisk, Trouble
-from sparklog.testing.simulation.invariants import Violation
+from sparklog.testing.simulation.invariants import Violation, all_invariants
 from sparklog.testing.simulation.recorder import SentBatch
 from sparklog.testing.simulation.schedule import Process, ProcessDied, Schedule
 from sparklog.testing.simulation.story import Story
@@ -52,10 +52,13 @@ AT_A_LOSS = replace(
 class Scene:
     """ZooKeeper with one topic, and its witness."""
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
         self.tree = ZooKeeperTree()
         self._session = self.tree.open_session()
-        self.witness = Witness(Story(Schedule()), self.tree, BrokerConfig.parse({}), (TP.topic,))
+        config = BrokerConfig.parse({name.replace("_", "."): value for name, value in settings.items()})
+        self.witness = Witness(
+            Story(Schedule()), self.tree, config, (TP.topic,), invariants=all_invariants()
+        )  # states here are sketches
         self._put_assignment(BROKERS)
 
     def assign(self, *brokers: BrokerId) -> None:
@@ -94,6 +97,32 @@ def test_a_partition_made_after_the_power_of_all_was_cut_may_be_elected_at_a_los
     assert scene.tainted == set(BROKERS)
     scene.write(AT_A_LOSS)
     assert scene.tainted == set(BROKERS[1:])
+
+
+@pytest.mark.parametrize(
+    ("acks", "has_damage", "allows_unclean", "is_broken"),
+    [
+        pytest.param("fsync", False, False, True, id="every record was on disk"),
+        pytest.param("written", False, False, False, id="records were in memory"),
+        pytest.param("fsync", True, False, False, id="a disk was damaged"),
+        pytest.param("fsync", False, True, False, id="the topic allows it"),
+    ],
+)
+def test_after_a_power_cut_of_all_an_election_loses_nothing_that_was_synced_before_it_was_acknowledged(
+    acks, has_damage, allows_unclean, is_broken
+):
+    scene = Scene(log_flush_acks=acks)
+    scene.write(FIRST)
+    truth = scene.witness.truths[TP]
+    truth.committed = [entry_of(parse_header(a_batch(0)))]
+    scene.cut_power(*BROKERS)
+    scene.witness.excuses.has_damage, truth.may_lose = has_damage, allows_unclean
+    if is_broken:
+        with pytest.raises(Violation, match=r"SyncedIsNeverLost: .* the election of broker 1 lost \[0\.\.0"):
+            scene.write(AT_A_LOSS)
+    else:
+        scene.write(AT_A_LOSS)
+        assert sorted(truth.lost) == [0]
 
 
 def test_a_partition_that_counts_a_later_incarnation_may_not(scene):

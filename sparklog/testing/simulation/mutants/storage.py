@@ -1,9 +1,13 @@
 """Bugs of what is on disk: recovery, cleaning, and what is believed after an error."""
 
 import contextlib
+from dataclasses import replace
 from typing import Any, Final
 
 from sparklog.broker import log_cleaner, log_dirs, partition, partition_shell
+from sparklog.broker.partition_shell import PartitionShell
+from sparklog.core.replication.watermarks import Watermarks
+from sparklog.model.time import MonotonicMs
 from sparklog.storage import log_directory
 from sparklog.storage.cleaner.view import LogView
 from sparklog.storage.disk import Disk, SyncFailed, WriteFailed
@@ -16,6 +20,11 @@ from sparklog.testing.simulation.mutants.mutant import Mutant, Switch
 FAILED_SYNCS: Final = Hunt(
     kinds=("fail an fsync", "fail a checkpoint"),
     settings={"log.segment.bytes": "500", "log.flush.offset.checkpoint.interval.ms": "500"},
+)
+
+FSYNC: Final = Hunt(
+    kinds=("kill broker", "cut all power"),
+    settings={"log.flush.acks": "fsync", "log.segment.bytes": "500"},
 )
 
 
@@ -68,6 +77,40 @@ def _failed_writes_are_trusted(switch: Switch) -> None:
 
     for module in (partition, partition_shell, log_dirs, log_cleaner, log_directory):
         switch.method(module, "may_have_lost", may_have_lost)
+
+
+def _acknowledges_before_its_fsync(switch: Switch) -> None:
+    """With log.flush.acks=fsync, too, a replica vouches for what its machine has."""
+
+    def own_end_offset(self: Watermarks) -> int:
+        return self.log_end_offset
+
+    switch.instead(Watermarks, "own_end_offset", property(own_end_offset))
+
+
+def _claims_before_its_fsync(switch: Switch) -> None:
+    """A leader counts itself by what is on its disk; a follower fetches on, and is counted, without that."""
+
+    def flush_if_owed(original: Any) -> Any:
+        def mutated(self: PartitionShell) -> None:
+            with self._step():
+                self._replica.on_flushed(self.log.log_end_offset, self._replica.generation, MonotonicMs(0))
+
+        return mutated
+
+    switch.method(PartitionShell, "flush_if_owed", flush_if_owed)
+
+
+def _names_are_not_synced(switch: Switch) -> None:
+    """A flush brings files to disk, and not the names by which they are found."""
+
+    def run(original: Any) -> Any:
+        def mutated(self: Flush) -> None:
+            original(replace(self, directories=()))
+
+        return mutated
+
+    switch.method(Flush, "run", run)
 
 
 def _compaction_passes_the_high_watermark(switch: Switch) -> None:
@@ -128,5 +171,30 @@ STORAGE: Final[tuple[Mutant, ...]] = (
         20,
         _failed_fsyncs_are_ignored,
         Hunt(kinds=("fail an fsync", "kill broker"), settings=FAILED_SYNCS.settings),
+    ),
+    Mutant(
+        "acknowledges-before-its-fsync",
+        "log.flush.acks=fsync without effect",
+        "what was acknowledged goes when the power of all machines goes",
+        20,
+        _acknowledges_before_its_fsync,
+        FSYNC,
+        is_quick=True,
+    ),
+    Mutant(
+        "claims-before-its-fsync",
+        "the follower's half of log.flush.acks=fsync",
+        "what was acknowledged is on the leader's disk alone",
+        20,
+        _claims_before_its_fsync,
+        FSYNC,
+    ),
+    Mutant(
+        "names-are-not-synced",
+        "the missing fsync of a directory; found in many a database",
+        "a segment whose bytes are on disk is not found after a power cut",
+        20,
+        _names_are_not_synced,
+        FSYNC,
     ),
 )
