@@ -1,4 +1,4 @@
-"""A thread for each fetcher, and the table of which partition follows whom.
+"""A thread for each fetcher; follow_table.py says which partition is whose.
 
 A partition that begins to follow must be fetched for at once, also while its fetcher's thread hangs in a long
 poll at the leader: the connection is dropped to end that poll. (Kafka lets it run out: up to half a second
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from sparklog.broker.fetcher import Fetcher
+from sparklog.broker.follow_table import FollowTable
 from sparklog.broker.partition import Partition
 from sparklog.broker.ports import Peers
 from sparklog.model.errors import ErrorCode
@@ -33,7 +34,7 @@ class FetcherThreads:
         self._lanes = lanes
         self._lock = threading.Lock()
         self._runners: dict[tuple[BrokerId, int], _Runner] = {}
-        self._followed: dict[TopicPartition, tuple[Partition, _Runner]] = {}
+        self._followed: FollowTable[_Runner] = FollowTable()
         self._together = 0
         self._late: set[_Runner] = set()
         """Those that got partitions while many begin together."""
@@ -43,12 +44,8 @@ class FetcherThreads:
         with self._lock:
             if self._stopped:
                 return
-            known = self._followed.get(partition.topic_partition)
-            if known is not None:
-                self._remove(known[0])
             runner = self._runner(leader, lane_of(partition.topic_partition, len(self._lanes)))
-            self._followed[partition.topic_partition] = (partition, runner)
-            runner.fetcher.add(partition)
+            self._followed.follow(partition, runner)
             if self._together:
                 self._late.add(runner)
                 return
@@ -84,7 +81,7 @@ class FetcherThreads:
 
     def stop(self, partition: Partition) -> None:
         with self._lock:
-            self._remove(partition)
+            self._followed.stop(partition)
 
     def ask_leader_offsets(self, partition: Partition, leader_epoch: int) -> None:
         if (runner := self._runner_of(partition)) is not None:
@@ -107,17 +104,9 @@ class FetcherThreads:
         for runner in runners:
             runner.join()
 
-    def _remove(self, partition: Partition) -> None:
-        """End fetching for ``partition``, but not for another of the same name: a topic made anew."""
-        known = self._followed.get(partition.topic_partition)
-        if known is not None and known[0] is partition:
-            del self._followed[partition.topic_partition]
-            known[1].fetcher.remove(partition)
-
     def _runner_of(self, partition: Partition) -> "_Runner | None":
         with self._lock:
-            known = self._followed.get(partition.topic_partition)
-            return None if known is None or known[0] is not partition else known[1]
+            return self._followed.runner_of(partition)
 
 
 def lane_of(topic_partition: TopicPartition, lanes: int) -> int:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from sparklog.broker.controller_link import LOOK_AGAIN_SECONDS
 from sparklog.broker.fetcher import Conversation, Fetcher
+from sparklog.broker.follow_table import FollowTable
 from sparklog.broker.housekeeping import chores_of
 from sparklog.broker.isr_proposals import RETRY_MS, Batch, ProposalQueue
 from sparklog.broker.log_cleaner import Cleaning, LogCleaner
@@ -45,37 +46,29 @@ class FetcherTasks:
         self._network = network
         self._new_fetcher = new_fetcher
         self._loops: dict[BrokerId, _FetchLoop] = {}
-        self._followed: dict[TopicPartition, BrokerId] = {}
+        self._followed: FollowTable[_FetchLoop] = FollowTable()
 
     def start(self, partition: Partition, leader: BrokerId) -> None:
-        self.stop(partition)
-        self._followed[partition.topic_partition] = leader
         loop = self._loops.get(leader)
         if loop is None:
             loop = _FetchLoop(self._process, self._host, self._network, self._new_fetcher(leader))
             self._loops[leader] = loop
-        loop.fetcher.add(partition)
+        self._followed.follow(partition, loop)
         loop.wake()
 
     def together(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def stop(self, partition: Partition) -> None:
-        leader = self._followed.pop(partition.topic_partition, None)
-        if leader is not None:
-            self._loops[leader].fetcher.remove(partition)
+        self._followed.stop(partition)
 
     def ask_leader_offsets(self, partition: Partition, leader_epoch: int) -> None:
-        if (loop := self._loop_of(partition)) is not None:
+        if (loop := self._followed.runner_of(partition)) is not None:
             loop.fetcher.ask_leader_offsets(partition)
 
     def back_off(self, partition: Partition, error: ErrorCode) -> None:
-        if (loop := self._loop_of(partition)) is not None:
+        if (loop := self._followed.runner_of(partition)) is not None:
             loop.fetcher.back_off(partition)
-
-    def _loop_of(self, partition: Partition) -> "_FetchLoop | None":
-        leader = self._followed.get(partition.topic_partition)
-        return None if leader is None else self._loops[leader]
 
 
 class _FetchLoop:
