@@ -215,6 +215,16 @@ def test_a_replica_that_a_broker_has_no_longer_may_be_in_its_directory_that_is_o
     assert (view.log is None) is is_gone
 
 
+@pytest.mark.parametrize("has_rotten", [True, False], ids=["with a rotten batch", "without"])
+def test_what_was_synced_is_expected_after_a_power_cut_where_no_batch_has_rotted(scene, has_rotten):
+    """The start after it finds the rot that nobody has met before; seed 700719."""
+    scene.write(FIRST)
+    Replica(scene.witness).start().logs[TP].flush()
+    scene.witness.excuses.rots = lambda broker, partition: has_rotten
+    scene.witness.excuses.expect_what_was_synced(BROKERS[0])
+    assert len(scene.witness.truths[TP].view(BROKERS[0]).synced) == (0 if has_rotten else 10)
+
+
 def test_one_whose_power_is_cut_when_it_was_removed_and_had_not_heard_of_it_is_excused_as_well(scene):
     scene.write(FIRST)
     Replica(scene.witness).start()
