@@ -47,6 +47,10 @@ PATIENCE_MS: Final = 3_000
 RETRY_MS: Final = 100
 CALL_TIMEOUT_MS: Final = 1_200
 REQUEST_TIMEOUT_MS: Final = 1_000
+DEMANDS_LATE_MS: Final = 10_000
+"""How long after its answer a copy of a demand for an unclean election may come true: frames are late, and
+sent twice, and controllers stand still, or wait for ZooKeeper, with what they were asked."""
+
 PARTITIONS_MAX: Final = 3
 TOPIC_RESOURCE: Final = 2
 
@@ -178,9 +182,6 @@ class Administrator:
 
     def _configure(self, truth: PartitionTruth, name: str, value: str) -> None:
         topic = truth.topic_partition.topic
-        for one in self._witness.truths.values():
-            if one.topic_partition.topic == topic and name == "unclean.leader.election.enable":
-                one.may_lose |= value == "true"
         resource = IncrementalAlterConfigsResource(
             resource_type=TOPIC_RESOURCE,
             resource_name=topic,
@@ -233,7 +234,14 @@ class Administrator:
 
     def _elect(self, truth: PartitionTruth, kind: ElectionType) -> None:
         topic, number = truth.topic_partition
-        truth.may_lose |= kind is ElectionType.unclean
+        is_demanded = kind is ElectionType.unclean
+        truth.demands += is_demanded
+
+        def done() -> None:
+            if is_demanded:
+                truth.demands -= 1
+                truth.demanded_until_ms = self._schedule.now_ms + DEMANDS_LATE_MS
+
         self._ask(
             ElectLeadersRequest(
                 election_type=kind,
@@ -241,6 +249,7 @@ class Administrator:
                 timeout_ms=REQUEST_TIMEOUT_MS,
             ),
             lambda response: response.error_code,
+            finally_=done,
         )
 
     def _delete_records(self, truth: PartitionTruth, draw: float) -> None:

@@ -91,9 +91,12 @@ class Excuses:
     # ---- what must be there --------------------------------------------------------------------------------
 
     def expect_what_was_synced(self, broker_id: BrokerId) -> None:
-        """The power of this broker's machine goes: what it had synced must be there when it is back."""
+        """The power of this broker's machine goes: what it had synced must be there when it is back. Not
+        where a batch has rotted: the next start reads it, and ends the log there."""
         for truth in self.truths.values():
             view = truth.views.get(broker_id)
+            if self.rots(broker_id, truth.topic_partition):
+                continue
             if view is not None and view.log is not None and not truth.is_thinned:
                 point = view.log.recovery_point
                 view.synced = tuple(entry for entry in view.entries if entry.next_offset <= point)

@@ -310,7 +310,7 @@ class ClientsHearOfEpochs(Invariant):
 
 
 class NoElectionLoses(Invariant):
-    """An election loses records only where the topic, or an administrator, allows it, or when nobody's log is
+    """An election loses records only while the topic, or an administrator, allows it, or when nobody's log is
     proven; and then the greatest of those that may have them leads. It says so in the partition's state.
 
     That a replica is unproven costs a warning even if it has everything, so it takes a reason: a fault that
@@ -320,7 +320,7 @@ class NoElectionLoses(Invariant):
         if before is None or state.lost_in_epoch <= before.lost_in_epoch:
             return
         known = (*before.isr, *before.eligible)
-        if not truth.may_lose:
+        if not truth.was_allowed:
             excused = truth.tainted.keys() | truth.distrusted.keys()
             proven = [member for member in known if member not in excused]
             if proven:

@@ -278,12 +278,18 @@ class PartitionTruth:
     failed in their directory. With the incarnation that they had then."""
     deleted_end: int = 0
     """Up to here somebody asked to delete records."""
-    may_lose: bool = False
-    """Whether an election of any live replica was ever allowed."""
+    allows_unclean: bool = False
+    """Whether the topic allows an election of any live replica now."""
+    demands: int = 0
+    """How many such elections somebody demands, who has no answer yet."""
+    demanded_until_ms: int = -1
+    """Until then a demand may still be on its way, although its answer was given."""
     lost: dict[int, list[Entry]] = field(default_factory=dict)
     """What was committed, or believed to be, until an election lost it; by base offset."""
     lossy_epoch: int = -1
     """The epoch of the last election that may have lost records."""
+    was_allowed: bool = False
+    """Whether that election was allowed, or demanded."""
     forgiven_end: int = 0
     """Below it a compacted log may lack what was replaced by records that an election lost."""
     records: dict[int, Committed] = field(default_factory=dict)
@@ -306,6 +312,10 @@ class PartitionTruth:
     def start_max(self) -> int:
         """How far a log's start may be."""
         return max(self.deleted_end, self.committed_end if self.may_delete else 0)
+
+    def may_lose(self, now_ms: int) -> bool:
+        """Whether an election of any live replica is allowed, or demanded."""
+        return self.allows_unclean or self.demands > 0 or now_ms <= self.demanded_until_ms
 
     def is_of(self, partition: Partition) -> bool:
         """Whether a partition of this name is one of this topic, not of another that had its name."""

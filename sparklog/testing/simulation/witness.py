@@ -327,7 +327,8 @@ class Witness:
         )
         truth.delete_retention_ms = 0 if self.clocks_jump else config.get_int("delete.retention.ms")
         truth.drift_max = self.drift_max
-        truth.may_lose |= config.get_bool("unclean.leader.election.enable")
+        # Controllers write settings, and only they elect: the one that may elect by earlier settings is none.
+        truth.allows_unclean = config.get_bool("unclean.leader.election.enable")
 
     def _look_at_assignments(self, name: str, seen: SeenTopic) -> None:
         for number, assignment in enumerate(seen.node.assignments):
@@ -365,6 +366,7 @@ class Witness:
             self._tell_state(truth, state)
         mark_state(self.marks, truth, before, state)
         if before is not None and state.lost_in_epoch > before.lost_in_epoch:
+            truth.was_allowed = truth.may_lose(self.now_ms)
             self._no_loss.on_state(truth, before, state)
             self._lose(truth, state)
         self.excuses.excuse_no_longer(truth, before, state)
@@ -396,7 +398,7 @@ class Witness:
                 f"{truth.topic_partition}: every record was on disk before it was acknowledged, no disk was "
                 f"damaged, and the election of broker {state.leader} lost {lost[0]}",
             )
-        if not truth.may_lose:
+        if not truth.was_allowed:
             self.marks.reach("nobody proven was left, and the greatest log led")
         elif lost:
             self.marks.reach("an election lost committed records where the topic allows it")
@@ -405,7 +407,7 @@ class Witness:
 
     def _must_survive(self, truth: PartitionTruth) -> bool:
         """With ``log.flush.acks=fsync`` nothing committed goes in power cuts of whomever and how many."""
-        may_go = self.excuses.has_damage or truth.may_lose or truth.is_thinned
+        may_go = self.excuses.has_damage or truth.was_allowed or truth.is_thinned
         return self.needs_fsync and not (self.is_silent or may_go)
 
     def _tell_state(self, truth: PartitionTruth, state: PartitionState) -> None:
@@ -455,6 +457,6 @@ def _cuts_unaware(truth: PartitionTruth, state: PartitionState, view: ReplicaVie
     by the same election, a moment later. It may have died in the middle of it: then ``heard_of`` is the last
     epoch that it knew, and its next start finds what is left.
     """
-    is_elected = truth.may_lose and truth.leaders.get(truth.lossy_epoch) == view.broker_id
+    is_elected = truth.was_allowed and truth.leaders.get(truth.lossy_epoch) == view.broker_id
     is_alone = state.isr == (view.broker_id,)
     return is_elected and is_alone and heard_of < truth.lossy_epoch and view.shared_end < truth.committed_end

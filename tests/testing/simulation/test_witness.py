@@ -8,9 +8,11 @@ import pytest
 from sparklog.core.controller.znodes import (
     Assignment,
     TopicNode,
+    encode_configs,
     encode_state,
     encode_topic,
     state_path,
+    topic_config_path,
     topic_path,
 )
 from sparklog.model.cluster import PartitionState
@@ -73,6 +75,11 @@ class Scene:
         self._put(state_path(*TP), encode_state(state, ControllerEpoch(1)))
         self.witness.look_at_zookeeper()
 
+    def configure(self, **settings: str) -> None:
+        configs = {name.replace("_", "."): value for name, value in settings.items()}
+        self._put(topic_config_path(TP.topic), encode_configs(configs))
+        self.witness.look_at_zookeeper()
+
     def cut_power(self, *brokers: BrokerId, incarnation: int = 4) -> None:
         for broker in brokers:
             self.witness.excuses.taint(broker, incarnation)
@@ -116,7 +123,7 @@ def test_after_a_power_cut_of_all_an_election_loses_nothing_that_was_synced_befo
     truth = scene.witness.truths[TP]
     truth.committed = [entry_of(parse_header(a_batch(0)))]
     scene.cut_power(*BROKERS)
-    scene.witness.excuses.has_damage, truth.may_lose = has_damage, allows_unclean
+    scene.witness.excuses.has_damage, truth.allows_unclean = has_damage, allows_unclean
     if is_broken:
         with pytest.raises(Violation, match=r"SyncedIsNeverLost: .* the election of broker 1 lost \[0\.\.0"):
             scene.write(AT_A_LOSS)
@@ -131,6 +138,33 @@ def test_a_partition_that_counts_a_later_incarnation_may_not(scene):
     assert scene.tainted == set()
     with pytest.raises(Violation, match=r"NoElectionLoses: .*brokers \[1, 2, 3\] had lost nothing"):
         scene.write(AT_A_LOSS)
+
+
+def test_where_a_topic_forbids_unclean_elections_again_none_may_lose_any_more(scene):
+    scene.write(FIRST)
+    scene.configure(unclean_leader_election_enable="true")
+    scene.write(AT_A_LOSS)
+    scene.configure(unclean_leader_election_enable="false")
+    again = replace(AT_A_LOSS, leader_epoch=LeaderEpoch(2), lost_in_epoch=LeaderEpoch(2))
+    with pytest.raises(Violation, match=r"NoElectionLoses: .*brokers \[1\] had lost nothing"):
+        scene.write(again)
+
+
+def test_an_election_that_somebody_demands_may_lose_and_so_may_a_copy_of_the_demand_for_a_while(scene):
+    scene.write(FIRST)
+    truth = scene.witness.truths[TP]
+    truth.demands = 1
+    scene.write(AT_A_LOSS)
+    truth.demands, truth.demanded_until_ms = 0, 5_000
+    states = [
+        replace(AT_A_LOSS, leader_epoch=LeaderEpoch(epoch), lost_in_epoch=LeaderEpoch(epoch))
+        for epoch in (2, 3)
+    ]
+    scene.witness.story.schedule.now_us = 5_000_000
+    scene.write(states[0])
+    scene.witness.story.schedule.now_us = 5_001_000
+    with pytest.raises(Violation, match=r"NoElectionLoses: .*brokers \[1\] had lost nothing"):
+        scene.write(states[1])
 
 
 def test_one_broker_whose_power_was_not_cut_forbids_an_election_at_a_loss(scene):
@@ -213,6 +247,16 @@ def test_a_replica_that_a_broker_has_no_longer_may_be_in_its_directory_that_is_o
     without_it = SimpleNamespace(get=lambda topic_partition: None, offline_directories=lambda: [offline])
     scene.witness.look_at(BROKERS[0], without_it)
     assert (view.log is None) is is_gone
+
+
+@pytest.mark.parametrize("has_rotten", [True, False], ids=["with a rotten batch", "without"])
+def test_what_was_synced_is_expected_after_a_power_cut_where_no_batch_has_rotted(scene, has_rotten):
+    """The start after it finds the rot that nobody has met before; seed 700719."""
+    scene.write(FIRST)
+    Replica(scene.witness).start().logs[TP].flush()
+    scene.witness.excuses.rots = lambda broker, partition: has_rotten
+    scene.witness.excuses.expect_what_was_synced(BROKERS[0])
+    assert len(scene.witness.truths[TP].view(BROKERS[0]).synced) == (0 if has_rotten else 10)
 
 
 def test_one_whose_power_is_cut_when_it_was_removed_and_had_not_heard_of_it_is_excused_as_well(scene):
@@ -341,7 +385,7 @@ def test_what_the_elected_cuts_before_it_hears_of_its_unclean_election_was_lost_
     replica.change(directory, leads_in=0)
     truth = scene.witness.truths[TP]
     assert truth.committed_end == 7
-    truth.may_lose = allows_unclean
+    truth.allows_unclean = allows_unclean
     scene.write(AT_A_LOSS)
     truth.leaders[AT_A_LOSS.leader_epoch] = AT_A_LOSS.leader
     assert truth.committed_end == 7, "the elected has all of it"
@@ -358,7 +402,7 @@ def elected_at_a_loss(scene):
     directory = replica.start()
     replica.change(directory, leads_in=0)
     truth = scene.witness.truths[TP]
-    truth.may_lose = True
+    truth.allows_unclean = True
     scene.write(AT_A_LOSS)
     truth.leaders[AT_A_LOSS.leader_epoch] = AT_A_LOSS.leader
     return replica, directory, truth
