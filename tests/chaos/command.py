@@ -24,9 +24,9 @@ from pathlib import Path
 
 from chaos import shim, walls
 from chaos.clocks import all_of_clocks
-from chaos.crash_points import Controlled, all_of_crash_points
+from chaos.crash_points import all_of_crash_points
 from chaos.disks import all_of_disks
-from chaos.nemesis import CRASH_POINTS, Nemesis
+from chaos.nemesis import CRASH_POINTS, INJECTION, Nemesis
 from chaos.network import all_of_network
 from chaos.part import PartOptions, run_part
 from chaos.places import PlainPlaces
@@ -43,6 +43,7 @@ from chaos.report import (
     told_sends,
 )
 from chaos.schedule import PAIRS
+from chaos.shim import Controlled
 from chaos.signals import all_signals
 from chaos.walls import WalledPlaces
 from chaos.workload import CLIENTS, SPARK_CLIENTS
@@ -60,12 +61,13 @@ CLIENT_LIBRARIES = ("confluent-kafka", "kafka-python", "pyspark", "kazoo")
 
 def nemeses(walled: WalledPlaces, controlled: Controlled | None = None) -> list[Nemesis]:
     """Every kind there is; most need brokers with machines of their own."""
+    controlled = controlled or walled
     return [
         *all_signals(),
         *all_of_network(walled),
-        *all_of_disks(walled),
+        *all_of_disks(walled, controlled),
         *all_of_clocks(walled),
-        *all_of_crash_points(controlled or walled),
+        *all_of_crash_points(controlled),
     ]
 
 
@@ -221,10 +223,11 @@ def _next_part(
 
     left = args.minutes - _minutes(parts)
     walled = WalledPlaces()
-    wants_points = any(CRASH_POINTS in nemesis.needs for nemesis in chosen(args, walled))
-    plain = PlainPlaces(with_shim=wants_points and shim.probe() is None)
+    needs = frozenset().union(*(nemesis.needs for nemesis in chosen(args, walled)))
+    wants_shim = bool(needs & {CRASH_POINTS, INJECTION})
+    plain = PlainPlaces(with_shim=wants_shim and shim.probe() is None)
     places = walled if _has_walls(args) else plain
-    has_busy_files = wants_points and number % 4 in BUSY_PARTS
+    has_busy_files = CRASH_POINTS in needs and number % 4 in BUSY_PARTS
     options = PartOptions(
         folder=folder,
         seed=args.seed + number - 1,
