@@ -23,7 +23,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import ZnodeStat
 
-from chaos.nemesis import APPLICATION, CRASH_POINTS, EXECUTORS, SYNCED, Broker, Controller
+from chaos.nemesis import APPLICATION, CRASH_POINTS, EXECUTORS, INJECTION, SYNCED, Broker, Controller
 from chaos.places import Places, PlainPlaces
 from chaos.processes import Kept, is_alive, parent_of, send, sweep
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
@@ -98,7 +98,7 @@ class Bench:
         own = frozenset({APPLICATION, EXECUTORS} if self.options.spark == "workers" else {APPLICATION})
         synced = self.options.settings.get("log.flush.acks") == "fsync"
         # Nothing is preloaded into brokers that share a JVM's process tree.
-        lacking = frozenset({CRASH_POINTS} if self.options.spark == "local" else ())
+        lacking = frozenset({CRASH_POINTS, INJECTION} if self.options.spark == "local" else ())
         return own | (self.places.features - lacking) | frozenset({SYNCED} if synced else ())
 
     @property

@@ -22,15 +22,10 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-from chaos import shim, walls
-from chaos.clocks import all_of_clocks
-from chaos.crash_points import Controlled, all_of_crash_points
-from chaos.disks import all_of_disks
-from chaos.nemesis import CRASH_POINTS, Nemesis
-from chaos.network import all_of_network
-from chaos.part import PartOptions, run_part
-from chaos.places import PlainPlaces
+from chaos.part import run_part
+from chaos.planned import minutes_of, nemeses, part_options, windows_of
 from chaos.report import (
+    CLUSTERS,
     CrashPoint,
     Part,
     Window,
@@ -43,30 +38,15 @@ from chaos.report import (
     told_sends,
 )
 from chaos.schedule import PAIRS
-from chaos.signals import all_signals
 from chaos.walls import WalledPlaces
-from chaos.workload import CLIENTS, SPARK_CLIENTS
 
 FOLDER = Path("build/chaos")
 PART_MINUTES = 15.0
 WINDOWS_MAX = 1_000_000
-BUSY_PARTS = (1, 2)
-"""Of every four parts with crash points these have files that come and go."""
 CLEAN, FOUND, UNUSABLE = 0, 1, 2
 MAY_CHANGE = ("minutes", "windows", "out", "resume", "keep", "list")
 """Options that do not make another run of it."""
 CLIENT_LIBRARIES = ("confluent-kafka", "kafka-python", "pyspark", "kazoo")
-
-
-def nemeses(walled: WalledPlaces, controlled: Controlled | None = None) -> list[Nemesis]:
-    """Every kind there is; most need brokers with machines of their own."""
-    return [
-        *all_signals(),
-        *all_of_network(walled),
-        *all_of_disks(walled),
-        *all_of_clocks(walled),
-        *all_of_crash_points(controlled or walled),
-    ]
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -79,6 +59,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--seed", type=int, default=1, help="draws the schedule (default: %(default)s)")
     add("--only", nargs="+", metavar="KIND", help="these faults only; see --list")
     add("--without", nargs="+", metavar="KIND", default=[], help="all but these faults")
+    add("--in-order", action="store_true", help="the faults of --only in that order, each once, and no more")
     add("--out", type=Path, help=f"the run's folder (default: the next in {FOLDER})")
     add("--resume", action="store_true", help="go on with the run in the folder, after its last whole part")
     add("--rate", type=float, default=120.0, help="records a second, of all producers (default: %(default)s)")
@@ -103,21 +84,13 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     for name in ("minutes", "part_minutes", "rate", "windows"):
         if getattr(args, name) <= 0:
             parser.error(f"--{name.replace('_', '-')} is {getattr(args, name)}: give more than 0")
+    if args.in_order and args.only is None:
+        parser.error("--in-order takes its order from --only, which is missing")
     known = {nemesis.kind for nemesis in nemeses(WalledPlaces())}
     unknown = [kind for kind in [*(args.only or []), *args.without] if kind not in known]
     if unknown:
         parser.error(f"there is no fault {', '.join(unknown)}; --list tells which there are")
     return args
-
-
-def chosen(
-    args: argparse.Namespace, walled: WalledPlaces, controlled: Controlled | None = None
-) -> list[Nemesis]:
-    return [
-        nemesis
-        for nemesis in nemeses(walled, controlled)
-        if (args.only is None or nemesis.kind in args.only) and nemesis.kind not in args.without
-    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -195,15 +168,9 @@ def default_folder(is_resumed: bool) -> Path:
 def _is_more_to_do(args: argparse.Namespace, parts: Sequence[Part]) -> bool:
     """A finding ends the run: what is there is to be looked at."""
     has_found = any(part.findings for part in parts)
-    return not has_found and _minutes(parts) < args.minutes and _windows(parts) < args.windows
-
-
-def _windows(parts: Sequence[Part]) -> int:
-    return sum(len(part.windows) for part in parts)
-
-
-def _minutes(parts: Sequence[Part]) -> float:
-    return sum(part.seconds for part in parts) / 60
+    if args.in_order:
+        return not parts
+    return not has_found and minutes_of(parts) < args.minutes and windows_of(parts) < args.windows
 
 
 def _next_part(
@@ -219,27 +186,8 @@ def _next_part(
         print(line, file=sys.stderr, flush=True)
         print(line, file=story, flush=True)
 
-    left = args.minutes - _minutes(parts)
-    walled = WalledPlaces()
-    wants_points = any(CRASH_POINTS in nemesis.needs for nemesis in chosen(args, walled))
-    plain = PlainPlaces(with_shim=wants_points and shim.probe() is None)
-    places = walled if _has_walls(args) else plain
-    has_busy_files = wants_points and number % 4 in BUSY_PARTS
-    options = PartOptions(
-        folder=folder,
-        seed=args.seed + number - 1,
-        seconds=60 * min(args.part_minutes, left),
-        nemeses=chosen(args, walled, places),
-        places=places,
-        clients=[*CLIENTS, *(SPARK_CLIENTS if args.spark == "workers" else ())],
-        has_busy_files=has_busy_files,
-        spark=args.spark,
-        rate=args.rate,
-        settings=settings_of_part(number, args.settings),
-        windows_max=args.windows - _windows(parts),
-        pairs=args.pairs,
-    )
-    say(f"seed {options.seed}, {options.seconds / 60:.1f} minutes, in {folder}")
+    options = part_options(args, folder, parts)
+    say(f"seed {options.seed}, {options.seconds / 60:.1f} minutes {CLUSTERS[options.spark]}, in {folder}")
     with story:
         part = run_part(options, say, stop)
         say(f"{part.verdict}: {len(part.windows)} windows, sends: {told_sends(part.sends, part.not_judged)}")
@@ -247,16 +195,6 @@ def _next_part(
         for heavy in ("cluster", "zookeeper", "work", "machines", "histories"):
             shutil.rmtree(folder / heavy, ignore_errors=True)
     return part
-
-
-def settings_of_part(number: int, given: Sequence[str]) -> dict[str, str]:
-    """Every other part acknowledges what its disks have, the others what their kernels have."""
-    flush = "fsync" if number % 2 else "written"
-    return {"log.flush.acks": flush, **dict(setting.split("=", 1) for setting in given)}
-
-
-def _has_walls(args: argparse.Namespace) -> bool:
-    return bool(args.places == "walled" and args.spark != "local" and walls.probe() is None)
 
 
 def known_parts(out: Path) -> list[Part]:
@@ -304,6 +242,7 @@ def _facts(total: dict[str, object]) -> list[str]:
     return [
         f"{total['verdict']}: {total['minutes']} minutes in {total['parts']} parts, "
         f"{total['windows']} windows, seeds {total['seeds']}, commit {total['commit']}",
+        f"windows: {counts('clusters')}",
         f"sends: {told_sends(sends, unjudged)}; {total['records']:,} records in final reads, "
         f"{total['polled']:,} polled, {total['dumps']} replicas compared; "
         f"{total['client_crashes']} clients crashed",

@@ -13,7 +13,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 from chaos import shim
 from chaos.disks import cut_power
@@ -21,7 +21,7 @@ from chaos.loop_disk import Unsynced
 from chaos.nemesis import APPLICATION, CRASH_POINTS, DISKS, SYNCED, Broker, Cluster, Nemesis
 from chaos.processes import is_alive
 from chaos.report import CrashPoint
-from chaos.shim import CALLS, Controls, Reached
+from chaos.shim import CALLS, Controlled, Controls, Reached
 from chaos.signals import pick_follower, pick_leader, told
 from chaos.walls import WalledPlaces
 
@@ -53,12 +53,6 @@ _POLL_S: Final = 0.005
 
 class NotReached(Exception):  # noqa: N818 (says what is the case)
     """No process came to the crash point in time, so nothing was struck."""
-
-
-class Controlled(Protocol):
-    """Places whose brokers' calls can be counted."""
-
-    def controls(self, broker_id: int) -> Controls: ...
 
 
 class Deck:

@@ -12,16 +12,18 @@ import resource
 import signal
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import ClassVar, Final
 
+from chaos import shim
 from chaos.loop_disk import Unsynced
 from chaos.machine import Machine
 from chaos.nemesis import DISKS, INJECTION, SYNCED, Broker, Cluster, Nemesis
 from chaos.privileges import why_no_tools
 from chaos.processes import kill_and_wait, send
+from chaos.shim import Controlled, Controls
 from chaos.signals import pick_follower, pick_leader, told
 from chaos.walls import WalledPlaces, probe
 
@@ -30,6 +32,14 @@ OFF_S: Final = (0.0, 0.0, 1.0, 3.0)
 
 WITH_SPARK: Final = 0.1
 """How often Spark's worker and executor die, too; they take a while to come back."""
+
+FAILS_TIMEOUT_S: Final = 15.0
+"""For so long a call that is to fail is waited for; without one there was no fault."""
+
+ROOM_BYTES: Final = 8192
+"""A disk that is shared gets full before so many bytes, in the middle of a write as a rule."""
+
+_POLL_S: Final = 0.005
 
 
 class _OfDisk(Nemesis):
@@ -156,18 +166,6 @@ class _ForAWhile(_OfDisk):
     def mend(self, machine: Machine) -> None: ...
 
 
-class DiskFull(_ForAWhile):
-    """Not a block is left, for a while."""
-
-    kind = "disk-full"
-
-    def strike(self, machine: Machine) -> None:
-        machine.disk.fill()
-
-    def mend(self, machine: Machine) -> None:
-        machine.disk.free()
-
-
 class DiskHangs(_ForAWhile):
     """Writes and syncs wait; reads, sockets and timers go on."""
 
@@ -199,17 +197,21 @@ class DiskReadOnly(_ForAWhile):
 # ------------------------------------------------------------------------------------- calls that fail
 
 
+class NothingFailed(Exception):  # noqa: N818 (says what is the case)
+    """Nobody made such a call in time, so nothing was struck."""
+
+
 class _OfCalls(Nemesis):
-    """System calls of one machine's processes fail or are slow, on its disk only."""
+    """System calls of one broker's processes fail or are slow, on its disk only."""
 
     needs: ClassVar = frozenset({INJECTION})
 
-    def __init__(self, places: WalledPlaces) -> None:
+    def __init__(self, places: Controlled) -> None:
         self._places = places
-        self._machine: Machine | None = None
+        self._mend: Callable[[], None] = lambda: None
 
     def probe(self) -> str | None:
-        return probe()
+        return shim.probe()
 
     def seconds(self, cluster: Cluster, rng: Random) -> float:
         return rng.uniform(0.5, 2.0) * cluster.session_timeout_s
@@ -217,16 +219,57 @@ class _OfCalls(Nemesis):
     def begin(self, cluster: Cluster, rng: Random) -> str:
         broker = pick_leader(cluster, rng)
         text = told(cluster, broker)
-        self._machine = self._places.machine(broker.id)
-        return f"{self.strike(self._machine, rng)} of {text}"
+        controls = self._places.controls(broker.id)
+        self._mend = controls.heal_disk
+        before = controls.failed()
+        struck = self.strike(broker, controls, rng)
+        return f"{struck}{wait_failed(controls, before) if self.is_waited_for else ''}: {text}"
+
+    is_waited_for: ClassVar[bool] = True
+    """Whether it has struck only when a call has failed."""
 
     @abstractmethod
-    def strike(self, machine: Machine, rng: Random) -> str: ...
+    def strike(self, broker: Broker, controls: Controls, rng: Random) -> str: ...
 
     def end(self) -> None:
-        if self._machine is not None:
-            self._machine.controls.heal_disk()
-            self._machine = None
+        self._mend()
+        self._mend = lambda: None
+
+
+def wait_failed(controls: Controls, before: tuple[int, int]) -> str:
+    """Wait until a call fails; of what it was."""
+    deadline = time.monotonic() + FAILS_TIMEOUT_S
+    while controls.failed() == before:
+        if time.monotonic() > deadline:
+            raise NothingFailed(f"no such call in {FAILS_TIMEOUT_S:g} s")
+        time.sleep(_POLL_S)
+    return f", first of {controls.failed_path()}"
+
+
+class DiskFull(_OfCalls):
+    """Not a block is left, for a while: of the broker's own disk, or of what the shim lets it have of one
+    that it shares.
+    """
+
+    kind = "disk-full"
+
+    def seconds(self, cluster: Cluster, rng: Random) -> float:
+        return rng.choice((0.5, 1.0, 3.0)) * cluster.session_timeout_s
+
+    def begin(self, cluster: Cluster, rng: Random) -> str:
+        if not isinstance(self._places, WalledPlaces):
+            return super().begin(cluster, rng)
+        broker = pick_leader(cluster, rng)
+        text = told(cluster, broker)
+        disk = self._places.machine(broker.id).disk
+        self._mend = disk.free
+        disk.fill()
+        return text
+
+    def strike(self, broker: Broker, controls: Controls, rng: Random) -> str:
+        size = rng.randrange(ROOM_BYTES)
+        controls.limit_room(size)
+        return f"no room after {size} bytes"
 
 
 class WriteFails(_OfCalls):
@@ -235,10 +278,10 @@ class WriteFails(_OfCalls):
     kind = "write-fails"
     weight = 2
 
-    def strike(self, machine: Machine, rng: Random) -> str:
+    def strike(self, broker: Broker, controls: Controls, rng: Random) -> str:
         error = rng.choice((errno.EIO, errno.EIO, errno.ENOSPC))
         count = rng.choice((1, 1, 3))
-        machine.controls.fail_writes(error, count)
+        controls.fail_writes(error, count)
         return f"{count} writes fail with {errno.errorcode[error]}"
 
 
@@ -248,22 +291,23 @@ class SyncFails(_OfCalls):
     kind = "sync-fails"
     weight = 2
 
-    def strike(self, machine: Machine, rng: Random) -> str:
-        machine.controls.fail_syncs(errno.EIO, 1)
-        return "a sync fails"
+    def strike(self, broker: Broker, controls: Controls, rng: Random) -> str:
+        controls.fail_syncs(errno.EIO, 1)
+        return "a sync fails with EIO"
 
 
 class SlowSyncs(_OfCalls):
     """Every fsync takes longer."""
 
     kind = "slow-syncs"
+    is_waited_for: ClassVar = False
 
     def seconds(self, cluster: Cluster, rng: Random) -> float:
         return rng.uniform(1.0, 4.0) * cluster.session_timeout_s
 
-    def strike(self, machine: Machine, rng: Random) -> str:
+    def strike(self, broker: Broker, controls: Controls, rng: Random) -> str:
         delay_s = rng.choice((0.05, 0.5, 2.0))
-        machine.controls.slow_syncs(delay_s)
+        controls.slow_syncs(delay_s)
         return f"syncs take {delay_s:g} s longer"
 
 
@@ -307,8 +351,8 @@ def restore_files(pid: int, limits: tuple[int, int]) -> None:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
 
 
-def all_of_disks(places: WalledPlaces) -> list[Nemesis]:
+def all_of_disks(places: WalledPlaces, controlled: Controlled) -> list[Nemesis]:
     """Every nemesis of this file."""
-    of_disk: tuple[type[_OfDisk], ...] = (PowerCut, PowerCutOfAll, DiskFull, DiskHangs, DiskReadOnly)
-    of_calls: tuple[type[_OfCalls], ...] = (WriteFails, SyncFails, SlowSyncs)
-    return [*(one(places) for one in of_disk), *(one(places) for one in of_calls), NoMoreFiles()]
+    of_disk: tuple[type[_OfDisk], ...] = (PowerCut, PowerCutOfAll, DiskHangs, DiskReadOnly)
+    of_calls: tuple[type[_OfCalls], ...] = (DiskFull, WriteFails, SyncFails, SlowSyncs)
+    return [*(one(places) for one in of_disk), *(one(controlled) for one in of_calls), NoMoreFiles()]

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
@@ -24,7 +24,7 @@ from chaos.finale import FinalReadFailed, dump_replicas, read_everything
 from chaos.nemesis import Nemesis
 from chaos.places import Places
 from chaos.report import PAIRED, Ack, Part, Window, measure, not_judged, violated_rules
-from chaos.schedule import PAIRS, Turn, turns
+from chaos.schedule import PAIRS, Turn, in_order, turns
 from chaos.workload import CLIENTS, ClientPlan, Workload
 from sparklog.testing.histories import HistoryError, Writer, read_history
 
@@ -95,13 +95,17 @@ class PartOptions:
     places: Places | None = None
     clients: Sequence[ClientPlan] = CLIENTS
     windows_max: int = 1_000_000
+    first: Sequence[str] = ()
+    """Kinds that come first, in this order, each until it has struck."""
+    is_over_then: bool = False
+    """No other fault comes after those."""
     warm_up_s: float = WARM_UP_S
 
 
 def run_part(options: PartOptions, say: Callable[[str], None], stop: threading.Event) -> Part:
     """Live through it; the part says what was found."""
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
-    part = Part(options.seed, 0.0)
+    part = Part(options.seed, 0.0, spark=options.spark)
     histories = options.folder / "histories"
     histories.mkdir(parents=True, exist_ok=True)
     settings = {**(BUSY_FILES if options.has_busy_files else {}), **options.settings}
@@ -148,6 +152,7 @@ class _Life:
         self._say, self._stop = say, stop
         rng = Random(f"part/{options.seed}")
         self._watch_ended = threading.Event()
+        self._struck: set[str] = set()
         self._workload = Workload(
             bench.bootstrap_servers,
             TOPICS,
@@ -251,10 +256,19 @@ class _Life:
                 self._say(f"not run: {nemesis.kind}: {why}")
         return usable
 
+    def _turns(self, usable: Mapping[str, Nemesis]) -> Iterator[Turn]:
+        options, number = self._options, 0
+        first = [kind for kind in options.first if kind in usable]
+        for turn in in_order(options.seed, first, self._struck):
+            number = turn.number
+            yield turn
+        if not options.is_over_then:
+            weights = {kind: nemesis.weight for kind, nemesis in usable.items()}
+            yield from turns(options.seed, weights, options.pairs, number)
+
     def _strike(self, deadline: float) -> None:
         usable = self._usable()
-        weights = {kind: nemesis.weight for kind, nemesis in usable.items()}
-        for turn in turns(self._options.seed, weights, self._options.pairs):
+        for turn in self._turns(usable):
             over = turn.number > self._options.windows_max or time.monotonic() > deadline
             if over or self._stop.wait(turn.calm_s):
                 return
@@ -293,6 +307,7 @@ class _Life:
         window.whole_ns = time.monotonic_ns()
         self._writer.event("harness", "fault", kind=turn.name, target="see the story", phase="end", id=name)
         if struck:
+            self._struck.update(struck)
             self._part.windows.append(window)
         if missing is not None:
             self._part.findings.append(

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from chaos.nemesis import CRASH_POINTS
+from chaos.nemesis import CRASH_POINTS, INJECTION
 from chaos.shim import Controls, compile_shim
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 
@@ -75,13 +75,13 @@ class PlainPlaces:
     broker_port: int = 0
 
     def __init__(self, *, with_shim: bool = False) -> None:
-        """``with_shim``: brokers' calls can be counted, and be their last."""
+        """``with_shim``: brokers' calls can be counted, fail, and be their last."""
         self._with_shim = with_shim
         self._controls: dict[int, Controls] = {}
 
     @property
     def features(self) -> frozenset[str]:
-        return frozenset({CRASH_POINTS} if self._with_shim else ())
+        return frozenset({CRASH_POINTS, INJECTION} if self._with_shim else ())
 
     def controls(self, broker_id: int) -> Controls:
         return self._controls[broker_id]

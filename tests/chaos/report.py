@@ -73,6 +73,8 @@ class Part:
     findings: list[str] = field(default_factory=list)
     invalid: list[str] = field(default_factory=list)
     """Why it proves nothing even if nothing was found."""
+    spark: str = "workers"
+    """What the brokers were in, as the command's option says it."""
 
     @property
     def verdict(self) -> str:
@@ -156,6 +158,21 @@ def points_table(points: Sequence[CrashPoint]) -> list[tuple[str, ...]]:
     return rows
 
 
+CLUSTERS: Mapping[str, str] = {
+    "workers": "with an executor for each broker",
+    "local": "with all brokers in one JVM",
+    "none": "with brokers outside of Spark",
+}
+
+
+def windows_by_cluster(parts: Iterable[Part]) -> dict[str, int]:
+    """How many windows met brokers of which kind."""
+    total: Counter[str] = Counter()
+    for part in parts:
+        total[CLUSTERS[part.spark]] += len(part.windows)
+    return dict(total)
+
+
 LOST = ("AcknowledgedWritesStay", "LeadersLoseWithAnElectionOnly")
 """The checker's rules that look for what was acknowledged, with acks=all and with acks=1."""
 
@@ -218,6 +235,7 @@ def summed(parts: Sequence[Part]) -> dict[str, Any]:
         "seeds": [part.seed for part in parts],
         "minutes": round(sum(part.seconds for part in parts) / 60, 1),
         "windows": sum(len(part.windows) for part in parts),
+        "clusters": windows_by_cluster(parts),
         "sends": counts("sends"),
         "not_judged": counts("not_judged"),
         "records": sum(part.records for part in parts),

@@ -41,6 +41,9 @@ static volatile struct {
     int32_t reached_pid, reached_kind;
     char reached_path[256];
     char folder[512];
+    char failed_path[256]; /* of the write or sync that failed last */
+    int64_t room_left;     /* bytes; counts if room_is_limited, and goes below nothing */
+    int32_t room_is_limited;
 } *control;
 
 __attribute__((constructor)) static void attach(void) {
@@ -76,12 +79,19 @@ static int is_on_device(int fd) {
     return strncmp(path_of(fd, path), folder, length) == 0 && (path[length] == 0 || path[length] == '/');
 }
 
+/* Tells of a call that fails; then it does. */
+static int failure(volatile int32_t *failed, int error, int fd) {
+    char path[PATH_MAX], *told = (char *)control->failed_path;
+    if (snprintf(told, sizeof control->failed_path, "%s", path_of(fd, path)) < 0) *told = 0;
+    __atomic_fetch_add(failed, 1, __ATOMIC_SEQ_CST);
+    errno = error;
+    return -1;
+}
+
 /* Takes one of the failures that are left, if any; many threads may want the last one. */
 static int takes(volatile int32_t *left, volatile int32_t *failed, int error, int fd) {
     if (*left <= 0 || !is_on_device(fd) || __atomic_fetch_sub(left, 1, __ATOMIC_SEQ_CST) <= 0) return 0;
-    __atomic_fetch_add(failed, 1, __ATOMIC_SEQ_CST);
-    errno = error;
-    return 1;
+    return failure(failed, error, fd) < 0;
 }
 
 /* --------------------------------------------------------------------------------------- crash points */
@@ -259,36 +269,52 @@ int truncate(const char *path, off_t size) { return truncate64(path, size); }
         end_here(); \
     }
 
-static int write_fails(int fd) {
-    return control && takes(&control->writes_to_fail, &control->writes_failed, control->write_errno, fd);
+/* How many of a write's bytes are taken: all of them, or what there is room for; -1 if it fails. */
+static ssize_t taken(int fd, size_t size) {
+    if (!control) return size;
+    if (takes(&control->writes_to_fail, &control->writes_failed, control->write_errno, fd)) return -1;
+    if (!control->room_is_limited || size == 0 || !is_on_device(fd)) return size;
+    int64_t left = __atomic_fetch_sub(&control->room_left, (int64_t)size, __ATOMIC_SEQ_CST);
+    if (left >= (int64_t)size) return size;
+    return left > 0 ? left : failure(&control->writes_failed, ENOSPC, fd);
+}
+
+/* The same of many parts, which are taken together or not at all. */
+static int all_taken(int fd, const struct iovec *parts, int count) {
+    size_t size = 0;
+    for (int part = 0; part < count; part++) size += parts[part].iov_len;
+    ssize_t some = taken(fd, size);
+    return some >= 0 && ((size_t)some == size || failure(&control->writes_failed, ENOSPC, fd) == 0);
 }
 
 ssize_t write(int fd, const void *data, size_t size) {
     REAL(ssize_t, write, int, const void *, size_t);
-    if (write_fails(fd)) return -1;
+    ssize_t some = taken(fd, size);
+    if (some < 0) return -1;
     CALL_WRITE(fd, real(fd, data, size / 2))
-    return real(fd, data, size);
+    return real(fd, data, some);
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at) {
     REAL(ssize_t, pwrite64, int, const void *, size_t, off64_t);
-    if (write_fails(fd)) return -1;
+    ssize_t some = taken(fd, size);
+    if (some < 0) return -1;
     CALL_WRITE(fd, real(fd, data, size / 2, at))
-    return real(fd, data, size, at);
+    return real(fd, data, some, at);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t size, off_t at) { return pwrite64(fd, data, size, at); }
 
 ssize_t writev(int fd, const struct iovec *parts, int count) {
     REAL(ssize_t, writev, int, const struct iovec *, int);
-    if (write_fails(fd)) return -1;
+    if (!all_taken(fd, parts, count)) return -1;
     CALL_WRITE(fd, real(fd, parts, count / 2))
     return real(fd, parts, count);
 }
 
 ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, off64_t at, int flags) {
     REAL(ssize_t, pwritev64v2, int, const struct iovec *, int, off64_t, int);
-    if (write_fails(fd)) return -1;
+    if (!all_taken(fd, parts, count)) return -1;
     CALL_WRITE(fd, real(fd, parts, count / 2, at, flags))
     return real(fd, parts, count, at, flags);
 }

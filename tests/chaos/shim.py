@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 SOURCE: Final = Path(__file__).with_name("shim.c")
 CONTROL_BYTES: Final = 4096
@@ -41,6 +41,8 @@ _POINT: Final = ("<iii", 84)
 _REACHED: Final = ("<ii", 96)
 _REACHED_PATH: Final = ("<256s", 104)
 _FOLDER: Final = ("<512s", 360)
+_FAILED_PATH: Final = ("<256s", 872)
+_ROOM: Final = ("<qi", 1128)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,12 @@ class Controls:
         """The next ``count`` calls of fsync and fdatasync fail with ``error``."""
         self._write(_SYNCS, error, count)
 
+    def limit_room(self, size: int) -> None:
+        """The disk has room for ``size`` more bytes. The write that comes to its end is short, those after it
+        fail with ENOSPC, whatever is deleted meanwhile.
+        """
+        self._write(_ROOM, size, 1)
+
     def slow_syncs(self, delay_s: float) -> None:
         """Every fsync takes ``delay_s`` longer."""
         self._write(_SYNC_DELAY_NS, int(delay_s * 1_000_000_000))
@@ -117,10 +125,15 @@ class Controls:
         writes, syncs = self._read(_FAILED)
         return writes, syncs
 
+    def failed_path(self) -> str:
+        """What the write or the sync that failed last was of."""
+        return self._path_at(_FAILED_PATH)
+
     def heal_disk(self) -> None:
-        """No call fails or is slow any more."""
+        """No call fails or is slow any more, and there is room."""
         self.fail_writes(0, 0)
         self.fail_syncs(0, 0)
+        self._write(_ROOM, 0, 0)
         self.slow_syncs(0)
 
     def counts(self) -> dict[str, int]:
@@ -149,11 +162,14 @@ class Controls:
         pid, kind = self._read(_REACHED)
         if not pid:
             return None
-        (path,) = self._read(_REACHED_PATH)
-        return Reached(pid, CALLS[kind], os.fsdecode(path.partition(b"\0")[0]))
+        return Reached(pid, CALLS[kind], self._path_at(_REACHED_PATH))
 
     def close(self) -> None:
         self._page.close()
+
+    def _path_at(self, where: tuple[str, int]) -> str:
+        (path,) = self._read(where)
+        return os.fsdecode(path.partition(b"\0")[0])
 
     def _read(self, where: tuple[str, int]) -> tuple[Any, ...]:
         layout, at = where
@@ -162,3 +178,9 @@ class Controls:
     def _write(self, where: tuple[str, int], *values: int) -> None:
         layout, at = where
         struct.pack_into(layout, self._page, at, *values)
+
+
+class Controlled(Protocol):
+    """Places whose brokers' calls can be counted, and made to fail."""
+
+    def controls(self, broker_id: int) -> Controls: ...

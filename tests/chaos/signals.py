@@ -341,6 +341,7 @@ class ZombieElsewhere(Nemesis):
     """
 
     kind = "zombie-elsewhere"
+    weight = 3  # few clusters have spares
     needs: ClassVar = frozenset({SPARES})
 
     def __init__(self) -> None:

@@ -98,6 +98,21 @@ def test_a_kind_that_is_not_there_is_refused(capsys):
     assert "there is no fault meteor" in capsys.readouterr().err
 
 
+def test_an_order_is_one_of_named_kinds(capsys):
+    with pytest.raises(SystemExit) as ended:
+        parsed(["--in-order"])
+    assert ended.value.code == 2
+    assert "--in-order takes its order from --only" in capsys.readouterr().err
+
+
+def test_a_run_in_order_is_over_when_each_has_had_its_turn(tmp_path, capsys):
+    arguments = ["--in-order", "--only", "kill-leader", "--out", str(tmp_path)]
+    begin(tmp_path, parsed(arguments))
+    _finish(tmp_path, 1, _part())
+    assert main([*arguments, "--resume"]) == 0
+    assert "CLEAN: 1.0 minutes in 1 parts, 1 windows" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("option", ["--minutes", "--part-minutes", "--rate", "--windows"])
 def test_a_run_of_nothing_is_refused(option, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:

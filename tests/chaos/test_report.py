@@ -96,6 +96,18 @@ def test_a_kind_that_ran_in_one_part_is_not_counted_as_not_run():
     assert summed(parts)["not_run"] == {"power-cut": "needs root"}
 
 
+def test_windows_are_counted_by_what_the_brokers_were_in():
+    parts = [
+        Part(1, 1.0, windows=[_window("zombie-elsewhere")], spark="none"),
+        Part(2, 1.0, windows=[_window(), _window()]),
+        Part(3, 1.0, windows=[_window()]),
+    ]
+    assert summed(parts)["clusters"] == {
+        "with brokers outside of Spark": 1,
+        "with an executor for each broker": 3,
+    }
+
+
 def test_of_the_checkers_words_the_broken_rules_are_told_and_the_counts_left_out():
     history = History()
     for at, value in enumerate(("a", "b")):

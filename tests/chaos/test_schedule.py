@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from chaos.schedule import turns
+from chaos.schedule import TRIES, in_order, turns
 
 WEIGHTS = {"kill": 2, "pause": 1, "wipe": 1}
 
@@ -46,3 +46,31 @@ def test_turns_are_numbered_and_draw_from_seeds_of_their_own():
 def test_a_schedule_of_nothing_is_refused():
     with pytest.raises(ValueError, match="no kind of fault is left"):
         next(turns(1, {}))
+
+
+def test_turns_are_counted_on_from_those_that_were_in_order():
+    assert [turn.number for turn in islice(turns(7, WEIGHTS, after=2), 2)] == [3, 4]
+
+
+def test_kinds_in_order_come_as_given_each_once_if_it_strikes():
+    struck = set()
+    came = []
+    for turn in in_order(7, ["wipe", "kill", "pause"], struck):
+        came.append((turn.number, turn.kinds))
+        struck.update(turn.kinds)
+    assert came == [(1, ("wipe",)), (2, ("kill",)), (3, ("pause",))]
+
+
+def test_a_kind_in_order_that_misses_comes_again_after_the_others_and_not_for_ever():
+    struck = set()
+    came = []
+    for turn in in_order(7, ["kill", "wipe"], struck):
+        came.append(turn)
+        struck.update(set(turn.kinds) - {"kill"})
+    assert [turn.name for turn in came] == ["kill", "wipe"] + ["kill"] * (TRIES - 1)
+    assert len({turn.seed for turn in came}) == len(came)
+
+
+def test_the_same_seed_gives_the_same_turns_in_order():
+    assert list(in_order(7, ["kill"], set())) == list(in_order(7, ["kill"], set()))
+    assert list(in_order(7, ["kill"], set())) != list(in_order(8, ["kill"], set()))

@@ -111,6 +111,31 @@ def test_a_sync_fails_once_and_the_next_one_claims_success(controls, asked, tmp_
     assert controls.failed() == (0, 1)
 
 
+@pytest.mark.parametrize("call", ["os.write({}, {})", "os.pwrite({}, {}, 0)"])
+def test_a_disk_with_little_room_takes_a_part_of_a_write_and_then_nothing_until_it_is_healed(
+    controls, asked, tmp_path, call
+):
+    controls.watch_device(tmp_path)
+    descriptor = asked(f"os.open({str(tmp_path / 'file')!r}, os.O_RDWR | os.O_CREAT)")
+    controls.limit_room(5)
+    answers = [asked(call.format(descriptor, data)) for data in (b"abc", b"defg", b"h")]
+    assert answers == [3, 2, -ENOSPC]
+    assert controls.failed() == (1, 0)
+    assert controls.failed_path() == str(tmp_path / "file")
+    controls.heal_disk()
+    assert asked(call.format(descriptor, b"defg")) == 4
+
+
+def test_parts_that_are_written_together_find_room_together_or_none(controls, asked, tmp_path):
+    controls.watch_device(tmp_path)
+    path = tmp_path / "file"
+    descriptor = asked(f"os.open({str(path)!r}, os.O_RDWR | os.O_CREAT)")
+    controls.limit_room(5)
+    assert asked(f"os.writev({descriptor}, [b'abc', b'd'])") == 4
+    assert asked(f"os.writev({descriptor}, [b'e', b'f'])") == -ENOSPC
+    assert path.read_bytes() == b"abcd"
+
+
 def test_a_sync_is_slow_until_the_disk_is_healed(controls, asked, tmp_path):
     controls.watch_device(tmp_path)
     descriptor = asked(f"os.open({str(tmp_path / 'file')!r}, os.O_RDWR | os.O_CREAT)")
