@@ -20,11 +20,18 @@ LIMITS: Final = Limits(acks_min=0, settle_ns=60 * SECOND, stale_ns=0)
 
 
 def judge(witness: Witness, consumers: list[Consumer], *, is_at_rest: bool) -> None:
-    """Raises the first finding. What a consumer read since it began again, after healing, is the truth."""
+    """Raises the first finding. What a consumer read since it began again, after healing, is the truth.
+
+    A history of a cluster at rest that lacks what a judge needs, as a final read of a partition, is a finding
+    as well: its rules had nothing to find. Of one that nobody waited for, some consumers are still on their
+    way.
+    """
     history = history_of(witness, consumers, is_at_rest=is_at_rest)
     verdict = check(history, limits_of(witness.recorder))
     if verdict.findings:
         raise violation_of(verdict.findings[0])
+    if verdict.invalid and is_at_rest:
+        raise Violation("HistoriesCanBeJudged", "; ".join(verdict.invalid))
     mark(history, witness.marks)
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.testing.simulation.fleet import processes_for, summaries
+from sparklog.testing.simulation.marks import ALL_MARKS
 from sparklog.testing.simulation.mutants import MUTANTS, Mutant, find_mutant
 from sparklog.testing.simulation.plan import draw_plan
 from sparklog.testing.simulation.progress_file import Progress, Violated, claim, load, save
@@ -31,6 +32,9 @@ from sparklog.testing.simulation.simulation import Outcome, simulate
 
 DONE: Final = 0
 FAILED: Final = 1
+
+MARKS_FROM: Final = 2_000
+"""How many seeds must have reached every mark among them: as many as the suite has."""
 
 PROGRESS_SECONDS: Final = 2.0
 """Between two words on standard error."""
@@ -158,8 +162,18 @@ def _run_seeds(arguments: argparse.Namespace) -> int:
     if progress.next_seed <= last:
         progress = _run_rest(progress, arguments)
     per_second = (progress.seeds - done_before) / max(time.monotonic() - began, 1e-9)
-    _report(progress, per_second, as_json=arguments.json)
-    return FAILED if progress.violations else DONE
+    missed = _missed(progress)
+    _report(progress, missed, per_second, as_json=arguments.json)
+    return FAILED if progress.violations or missed else DONE
+
+
+def _missed(progress: Progress) -> list[str]:
+    """The situations that so many seeds must reach and did not: then they prove less than they say. A mutant
+    may prevent some, and runs that are cut short come to few.
+    """
+    if progress.mutant is not None or progress.steps_max is not None or progress.seeds < MARKS_FROM:
+        return []
+    return [mark for mark in ALL_MARKS if mark not in progress.marks]
 
 
 def _tell_of_before(progress: Progress, file: Path, *, as_json: bool) -> None:
@@ -241,12 +255,18 @@ def _tell(violated: Violated) -> None:
     print(f"seed {violated.seed} violates {violated.invariant}: {violated.what}", flush=True)
 
 
-def _report(progress: Progress, per_second: float, *, as_json: bool) -> None:
+def _report(progress: Progress, missed: list[str], per_second: float, *, as_json: bool) -> None:
     """The last line is for tools, too: always ``seeds``, also of one."""
     if as_json:
-        document = asdict(progress) | {"seeds": progress.seeds, "seeds_per_second": round(per_second, 1)}
+        document = asdict(progress) | {
+            "seeds": progress.seeds,
+            "seeds_per_second": round(per_second, 1),
+            "missed": missed,
+        }
         print(json.dumps(document))
         return
+    for mark in missed:
+        print(f"no seed reached: {mark}")
     print(f"{progress.seeds} seeds, {_violations(progress)}, {per_second:.1f} seeds/s")
 
 

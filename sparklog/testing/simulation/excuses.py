@@ -92,12 +92,13 @@ class Excuses:
 
     def expect_what_was_synced(self, broker_id: BrokerId) -> None:
         """The power of this broker's machine goes: what it had synced must be there when it is back. Not
-        where a batch has rotted: the next start reads it, and ends the log there."""
+        where a batch has rotted: the next start reads it, and ends the log there. Nor where its log is on a
+        disk that is there no more."""
         for truth in self.truths.values():
             view = truth.views.get(broker_id)
-            if self.rots(broker_id, truth.topic_partition):
+            if truth.is_thinned or self.rots(broker_id, truth.topic_partition):
                 continue
-            if view is not None and view.log is not None and not truth.is_thinned:
+            if view is not None and view.log is not None and view.log.disk.is_directory(view.log.directory):
                 point = view.log.recovery_point
                 view.synced = tuple(entry for entry in view.entries if entry.next_offset <= point)
 

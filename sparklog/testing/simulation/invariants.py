@@ -54,6 +54,14 @@ def _committed(found: Entry | None) -> str:
     return "nothing is committed" if found is None else f"{found} is committed"
 
 
+def _who(sent: Entry) -> str:
+    return "a producer" if sent.producer_id < 0 else f"producer {sent.producer_id}"
+
+
+def _which(sent: Entry) -> str:
+    return f"of CRC {sent.crc:#x}" if sent.producer_id < 0 else str(sent.sequence)
+
+
 class MachinesAreSane(Invariant):
     """log start <= high watermark <= log end, and whatever else the shipped machines assert of themselves."""
 
@@ -264,7 +272,7 @@ class AcknowledgedIsCommitted(Invariant):
         if not any(one[3:] == sent[3:] for one in truth.lost.get(base_offset, ())):
             raise self.broken(
                 truth,
-                f"producer {sent.producer_id} was told that its batch {sent.sequence} is at "
+                f"{_who(sent)} was told that its batch {_which(sent)} is at "
                 f"offset {base_offset}, where {_committed(found)}",
             )
 

@@ -12,8 +12,8 @@ from sparklog.records.kafka import records_of
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.testing.simulation.clients import PRODUCE_TIMEOUT_MS, RETRY_MS, Client, Workplace
 from sparklog.testing.simulation.consumers import Consumer
-from sparklog.testing.simulation.recorder import SeenEnd, SentBatch
-from sparklog.testing.simulation.truth import entry_of
+from sparklog.testing.simulation.recorder import ACKS_ALL, SeenEnd, SentBatch
+from sparklog.testing.simulation.truth import PartitionTruth, entry_of
 from sparklog.wire.messages.list_offsets import (
     LATEST_TIMESTAMP,
     ListOffsetsPartition,
@@ -96,10 +96,16 @@ class PlainProducer(Client):
                 self._leader = None  # nobody would tell it of another
             return
         self.waiting += 1
+        truth = self._place.witness.truths.get(self.topic_partition)
+
+        def answered(response: ProduceResponse) -> None:
+            self._answered(record, response)
+            self._show(record, truth)
+
         self.call(
             leader,
             request,
-            lambda response: self._answered(record, response),
+            answered,
             lambda error: self._given_up(record, str(error)),
         )
 
@@ -129,6 +135,12 @@ class PlainProducer(Client):
             self._place.witness.marks.reach("a send was refused for good")
         self._place.recorder.end(record, "fail" if is_refused else "info", error=error.name)
         self._leader = None
+
+    def _show(self, record: SentBatch, sent_to: PartitionTruth | None) -> None:
+        """To the witness, if it was acknowledged, and its topic was not deleted meanwhile."""
+        truth = self._place.witness.truths.get(self.topic_partition)
+        if record.outcome == "ok" and self.acks == ACKS_ALL and truth is not None and truth is sent_to:
+            self._place.witness.on_ack(truth, record.entry, record.offset)
 
     def _given_up(self, record: SentBatch, error: str) -> None:
         self.waiting -= 1

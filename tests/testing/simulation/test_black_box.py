@@ -2,15 +2,18 @@
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.testing.histories.check import RULES, check
 from sparklog.testing.histories.model import ACKS_ALL, Poll, Send
-from sparklog.testing.simulation import simulation
+from sparklog.testing.simulation import black_box, simulation
 from sparklog.testing.simulation.clients import Producer
 from sparklog.testing.simulation.dumps import dump_replicas
+from sparklog.testing.simulation.invariants import Violation
+from sparklog.testing.simulation.marks import Marks
 from sparklog.testing.simulation.mutants import find_mutant
 from sparklog.testing.simulation.operations import Operation
 from sparklog.testing.simulation.plan import BROKERS, SIDE_TOPIC, draw_plan
@@ -113,6 +116,34 @@ def test_what_replicas_have_and_what_was_sent_at_rest_is_recorded(history):
     assert {send.partition for send in late} == {dump.partition for dump in record.dumps}
     assert all(poll.epochs for poll in record.reads if isinstance(poll, Poll) and poll.records)
     assert findings(history) == set()
+
+
+def a_value_that_was_sent_twice(record):
+    record.sends.append(replace(record.sends[-1]))
+
+
+def no_final_read(record):
+    record.finals.clear()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "what"),
+    [
+        (a_value_that_was_sent_twice, "was sent twice"),
+        (no_final_read, "has acknowledged sends, and no final read"),
+    ],
+    ids=lambda one: getattr(one, "__name__", None),
+)
+def test_a_history_of_a_cluster_at_rest_that_cannot_be_judged_is_a_finding(history, monkeypatch, spoil, what):
+    record, _ = history
+    spoil(record)
+    monkeypatch.setattr(black_box, "history_of", lambda *_, **unused: record)
+    verdict = replace(check(*history), judgements=())  # whatever the rules find beside it
+    monkeypatch.setattr(black_box, "check", lambda *_: verdict)
+    witness = SimpleNamespace(recorder=SimpleNamespace(rested_us=-1), marks=Marks())
+    with pytest.raises(Violation, match=f"HistoriesCanBeJudged: .*{what}"):
+        black_box.judge(witness, [], is_at_rest=True)
+    black_box.judge(witness, [], is_at_rest=False)
 
 
 def a_batch_of_other_bytes(record):

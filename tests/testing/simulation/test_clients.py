@@ -7,8 +7,10 @@ import pytest
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.testing.simulation.clients import Producer
-from sparklog.testing.simulation.invariants import Violation
+from sparklog.testing.simulation.invariants import AcknowledgedIsCommitted, Violation
+from sparklog.testing.simulation.more_clients import PlainProducer
 from sparklog.testing.simulation.schedule import Schedule
+from sparklog.testing.simulation.truth import Entry
 
 TP = TopicPartition("quakes", 0)
 
@@ -85,3 +87,37 @@ def test_what_was_given_up_may_be_behind_a_gap(producer):
     given_up = producer.waiting.pop()
     producer._refused(given_up, ErrorCode.out_of_order_sequence_number)
     assert producer._must_repeat
+
+
+# ---- producers without idempotence ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("acks", "outcome", "is_same_topic", "is_shown"),
+    [
+        pytest.param(-1, "ok", True, True, id="acknowledged with acks=all"),
+        pytest.param(1, "ok", True, False, id="acknowledged by a leader alone"),
+        pytest.param(-1, "info", True, False, id="refused"),
+        pytest.param(-1, "ok", False, False, id="its topic is another one by now"),
+    ],
+)
+def test_what_a_plain_producer_is_told_is_shown_to_the_witness(acks, outcome, is_same_topic, is_shown, truth):
+    shown = []
+    witness = SimpleNamespace(truths={TP: truth}, on_ack=lambda *what: shown.append(what))
+    place = SimpleNamespace(schedule=Schedule(), seed=1, witness=witness)
+    producer = PlainProducer(place, 1, TP, acks=acks, interval_ms=10.0)
+    record = SimpleNamespace(outcome=outcome, entry="the batch", offset=7)
+    producer._show(record, truth if is_same_topic else SimpleNamespace())
+    assert shown == ([(truth, "the batch", 7)] if is_shown else [])
+
+
+def test_a_plain_send_is_acknowledged_where_it_is_committed_and_nowhere_else(truth):
+    sent = Entry(0, 1, -1, -1, -1, -1, 0xABC)
+    truth.topic_partition, truth.lost = TP, {}
+    committed = {7: sent._replace(base_offset=7, next_offset=8, leader_epoch=2)}
+    truth.committed_at = committed.get
+    AcknowledgedIsCommitted().on_ack(truth, sent, 7)
+    with pytest.raises(
+        Violation, match="a producer was told that its batch of CRC 0xabc is at offset 8, where"
+    ):
+        AcknowledgedIsCommitted().on_ack(truth, sent, 8)

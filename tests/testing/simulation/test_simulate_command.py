@@ -10,7 +10,8 @@ import pytest
 from sparklog.cli.command import DONE, FAILED, Command
 from sparklog.model.errors import ConfigError
 from sparklog.testing.simulation import command
-from sparklog.testing.simulation.fleet import summary_of
+from sparklog.testing.simulation.fleet import Summary, summary_of
+from sparklog.testing.simulation.marks import ALL_MARKS
 from sparklog.testing.simulation.mutants import MUTANTS
 from sparklog.testing.simulation.plan import draw_plan
 
@@ -36,6 +37,49 @@ def test_a_violation_names_seed_and_invariant_and_gives_status_1(capsys):
     first, last = capsys.readouterr().out.splitlines()
     assert first.startswith("seed 1 violates AcknowledgedIsCommitted: ")
     assert last.startswith("1 seeds, 1 violation, ")
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Seeds without a run behind them; ``many(*marks)`` says which marks the last of them reaches."""
+
+    def seeds_that_reach(*marks):
+        def summaries(seeds, **unused):
+            for seed in seeds:
+                yield Summary(seed, None, "", 1, 1, 0, 0, 0, 0, 0, marks if seed == seeds[-1] else ())
+
+        monkeypatch.setattr(command, "summaries", summaries)
+
+    return seeds_that_reach
+
+
+def test_so_many_seeds_as_the_suite_has_fail_if_none_reached_a_mark_and_say_which(many, capsys):
+    many(*ALL_MARKS[2:])
+    assert run("--seeds", f"1-{command.MARKS_FROM}") == FAILED
+    *missed, last = capsys.readouterr().out.splitlines()
+    assert missed == [f"no seed reached: {mark}" for mark in ALL_MARKS[:2]]
+    assert last.startswith(f"{command.MARKS_FROM} seeds, 0 violations, ")
+    assert run("--seeds", f"1-{command.MARKS_FROM}", "--json") == FAILED
+    assert json.loads(capsys.readouterr().out)["missed"] == list(ALL_MARKS[:2])
+
+
+def test_with_every_mark_they_are_done(many):
+    many(*ALL_MARKS)
+    assert run("--seeds", f"1-{command.MARKS_FROM}") == DONE
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["--seeds", f"1-{command.MARKS_FROM - 1}"], id="fewer seeds"),
+        pytest.param(["--seeds", f"1-{command.MARKS_FROM}", "--steps", "9"], id="runs that are cut short"),
+        pytest.param(["--seeds", f"1-{command.MARKS_FROM}", "--mutant", "ack-on-append"], id="a mutant"),
+    ],
+)
+def test_of_others_no_mark_is_asked(words, many, capsys):
+    many()
+    assert run(*words) == DONE
+    assert "no seed reached" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("seeds", "first"), [("3", 3), ("0", 0), ("0-0", 0)])

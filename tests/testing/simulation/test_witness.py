@@ -249,14 +249,23 @@ def test_a_replica_that_a_broker_has_no_longer_may_be_in_its_directory_that_is_o
     assert (view.log is None) is is_gone
 
 
-@pytest.mark.parametrize("has_rotten", [True, False], ids=["with a rotten batch", "without"])
-def test_what_was_synced_is_expected_after_a_power_cut_where_no_batch_has_rotted(scene, has_rotten):
-    """The start after it finds the rot that nobody has met before; seed 700719."""
+@pytest.mark.parametrize(
+    ("befalls", "expected"),
+    [
+        pytest.param("nothing", 10, id="a power cut alone"),
+        pytest.param("rot", 0, id="the next start finds the rot that nobody has met before, seed 700719"),
+        pytest.param("wipe", 0, id="its disk was replaced before, seed 27"),
+    ],
+)
+def test_what_was_synced_is_expected_after_a_power_cut_unless_it_was_damaged_before(scene, befalls, expected):
     scene.write(FIRST)
-    Replica(scene.witness).start().logs[TP].flush()
-    scene.witness.excuses.rots = lambda broker, partition: has_rotten
+    replica = Replica(scene.witness)
+    replica.start().logs[TP].flush()
+    scene.witness.excuses.rots = lambda broker, partition: befalls == "rot"
+    if befalls == "wipe":
+        replica.disk.wipe()
     scene.witness.excuses.expect_what_was_synced(BROKERS[0])
-    assert len(scene.witness.truths[TP].view(BROKERS[0]).synced) == (0 if has_rotten else 10)
+    assert len(scene.witness.truths[TP].view(BROKERS[0]).synced) == expected
 
 
 def test_one_whose_power_is_cut_when_it_was_removed_and_had_not_heard_of_it_is_excused_as_well(scene):
