@@ -1,11 +1,13 @@
 """A strike that cannot be made: an aim that is gone is a miss, a mistake of the harness is a finding."""
 
+from itertools import islice
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from chaos.nemesis import Nemesis
-from chaos.part import _judge, strike
+from chaos.part import PartOptions, _judge, _Life, strike
 from chaos.report import Part
 from sparklog.testing.histories import Writer
 
@@ -53,6 +55,31 @@ def test_a_mistake_of_the_harness_is_a_finding_and_no_miss(part, error):
     assert not has_struck
     assert part.missed == {}
     assert part.findings == [told]
+
+
+def _turns(tmp_path, struck, **options):
+    """Of a part with three kinds."""
+    usable = {kind: Failing(None) for kind in ("kill", "pause", "wipe")}
+    life = SimpleNamespace(_options=PartOptions(tmp_path, 1, 60.0, [], pairs=0.0, **options), _struck=struck)
+    return _Life._turns(life, usable)
+
+
+def test_what_is_to_come_first_comes_before_the_deck_and_turns_are_counted_on(tmp_path):
+    turns = list(islice(_turns(tmp_path, {"wipe"}, first=["pause", "meteor"]), 6))
+    assert [turn.name for turn in turns[:3]] == ["pause"] * 3, "it never strikes; meteors cannot be had"
+    assert {turn.name for turn in turns[3:]} == {"kill", "pause", "wipe"}
+    assert [turn.number for turn in turns] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_part_may_be_over_when_those_that_come_first_have_struck(tmp_path):
+    struck = set()
+    turns = _turns(tmp_path, struck, first=["wipe", "kill"], is_over_then=True)
+    came = [next(turns).name]
+    struck.add("wipe")
+    came.append(next(turns).name)
+    struck.add("kill")
+    assert came == ["wipe", "kill"]
+    assert list(turns) == []
 
 
 def test_what_the_checker_cannot_look_for_is_counted_by_reason(tmp_path):
