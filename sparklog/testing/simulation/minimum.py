@@ -34,6 +34,8 @@ class EnoughAreInSync(Invariant):
     def on_commit(self, truth: PartitionTruth, leader: ReplicaView, added: list[Entry]) -> None:
         assert leader.partition is not None
         machine = leader.partition._replica.leader
+        if added[-1].next_offset <= leader.high_watermark:
+            return  # it knew that before: an election had lost it, and this one brought it back
         if machine is not None and not self._has_enough(truth, machine):
             raise self.broken(truth, f"broker {leader.broker_id} committed {added[-1]} with {_isr(machine)}")
 

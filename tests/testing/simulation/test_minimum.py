@@ -20,7 +20,8 @@ def situation(isr, *, minimum=2, leader_epoch=3, min_isr=2):
     partition = SimpleNamespace(_replica=SimpleNamespace(leader=machine))
     state = SimpleNamespace(leader_epoch=3, min_insync_replicas=minimum, replicas=(1, 2, 3))
     truth = SimpleNamespace(topic_partition="quakes-0", state=state)
-    return truth, SimpleNamespace(broker_id=1, partition=partition, is_read_anew=False), partition
+    view = SimpleNamespace(broker_id=1, partition=partition, is_read_anew=False, high_watermark=4)
+    return truth, view, partition
 
 
 @pytest.fixture
@@ -62,6 +63,13 @@ def test_what_was_appended_in_an_earlier_epoch_or_is_found_at_a_start_was_not_ap
     rule.on_replica(truth, view, partition, [SENT._replace(leader_epoch=2)])
     view.is_read_anew = True
     rule.on_replica(truth, view, partition, [SENT])
+
+
+def test_what_a_leader_knew_to_be_committed_before_it_led_is_committed_again_by_nobody(rule):
+    """An election had lost it, and the next one brings it back; seed 811469."""
+    truth, view, _ = situation(ALONE)
+    view.high_watermark = SENT.next_offset
+    rule.on_commit(truth, view, [SENT])
 
 
 def test_a_leader_goes_by_the_minimum_of_its_epoch_which_zookeeper_has(rule):
