@@ -1,0 +1,67 @@
+"""What a failed fsync or write costs: only what somebody was told of."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from sparklog.testing.simulation.disk import SimulatedDisk
+from sparklog.testing.simulation.disk_strikes import DiskStrikes
+
+FAILED = "/broker-1/data"
+
+
+class Atlas:
+    """Others have all; ``suspect`` is what ZooKeeper says."""
+
+    def __init__(self, suspect) -> None:
+        self.suspect, self.tainted = set(suspect), 0
+
+    def distrust_what_is_doomed(self, machine) -> None:
+        """Nobody asks here."""
+
+    def others_have_all(self, broker_id) -> bool:
+        return True
+
+    def marked_suspect(self, machine) -> set[str]:
+        return self.suspect
+
+    def taint_what_is_doomed(self, machine) -> None:
+        self.tainted += 1
+
+
+def is_lost(*, before, suspect) -> bool:
+    """Whether the start after ``before``, whose log directory failed, has lost something."""
+    disk = SimulatedDisk()
+    disk.failed = {FAILED}
+    cluster = SimpleNamespace(
+        machines={"broker-1": SimpleNamespace(broker_id=1, disk=disk)},
+        brokers={} if before is None else {"broker-1": before},
+        plan=SimpleNamespace(seed=1),
+        witness=SimpleNamespace(excuses=SimpleNamespace(has_damage=False)),
+        story=SimpleNamespace(tell=lambda who, what: None),
+        schedule=SimpleNamespace(after=lambda delay_us, process, action: action()),
+    )
+    atlas = Atlas(suspect)
+    DiskStrikes(cluster, None, atlas).settle_doomed("broker-1", 1)
+    return atlas.tainted > 0
+
+
+def broker(*, has_registered, has_failed):
+    return SimpleNamespace(has_registered=has_registered, has_failed=has_failed)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param(None, id="there was none"),
+        pytest.param(broker(has_registered=True, has_failed=True), id="it stopped for it"),
+        pytest.param(broker(has_registered=False, has_failed=False), id="its start failed with it: 800265"),
+    ],
+)
+def test_who_ended_with_its_disk_has_lost_something_only_if_zookeeper_was_told(before) -> None:
+    assert not is_lost(before=before, suspect=[])
+    assert is_lost(before=before, suspect=[FAILED])
+
+
+def test_who_went_on_without_that_directory_tells_of_it_and_has_lost_something() -> None:
+    assert is_lost(before=broker(has_registered=True, has_failed=False), suspect=[])
