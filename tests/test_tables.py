@@ -105,6 +105,11 @@ def test_each_bug_of_the_proof_has_every_cell_of_its_table() -> None:
     assert wrong == []
 
 
+def test_each_bug_of_the_proof_has_a_number_of_its_own() -> None:
+    numbers = [re.match(r"B(\d+): ", row[0]) for _, *rows in tables_of_bugs() for row in rows]
+    assert sorted(int(found[1]) for found in numbers if found) == list(range(1, len(numbers) + 1))
+
+
 def test_each_table_of_bugs_of_the_proof_ends_with_their_tests() -> None:
     assert {head[-1] for head, *_ in tables_of_bugs()} == {"test"}
 
