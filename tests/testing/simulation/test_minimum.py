@@ -17,10 +17,11 @@ BOTH = CommittedIsr(frozenset({1, 2}), 8)
 def situation(isr, *, minimum=2, leader_epoch=3, min_isr=2):
     """Epoch 3 in ZooKeeper, with three replicas and this minimum; and somebody who leads."""
     machine = SimpleNamespace(isr=isr, leader_epoch=leader_epoch, min_isr=min_isr)
-    partition = SimpleNamespace(_replica=SimpleNamespace(leader=machine))
+    partition = SimpleNamespace(_replica=SimpleNamespace(leader=machine), high_watermark=5)
     state = SimpleNamespace(leader_epoch=3, min_insync_replicas=minimum, replicas=(1, 2, 3))
     truth = SimpleNamespace(topic_partition="quakes-0", state=state)
-    return truth, SimpleNamespace(broker_id=1, partition=partition, is_read_anew=False), partition
+    view = SimpleNamespace(broker_id=1, partition=partition, is_read_anew=False, high_watermark=4)
+    return truth, view, partition
 
 
 @pytest.fixture
@@ -62,6 +63,13 @@ def test_what_was_appended_in_an_earlier_epoch_or_is_found_at_a_start_was_not_ap
     rule.on_replica(truth, view, partition, [SENT._replace(leader_epoch=2)])
     view.is_read_anew = True
     rule.on_replica(truth, view, partition, [SENT])
+
+
+def test_what_it_knew_to_be_committed_before_it_led_it_does_not_commit_now(rule):
+    """An unclean election of another one had lost it in between; seed 610 with fsync."""
+    truth, view, _ = situation(ALONE)
+    view.high_watermark = 5
+    rule.on_commit(truth, view, [SENT])
 
 
 def test_a_leader_goes_by_the_minimum_of_its_epoch_which_zookeeper_has(rule):
