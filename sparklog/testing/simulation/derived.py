@@ -42,7 +42,7 @@ class ProducersAreAsTheLogSays(Invariant):
         self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
     ) -> None:
         log = partition.log
-        if partition.is_offline or log.corruption is not None:
+        if partition.is_offline or log.corruption is not None or not (added or view.is_read_anew):
             return
         if view.is_read_anew and truth.rots(view.member):
             return  # a producer's id may have rotted where no start reads it
@@ -130,7 +130,7 @@ class EpochsAreAsTheLogSays(Invariant):
     def on_replica(
         self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
     ) -> None:
-        log, history = partition.log, tuple(partition.log.epochs.entries)
+        log, history = partition.log, partition.log.epochs.entries
         if partition.is_offline or log.corruption is not None:
             return
         if view.is_read_anew and truth.rots(view.member):
@@ -146,7 +146,7 @@ class EpochsAreAsTheLogSays(Invariant):
                 f"broker {view.broker_id}, whose log begins at {log.log_start_offset}, has the "
                 f"epochs {told}, but {trouble}",
             )
-        view.epochs_checked = history
+        view.epochs_checked = list(history)
 
 
 def trouble_with(

@@ -24,8 +24,10 @@ class EnoughAreInSync(Invariant):
     def on_replica(
         self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
     ) -> None:
+        if not added or view.is_read_anew:
+            return
         leader = partition._replica.leader
-        if leader is None or not added or view.is_read_anew or self._has_enough(truth, leader):
+        if leader is None or self._has_enough(truth, leader):
             return
         for entry in added:
             if entry[3:] in self.asked_all and entry.leader_epoch == leader.leader_epoch:
@@ -33,9 +35,9 @@ class EnoughAreInSync(Invariant):
 
     def on_commit(self, truth: PartitionTruth, leader: ReplicaView, added: list[Entry]) -> None:
         assert leader.partition is not None
-        machine = leader.partition._replica.leader
-        if added[-1].next_offset <= leader.high_watermark:
-            return  # it knew that before: an election had lost it, and this one brought it back
+        machine, now = leader.partition._replica.leader, leader.partition.high_watermark
+        if now <= leader.high_watermark:
+            return  # it knew that before it led, and an election has lost it since
         if machine is not None and not self._has_enough(truth, machine):
             raise self.broken(truth, f"broker {leader.broker_id} committed {added[-1]} with {_isr(machine)}")
 

@@ -38,7 +38,7 @@ from sparklog.testing.simulation.presence import CountsWhoIsThere, StopsOutsideT
 from sparklog.testing.simulation.recorder import Recorder
 from sparklog.testing.simulation.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
 from sparklog.testing.simulation.state_marks import mark_log, mark_state, mark_take_over
-from sparklog.testing.simulation.states import StatesAreSound, check_controller, check_write
+from sparklog.testing.simulation.states import ControllersAreSane, StatesAreSound, check_write
 from sparklog.testing.simulation.story import Story
 from sparklog.testing.simulation.truth import Entry, Fingerprint, PartitionTruth, ReplicaView, Rows
 
@@ -94,6 +94,7 @@ class Witness:
     _stops: StopsOutsideTheIsr = field(default_factory=StopsOutsideTheIsr)
     _damage: OnlyDamageIsCalledDamage = field(default_factory=OnlyDamageIsCalledDamage)
     _no_loss: Invariant = field(default_factory=NoElectionLoses)
+    _controllers: ControllersAreSane = field(default_factory=ControllersAreSane)
     _controller_epoch: int = -1
 
     def __post_init__(self) -> None:
@@ -276,7 +277,7 @@ class Witness:
     def look_at_controller(self, controller: SimulatedController) -> None:
         """After a step of it."""
         if not self.is_silent:
-            check_controller(controller.host, controller.candidate)
+            self._controllers.look_at(controller.host, controller.candidate)
 
     def _look_at_topic(self, name: str) -> None:
         node, seen = self.tree.get(topic_path(name)), self.seen_topics.get(name)

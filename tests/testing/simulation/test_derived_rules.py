@@ -74,7 +74,7 @@ def look_at_log(rule, entries, *, is_read_anew, added=(), producers=None, epochs
         is_read_anew=is_read_anew,
         was_cut=False,
         end_offset=entries[-1].next_offset,
-        epochs_checked=(),
+        epochs_checked=[],
     )
     partition = SimpleNamespace(log=log, is_offline=False)
     rule.on_replica(truth(is_thinned=False, rots=lambda broker: rots), view, partition, list(added))

@@ -53,7 +53,7 @@ def many(monkeypatch):
     return seeds_that_reach
 
 
-def test_so_many_seeds_as_the_suite_has_fail_if_none_reached_a_mark_and_say_which(many, capsys):
+def test_so_many_seeds_fail_if_none_reached_a_mark_and_say_which(many, capsys):
     many(*ALL_MARKS[2:])
     assert run("--seeds", f"1-{command.MARKS_FROM}") == FAILED
     *missed, last = capsys.readouterr().out.splitlines()

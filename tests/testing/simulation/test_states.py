@@ -20,7 +20,7 @@ from sparklog.model.ids import BrokerId, LeaderEpoch, TopicPartition
 from sparklog.model.zookeeper import ANY_VERSION, Check, Create, Delete, SetData
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.schedule import Schedule
-from sparklog.testing.simulation.states import StatesAreSound, check_controller, check_write
+from sparklog.testing.simulation.states import ControllersAreSane, StatesAreSound, check_write
 from sparklog.testing.simulation.zookeeper import Ensemble
 
 ONE, TWO, THREE = BrokerId(1), BrokerId(2), BrokerId(3)
@@ -131,15 +131,19 @@ def test_a_write_without_the_guard_of_the_epoch_or_of_a_version_is_found_before_
         ensemble.apply(1, operations)
 
 
-def test_a_controller_whose_own_assertions_do_not_hold_is_found_after_its_step():
-    machine = ControllerMachine(BrokerConfig.parse({}), phase="settled")
+def test_a_controller_whose_own_assertions_do_not_hold_is_found_when_it_was_told_something():
+    machine, rule = ControllerMachine(BrokerConfig.parse({}), phase="settled"), ControllersAreSane()
     candidate = SimpleNamespace(term=SimpleNamespace(_machine=machine))
-    check_controller("controller-a", candidate)
+    for what in ("a fact", "the same again"):
+        machine.story.note(1, what)
+        rule.look_at("controller-a", candidate)
     machine.bench.look_at([TP])
+    rule.look_at("controller-a", candidate)  # it was told nothing since
+    machine.story.note(2, "another fact")
     with pytest.raises(Violation, match=r"ControllersAreSane: controller-a: .*quakes"):
-        check_controller("controller-a", candidate)
+        rule.look_at("controller-a", candidate)
 
 
 def test_who_is_no_controller_is_not_asked():
-    check_controller("controller-a", None)
-    check_controller("controller-a", SimpleNamespace(term=None))
+    ControllersAreSane().look_at("controller-a", None)
+    ControllersAreSane().look_at("controller-a", SimpleNamespace(term=None))
