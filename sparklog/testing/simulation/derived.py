@@ -135,18 +135,18 @@ class EpochsAreAsTheLogSays(Invariant):
             return
         if view.is_read_anew and truth.rots(view.member):
             return
-        is_known = history == view.epochs_checked and not view.is_read_anew
-        if is_known and all(entry.leader_epoch == history[-1].epoch for entry in added):
+        start, latest = log.log_start_offset, log.epochs.latest_epoch
+        is_known = (start, history) == view.epochs_checked and not view.is_read_anew
+        if is_known and all(entry.leader_epoch == latest for entry in added):
             return
-        trouble = trouble_with(history, view.entries, log.log_start_offset, is_thinned=truth.is_thinned)
+        trouble = trouble_with(history, view.entries, start, is_thinned=truth.is_thinned)
         if trouble is not None:
             told = [tuple(one) for one in history]
             raise self.broken(
                 truth,
-                f"broker {view.broker_id}, whose log begins at {log.log_start_offset}, has the "
-                f"epochs {told}, but {trouble}",
+                f"broker {view.broker_id}, whose log begins at {start}, has the epochs {told}, but {trouble}",
             )
-        view.epochs_checked = list(history)
+        view.epochs_checked = start, list(history)
 
 
 def trouble_with(
@@ -172,6 +172,8 @@ def trouble_with(
                 return f"epoch {epoch} begins with {entries[at]}"
         elif not is_last and not is_thinned:
             return f"there is no batch of epoch {epoch}"
+        elif start > max(end_of_all, log_start) and not is_thinned:
+            return f"the log ends before epoch {epoch} begins"
         at = max(at, end)
     return None
 

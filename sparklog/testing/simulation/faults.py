@@ -148,7 +148,8 @@ SWARM_KINDS: Final[tuple[Kind, ...]] = (
     "drift clock",
 )
 ALL_KINDS: Final[tuple[Kind, ...]] = (*SWARM_KINDS, "flip bits", "cut all power")
-"""Flips are drawn by themselves: one kind more in the swarm would make other runs of all seeds."""
+"""Flips, and the power of all, are drawn by themselves: one kind more in the swarm would make other runs
+of all seeds."""
 
 
 @dataclass(frozen=True, slots=True)

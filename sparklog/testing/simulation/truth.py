@@ -112,8 +112,8 @@ class ReplicaView:
     leader_epoch: int = -1
     fingerprint: Fingerprint | None = None
     """What the partition was like when it was looked at last."""
-    epochs_checked: list[EpochEntry] = field(default_factory=list)
-    """The log's epoch history when it was compared with its batches last."""
+    epochs_checked: tuple[int, list[EpochEntry]] = (0, [])
+    """Where the log began, and its epoch history, when that was compared with its batches last."""
     synced: tuple[Entry, ...] = ()
     """After a power cut, until its broker is back: what was on disk for certain."""
 

@@ -60,7 +60,18 @@ LOG = [sent(4, sequence=0), sent(6, sequence=2)]
 REMEMBERED = ((4, 5, (0, 1)), (6, 7, (2, 3)))
 
 
-def look_at_log(rule, entries, *, is_read_anew, added=(), producers=None, epochs=(), log_start=0, rots=False):
+def look_at_log(
+    rule,
+    entries,
+    *,
+    is_read_anew,
+    added=(),
+    producers=None,
+    epochs=(),
+    log_start=0,
+    rots=False,
+    epochs_checked=(0, []),
+):
     log = SimpleNamespace(
         corruption=None,
         producers=producers or ProducerStates(),
@@ -74,7 +85,7 @@ def look_at_log(rule, entries, *, is_read_anew, added=(), producers=None, epochs
         is_read_anew=is_read_anew,
         was_cut=False,
         end_offset=entries[-1].next_offset,
-        epochs_checked=[],
+        epochs_checked=epochs_checked,
     )
     partition = SimpleNamespace(log=log, is_offline=False)
     rule.on_replica(truth(is_thinned=False, rots=lambda broker: rots), view, partition, list(added))
@@ -149,6 +160,9 @@ IN_EPOCHS = [
         pytest.param([(1, 4), (3, 6)], 0, False, "6..7 .* is in epoch 3 of them", id="the border is too low"),
         pytest.param([(1, 4)], 0, False, "8..9 .* is in epoch 1 of them", id="the last one is missing"),
         pytest.param([(1, 6), (3, 8)], 0, False, "4..5 .* is in none of them", id="begins too late"),
+        pytest.param(
+            [(1, 4), (3, 8), (4, 11)], 0, False, "ends before epoch 4 begins", id="one behind the log's end"
+        ),
         pytest.param([], 0, False, "4..5 .* is in none of them", id="nothing is known"),
         pytest.param([(2, 4), (3, 8)], 0, True, "4..5 .* is in epoch 2 of them", id="another epoch"),
     ],
@@ -165,6 +179,14 @@ def test_a_log_whose_epochs_are_not_those_of_its_batches_is_found_when_it_change
     look_at_log(rule, IN_EPOCHS, is_read_anew=is_read_anew, added=last, epochs=[(1, 4), (3, 8)])
     with pytest.raises(Violation, match=r"EpochsAreAsTheLogSays: .* has the epochs \[\(1, 4\)\], but"):
         look_at_log(rule, IN_EPOCHS, is_read_anew=is_read_anew, added=last, epochs=[(1, 4)])
+
+
+def test_a_log_whose_start_was_raised_and_whose_first_epoch_was_not_is_found_although_nothing_was_appended():
+    rule, history = EpochsAreAsTheLogSays(), EpochHistory.of([(1, 4), (3, 8)]).entries
+    known = {"epochs": [(1, 4), (3, 8)], "epochs_checked": (0, history), "is_read_anew": False}
+    look_at_log(rule, IN_EPOCHS, log_start=0, **known)
+    with pytest.raises(Violation, match=r"whose log begins at 6, has the epochs .* epoch 1 begins with"):
+        look_at_log(rule, IN_EPOCHS, log_start=6, **known)
 
 
 def test_a_log_that_is_called_damaged_was_damaged_by_something():
