@@ -206,6 +206,9 @@ class _OfCalls(Nemesis):
 
     needs: ClassVar = frozenset({INJECTION})
 
+    is_waited_for: ClassVar[bool] = True
+    """Whether it has struck only when a call has failed."""
+
     def __init__(self, places: Controlled) -> None:
         self._places = places
         self._mend: Callable[[], None] = lambda: None
@@ -224,9 +227,6 @@ class _OfCalls(Nemesis):
         before = controls.failed()
         struck = self.strike(broker, controls, rng)
         return f"{struck}{wait_failed(controls, before) if self.is_waited_for else ''}: {text}"
-
-    is_waited_for: ClassVar[bool] = True
-    """Whether it has struck only when a call has failed."""
 
     @abstractmethod
     def strike(self, broker: Broker, controls: Controls, rng: Random) -> str: ...

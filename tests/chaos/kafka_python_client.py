@@ -1,5 +1,6 @@
 """kafka-python as a client."""
 
+import contextlib
 import random
 import time
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import OffsetSpec
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError
 
 from chaos.client_parts import (
     ASK_TIMEOUT_MS,
@@ -27,6 +28,28 @@ from chaos.client_parts import (
     value_of,
 )
 from sparklog.testing.histories import Writer
+
+NOBODY_S = 30.0
+"""A reader that reaches nobody for so long ends, and is replaced.
+
+kafka-python asks the brokers that it knows, and never again those that it was given to begin with. If it
+heard last of the one that was back first after all had lost their sessions, and that one comes back at
+another address, it is lost.
+"""
+
+
+class Reach:
+    """Whether there is anybody whom a reader can still ask."""
+
+    def __init__(self) -> None:
+        self._at = time.monotonic()
+        """When it last reached a broker, whatever the answer."""
+
+    def note(self, error: KafkaError | None) -> None:
+        if not isinstance(error, (KafkaConnectionError, NodeNotReadyError)):
+            self._at = time.monotonic()
+        elif time.monotonic() - self._at > NOBODY_S:
+            raise SystemExit(f"it has reached no broker for {NOBODY_S:g} s, and knows no other: {error!r}")
 
 
 def produce(settings: Settings, writer: Writer) -> None:
@@ -108,28 +131,30 @@ def re_read(settings: Settings, writer: Writer) -> None:
         retry_backoff_ms=RETRY_MS,
     )
     positions, rng, pace = Positions(settings, writer), random.Random(settings.seed), Pace(settings.rate)
-    while not settings.is_stopping:
-        time.sleep(pace.next_in_s())
-        topic, partition = rng.choice(settings.partitions())
-        place = TopicPartition(topic, partition)
-        op = writer.end(settings.name, topic, partition)
-        try:
-            consumer.assign([place])
-            low = consumer.beginning_offsets([place])[place]
+    reach = Reach()
+    with contextlib.closing(consumer), contextlib.closing(admin):
+        while not settings.is_stopping:
+            time.sleep(pace.next_in_s())
+            topic, partition = rng.choice(settings.partitions())
+            place = TopicPartition(topic, partition)
             op = writer.end(settings.name, topic, partition)
-            high = consumer.end_offsets([place])[place]
-            writer.ended(settings.name, op, high)
-            op = writer.end(settings.name, topic, partition)
-            told = admin.list_partition_offsets({place: OffsetSpec.LATEST})[place]
-            writer.ended(settings.name, op, told.offset, leader_epoch=known_epoch(told.leader_epoch))
-            if low < high:
-                start = max(low, high - 20) if rng.random() < 0.5 else rng.randrange(low, high)
-                consumer.seek(place, start)
-                positions.seek(topic, partition, start)
-                got = consumer.poll(timeout_ms=500, max_records=RE_READ_RECORDS).get(place, [])
-                if got:
-                    positions.take({(topic, partition): [seen_by_kafka_python(one) for one in got]})
-        except KafkaError as error:
-            writer.unknown(settings.name, op, repr(error), what="end")
-    consumer.close()
-    admin.close()
+            try:
+                consumer.assign([place])
+                low = consumer.beginning_offsets([place])[place]
+                op = writer.end(settings.name, topic, partition)
+                high = consumer.end_offsets([place])[place]
+                writer.ended(settings.name, op, high)
+                op = writer.end(settings.name, topic, partition)
+                told = admin.list_partition_offsets({place: OffsetSpec.LATEST})[place]
+                writer.ended(settings.name, op, told.offset, leader_epoch=known_epoch(told.leader_epoch))
+                if low < high:
+                    start = max(low, high - 20) if rng.random() < 0.5 else rng.randrange(low, high)
+                    consumer.seek(place, start)
+                    positions.seek(topic, partition, start)
+                    got = consumer.poll(timeout_ms=500, max_records=RE_READ_RECORDS).get(place, [])
+                    if got:
+                        positions.take({(topic, partition): [seen_by_kafka_python(one) for one in got]})
+                reach.note(None)
+            except KafkaError as error:
+                writer.unknown(settings.name, op, repr(error), what="end")
+                reach.note(error)

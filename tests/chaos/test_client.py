@@ -6,6 +6,7 @@ import time
 from random import Random
 
 import pytest
+from kafka.errors import KafkaConnectionError, NodeNotReadyError, NotLeaderForPartitionError
 from kafka.record import default_records
 
 from chaos import kafka_python_client
@@ -84,3 +85,20 @@ def test_a_producer_whose_library_gave_up_for_good_is_replaced_by_another(tmp_pa
     }
     assert fates == {("p#0", "ok"), ("p#0", "info"), ("p#1", "ok")}
     assert any("CorruptRecordError" in line.get("error", "") for line in lines)
+
+
+def test_a_reader_that_reaches_nobody_for_a_while_ends(monkeypatch):
+    monkeypatch.setattr(kafka_python_client, "NOBODY_S", 0.0)
+    reach = kafka_python_client.Reach()
+    reach.note(NotLeaderForPartitionError())  # somebody said so
+    with pytest.raises(SystemExit, match="it has reached no broker for 0 s"):
+        reach.note(NodeNotReadyError("No node_id provided"))
+
+
+def test_a_reader_whom_somebody_answered_in_the_meantime_goes_on(monkeypatch):
+    reach = kafka_python_client.Reach()
+    reach.note(KafkaConnectionError("111 ECONNREFUSED"))
+    monkeypatch.setattr(kafka_python_client, "NOBODY_S", 0.05)
+    time.sleep(0.06)
+    reach.note(None)
+    reach.note(KafkaConnectionError("111 ECONNREFUSED"))
