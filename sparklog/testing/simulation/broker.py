@@ -18,7 +18,6 @@ from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Peers, Ports
-from sparklog.broker.producer_ids import ProducerIds
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS, WITHDRAW_RETRY_MS
 from sparklog.core.controller.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
@@ -28,6 +27,7 @@ from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.storage.log_directory import DirectoryUnusable, LogDirectory
 from sparklog.testing.simulation.disk import SimulatedDisk
+from sparklog.testing.simulation.identities import ProducerIdsAreUnique, WatchedIds
 from sparklog.testing.simulation.network import Network
 from sparklog.testing.simulation.schedule import (
     US_PER_MS,
@@ -38,6 +38,7 @@ from sparklog.testing.simulation.schedule import (
     Tripwire,
     dice,
 )
+from sparklog.testing.simulation.strands import ControllerCalls, Strands
 from sparklog.testing.simulation.tasks import (
     ChoreTasks,
     CleanerTask,
@@ -76,6 +77,7 @@ class World:
     ensemble: Ensemble
     config: BrokerConfig
     seed: int
+    identities: ProducerIdsAreUnique
     directories: tuple[str, ...] = ("data",)
     """The names of each broker's log directories."""
 
@@ -129,6 +131,7 @@ class SimulatedBroker:
         self._on_cleaned = on_cleaned
         self._link: LinkTask | None = None
         self._cleaner: CleanerTask | None = None
+        self._strands: Strands | None = None
         self.released_by = -1
         """Which version of the controller's epoch said that this broker may stop; -1: none."""
         self._is_leaving = False
@@ -162,7 +165,9 @@ class SimulatedBroker:
             self.abandon()
 
     def abandon(self) -> None:
-        """Leave no round of the cleaner behind that garbage collection would end."""
+        """Leave no round of the cleaner behind that garbage collection would end, and no thread."""
+        if self._strands is not None:
+            self._strands.end()
         if self._cleaner is not None:
             self._cleaner.abandon()
 
@@ -297,6 +302,7 @@ class SimulatedBroker:
         RegistrationTask(process, zookeeper, machine.broker_id, self.epoch, self._fail).start()
         ChoreTasks(process, context.replicas, world.config).start()
         self._start_cleaner(context.replicas, log_dirs)
+        context.producer_ids.look_ahead(self.epoch)
 
     def _load(self, log_dirs: LogDirs, suspect: frozenset[str]) -> None:
         """As ``Registration``."""
@@ -403,15 +409,16 @@ class SimulatedBroker:
         replicas.load()
         link.start()
         self.replicas, self._link = replicas, link
-        controller = cast(ControllerLink, cast(Any, link))
+        strands = self._strands = Strands(process)
+        calls = ControllerCalls(strands, link)
         return BrokerContext(
             broker_id=machine.broker_id,
             cluster_id=cluster_id,
             metadata=self.metadata,
             replicas=replicas,
-            controller=controller,
-            producer_ids=ProducerIds(machine.broker_id, controller, InlineExecutor()),
-            waiting_room=InlineExecutor(),
+            controller=cast(ControllerLink, cast(Any, calls)),
+            producer_ids=WatchedIds(machine.broker_id, calls, strands, world.identities),
+            waiting_room=strands,
         )
 
     def _on_session(self, event: str) -> None:

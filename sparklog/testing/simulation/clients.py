@@ -17,6 +17,7 @@ from sparklog.records.envelope import (
     build_envelope,
     parse_header,
 )
+from sparklog.testing.simulation.identity import Identity
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.network import Call, Connection, Network
 from sparklog.testing.simulation.payloads import (
@@ -191,8 +192,7 @@ class Producer(Client):
         self.given_up = 0
         self.is_stopping = False
         self.waiting: deque[Send] = deque()
-        self._number = number
-        self._identities = 0
+        self.identity = Identity(place, self, self.go_on)
         self._sequence = 0
         self._begun = 0
         self._in_flight_max = in_flight_max
@@ -216,12 +216,9 @@ class Producer(Client):
         """Another one after each crash."""
         return f"{self.name}~{self._life}" if self._life else self.name
 
-    @property
-    def producer_id(self) -> int:
-        return 1_000 * self._number + self._identities
-
     def start(self) -> None:
         super().start()
+        self.process.soon(self.identity.ask)
         self._make_later()
         if self._crash_every_ms:
             self._crash_later()
@@ -243,6 +240,7 @@ class Producer(Client):
         self._life += 1
         self._in_flight, self._must_repeat, self._leader = 0, False, None
         self._forget()
+        self.identity.ask()
         self._crash_later()
 
     def _make_later(self) -> None:
@@ -250,11 +248,13 @@ class Producer(Client):
 
     def _make(self) -> None:
         """A new batch, unless the first without an answer is too many before it: brokers remember five of a
-        producer, so that whichever is sent again is known. Later ones that were answered count, too.
+        producer, so that whichever is sent again is known. Later ones that were answered count, too. And
+        unless it does not know yet who it is.
         """
         if self.is_stopping:
             return
-        if not self.waiting or self._begun - self.waiting[0].number < self._in_flight_max:
+        has_room = not self.waiting or self._begun - self.waiting[0].number < self._in_flight_max
+        if has_room and self.identity.is_known:
             self.send_a_batch()
         self._make_later()
 
@@ -274,8 +274,8 @@ class Producer(Client):
             last_offset_delta=count - 1,
             base_timestamp_ms=now_ms,
             max_timestamp_ms=now_ms,
-            producer_id=self.producer_id,
-            producer_epoch=0,
+            producer_id=self.identity.producer_id,
+            producer_epoch=self.identity.epoch,
             base_sequence=self._sequence,
         )
         self._sequence += count
@@ -291,7 +291,7 @@ class Producer(Client):
         entry = entry_of(parse_header(batch))
         record = SentBatch(
             self.process_name,
-            str(self.producer_id),
+            str(self.identity),
             self.topic_partition,
             self.acks,
             True,
@@ -310,7 +310,7 @@ class Producer(Client):
                 b"key %d" % self._draw.randrange(KEYS),
                 None
                 if self._draw.random() < TOMBSTONES
-                else b"%d/%d" % (self.producer_id, self._sequence + nth),
+                else b"%s/%d" % (str(self.identity).encode(), self._sequence + nth),
             )
             for nth in range(count)
         )
@@ -379,6 +379,8 @@ class Producer(Client):
         self.go_on()
 
     def _refused(self, send: Send, error: ErrorCode) -> None:
+        if error is ErrorCode.invalid_producer_epoch and send not in self.waiting:
+            self._place.witness.marks.reach("a batch of an earlier epoch of its producer was refused")
         if error in GAPS:
             self._gaps += 1
             truth = self._place.witness.truths.get(self.topic_partition)
@@ -417,16 +419,16 @@ class Producer(Client):
 
     def _start_over(self) -> None:
         """Batches are gone, by a change of leader or with their topic, or refused for good: go on under a new
-        identity.
+        id, or in another epoch.
         """
         for send in self.waiting:
             self._place.recorder.end(send.record, "info", error="given up")
         self._forget()
+        self.identity.start_over()
 
     def _forget(self) -> None:
         self.given_up += len(self.waiting)
         self.waiting.clear()
-        self._identities += 1
         self._topics.clear()
         self._sequence = 0
         self._gaps = 0
