@@ -5,6 +5,8 @@ turns out wrong, and try again until they get a definite answer, as real clients
 batches in flight and repeats them in order.
 """
 
+import math
+import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,6 +50,12 @@ TOMBSTONES: Final = 0.15
 
 LOST_SEQUENCE_RETRIES: Final = 5
 """Answers about a gap in sequences after which a producer starts over that may have lost batches."""
+
+IMPATIENT: Final = 0.3
+"""Share of the producers that give up what has had no answer for too long, as with ``delivery.timeout.ms``,
+and start over, while some of it may still be on its way."""
+
+PATIENCE_MS: Final = (700.0, 2_500.0)
 
 GAPS: Final = (
     ErrorCode.out_of_order_sequence_number,
@@ -208,6 +216,7 @@ class Producer(Client):
         """To which partitions, of topics of one name, this identity has sent; None: there was none."""
         self._must_repeat = False
         self._gaps = 0
+        self._patience_us = _draw_patience_us(dice(place.seed, f"{self.name} loses patience"))
         self._crash_every_ms = crash_every_ms
         self._life = 0
 
@@ -253,10 +262,21 @@ class Producer(Client):
         """
         if self.is_stopping:
             return
+        if self._has_lost_patience():
+            self._place.story.tell(
+                self.name, f"has waited too long, and gives up {len(self.waiting)} batches"
+            )
+            self._place.witness.marks.reach("a producer gave up what had had no answer for long")
+            self._start_over()
         has_room = not self.waiting or self._begun - self.waiting[0].number < self._in_flight_max
         if has_room and self.identity.is_known:
             self.send_a_batch()
         self._make_later()
+
+    def _has_lost_patience(self) -> bool:
+        if not self.waiting or self.waiting[0].record.invoked_us < 0:
+            return False
+        return self._place.schedule.now_us - self.waiting[0].record.invoked_us > self._patience_us
 
     def send_a_batch(self) -> None:
         count = self._draw.randint(1, self._records_max)
@@ -379,8 +399,6 @@ class Producer(Client):
         self.go_on()
 
     def _refused(self, send: Send, error: ErrorCode) -> None:
-        if error is ErrorCode.invalid_producer_epoch and send not in self.waiting:
-            self._place.witness.marks.reach("a batch of an earlier epoch of its producer was refused")
         if error in GAPS:
             self._gaps += 1
             truth = self._place.witness.truths.get(self.topic_partition)
@@ -442,3 +460,7 @@ class Producer(Client):
         self._leader = None
         if self._in_flight == 0:
             self.later(RETRY_MS, self.go_on)
+
+
+def _draw_patience_us(draw: random.Random) -> float:
+    return draw.uniform(*PATIENCE_MS) * US_PER_MS if draw.random() < IMPATIENT else math.inf

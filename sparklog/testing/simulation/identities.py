@@ -7,6 +7,7 @@ are small here, so that brokers come to the end of some. How a producer asks for
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, cast
 
 from sparklog.broker import producer_ids as of_brokers
@@ -115,10 +116,13 @@ class WatchedIds(ProducerIds):
     ) -> None:
         super().__init__(broker_id, cast(ControllerLink, cast(Any, calls)), strands)
         self._asking = cast(Any, StrandLock(strands))  # a lock of threads would stop the whole run
-        self._process: Final = strands.process.name
+        self._process: Final = strands.process
         self._rule: Final = rule
 
     def take(self, broker_epoch: BrokerEpoch) -> ProducerId:
         taken = super().take(broker_epoch)
-        self._rule.on_id(self._process, self._broker_id, taken)
+        # Told by the world: what is raised here is caught, as whatever a handler raises.
+        self._process.schedule.after(
+            0, None, partial(self._rule.on_id, self._process.name, self._broker_id, taken)
+        )
         return taken

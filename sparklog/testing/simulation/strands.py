@@ -43,8 +43,9 @@ class _Strand:
 
     def end(self) -> None:
         """Its process is gone: it does nothing any more that reaches the world."""
-        self._is_ended = True
-        self.go_on()
+        if not self.is_done:
+            self._is_ended = True
+            self.go_on()
 
     def stand_still(self) -> None:
         """Called by the work."""
@@ -119,9 +120,9 @@ class Strands:
             run()
         finally:
             self._now = None
-        if strand.is_done and strand in self._running:
-            self._running.remove(strand)
-            self.process.soon(self._begin)
+            if strand.is_done and strand in self._running:
+                self._running.remove(strand)
+                self.process.soon(self._begin)
 
 
 class StrandLock:
