@@ -1,4 +1,4 @@
-"""Bugs of producer ids: who gets which, and whom a later epoch shuts out."""
+"""Bugs of producer ids: who gets which."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,10 +9,10 @@ from sparklog.core.controller.commands import AllocateProducerIdsResult
 from sparklog.core.controller.image import ClusterImage
 from sparklog.core.controller.steps import AllocateIds, Decision
 from sparklog.core.controller.znodes import PRODUCER_ID_BLOCK
-from sparklog.core.transaction.producer_state import ProducerBatch, ProducerStates, Verdict
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import ProducerId
 from sparklog.model.zookeeper import ANY_VERSION, Check, Operation, SetData
+from sparklog.testing.simulation.faults import Hunt
+from sparklog.testing.simulation.mix import ClientMix
 from sparklog.testing.simulation.mutants.mutant import Mutant, Switch
 
 
@@ -48,21 +48,6 @@ def _blocks_without_a_version_check(switch: Switch) -> None:
     switch.ensemble.wash = wash
 
 
-def _earlier_epochs_are_taken(switch: Switch) -> None:
-    """A leader takes what a producer sent before it went on in another epoch."""
-
-    def check(original: Any) -> Any:
-        def mutated(self: ProducerStates, batch: ProducerBatch) -> Verdict:
-            state = self.producers.get(ProducerId(batch.producer_id))
-            if state is not None and batch.producer_epoch < state.epoch:
-                return original(ProducerStates(), batch)  # type: ignore[no-any-return]
-            return original(self, batch)  # type: ignore[no-any-return]
-
-        return mutated
-
-    switch.method(ProducerStates, "check", check)
-
-
 IDENTITIES: Final[tuple[Mutant, ...]] = (
     Mutant(
         "blocks-are-given-again",
@@ -76,14 +61,8 @@ IDENTITIES: Final[tuple[Mutant, ...]] = (
         "blocks-without-a-version-check",
         "KIP-98: blocks of ids without their compare-and-set",
         "a controller that is none any more gives ids that others have",
-        60,
+        20,
         _blocks_without_a_version_check,
-    ),
-    Mutant(
-        "earlier-epochs-are-taken",
-        "KIP-360 without its fence",
-        "what a producer gave up is written behind what it sent since",
-        60,
-        _earlier_epochs_are_taken,
+        Hunt(plot=4, clients=ClientMix(crash_every_ms=500.0)),
     ),
 )
