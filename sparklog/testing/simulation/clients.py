@@ -267,11 +267,17 @@ class Producer(Client):
                 self.name, f"has waited too long, and gives up {len(self.waiting)} batches"
             )
             self._place.witness.marks.reach("a producer gave up what had had no answer for long")
+            self._hang_up()
             self._start_over()
         has_room = not self.waiting or self._begun - self.waiting[0].number < self._in_flight_max
         if has_room and self.identity.is_known:
             self.send_a_batch()
         self._make_later()
+
+    def _hang_up(self) -> None:
+        """What is on its way over these connections may still arrive, behind what comes over others."""
+        for connection in sorted(self._connections, key=lambda one: one.number):
+            connection.fail("its client has waited too long")
 
     def _has_lost_patience(self) -> bool:
         if not self.waiting or self.waiting[0].record.invoked_us < 0:
