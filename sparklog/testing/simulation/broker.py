@@ -18,7 +18,6 @@ from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Peers, Ports
-from sparklog.broker.producer_ids import ProducerIds
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS, WITHDRAW_RETRY_MS
 from sparklog.core.controller.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
@@ -26,8 +25,10 @@ from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.zookeeper import ZooKeeperError
 from sparklog.storage.log_directory import DirectoryUnusable, LogDirectory
 from sparklog.testing.simulation.disk import SimulatedDisk
+from sparklog.testing.simulation.identities import ProducerIdsAreUnique, WatchedIds
 from sparklog.testing.simulation.network import Network
 from sparklog.testing.simulation.schedule import (
     US_PER_MS,
@@ -38,6 +39,7 @@ from sparklog.testing.simulation.schedule import (
     Tripwire,
     dice,
 )
+from sparklog.testing.simulation.strands import ControllerCalls, Strands
 from sparklog.testing.simulation.tasks import (
     ChoreTasks,
     CleanerTask,
@@ -76,6 +78,7 @@ class World:
     ensemble: Ensemble
     config: BrokerConfig
     seed: int
+    identities: ProducerIdsAreUnique
     directories: tuple[str, ...] = ("data",)
     """The names of each broker's log directories."""
 
@@ -129,12 +132,15 @@ class SimulatedBroker:
         self._on_cleaned = on_cleaned
         self._link: LinkTask | None = None
         self._cleaner: CleanerTask | None = None
+        self._strands: Strands | None = None
         self.released_by = -1
         """Which version of the controller's epoch said that this broker may stop; -1: none."""
         self._is_leaving = False
         self._dispatcher: Dispatcher | None = None
         self._is_failing = False
         self._suspect: str | None = None
+        self.has_told = False
+        """Whether it ended by itself, and told ZooKeeper whatever it knew of its disks."""
         self._zookeeper: SimulatedZooKeeper | None = None
 
     @property
@@ -162,7 +168,9 @@ class SimulatedBroker:
             self.abandon()
 
     def abandon(self) -> None:
-        """Leave no round of the cleaner behind that garbage collection would end."""
+        """Leave no round of the cleaner behind that garbage collection would end, and no thread."""
+        if self._strands is not None:
+            self._strands.end()
         if self._cleaner is not None:
             self._cleaner.abandon()
 
@@ -216,9 +224,11 @@ class SimulatedBroker:
             why = f"it was told to, but {error}"
             if isinstance(error, DirectoryFailed) and error.is_suspect:
                 self._suspect = str(error.directory.uuid)
+        self.has_told = self._suspect is None
         if self._suspect is not None and self._zookeeper is not None:
             try:
                 report_suspect(self._zookeeper, self.machine.broker_id, self._suspect, self.epoch)
+                self.has_told = True
             except SparklogError as error:
                 why = f"{why}; and ZooKeeper does not know that its disk failed: {error}"
         self._leave(why)
@@ -228,6 +238,7 @@ class SimulatedBroker:
             self._open()
         except (SparklogError, OSError) as error:
             # The launcher tries again, as the runtime does with a broker that cannot start.
+            self.has_told = not isinstance(error, ZooKeeperError)
             self._leave(f"{type(error).__name__}: {error}")
 
     def _stop(self, why: str) -> None:
@@ -251,6 +262,7 @@ class SimulatedBroker:
             delay_us = WITHDRAW_RETRY_MS * US_PER_MS
             self._world.schedule.after(delay_us, self.process, lambda: self._stop_failed(why, suspect))
             return
+        self.has_told = self._suspect in (None, suspect)
         self._leave(why)
 
     def _leave(self, why: str) -> None:
@@ -297,6 +309,7 @@ class SimulatedBroker:
         RegistrationTask(process, zookeeper, machine.broker_id, self.epoch, self._fail).start()
         ChoreTasks(process, context.replicas, world.config).start()
         self._start_cleaner(context.replicas, log_dirs)
+        context.producer_ids.look_ahead(self.epoch)
 
     def _load(self, log_dirs: LogDirs, suspect: frozenset[str]) -> None:
         """As ``Registration``."""
@@ -403,15 +416,16 @@ class SimulatedBroker:
         replicas.load()
         link.start()
         self.replicas, self._link = replicas, link
-        controller = cast(ControllerLink, cast(Any, link))
+        strands = self._strands = Strands(process)
+        calls = ControllerCalls(strands, link)
         return BrokerContext(
             broker_id=machine.broker_id,
             cluster_id=cluster_id,
             metadata=self.metadata,
             replicas=replicas,
-            controller=controller,
-            producer_ids=ProducerIds(machine.broker_id, controller, InlineExecutor()),
-            waiting_room=InlineExecutor(),
+            controller=cast(ControllerLink, cast(Any, calls)),
+            producer_ids=WatchedIds(machine.broker_id, calls, strands, world.identities),
+            waiting_room=strands,
         )
 
     def _on_session(self, event: str) -> None:

@@ -5,6 +5,8 @@ turns out wrong, and try again until they get a definite answer, as real clients
 batches in flight and repeats them in order.
 """
 
+import math
+import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from sparklog.records.envelope import (
     build_envelope,
     parse_header,
 )
+from sparklog.testing.simulation.identity import Identity
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.network import Call, Connection, Network
 from sparklog.testing.simulation.payloads import (
@@ -47,6 +50,12 @@ TOMBSTONES: Final = 0.15
 
 LOST_SEQUENCE_RETRIES: Final = 5
 """Answers about a gap in sequences after which a producer starts over that may have lost batches."""
+
+IMPATIENT: Final = 0.3
+"""Share of the producers that give up what has had no answer for too long, as with ``delivery.timeout.ms``,
+and start over, while some of it may still be on its way."""
+
+PATIENCE_MS: Final = (700.0, 2_500.0)
 
 GAPS: Final = (
     ErrorCode.out_of_order_sequence_number,
@@ -191,8 +200,7 @@ class Producer(Client):
         self.given_up = 0
         self.is_stopping = False
         self.waiting: deque[Send] = deque()
-        self._number = number
-        self._identities = 0
+        self.identity = Identity(place, self, self.go_on)
         self._sequence = 0
         self._begun = 0
         self._in_flight_max = in_flight_max
@@ -208,6 +216,7 @@ class Producer(Client):
         """To which partitions, of topics of one name, this identity has sent; None: there was none."""
         self._must_repeat = False
         self._gaps = 0
+        self._patience_us = _draw_patience_us(dice(place.seed, f"{self.name} loses patience"))
         self._crash_every_ms = crash_every_ms
         self._life = 0
 
@@ -216,12 +225,9 @@ class Producer(Client):
         """Another one after each crash."""
         return f"{self.name}~{self._life}" if self._life else self.name
 
-    @property
-    def producer_id(self) -> int:
-        return 1_000 * self._number + self._identities
-
     def start(self) -> None:
         super().start()
+        self.process.soon(self.identity.ask)
         self._make_later()
         if self._crash_every_ms:
             self._crash_later()
@@ -243,6 +249,7 @@ class Producer(Client):
         self._life += 1
         self._in_flight, self._must_repeat, self._leader = 0, False, None
         self._forget()
+        self.identity.ask()
         self._crash_later()
 
     def _make_later(self) -> None:
@@ -250,13 +257,32 @@ class Producer(Client):
 
     def _make(self) -> None:
         """A new batch, unless the first without an answer is too many before it: brokers remember five of a
-        producer, so that whichever is sent again is known. Later ones that were answered count, too.
+        producer, so that whichever is sent again is known. Later ones that were answered count, too. And
+        unless it does not know yet who it is.
         """
         if self.is_stopping:
             return
-        if not self.waiting or self._begun - self.waiting[0].number < self._in_flight_max:
+        if self._has_lost_patience():
+            self._place.story.tell(
+                self.name, f"has waited too long, and gives up {len(self.waiting)} batches"
+            )
+            self._place.witness.marks.reach("a producer gave up what had had no answer for long")
+            self._hang_up()
+            self._start_over()
+        has_room = not self.waiting or self._begun - self.waiting[0].number < self._in_flight_max
+        if has_room and self.identity.is_known:
             self.send_a_batch()
         self._make_later()
+
+    def _hang_up(self) -> None:
+        """What is on its way over these connections may still arrive, behind what comes over others."""
+        for connection in sorted(self._connections, key=lambda one: one.number):
+            connection.fail("its client has waited too long")
+
+    def _has_lost_patience(self) -> bool:
+        if not self.waiting or self.waiting[0].record.invoked_us < 0:
+            return False
+        return self._place.schedule.now_us - self.waiting[0].record.invoked_us > self._patience_us
 
     def send_a_batch(self) -> None:
         count = self._draw.randint(1, self._records_max)
@@ -274,8 +300,8 @@ class Producer(Client):
             last_offset_delta=count - 1,
             base_timestamp_ms=now_ms,
             max_timestamp_ms=now_ms,
-            producer_id=self.producer_id,
-            producer_epoch=0,
+            producer_id=self.identity.producer_id,
+            producer_epoch=self.identity.epoch,
             base_sequence=self._sequence,
         )
         self._sequence += count
@@ -291,7 +317,7 @@ class Producer(Client):
         entry = entry_of(parse_header(batch))
         record = SentBatch(
             self.process_name,
-            str(self.producer_id),
+            str(self.identity),
             self.topic_partition,
             self.acks,
             True,
@@ -310,7 +336,7 @@ class Producer(Client):
                 b"key %d" % self._draw.randrange(KEYS),
                 None
                 if self._draw.random() < TOMBSTONES
-                else b"%d/%d" % (self.producer_id, self._sequence + nth),
+                else b"%s/%d" % (str(self.identity).encode(), self._sequence + nth),
             )
             for nth in range(count)
         )
@@ -417,16 +443,16 @@ class Producer(Client):
 
     def _start_over(self) -> None:
         """Batches are gone, by a change of leader or with their topic, or refused for good: go on under a new
-        identity.
+        id, or in another epoch.
         """
         for send in self.waiting:
             self._place.recorder.end(send.record, "info", error="given up")
         self._forget()
+        self.identity.start_over()
 
     def _forget(self) -> None:
         self.given_up += len(self.waiting)
         self.waiting.clear()
-        self._identities += 1
         self._topics.clear()
         self._sequence = 0
         self._gaps = 0
@@ -440,3 +466,7 @@ class Producer(Client):
         self._leader = None
         if self._in_flight == 0:
             self.later(RETRY_MS, self.go_on)
+
+
+def _draw_patience_us(draw: random.Random) -> float:
+    return draw.uniform(*PATIENCE_MS) * US_PER_MS if draw.random() < IMPATIENT else math.inf

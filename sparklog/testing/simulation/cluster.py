@@ -18,6 +18,7 @@ from sparklog.testing.simulation.broker import (
     World,
 )
 from sparklog.testing.simulation.controller import SimulatedController
+from sparklog.testing.simulation.identities import ProducerIdsAreUnique
 from sparklog.testing.simulation.network import Network
 from sparklog.testing.simulation.operations import Operation
 from sparklog.testing.simulation.plan import CONTROLLERS, MAIN_TOPIC, SIDE_TOPIC, Plan
@@ -57,7 +58,8 @@ class Cluster:
         network = Network(self.schedule, plan.seed, plan.delay_ms)
         ensemble = Ensemble(self.schedule, plan.seed, plan.delay_ms, plan.session_timeout_ms, ZooKeeperTree())
         config = BrokerConfig.parse(plan.settings)
-        self.world = World(self.schedule, network, ensemble, config, plan.seed, plan.directories)
+        identities = ProducerIdsAreUnique(tell=self.story.tell)
+        self.world = World(self.schedule, network, ensemble, config, plan.seed, identities, plan.directories)
         self.machines = {host: Machine(BrokerId(number)) for number, host in enumerate(plan.brokers, 1)}
         self.seats = {host: Seat(host) for host in (*plan.brokers, *CONTROLLERS)}
         self.brokers: dict[str, SimulatedBroker] = {}
@@ -67,6 +69,7 @@ class Cluster:
             ensemble.tree,
             config,
             (MAIN_TOPIC, SIDE_TOPIC),
+            identities,
             clocks_jump=any(fault.kind == "jump clock" for fault in plan.faults),
             drift_max=_drift_max(plan),
         )

@@ -180,11 +180,12 @@ class Consumer(Client):
     ) -> None:
         if not header.record_count:
             return
+        producer = header.producer_id, header.producer_epoch
         for row in rows_in(_bytes_of(records, position, header), header):
             assert row.key is not None, header
             offset, sequence = header.base_offset + row.offset_delta, header.base_sequence + row.offset_delta
             self.table[row.key] = (offset, row.value)
-            found.append(FoundRow(offset, header.producer_id, sequence, row.key, row.value))
+            found.append(FoundRow(offset, *producer, sequence, row.key, row.value))
 
 
 def consumer_unrest(consumer: Consumer, truth: PartitionTruth) -> str | None:

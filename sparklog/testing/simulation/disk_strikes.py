@@ -175,6 +175,7 @@ class DiskStrikes:
         is_covered = self._atlas.others_have_all(machine.broker_id)
         before = self._cluster.brokers.get(host)
         went_on = before is not None and before.has_registered and not before.has_failed
+        went_on |= before is not None and before.has_told
         told = set(machine.disk.failed) if went_on else self._atlas.marked_suspect(machine)
         machine.disk.forgive(but_for=told if is_covered else ())
         if not machine.disk.failed:

@@ -262,6 +262,20 @@ class NoDuplicateSequence(Invariant):
             truth.last_sequences[producer] = entry.sequence
 
 
+class EarlierEpochsAreFenced(Invariant):
+    """Once anything of a producer's epoch is committed, nothing of an earlier one comes behind it."""
+
+    def on_commit(self, truth: PartitionTruth, leader: ReplicaView, added: list[Entry]) -> None:
+        for entry in added:
+            later = [
+                epoch
+                for producer_id, epoch in truth.last_sequences
+                if producer_id == entry.producer_id and epoch > entry.producer_epoch
+            ]
+            if entry.producer_id >= 0 and later:
+                raise self.broken(truth, f"{entry} was committed behind epoch {max(later)} of that producer")
+
+
 class AcknowledgedIsCommitted(Invariant):
     """A send with acks=all is acknowledged only when it is committed, at the offset that is named."""
 
@@ -357,6 +371,7 @@ def all_invariants() -> list[Invariant]:
         CommittedIsNeverLost(),
         ReplicasAgreeBelowHighWatermark(),
         ReplicationQuorumHoldsTheIsr(),
+        EarlierEpochsAreFenced(),
         NoDuplicateSequence(),
         AcknowledgedIsCommitted(),
         NothingReadableAboveHighWatermark(),

@@ -64,6 +64,7 @@ class FoundRow(NamedTuple):
 
     offset: int
     producer_id: int
+    producer_epoch: int
     sequence: int
     key: bytes
     value: bytes | None
@@ -207,7 +208,7 @@ class _Names:
     def __init__(self, sent: list[SentBatch]) -> None:
         self._batches = {(*batch.entry.send, batch.entry.crc): batch for batch in sent}
         self._rows = {
-            (batch.entry.producer_id, batch.number + nth): (name, batch.rows[nth])
+            (*batch.entry.send[:2], batch.number + nth): (name, batch.rows[nth])
             for batch in sent
             if batch.rows
             for nth, name in enumerate(batch.names())
@@ -215,7 +216,7 @@ class _Names:
 
     def records(self, found: Entry | FoundRow) -> list[Record]:
         if isinstance(found, FoundRow):
-            name, row = self._rows.get((found.producer_id, found.sequence), ("", None))
+            name, row = self._rows.get(found[1:4], ("", None))
             is_it = row == (found.key, found.value)
             return [(found.offset, name if is_it else f"a record that nobody sent: {found}")]
         batch = self._batches.get((*found.send, found.crc))

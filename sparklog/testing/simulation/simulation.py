@@ -30,6 +30,7 @@ from sparklog.testing.simulation.clients import Producer, Workplace
 from sparklog.testing.simulation.cluster import Cluster
 from sparklog.testing.simulation.consumers import Consumer, consumer_unrest
 from sparklog.testing.simulation.dumps import dump_replicas
+from sparklog.testing.simulation.identities import small_blocks
 from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.more_clients import EndAsker, PlainProducer, Rereader
 from sparklog.testing.simulation.mutants import Mutant, applied
@@ -117,7 +118,11 @@ def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool, for_clients_only
     run = _Run(plan, is_told=is_told, for_clients_only=for_clients_only)
     violation: Violation | None = None
     is_complete = True
-    with applied(mutant, run.cluster.world.ensemble), _ExceptionsAreViolations(is_deaf=for_clients_only):
+    with (
+        small_blocks(plan.seed),
+        applied(mutant, run.cluster.world.ensemble),
+        _ExceptionsAreViolations(is_deaf=for_clients_only),
+    ):
         try:
             run.go()
         except Violation as broken:
@@ -350,17 +355,19 @@ class _Run:
 
     def _tell_of_new_topics(self) -> None:
         """A producer gives up what it sent when it learns that its topic is another one. That is its own
-        choice, and nothing that the cluster failed to answer: so it learns that before it is asked to send.
+        choice, and nothing that the cluster failed to answer: so it learns that, and who it is then, before
+        it is asked to send.
         """
         schedule, truths = self.cluster.schedule, self.cluster.witness.truths
         deadline_ms = schedule.now_ms + CLIENTS_PATIENCE_MS
         while late := [
             one
             for one in self._producers_with_a_topic()
-            if one.means_another(truths[one.topic_partition].topic_id)
+            if one.means_another(truths[one.topic_partition].topic_id) or not one.identity.is_known
         ]:
             if schedule.now_ms > deadline_ms:
-                raise Violation("ComesToRest", f"{late[0].name} is told of a topic that was deleted")
+                what = "is told of a topic that was deleted" if late[0].identity.is_known else "has no id yet"
+                raise Violation("ComesToRest", f"{late[0].name} {what}")
             for producer in late:
                 producer.find_leader()
             self._run_until(schedule.now_ms + LOOK_MS)
@@ -399,6 +406,8 @@ class _Run:
     def _unrest_of_clients(self) -> str | None:
         truths = self.cluster.witness.truths
         for producer in self.producers:
+            if not producer.identity.is_known:
+                return f"{producer.name} still waits for its id"
             if producer.waiting and producer.topic_partition in truths:
                 return f"{producer.name} still waits for {len(producer.waiting)} answers"
         for plain in self._plain:

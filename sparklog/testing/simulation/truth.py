@@ -53,9 +53,10 @@ class Entry(NamedTuple):
     crc: int
 
     def __str__(self) -> str:
+        bumped = f":{self.producer_epoch}" if self.producer_epoch > 0 else ""
         return (
             f"[{self.base_offset}..{self.next_offset - 1} epoch {self.leader_epoch} "
-            f"producer {self.producer_id}/{self.sequence}]"
+            f"producer {self.producer_id}{bumped}/{self.sequence}]"
         )
 
     @property

@@ -31,6 +31,7 @@ from sparklog.testing.simulation.controller import SimulatedController
 from sparklog.testing.simulation.derived import EpochsAreAsTheLogSays, ProducersAreAsTheLogSays
 from sparklog.testing.simulation.durable import AcknowledgedIsSynced
 from sparklog.testing.simulation.excuses import Excuses
+from sparklog.testing.simulation.identities import ProducerIdsAreUnique
 from sparklog.testing.simulation.invariants import Invariant, NoElectionLoses, Violation, all_invariants
 from sparklog.testing.simulation.marks import Marks
 from sparklog.testing.simulation.minimum import EnoughAreInSync
@@ -61,6 +62,7 @@ class Witness:
     tree: ZooKeeperTree
     config: BrokerConfig
     topics: tuple[str, ...]
+    identities: ProducerIdsAreUnique = field(default_factory=ProducerIdsAreUnique)
     clocks_jump: bool = False
     drift_max: float = 0.0
     marks: Marks = field(default_factory=Marks)
@@ -99,6 +101,7 @@ class Witness:
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.story.schedule)
+        self.identities.reach = self.marks.reach
         self.excuses = Excuses(self.truths)
         self.invariants.append(EnoughAreInSync(self.recorder.asked_all))
         if self.needs_fsync:
@@ -113,7 +116,7 @@ class Witness:
     def be_silent(self) -> None:
         """Leave it to clients to notice what is wrong."""
         self.is_silent, self._no_loss = True, Invariant()
-        self.remembers.checkpoints_rot = self.presence.is_blind = True
+        self.remembers.checkpoints_rot = self.presence.is_blind = self.identities.is_silent = True
         for rules in (self._of_replicas, self._of_commits, self._of_states, self._of_leaders):
             rules.clear()
         self.invariants.clear()
@@ -268,6 +271,7 @@ class Witness:
             self._controller_epoch = node.stat.version
             if self._controller_epoch >= 1:
                 mark_take_over(self.marks, self.truths.values(), self.tree)
+        self.identities.look_at_zookeeper(self.tree, self._controller_epoch)
 
     def look_at_write(self, operations: Sequence[Operation]) -> None:
         """Before it is applied."""

@@ -121,3 +121,42 @@ def test_a_plain_send_is_acknowledged_where_it_is_committed_and_nowhere_else(tru
         Violation, match="a producer was told that its batch of CRC 0xabc is at offset 8, where"
     ):
         AcknowledgedIsCommitted().on_ack(truth, sent, 8)
+
+
+# ---- patience ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("invoked_us", "has_lost"),
+    [
+        pytest.param(-1, False, id="it was not sent yet"),
+        pytest.param(0, True, id="it was sent long ago"),
+        pytest.param(900_000, False, id="it was sent a moment ago"),
+    ],
+)
+def test_an_impatient_producer_waits_for_so_long_only(producer, invoked_us, has_lost):
+    producer._patience_us = 500_000
+    producer._place.schedule.now_us = 1_000_000
+    producer.waiting[0].record = SimpleNamespace(invoked_us=invoked_us)
+    assert producer._has_lost_patience() is has_lost
+
+
+def test_who_waits_for_nothing_has_patience(producer):
+    producer.waiting.clear()
+    producer._patience_us = 0
+    assert not producer._has_lost_patience()
+
+
+def test_who_gives_up_hangs_up(producer):
+    ended = []
+    producer._connections.clear()
+    for number in (2, 1):
+        producer._connections.add(
+            SimpleNamespaceThatHashes(number=number, fail=lambda why, number=number: ended.append(number))
+        )
+    producer._hang_up()
+    assert ended == [1, 2]
+
+
+class SimpleNamespaceThatHashes(SimpleNamespace):
+    __hash__ = object.__hash__

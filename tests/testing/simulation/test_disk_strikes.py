@@ -46,8 +46,8 @@ def is_lost(*, before, suspect) -> bool:
     return atlas.tainted > 0
 
 
-def broker(*, has_registered, has_failed):
-    return SimpleNamespace(has_registered=has_registered, has_failed=has_failed)
+def broker(*, has_registered, has_failed, has_told=False):
+    return SimpleNamespace(has_registered=has_registered, has_failed=has_failed, has_told=has_told)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,11 @@ def broker(*, has_registered, has_failed):
 def test_who_ended_with_its_disk_has_lost_something_only_if_zookeeper_was_told(before) -> None:
     assert not is_lost(before=before, suspect=[])
     assert is_lost(before=before, suspect=[FAILED])
+
+
+def test_who_ended_and_had_nothing_to_tell_has_lost_something_as_nobody_kept_it_from_telling() -> None:
+    """Else a broker that takes a failed write for nothing would be excused by its own silence."""
+    assert is_lost(before=broker(has_registered=True, has_failed=True, has_told=True), suspect=[])
 
 
 def test_who_went_on_without_that_directory_tells_of_it_and_has_lost_something() -> None:

@@ -11,17 +11,19 @@ SAMPLE = [mutant for mutant in MUTANTS if mutant.is_quick]
 
 
 def first_caught(mutant):
-    """The outcome of the first seed that catches it; which one that is changes with every schedule."""
+    """The outcome of the first seed that catches it; which one that is changes with every schedule.
+
+    A seed in which the bug makes shipped code fail is passed over: a rule must notice it, within the budget.
+    """
     for seed in range(1, mutant.seeds_max + 1):
         outcome = simulate(draw_plan(seed, hunt=mutant.hunt), mutant=mutant)
-        if outcome.violation is not None:
+        if outcome.violation is not None and outcome.violation.invariant != "NothingFails":
             return outcome
     raise AssertionError(f"{mutant.name} is not caught within {mutant.seeds_max} seeds")
 
 
 def catch(mutant):
     caught = first_caught(mutant)
-    assert caught.violation.invariant != "NothingFails"
     assert simulate(caught.plan).violation is None
 
 

@@ -9,6 +9,7 @@ from sparklog.testing.simulation.mutants.elections import ELECTIONS
 from sparklog.testing.simulation.mutants.epochs import EPOCHS
 from sparklog.testing.simulation.mutants.failover import FAILOVER
 from sparklog.testing.simulation.mutants.follower import FOLLOWER
+from sparklog.testing.simulation.mutants.identities import IDENTITIES
 from sparklog.testing.simulation.mutants.isr import ISR
 from sparklog.testing.simulation.mutants.leader import LEADER
 from sparklog.testing.simulation.mutants.mutant import Mutant
@@ -31,6 +32,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *RECOVERY,
     *RESTARTS,
     *COMPACTION,
+    *IDENTITIES,
 )
 
 
