@@ -217,10 +217,12 @@ class DiskStrikes:
     # ---- rot -----------------------------------------------------------------------------------------------
 
     def _rot_log(self, fault: Fault) -> None:
-        """While the broker is down; its next start finds it. (One after a clean stop looks at nothing.)"""
+        """While the broker is down; its next start finds it. One after a clean stop looks at nothing, and a
+        broker that is about to start may not have taken the mark of that yet."""
         machine, was_up = self._cluster.machines[fault.target], self._cluster.is_up(fault.target)
+        is_clean = any(CLEAN_MARKER in names for names in machine.disk.directories.values())
         self._seats.take_down(fault, is_reported=True)
-        if was_up and self._atlas.may_lose(machine.broker_id):
+        if was_up and not is_clean and self._atlas.may_lose(machine.broker_id):
             self._atlas.taint(machine.broker_id)
             self._cluster.witness.excuses.expect_nothing(machine.broker_id)
             self._rot(fault, logs=True)

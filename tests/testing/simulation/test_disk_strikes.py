@@ -4,8 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from sparklog.storage.clean_stop import CLEAN_MARKER
 from sparklog.testing.simulation.disk import SimulatedDisk
 from sparklog.testing.simulation.disk_strikes import DiskStrikes
+from sparklog.testing.simulation.faults import Fault
+from sparklog.testing.simulation.inode import Inode
 
 FAILED = "/broker-1/data"
 
@@ -70,3 +73,24 @@ def test_who_ended_and_had_nothing_to_tell_has_lost_something_as_nobody_kept_it_
 
 def test_who_went_on_without_that_directory_tells_of_it_and_has_lost_something() -> None:
     assert is_lost(before=broker(has_registered=True, has_failed=False), suspect=[])
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_log_rots_at_rest_only_where_the_next_start_reads_it(is_clean) -> None:
+    """Behind a clean stop it reads nothing, and a broker may not have taken the mark of that; seed 840897."""
+    spared: list[Fault] = []
+    rotten: list[bool] = []
+    names = {CLEAN_MARKER: Inode()} if is_clean else {}
+    disk = SimpleNamespace(directories={FAILED: names}, rot=lambda draw, *, logs: rotten.append(logs))
+    cluster = SimpleNamespace(
+        machines={"broker-1": SimpleNamespace(broker_id=1, disk=disk)},
+        is_up=lambda host: True,
+        plan=SimpleNamespace(seed=1),
+        witness=SimpleNamespace(excuses=SimpleNamespace(expect_nothing=lambda broker_id: None)),
+        story=SimpleNamespace(tell=lambda who, what: None),
+    )
+    atlas = SimpleNamespace(may_lose=lambda broker: True, taint=lambda broker: None, spare=spared.append)
+    seats = SimpleNamespace(take_down=lambda fault, *, is_reported: None)
+    fault = Fault(1, 2, "rot a log", "broker-1", "", 3, 0.0)
+    DiskStrikes(cluster, seats, atlas).by_kind["rot a log"](fault)
+    assert (spared, rotten) == (([fault], []) if is_clean else ([], [True]))
