@@ -11,4 +11,5 @@ disks.py        power cuts, full, hanging and read-only disks, calls that fail
 clocks.py       wall clocks that jump
 crash_points.py brokers that end at one call that changes a file; traced.py judges how calls are counted
 bare.py         brokers without Spark (broker_process.py)
+bugs.py         bugs that are put into those
 """

@@ -113,6 +113,7 @@ class BareBench(Bench):
                     "log_dirs": [str(folder / str(self._lives.get(broker_id, 0)))],
                     "zookeeper": self.zookeeper,
                     "settings": self._settings(),
+                    "mutant": self.options.mutant,
                     "log": str(self.root / "logs" / f"broker-{broker_id}.log"),
                 },
                 indent=1,

@@ -51,6 +51,8 @@ class BenchOptions:
     candidates: int = 2
     session_timeout_s: float = 4.0
     settings: Mapping[str, str] = field(default_factory=dict)
+    mutant: str | None = None
+    """A bug that brokers without Spark have (``bugs.py``)."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ It is what runs in a Spark task otherwise (``sparklog_runtime.broker_task``), wi
 broker that loses its session starts again in this process, one that cannot go on ends it.
 """
 
+import importlib
 import json
 import logging
 import signal
@@ -28,6 +29,10 @@ def main(path: str) -> int:
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s %(threadName)s: %(message)s",
     )
+    if given.get("mutant"):
+        sys.path.append(str(Path(__file__).parents[1]))
+        importlib.import_module("chaos.bugs").put_in(given["mutant"])
+        logging.warning("this broker has a bug that was put there: %s", given["mutant"])
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     options = BrokerOptions(

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
+from chaos.bugs import BUGS
 from chaos.part import run_part
 from chaos.planned import minutes_of, nemeses, part_options, windows_of
 from chaos.report import (
@@ -79,6 +80,11 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--keep", action="store_true", help="keep the folders of clean parts, too")
     add("-c", dest="settings", nargs="+", default=[], metavar="KEY=VALUE", help="broker settings")
+    add(
+        "--mutant",
+        metavar="NAME",
+        help="put this bug into every broker; with the faults that bring it out, unless --only names others",
+    )
     add("--list", action="store_true", help="tell which faults there are, and which this machine allows")
     args = parser.parse_args(arguments)
     for name in ("minutes", "part_minutes", "rate", "windows"):
@@ -86,6 +92,13 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
             parser.error(f"--{name.replace('_', '-')} is {getattr(args, name)}: give more than 0")
     if args.in_order and args.only is None:
         parser.error("--in-order takes its order from --only, which is missing")
+    if args.mutant is not None and args.mutant not in BUGS:
+        parser.error(f"--mutant {args.mutant} cannot be put into real brokers: these can: {', '.join(BUGS)}")
+    if args.mutant is not None and args.spark != "none":
+        parser.error(f"--mutant {args.mutant} needs --spark none, where brokers are processes of their own")
+    if args.mutant is not None and args.only is None:
+        args.only = list(BUGS[args.mutant].faults)
+        args.settings = [*(f"{k}={v}" for k, v in BUGS[args.mutant].settings.items()), *args.settings]
     known = {nemesis.kind for nemesis in nemeses(WalledPlaces())}
     unknown = [kind for kind in [*(args.only or []), *args.without] if kind not in known]
     if unknown:

@@ -100,6 +100,8 @@ class PartOptions:
     is_over_then: bool = False
     """No other fault comes after those."""
     warm_up_s: float = WARM_UP_S
+    mutant: str | None = None
+    """A bug that all brokers have (``bugs.py``)."""
 
 
 def run_part(options: PartOptions, say: Callable[[str], None], stop: threading.Event) -> Part:
@@ -110,7 +112,11 @@ def run_part(options: PartOptions, say: Callable[[str], None], stop: threading.E
     histories.mkdir(parents=True, exist_ok=True)
     settings = {**(BUSY_FILES if options.has_busy_files else {}), **options.settings}
     bench_options = BenchOptions(
-        options.folder, spark=options.spark, candidates=options.candidates, settings=settings
+        options.folder,
+        spark=options.spark,
+        candidates=options.candidates,
+        settings=settings,
+        mutant=options.mutant,
     )
     make = BareBench if options.spark == "none" else Bench
     with make(bench_options, options.places, say) as bench, Writer(histories / "harness.jsonl") as writer:

@@ -98,6 +98,7 @@ def _upon_what_was_asked_for(args: argparse.Namespace, folder: Path, number: int
         rate=args.rate,
         settings=settings_of_part(number, args.settings),
         pairs=args.pairs,
+        mutant=args.mutant,
     )
 
 
