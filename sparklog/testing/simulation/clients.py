@@ -75,6 +75,8 @@ class Workplace:
     hosts: tuple[str, ...]
     seed: int
     recorder: Recorder
+    leads_in: Callable[[str, TopicPartition], int]
+    """The epoch in which the broker at an address leads a partition, as it knows itself; -1: it does not."""
 
     def acknowledged(self, batch: SentBatch, base_offset: int) -> None:
         """No answer tells in which epoch its leader is, and the client may know of a later one."""
@@ -175,6 +177,8 @@ class Send:
     in_flight: bool = False
     truth: PartitionTruth | None = None
     """The partition that there was when it was sent last."""
+    led_in: int = -1
+    """The epoch in which that broker led to which it was sent last, -1: it did not lead."""
 
 
 class Producer(Client):
@@ -365,6 +369,8 @@ class Producer(Client):
         if self._in_flight == 0:
             self._connections.clear()
         self._in_flight += 1
+        assert self._leader is not None
+        send.led_in = self._place.leads_in(self._leader, self.topic_partition)
         data = ProducePartition(index=self.topic_partition.partition, records=send.batch)
         request = ProduceRequest(
             acks=self.acks,
@@ -372,7 +378,6 @@ class Producer(Client):
             topic_data=[ProduceTopic(name=self.topic_partition.topic, partition_data=[data])],
             payload_kinds=TAKES_ARROW if self._arrow_share else TAKES_RECORDS,
         )
-        assert self._leader is not None
         call = self.call(
             self._leader,
             request,
@@ -423,12 +428,11 @@ class Producer(Client):
         front are in the log, or were refused, and then this one should have been refused alike. librdkafka
         takes another epoch at such an answer, in all partitions, and sends again what may be in their logs.
 
-        A leader that was replaced, and has not heard of it, knows no better.
+        A leader that was replaced, and has not heard of it, knows no better, also if it is elected again.
         """
         if send not in self.waiting or truth is None or len(self._connections) != 1:
             return
-        (connection,) = self._connections
-        leads = truth.state is not None and self._hosts.get(truth.state.leader) == connection.address
+        leads = truth.state is not None and send.led_in == truth.state.leader_epoch
         if leads and all(topic is truth for topic in self._topics):
             what = f"{self.topic_partition}: {self.name} skipped nothing, and is told that it did"
             raise Violation("GapsAreReal", what)

@@ -158,6 +158,15 @@ class Cluster:
         holder = self.brokers.get(host) or self.controllers.get(host)
         return None if holder is None else holder.process
 
+    def leads_in(self, address: str, topic_partition: TopicPartition) -> int:
+        """The epoch in which the broker that is at ``address`` now leads; -1 if it does not, or none is."""
+        for broker in self.brokers.values():
+            if broker.machine.address == address and broker.process.is_alive and broker.replicas is not None:
+                partition = broker.replicas.get(topic_partition)
+                leader = None if partition is None else partition._replica.leader
+                return -1 if leader is None else leader.leader_epoch
+        return -1
+
     def _rots(self, broker_id: BrokerId, topic_partition: TopicPartition) -> bool:
         machines = (one for one in self.machines.values() if one.broker_id == broker_id)
         return any(machine.disk.rots(str(topic_partition)) for machine in machines)

@@ -177,6 +177,7 @@ class _Run:
             plan.brokers,
             plan.seed,
             cluster.witness.recorder,
+            cluster.leads_in,
         )
 
     def go(self) -> None:

@@ -15,14 +15,9 @@ from sparklog.testing.simulation.truth import Entry
 TP = TopicPartition("quakes", 0)
 
 
-class Connection:
-    def __init__(self, address):
-        self.address = address
-
-
 @pytest.fixture
 def truth():
-    return SimpleNamespace(lossy_epoch=-1, state=SimpleNamespace(leader=2))
+    return SimpleNamespace(lossy_epoch=-1, state=SimpleNamespace(leader=2, leader_epoch=3))
 
 
 @pytest.fixture
@@ -30,10 +25,9 @@ def producer(truth):
     """Two of its batches are under way to broker 2, over one connection."""
     place = SimpleNamespace(schedule=Schedule(), seed=1, witness=SimpleNamespace(truths={TP: truth}))
     producer = Producer(place, 1, TP, acks=-1, in_flight_max=5, interval_ms=10.0, records_max=1)
-    producer.waiting.extend(SimpleNamespace(entry=number, in_flight=True) for number in range(2))
+    producer.waiting.extend(SimpleNamespace(entry=number, in_flight=True, led_in=3) for number in range(2))
     producer._in_flight = 2
-    producer._hosts = {2: "broker-2", 3: "broker-3"}
-    producer._connections.add(Connection("broker-2"))
+    producer._connections.add(object())
     producer._topics.append(truth)
     return producer
 
@@ -64,8 +58,19 @@ def test_a_gap_is_real_where_a_leader_was_trusted_alone(producer):
     assert producer._must_repeat
 
 
-def test_a_gap_is_real_to_a_leader_that_was_replaced_and_has_not_heard_of_it(producer, truth):
-    truth.state.leader = 3
+@pytest.mark.parametrize(
+    ("led_in", "leader_epoch"),
+    [
+        pytest.param(3, 4, id="in the epoch before"),
+        pytest.param(1, 3, id="in an earlier epoch, and elected again: seed 867014"),
+        pytest.param(-1, 3, id="in no epoch, as another process has its place: seed 866648"),
+    ],
+)
+def test_a_gap_is_real_to_a_leader_that_was_replaced_and_has_not_heard_of_it(
+    led_in, leader_epoch, producer, truth
+):
+    producer.waiting[1].led_in = led_in
+    truth.state.leader_epoch = leader_epoch
     refuse(producer)
     assert producer._must_repeat
 
@@ -78,7 +83,7 @@ def test_a_gap_is_real_where_batches_went_to_different_topics_of_one_name(produc
 
 
 def test_a_gap_may_be_real_where_a_connection_broke_under_what_was_in_front(producer):
-    producer._connections.add(Connection("broker-2"))
+    producer._connections.add(object())
     refuse(producer)
     assert producer._must_repeat
 

@@ -460,7 +460,7 @@ def test_a_send_is_recorded_with_the_epoch_in_which_a_leader_appended_it(scene):
     Replica(scene.witness).start(leads_in=0)
     truth, recorder = scene.witness.truths[TP], scene.witness.recorder
     sent = truth.view(BROKERS[0]).entries[3]._replace(base_offset=0, leader_epoch=-1)
-    place = Workplace(recorder.schedule, None, scene.witness, None, (), 1, recorder)
+    place = Workplace(recorder.schedule, None, scene.witness, None, (), 1, recorder, None)
     batches = [SentBatch("p", "1", TP, 1, False, 0, 1, one) for one in (sent, sent._replace(crc=1))]
     for batch in batches:
         place.acknowledged(batch, 3)
