@@ -27,7 +27,7 @@ BUGS: Final[Mapping[str, Bug]] = {
     "read-beyond-high-watermark": Bug(("kill-leader", "pause-follower-1x", "pause-leader-3x")),
     "truncate-to-high-watermark": Bug(("kill-all", "kill-leader", "kill-follower")),
     "producers-are-forgotten": Bug(("kill-leader", "pause-leader-3x")),
-    "minimum-is-not-heeded": Bug(("kill-all", "kill-leader", "pause-follower-3x")),
+    "minimum-is-not-heeded": Bug(("pause-in-turns-3x",)),
     "acknowledges-before-its-fsync": Bug(
         ("power-cut-of-all",), {"log.flush.acks": "fsync"}, needs_machines=True
     ),

@@ -251,6 +251,32 @@ class PauseAll(_Pause):
         return [broker.pid for broker in cluster.brokers().values()], "all brokers"
 
 
+class PauseInTurns(_Pause):
+    """All brokers but one, until that one has led alone for a while; then they go on, and it is paused.
+
+    What a leader acknowledged alone, though topics ask for two in sync, is lost so: one of the others is
+    elected, as it had left the ISR below the minimum, when nothing could be committed any more.
+    """
+
+    what = "pause-in-turns"
+    alone: ClassVar[float] = 2.0
+    """In session timeouts: one until the others' sessions expire, one of leading."""
+
+    def whom(self, cluster: Cluster, rng: Random) -> tuple[list[int], str]:
+        last = pick_leader(cluster, rng)
+        others = [broker for broker in cluster.brokers().values() if broker.id != last.id]
+        try:
+            for broker in others:
+                send(broker.pid, signal.SIGSTOP)
+            time.sleep(self.alone * cluster.session_timeout_s)
+            text = f"{told(cluster, last)}, after brokers {sorted(broker.id for broker in others)}"
+            send(last.pid, signal.SIGSTOP)
+        finally:
+            for broker in others:
+                send(broker.pid, signal.SIGCONT)
+        return [last.pid], text
+
+
 class PauseController(_Pause):
     what = "pause-controller"
 
@@ -388,5 +414,6 @@ def all_signals() -> Sequence[Nemesis]:
             for factor in PAUSES
             for pause in (PauseLeader, PauseFollower, PauseAll, PauseController, PauseZooKeeper)
         ),
+        PauseInTurns(3.0),
         PauseExecutor(3.0),
     ]

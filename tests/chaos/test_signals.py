@@ -13,7 +13,15 @@ import pytest
 
 from chaos.nemesis import Broker
 from chaos.processes import is_alive, parent_of
-from chaos.signals import EmptyDisk, KillLeader, PauseLeader, all_signals, pick_follower, pick_leader
+from chaos.signals import (
+    EmptyDisk,
+    KillLeader,
+    PauseInTurns,
+    PauseLeader,
+    all_signals,
+    pick_follower,
+    pick_leader,
+)
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -86,6 +94,35 @@ def test_a_paused_leader_goes_on_at_the_end_and_a_second_end_does_no_harm(cluste
     while _state(pid) == "T":
         time.sleep(0.001)
     assert parent_of(pid) == os.getpid()
+
+
+def test_whoever_led_alone_is_paused_when_the_others_go_on(cluster):
+    cluster.led, cluster.session_timeout_s = {("t", 0): 2}, 0.05
+    pause = PauseInTurns(3.0)
+    pids = {number: process.pid for number, process in cluster.running.items()}
+    told = pause.begin(cluster, Random(1))
+    assert told == f"broker 2 (process {pids[2]}), leader of t/0, after brokers [1, 3]"
+    while _state(pids[2]) != "T" or "T" in (_state(pids[1]), _state(pids[3])):
+        time.sleep(0.001)
+    pause.end()
+    while _state(pids[2]) == "T":
+        time.sleep(0.001)
+
+
+def test_nobody_stays_paused_where_nobody_can_tell_who_leads_alone(cluster):
+    def leaders():
+        if asked.append(1) or len(asked) > 1:
+            raise ConnectionError("no ZooKeeper")
+        return cluster.led
+
+    asked, cluster.leaders, cluster.session_timeout_s = [], leaders, 0.05
+    pause = PauseInTurns(3.0)
+    with pytest.raises(ConnectionError):
+        pause.begin(cluster, Random(1))
+    pause.end()
+    for process in cluster.running.values():
+        while _state(process.pid) == "T":
+            time.sleep(0.001)
 
 
 def test_pauses_last_about_their_share_of_the_session_timeout(cluster):
