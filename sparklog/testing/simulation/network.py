@@ -142,6 +142,8 @@ class Connection:
         self._is_serving = False
         self._has_lost_an_answer = False
         """Those that follow are to later calls, and nobody could tell."""
+        self._is_broken_there = False
+        """Ended at the other side; word of that may be on its way yet."""
 
     def send(self, call: Call | None, frame: bytes) -> None:
         """``call`` waits for the answer; None: there will not be one."""
@@ -177,6 +179,8 @@ class Connection:
             self.network.schedule.after(delay_us, self.caller, lambda: self.fail("reset"))
 
     def _arrive(self, frame: bytes) -> None:
+        if self._is_bound and self._is_broken_there:
+            return
         host = self.network.hosts.get(self.address)
         if host is None or not host.process.is_alive:
             self._break_from_there("nobody listens there")
@@ -210,7 +214,7 @@ class Connection:
         if not host.process.is_alive:
             return
         self._serve_next()
-        if not parts or self._is_echo or self._has_lost_an_answer:
+        if not parts or self._is_echo or self._has_lost_an_answer or self._is_broken_there:
             return
         weather = self.network.weather(self.address, self.origin)
         if weather.loses_answer():
@@ -237,6 +241,7 @@ class Connection:
         self._break_from_there("closed by the other side")
 
     def _break_from_there(self, why: str) -> None:
+        self._is_broken_there = True
         weather = self.network.weather(self.address, self.origin)
         if weather.loses():
             self._is_lost(weather)

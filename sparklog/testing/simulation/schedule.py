@@ -35,6 +35,14 @@ class OutOfSteps(BaseException):
     """The run was given no more steps than it has taken; ends it wherever it is."""
 
 
+class Escaped(BaseException):
+    """An exception left an event: its cause. Whoever waits on the stack below it may not handle it, as it is
+    of another process."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+
+
 def dice(seed: int, name: str) -> random.Random:
     """A stream of its own for every purpose, so that a fault left out does not reshuffle all others."""
     return random.Random(f"{seed}/{name}")
@@ -203,7 +211,10 @@ class Schedule:
             self.now_us = when_us
         process = event.process
         if process is None:
-            event.action()
+            try:
+                event.action()
+            except Exception as error:
+                raise Escaped(error) from error
         elif not process.is_alive:
             return
         elif process.must_hold():
@@ -219,10 +230,13 @@ class Schedule:
             raise OutOfSteps
         self.steps += 1
         try:
-            event.action()
-        except ProcessDied:
-            assert not process.is_alive, process
-        self.on_step(process)
+            try:
+                event.action()
+            except ProcessDied:
+                assert not process.is_alive, process
+            self.on_step(process)
+        except Exception as error:
+            raise Escaped(error) from error
 
     def block(self, process: Process, delay_us: int, *, is_looked_at: bool = True) -> None:
         """The running event of ``process`` waits; the rest of the world goes on meanwhile.
@@ -234,7 +248,10 @@ class Schedule:
         if not process.is_alive:
             raise ProcessDied(process.name)
         if is_looked_at:
-            self.on_step(process)
+            try:
+                self.on_step(process)
+            except Exception as error:
+                raise Escaped(error) from error
         arrived: list[bool] = []
         process.is_waiting = True
         self.after(delay_us, None, lambda: arrived.append(True))

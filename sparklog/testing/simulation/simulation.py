@@ -37,7 +37,7 @@ from sparklog.testing.simulation.mutants import Mutant, applied
 from sparklog.testing.simulation.operations import TOPIC_KINDS
 from sparklog.testing.simulation.operator import Operator
 from sparklog.testing.simulation.plan import FAULTS_BEGIN_MS, MAIN_TOPIC, SIDE_TOPIC, Plan, ProducerPlan
-from sparklog.testing.simulation.schedule import US_PER_MS, OutOfSteps, dice
+from sparklog.testing.simulation.schedule import US_PER_MS, Escaped, OutOfSteps, dice
 from sparklog.testing.simulation.strikes import Strikes
 from sparklog.testing.simulation.truth import PartitionTruth
 
@@ -129,7 +129,10 @@ def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool, for_clients_only
             violation = broken
         except OutOfSteps:
             is_complete = False
-        except Exception as error:  # noqa: BLE001 (whatever shipped code lets out is a finding)
+        except Escaped as escaped:
+            violation = Violation("NothingFails", str(escaped))
+            violation.__cause__ = escaped.__cause__
+        except Exception as error:  # noqa: BLE001 (the simulation itself fails)
             violation = Violation("NothingFails", f"{type(error).__name__}: {error}")
             violation.__cause__ = error
     cluster = run.cluster

@@ -135,6 +135,31 @@ def test_a_bound_connection_to_where_nobody_listened_yet_is_to_who_comes_first()
     assert (asked.served, asked.answers) == (1, 1)
 
 
+def test_what_follows_where_nobody_listened_any_more_comes_to_nobody_though_somebody_listens_by_then() -> (
+    None
+):
+    """Its answer would be taken for that of the request in front; seed 905551."""
+    asked = Asked()
+    caller, host = Process(asked.schedule, "caller"), asked.network.hosts.pop("server")
+    asked.network.weather("server", "caller").extra_ms = 400.0
+
+    def call() -> None:
+        asked.network.call(
+            caller, "caller", "server", MetadataRequest(), timeout_ms=1_000,
+            on_response=asked.answered, on_failure=asked.failures.append, is_bound=True,
+        )  # fmt: skip
+
+    call()
+    asked.schedule.run_until(10 * US_PER_MS)
+    asked.network.hosts["server"] = host
+    call()
+    asked.schedule.run_until(900 * US_PER_MS)
+    assert (asked.served, asked.answers, len(asked.failures)) == (0, 0, 2)
+    call()
+    asked.schedule.run_until(2_000 * US_PER_MS)
+    assert (asked.served, asked.answers) == (1, 1)
+
+
 def test_behind_a_frame_of_a_client_that_was_lost_none_comes_first_and_the_client_is_told_of_both() -> None:
     """What follows over another connection would be answered as if it was the first; TCP has one."""
     asked = Asked()

@@ -1,6 +1,8 @@
 """Simulated time: who is looked at, and when."""
 
-from sparklog.testing.simulation.schedule import US_PER_MS, Process, ProcessTimer, Schedule
+import pytest
+
+from sparklog.testing.simulation.schedule import US_PER_MS, Escaped, Process, ProcessTimer, Schedule
 
 
 def test_a_process_that_waits_in_the_middle_of_an_event_was_looked_at_before_others_act_upon_it() -> None:
@@ -45,3 +47,35 @@ def test_a_clock_that_drifts_neither_jumps_nor_goes_back_and_its_timers_follow_i
     assert fast.monotonic_ms() == 2_050
     schedule.run_until(3_000 * US_PER_MS)
     assert fast.monotonic_ms() == 3_000
+
+
+@pytest.mark.parametrize("whose", ["client", "nobody"])
+def test_who_waits_does_not_handle_what_fails_meanwhile(whose) -> None:
+    """It is of another process, and was swallowed by a broker's start that waited for ZooKeeper (905551)."""
+    schedule, handled = Schedule(), []
+    broker, client = Process(schedule, "broker"), Process(schedule, "client")
+
+    def start() -> None:
+        try:
+            schedule.block(broker, 5 * US_PER_MS)
+        except ValueError as error:
+            handled.append(error)
+
+    def fail() -> None:
+        raise ValueError("malformed")
+
+    schedule.after(0, broker, start)
+    schedule.after(2 * US_PER_MS, client if whose == "client" else None, fail)
+    with pytest.raises(Escaped, match="ValueError: malformed"):
+        schedule.run_until(10 * US_PER_MS)
+    assert handled == []
+
+
+def test_who_waits_does_not_handle_what_looking_at_it_finds() -> None:
+    def look(process: Process | None) -> None:
+        raise OSError("a disk that cannot be read")
+
+    schedule, broker = Schedule(), Process(Schedule(), "broker")
+    schedule.on_step = look
+    with pytest.raises(Escaped):
+        schedule.block(broker, 5)
