@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from sparklog.broker.server import CONTROLLER_CALLS_MAX
-from sparklog.testing.simulation.schedule import Process, ProcessDied, Schedule
+from sparklog.testing.simulation.schedule import Escaped, Process, ProcessDied, Schedule
 from sparklog.testing.simulation.strands import ControllerCalls, StrandLock, Strands
 
 
@@ -39,7 +39,7 @@ def test_what_it_raises_is_raised_by_who_let_it_run(strands):
         raise ValueError("a bug")
 
     strands.submit(fails)
-    with pytest.raises(ValueError, match="a bug"):
+    with pytest.raises(Escaped, match="ValueError: a bug"):
         run(strands)
 
 
