@@ -15,7 +15,12 @@ from chaos.processes import Kept
 
 STOP_TIMEOUT_S = 70.0
 BROKER_PORT = 19_092
-PORTS_PER_LIFE = 20
+SPARE_PORT = 20
+"""So much higher is the port of a broker's spare place."""
+
+
+def _ports(broker_id: int) -> tuple[int, int]:
+    return BROKER_PORT + broker_id, BROKER_PORT + broker_id + SPARE_PORT
 
 
 class BareBench(Bench):
@@ -23,7 +28,10 @@ class BareBench(Bench):
 
     _kept: dict[int, Kept]
     _lives: dict[int, int]
-    """How often a broker was launched elsewhere; each time it has another disk and another port."""
+    """How often a broker was launched elsewhere; each time it has another disk, and the other one of its two
+    ports. Clients are told of both: where no broker answers, librdkafka goes back to the addresses that it
+    was started with, and a client that is started then knows no others.
+    """
 
     @property
     def features(self) -> frozenset[str]:
@@ -94,10 +102,12 @@ class BareBench(Bench):
         for broker_id in self.broker_ids():
             self._kept[broker_id] = self._start_broker(broker_id)
         self._await(lambda: self.what_is_missing() is None, "all brokers")
-        self._bootstrap = ",".join(f"{one.host}:{one.port}" for one in self.brokers().values())
+        self._bootstrap = ",".join(
+            f"{one.host}:{port}" for one in self.brokers().values() for port in _ports(one.id)
+        )
 
     def _port(self, broker_id: int) -> int:
-        return BROKER_PORT + broker_id + PORTS_PER_LIFE * self._lives.get(broker_id, 0)
+        return _ports(broker_id)[self._lives.get(broker_id, 0) % 2]
 
     def _start_broker(self, broker_id: int) -> Kept:
         folder = self.root / f"broker-{broker_id}"
