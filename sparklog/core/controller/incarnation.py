@@ -10,10 +10,10 @@ carries ``intact_since``: the oldest incarnation whose data this one certainly s
 Proven restarts (``intact_since`` is inherited):
   every directory of the previous incarnation is back under its UUID, but for those that are offline, and each
   is intact: not suspect, without a corrupt log, and
-  either with the clean-stop marker of exactly the previous broker epoch (a marker of an older epoch is from
-  before later appends; one that a start on this boot has taken still counts, until one registers), or not
-  emptied, on the same boot of the same host (the page cache survived), and this boot's start has had it: one
-  that was offline then may have lost its page cache before.
+  either with the clean-stop marker of exactly the last broker epoch that had it (a marker of an older one is
+  from before later appends; one that a start on this boot has taken still counts, until one registers), or
+  not emptied, on the same boot of the same host (the page cache survived), and this boot's start has had it:
+  one that was offline then may have lost its page cache before.
 Anything else starts afresh: ``intact_since`` is the new incarnation's own number, and the broker is in no ISR
 until it has caught up.
 
@@ -22,6 +22,10 @@ names each log that was found in an intact one at such a start, with the incarna
 which goes before ``intact_since``. Only what is named is spared: a log that should be in the intact directory
 and is not, or is made anew later, is the other one's. So the names are handed down as they are, and never
 taken from what is there at a proven start.
+
+The record names the directories that are offline at its start, with the broker epoch that had each last
+(``absent``): nothing is written to them since, so that a clean stop of that epoch proves them whenever they
+are back, over any boot.
 
 A directory that is offline at a start that proves nothing is *unseen*: nobody writes to it, and no log that
 may be in it is made anew, so that when it is back, and intact, its logs are spared since the incarnation that
@@ -70,7 +74,7 @@ class DirectoryIdentity:
 class Incarnation:
     """The record in ``/brokers/incarnations/N``. ``clean`` says how the incarnation before it ended;
     ``spared`` are the logs that are intact since an earlier incarnation than the rest, and which that is;
-    ``unseen`` the directories of which that may turn out.
+    ``unseen`` the directories of which that may turn out; ``absent`` who had those that are offline.
     """
 
     directories: tuple[str, ...]
@@ -82,6 +86,7 @@ class Incarnation:
     broker_epoch: BrokerEpoch | None = None
     spared: Mapping[LogId, int] = field(default_factory=dict)
     unseen: Mapping[str, int] = field(default_factory=dict)
+    absent: Mapping[str, BrokerEpoch] = field(default_factory=dict)
 
     def proves(self, counted_at: int, log: LogId | None = None) -> bool:
         """Whether everything is still in this log that was there when the broker was at ``counted_at``."""
@@ -140,6 +145,7 @@ def next_incarnation(
         suspect=tuple(sorted(suspect)),
         spared=dict(sorted(spared.items())[:SPARED_MAX]),
         unseen=unseen,
+        absent={} if previous is None else _absent(previous, set(remembered) - present),
     )
 
 
@@ -167,7 +173,16 @@ def _known(previous: StoredIncarnation, directories: Sequence[DirectoryIdentity]
 
 def _stopped_cleanly(previous: StoredIncarnation, directories: Sequence[DirectoryIdentity]) -> bool:
     known = _known(previous, directories)
-    return bool(known) and all(directory.clean_epoch == previous.broker_epoch for directory in known)
+    return bool(known) and all(directory.clean_epoch == _had(previous, directory.uuid) for directory in known)
+
+
+def _had(previous: StoredIncarnation, directory_uuid: str) -> BrokerEpoch:
+    """The last broker epoch that had this directory when it registered."""
+    return previous.record.absent.get(directory_uuid, previous.broker_epoch)
+
+
+def _absent(previous: StoredIncarnation, offline: Set[str]) -> dict[str, BrokerEpoch]:
+    return {one: _had(previous, one) for one in sorted(offline)}
 
 
 def _is_proven(
@@ -188,7 +203,7 @@ def _is_proven(
 def _is_intact(previous: StoredIncarnation, directory: DirectoryIdentity, host_id: str, boot_id: str) -> bool:
     if directory.corrupt or directory.uuid in previous.record.suspect:
         return False
-    if directory.clean_epoch == previous.broker_epoch:
+    if directory.clean_epoch == _had(previous, directory.uuid):
         return True
     # A directory that kept its UUID but not its logs was wiped by hand.
     is_same_boot = directory.same_boot and same_machine(previous.record, host_id=host_id, boot_id=boot_id)

@@ -233,6 +233,8 @@ def encode_incarnation(record: Incarnation) -> bytes:
         document["spared"] = _spared_by_topic(record.spared)
     if record.unseen:
         document["unseen"] = dict(sorted(record.unseen.items()))
+    if record.absent:
+        document["absent"] = {one: int(epoch) for one, epoch in sorted(record.absent.items())}
     return _encode(document)
 
 
@@ -265,6 +267,7 @@ def decode_incarnation(broker: BrokerId, data: bytes, version: int, mzxid: int) 
                 for partition in partitions
             },
             unseen={str(one): int(since) for one, since in document.get("unseen", {}).items()},
+            absent={str(one): BrokerEpoch(int(epoch)) for one, epoch in document.get("absent", {}).items()},
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _bad(path, data, error) from None

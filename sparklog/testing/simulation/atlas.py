@@ -5,7 +5,7 @@ that replica until it is counted in sync again, in a later incarnation.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sparklog.core.controller.znodes import (
@@ -15,7 +15,7 @@ from sparklog.core.controller.znodes import (
     suspects_path,
 )
 from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.storage.log_directory import BOOT_ID, SUSPECTS
+from sparklog.storage.log_directory import SUSPECTS
 from sparklog.storage.meta_properties import FILE as IDENTITY
 from sparklog.storage.partition_metadata import parse_uuid
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
@@ -77,27 +77,10 @@ class Atlas:
         where, incarnation = self._beside_what_is_doomed(machine), self.incarnation(machine.broker_id)
         self.witness.excuses.taint(machine.broker_id, incarnation, where)
 
-    def distrust_what_this_boot_has_not_had(self, machine: Machine) -> None:
-        """A directory that cannot be opened at the first start of a boot proves nothing when it is back, as a
-        power cut may have come before that boot: one that is refused a write there is left out of this one.
-        """
-        where = self._in(machine, self._of_other_boots(machine))
-        self.witness.excuses.distrust(machine.broker_id, where, self.incarnation(machine.broker_id) + 1)
-
-    def _of_other_boots(self, machine: Machine) -> list[str]:
-        return [
-            path
-            for path, names in machine.disk.directories.items()
-            if BOOT_ID in names and _text(names, BOOT_ID) != machine.boot_id
-        ]
-
     def _beside_what_is_doomed(self, machine: Machine) -> set[TopicPartition]:
         """The replicas in the directories that an fsync or a write failed in."""
-        return self._in(machine, machine.disk.failed)
-
-    def _in(self, machine: Machine, log_directories: Collection[str]) -> set[TopicPartition]:
-        paths = machine.disk.directories
-        return {tp for tp in self.witness.truths if any(f"{one}/{tp}" in paths for one in log_directories)}
+        paths, failed = machine.disk.directories, machine.disk.failed
+        return {tp for tp in self.witness.truths if any(f"{one}/{tp}" in paths for one in failed)}
 
     def _without_a_log(self, machine: Machine) -> set[TopicPartition]:
         names = {path.rpartition("/")[2] for path in machine.disk.directories}

@@ -158,7 +158,6 @@ class DiskStrikes:
             self._atlas.spare(fault)
             if fault.kind == "fail a write":
                 self._cluster.story.tell(fault.target, "is refused a write")
-                self._atlas.distrust_what_this_boot_has_not_had(machine)
                 raise OSError(errno.EDQUOT, "quota exceeded")
 
         keeps = dice(self._cluster.plan.seed, f"failed write {fault.number}").random()

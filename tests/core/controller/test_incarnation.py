@@ -3,6 +3,8 @@
 import uuid
 from dataclasses import replace
 
+import pytest
+
 from sparklog.core.controller.incarnation import (
     SPARED_MAX,
     DirectoryIdentity,
@@ -158,6 +160,48 @@ def test_a_directory_that_was_offline_at_the_first_start_after_a_reboot_proves_n
     back = replace(FULL_B, same_boot=False)
     record = again(StoredIncarnation(rebooted, 5, BrokerEpoch(80)), FULL_A, back, boot="later")
     assert (record.proves(0, IN_A), record.proves(5, IN_B), record.proves(6, IN_B)) == (True, False, True)
+
+
+@pytest.mark.parametrize(
+    ("clean_epoch", "is_proven"),
+    [
+        pytest.param(EPOCH, True, id="of who had it last"),
+        pytest.param(BrokerEpoch(EPOCH - 1), False, id="of somebody before that"),
+        pytest.param(None, False, id="none"),
+    ],
+)
+@pytest.mark.parametrize("boots", [("later", "later"), ("later", "still later"), ("boot", "later")])
+def test_a_clean_stop_proves_a_directory_that_was_offline_since_whatever_boots_there_were(
+    clean_epoch, is_proven, boots
+):
+    """Seed 923543: nothing is written to it meanwhile."""
+    stopped = first(FULL_A, FULL_B)
+    without = went_on(
+        next_incarnation(stopped, [clean("a")], host_id="host", boot_id=boots[0], offline_directories=1),
+        stopped,
+    )
+    a = clean("a", without.broker_epoch)
+    twice = went_on(
+        next_incarnation(without, [a], host_id="host", boot_id=boots[0], offline_directories=1), without
+    )
+    for previous in (without, twice):
+        back = replace(FULL_B, clean_epoch=clean_epoch, same_boot=False)
+        a = replace(FULL_A, clean_epoch=previous.broker_epoch)
+        record = again(previous, a, back, boot=boots[1])
+        assert record.proves(4, IN_B) is is_proven
+        assert record.absent == {}
+
+
+def test_a_directory_that_was_had_again_is_not_proven_by_a_clean_stop_of_before():
+    stopped = first(FULL_A, FULL_B)
+    without = went_on(
+        next_incarnation(stopped, [clean("a")], host_id="host", boot_id="boot", offline_directories=1),
+        stopped,
+    )
+    back = went_on(again(without, clean("a", without.broker_epoch), clean("b")), without)
+    a = clean("a", back.broker_epoch)
+    record = again(back, a, replace(clean("b"), same_boot=False), boot="later")
+    assert not record.proves(back.number, IN_B)
 
 
 def test_a_suspect_directory_that_is_back_proves_nothing() -> None:

@@ -43,6 +43,7 @@ def test_the_logs_that_an_incarnation_spares_come_back_and_fit_into_a_node_if_ea
         next_incarnation(None, [DirectoryIdentity("a")], host_id="h", boot_id="b"),
         spared=spared,
         unseen={"b": 3},
+        absent={"b": BrokerEpoch(70)},
     )
     data = znodes.encode_incarnation(record)
     assert znodes.decode_incarnation(BrokerId(1), data, 0, 77).record == record
