@@ -20,6 +20,9 @@ from sparklog.testing.simulation.zombies import Zombies, at_address
 
 BOTH_WAYS: Final = ("cut link", "hang connections", "lose frames", "repeat requests", "delay frames")
 
+LOOK_AGAIN_MS: Final = 500
+"""How often, once all is mended, an operator looks for directories that are offline."""
+
 
 class Strikes:
     """Strikes a cluster with the faults of its plan, until it is calm."""
@@ -82,6 +85,19 @@ class Strikes:
             seat.down = 0
             self._restart_with_all_directories(host)
             self._cluster.launch(host)
+        self._look_again_later()
+
+    def _look_again_later(self) -> None:
+        """What the device failed may be told after all was mended: a second process met the error, and the
+        one that serves hears of it when it syncs next."""
+        self._cluster.schedule.after(LOOK_AGAIN_MS * US_PER_MS, None, self._look_again)
+
+    def _look_again(self) -> None:
+        for host, machine in self._cluster.machines.items():
+            if machine.disk.failed:
+                self._restart_with_all_directories(host)
+                self._cluster.launch(host)
+        self._look_again_later()
 
     def _restart_with_all_directories(self, host: str) -> None:
         """A directory that failed is out until its broker starts again: an operator does that."""

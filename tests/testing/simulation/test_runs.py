@@ -118,6 +118,20 @@ def test_nobody_is_launched_beside_a_broker_that_waits_for_zookeeper_and_has_no_
     assert not any("is in use by" in line for line in lines)
 
 
+def test_a_directory_whose_failure_is_told_after_all_was_mended_comes_back():
+    """The second process meets the error, and the one that serves hears of it when it syncs; seed 1001324."""
+    fails = Fault(0, 2_013, "fail a write", BROKERS[2], "", 464, 7.0)
+    twice = Fault(1, 2_132, "launch twice", BROKERS[2], "", 342, 1.0)
+    outcome = simulate(draw_plan(1001324).with_steps((fails, twice)), is_told=True)
+    assert outcome.violation is None, outcome
+    lines = outcome.lines
+    told = [n for n, line in enumerate(lines) if "meets an error of its disk" in line]
+    healed = next(n for n, line in enumerate(lines) if "HEALED" in line)
+    again = [n for n, line in enumerate(lines) if "broker-3 " in line and "is launched" in line]
+    assert told
+    assert told[0] < healed < again[-1]
+
+
 def test_the_same_seed_is_the_same_run_byte_for_byte_whatever_python_hashes():
     def digests(hash_seed: str) -> str:
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
