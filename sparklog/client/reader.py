@@ -1,11 +1,12 @@
 """Read exactly the records of a range of offsets, or say why that cannot be done.
 
-What the reader lives with: leaders that change, replicas near by that lag behind, connections that end,
-batches that overlap the range, offsets that no record has (transaction markers, compaction). What it reports:
-records of the range that are gone (``OffsetOutOfRange``, with what is left), a topic that is not the same any
-more (``TopicRecreated``), and a range that does not become readable in time (``RangeNotReadable``).
+The reader copes with changes of leader, nearby replicas that lag or are unknown, lost connections, batches
+that overlap the range, and offsets without a record (transaction markers, compaction). It reports records of
+the range that were deleted (``OffsetOutOfRange``, with the offsets that are left), a topic that was deleted
+and created again (``TopicRecreated``), and a range that does not become readable in time
+(``RangeNotReadable``).
 
-While the caller works on what was fetched, the next fetch is already on its way.
+The next fetch is sent before the caller gets the records of the last.
 """
 
 import uuid
@@ -29,12 +30,12 @@ from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicPartition
 from sparklog.wire.messages.fetch import FetchPartitionData
 
 OnGap = Callable[[int, int], None]
-"""Told the first offset that has no record any more, and the first behind it that a batch covers."""
+"""Called with the first offset of a gap and the first offset after it: [first, next) has no records."""
 
 FETCH_BYTES: Final = 8 * 1024 * 1024
 MAX_WAIT_MS: Final = 500
 AT_LEADER_MS: Final = 10_000
-"""How long to read from the leader after a replica near by was of no use."""
+"""How long to read from the leader after a nearby replica could not serve the fetch."""
 
 
 def read_range(
@@ -88,6 +89,8 @@ class _RangeReader:
         self._rack_terms = replace(self._terms, rack_id=cluster.client_rack)
         self._closest: BrokerId | None = None
         self._at_leader_until: Deadline | None = None
+        self._named_rack = False
+        """Whether the last fetch asked for a replica in our rack."""
         self._topic_id = topic_id
         self._seen = cluster.latest_metadata
         self._leader: Leader | None = None
@@ -129,8 +132,8 @@ class _RangeReader:
             if code is ErrorCode.none:
                 answer = self._take_answer()
                 code = answer.error_code
-                if code is ErrorCode.none and answer.preferred_read_replica >= 0 and not answer.records:
-                    self._go_to(BrokerId(answer.preferred_read_replica))
+                if code is ErrorCode.none and self._is_redirection(answer):
+                    self._go_to(BrokerId(answer.preferred_read_replica), deadline)
                     continue
                 if code is ErrorCode.none:
                     return answer
@@ -146,13 +149,26 @@ class _RangeReader:
             backoff.pause(lambda: self._cluster.gave_up(obstacles, deadline))  # noqa: B023 (called at once)
             self._seen = self._cluster.refresh([self._tp.topic], self._seen, deadline)
 
-    def _go_to(self, closest: BrokerId) -> None:
-        """The leader says who is closer to us."""
+    def _is_redirection(self, answer: FetchPartitionData) -> bool:
+        """Whether the leader names a replica near us (KIP-392).
+
+        Only the answer to a fetch that named our rack counts, and only the leader's: each redirection is
+        followed by one fetch from that replica or by ``AT_LEADER_MS`` at the leader, so none repeats at once.
+        """
+        asked_for_it = self._closest is None and self._named_rack
+        return asked_for_it and answer.preferred_read_replica >= 0 and not answer.records
+
+    def _go_to(self, closest: BrokerId, deadline: Deadline) -> None:
+        """Fetch from ``closest`` next, or from the leader if newer metadata lacks that broker as well."""
         self._part()
         self._closest = closest
+        if closest not in self._seen.brokers:
+            self._seen = self._cluster.refresh([self._tp.topic], self._seen, deadline)
+        if closest not in self._seen.brokers:
+            self._leave_closest()
 
     def _leave_closest(self) -> bool:
-        """Ask the leader again for a while, whatever went wrong; False if it is who we ask."""
+        """Fetch from the leader for ``AT_LEADER_MS``; False if the last fetch was from the leader already."""
         if self._closest is None:
             return False
         self._part()
@@ -178,10 +194,8 @@ class _RangeReader:
             return leader
         self._check_identity(leader)
         self._leader = leader
-        at = leader.broker_id
-        if self._closest in self._seen.brokers and self._closest is not None:
-            at = self._closest
-        self._endpoint = self._seen.endpoint(at)
+        near_us = self._closest if self._closest in self._seen.brokers else None
+        self._endpoint = self._seen.endpoint(leader.broker_id if near_us is None else near_us)
         try:
             self._connection = self._cluster.borrow(self._endpoint, deadline)
         except OSError:
@@ -192,6 +206,7 @@ class _RangeReader:
         assert self._connection is not None
         assert self._leader is not None
         stays = self._at_leader_until is not None and not self._at_leader_until.is_over
+        self._named_rack = not stays
         terms = self._terms if stays else self._rack_terms
         request = fetch_request({self._tp: self._leader}, {self._tp: self.position}, terms)
         try:

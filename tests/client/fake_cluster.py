@@ -99,6 +99,10 @@ class FakeCluster:
         self.parked.set()
         """Cleared: produces wait, unanswered, until it is set again."""
         self.hidden_topics: set[str] = set()
+        self.hidden_brokers: set[int] = set()
+        """Brokers that metadata leaves out."""
+        self.closest = -1
+        """The replica to which leaders send readers that name a rack."""
         self._lock = threading.RLock()
         self._next_producer_id = 1_000
         self._reactors: dict[int, Reactor] = {}
@@ -205,7 +209,7 @@ class FakeCluster:
         return MetadataResponse(
             brokers=[
                 MetadataResponseBroker(node_id=broker_id, host="127.0.0.1", port=self._ports[broker_id])
-                for broker_id in sorted(self._reactors)
+                for broker_id in sorted(self._reactors.keys() - self.hidden_brokers)
             ],
             cluster_id=CLUSTER_ID,
             controller_id=min(self._reactors, default=-1),
@@ -363,7 +367,7 @@ class FakeCluster:
             answers = [
                 FetchPartitionData(partition_index=asked.partition, error_code=ErrorCode.unknown_topic_id)
                 if name is None
-                else self._fetch_one(broker_id, TopicPartition(name, asked.partition), asked)
+                else self._fetch_one(broker_id, TopicPartition(name, asked.partition), asked, body.rack_id)
                 for asked in topic.partitions
             ]
             responses.append(FetchableTopicResponse(topic_id=topic.topic_id, partitions=answers))
@@ -371,8 +375,9 @@ class FakeCluster:
             threading.Event().wait(min(body.max_wait_ms, 20) / 1_000)  # a very impatient purgatory
         return FetchResponse(responses=responses)
 
-    def _fetch_one(self, broker_id: int, tp: TopicPartition, asked: Any) -> FetchPartitionData:
-        log = self._leads(broker_id, tp, asked.current_leader_epoch)
+    def _fetch_one(self, broker_id: int, tp: TopicPartition, asked: Any, rack: str) -> FetchPartitionData:
+        serving = self.log(*tp).leader if broker_id == self.closest else broker_id
+        log = self._leads(serving, tp, asked.current_leader_epoch)
         if isinstance(log, ErrorCode):
             return FetchPartitionData(partition_index=tp.partition, error_code=log)
         answer = FetchPartitionData(
@@ -383,6 +388,9 @@ class FakeCluster:
         )
         if not log.log_start_offset <= asked.fetch_offset <= log.end:
             answer.error_code = ErrorCode.offset_out_of_range
+            return answer
+        if rack and self.closest >= 0 and broker_id == log.leader:
+            answer.preferred_read_replica = self.closest
             return answer
         records = b""
         for batch in log.batches:

@@ -18,6 +18,7 @@ from sparklog.records.columns import ROW_SCHEMA
 from sparklog.records.envelope import CONTROL_BIT, TRANSACTIONAL_BIT, build_envelope, parse_header
 from sparklog.records.payload import PayloadKind, payload
 from sparklog.wire.messages.fetch import AbortedTransaction, FetchRequest
+from sparklog.wire.messages.metadata import MetadataRequest
 
 Start = Callable[..., Any]
 Connect = Callable[..., ClusterClient]
@@ -175,6 +176,47 @@ def test_leaving_early_leaves_nothing_behind(fake: Any, client_of: Connect, batc
     next(reader)
     reader.close()
     assert read(client, 0, 3) == [(0, "0"), (1, "1"), (2, "2")]
+
+
+def fetched_from(fake: Any) -> list[int]:
+    """The broker that each fetch went to."""
+    return [broker_id for broker_id, request in fake.requests if isinstance(request, FetchRequest)]
+
+
+def test_a_closest_replica_that_is_not_in_metadata_is_left_for_the_leader(
+    fake: Any, client_of: Connect, batch_of: BatchOf
+) -> None:
+    rows = fill(fake, batch_of, 2)
+    fake.hidden_brokers.add(2)
+    fake.closest = 2
+    client = client_of(fake, client_rack="near")
+    client.topic("t")
+    asked = fake.count(MetadataRequest)
+    assert read(client, 0, 6, timeout_ms=2_000) == rows
+    assert fetched_from(fake) == [1, 1]
+    assert fake.count(MetadataRequest) == asked + 1
+
+
+def test_a_closest_replica_that_newer_metadata_has_is_read_from(
+    fake: Any, client_of: Connect, batch_of: BatchOf
+) -> None:
+    rows = fill(fake, batch_of, 2)
+    fake.hidden_brokers.add(2)
+    client = client_of(fake, client_rack="near")
+    client.topic("t")
+    fake.hidden_brokers.clear()
+    fake.closest = 2
+    assert read(client, 0, 6, timeout_ms=2_000) == rows
+    assert fetched_from(fake) == [1, 2]
+
+
+def test_a_leader_that_names_itself_as_the_closest_replica_is_read_from(
+    fake: Any, client_of: Connect, batch_of: BatchOf
+) -> None:
+    rows = fill(fake, batch_of, 2)
+    fake.closest = 1
+    assert read(client_of(fake, client_rack="near"), 0, 6, timeout_ms=2_000) == rows
+    assert fetched_from(fake) == [1, 1, 1]
 
 
 def transactional(value: str, producer_id: int) -> bytes:
