@@ -1,4 +1,4 @@
-"""The pages of scenarios, historical bugs and the proof: complete; what they name is there, counts agree."""
+"""Scenarios, historical bugs, bug log, proof: the pages are complete, their tests exist, counts are right."""
 
 import ast
 import re
@@ -16,7 +16,6 @@ ROOT = Path(__file__).parents[1]
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 NAMED_MODULE = re.compile(r"`(sparklog/[\w/]+\.py)`")
 COMES_WITH = re.compile(r"comes with (transactions|groups|quotas)")
-WITHOUT_TEST = re.compile(r"none: \w[^`]*")
 
 
 def rows(page: str) -> dict[int, list[str]]:
@@ -86,48 +85,40 @@ def test_the_rule_against_each_bug_is_in_a_module_that_exists(number: int) -> No
 
 
 PROOF = (ROOT / "docs" / "proof.md").read_text()
+BUG_LOG = (ROOT / "docs" / "bug-log.md").read_text()
 
 
-def tables_of_bugs() -> list[list[list[str]]]:
-    """The cells of each table behind the heading, its head first and without the line below it."""
-    section = PROOF.split("## The bugs, one by one")[1]
-    lines = [line for line in section.splitlines() if not line.startswith("|---")]
-    blocks = re.split(r"\n{2,}", "\n".join(lines))
-    return [
-        [row.removeprefix("| ").removesuffix(" |").split(" | ") for row in block.splitlines()]
-        for block in blocks
-        if block.startswith("| bug |")
-    ]
+def logged_bugs() -> dict[int, str]:
+    """The section of each bug of the bug log, by the number in its heading."""
+    _, *parts = re.split(r"^## B(\d+)$", BUG_LOG, flags=re.MULTILINE)
+    numbers = [int(number) for number in parts[::2]]
+    assert len(set(numbers)) == len(numbers), "a bug is logged twice"
+    return dict(zip(numbers, parts[1::2], strict=True))
 
 
-def test_each_bug_of_the_proof_has_every_cell_of_its_table() -> None:
-    wrong = [row[0] for head, *rows in tables_of_bugs() for row in rows if len(row) != len(head)]
-    assert wrong == []
+LOGGED = logged_bugs()
 
 
-def test_each_bug_of_the_proof_has_a_number_of_its_own() -> None:
-    numbers = [re.match(r"B(\d+): ", row[0]) for _, *rows in tables_of_bugs() for row in rows]
-    assert sorted(int(found[1]) for found in numbers if found) == list(range(1, len(numbers) + 1))
+def test_no_number_of_the_bug_log_is_left_out() -> None:
+    assert list(LOGGED) == list(range(1, len(LOGGED) + 1))
 
 
-def test_each_table_of_bugs_of_the_proof_ends_with_their_tests() -> None:
-    assert {head[-1] for head, *_ in tables_of_bugs()} == {"test"}
+@pytest.mark.parametrize("number", LOGGED)
+def test_each_logged_bug_says_title_cost_cause_and_fix(number: int) -> None:
+    section = LOGGED[number]
+    assert re.match(r"\n\n\*\*[^*\n]+\*\*\n\nCost: \*\w+\*\. Found by: \S", section)
+    assert [section.count(f"\n{word}: ") for word in ("Cause", "Fix")] == [1, 1]
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [pytest.param(row[-1], id=row[0].replace(" ", "-")) for _, *rows in tables_of_bugs() for row in rows],
-)
-def test_each_bug_of_the_proof_has_tests_that_exist_or_a_reason_why_it_has_none(cell: str) -> None:
-    if WITHOUT_TEST.fullmatch(cell):
-        return
-    assert_names_tests_that_exist(cell)
+@pytest.mark.parametrize("number", LOGGED)
+def test_each_logged_bug_names_tests_that_exist(number: int) -> None:
+    assert_names_tests_that_exist("".join(re.findall(r"^- `tests/.*$", LOGGED[number], re.MULTILINE)))
 
 
-def test_the_proof_counts_its_bugs_as_its_rows_do() -> None:
-    costs = Counter(row[1] for _, *rows in tables_of_bugs() for row in rows)
-    told = {cost: int(count) for cost, count in re.findall(r"^- \*(\w+)\*: (\d+) ", PROOF, re.MULTILINE)}
-    assert told == costs
+def test_the_proof_counts_the_bugs_as_the_bug_log_does() -> None:
+    costs = Counter(re.findall(r"^Cost: \*(\w+)\*", BUG_LOG, re.MULTILINE))
+    counted = {cost: int(count) for cost, count in re.findall(r"^- \*(\w+)\*: (\d+) ", PROOF, re.MULTILINE)}
+    assert counted == costs
     assert re.findall(r"^(\d+) bugs of the shipped code", PROOF, re.MULTILINE) == [str(costs.total())]
 
 
@@ -136,5 +127,5 @@ def test_the_proof_counts_the_mutants_that_there_are() -> None:
 
 
 def test_the_proof_counts_the_kinds_of_faults_and_of_requests() -> None:
-    told = re.findall(r"(\d+) kinds of fault, (\d+) of administrators' requests", PROOF)
-    assert told == [(str(len(ALL_KINDS)), str(len(ALL_OPERATIONS)))]
+    counted = re.findall(r"(\d+) kinds of fault, (\d+) of administrators' requests", PROOF)
+    assert counted == [(str(len(ALL_KINDS)), str(len(ALL_OPERATIONS)))]
