@@ -10,6 +10,7 @@ import threading
 from typing import Any
 
 from sparklog.core.controller.znodes import CONTROLLER, decode_controller
+from sparklog.model.errors import SparklogError
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper, ZooKeeperError
 from sparklog.network.connection import Connection
@@ -137,12 +138,20 @@ class ControllerLink:
             except ZooKeeperError as error:
                 logger.info("cannot look for the controller in ZooKeeper: %s", error)
                 failed = True
+            except SparklogError as error:
+                # The watch is set, so that the next controller's entry is read as soon as it is written.
+                logger.error("the controller's entry in ZooKeeper is of no use: %s", error)
+                self._lead_to(None)
+                failed = False
 
     def _read(self) -> None:
         self._zookeeper.watch_data(CONTROLLER, self._look.set)
         node = self._zookeeper.get(CONTROLLER)
         record = decode_controller(node.data) if node is not None else None
-        address = (record.host, record.port) if record is not None else None
+        self._lead_to((record.host, record.port) if record is not None else None)
+
+    def _lead_to(self, address: tuple[str, int] | None) -> None:
+        """From now on requests go to ``address``; None if no controller is known."""
         with self._changed:
             if address == self._address:
                 return

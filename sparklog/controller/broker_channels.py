@@ -73,7 +73,11 @@ class BrokerChannel:
 
     def _run(self) -> None:
         while (send := self._next()) is not None:
-            self._deliver(send)
+            try:
+                self._deliver(send)
+            except Exception:
+                # A bug in one message or its answer must not keep the others from this broker.
+                logger.exception("broker %d: %s is given up", self.broker.id, type(send).__name__)
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()

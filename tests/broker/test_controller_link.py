@@ -83,6 +83,7 @@ def zookeeper(controllers):
 def link(zookeeper):
     link = ControllerLink(zookeeper, SystemClock(), client_id="broker-1")
     link.start()
+    assert link.wait_for_change(0, 5_000), "there is a controller from the beginning"
     yield link
     link.close()
 
@@ -148,3 +149,14 @@ def test_a_connection_that_the_controller_closed_as_idle_fails_no_call(controlle
     first.reactor.start()
     link.call(request, timeout_ms=5_000)
     assert not connection.is_open
+
+
+def test_a_controller_is_found_after_an_entry_that_nobody_can_read(controllers, zookeeper, link) -> None:
+    """As another release may write it during a rolling upgrade."""
+    first = link.generation
+    zookeeper.set(CONTROLLER, b"not JSON")
+    nobody = link.wait_for_change(first, 5_000)
+    zookeeper.set(CONTROLLER, controllers[1].node)
+    assert link.wait_for_change(nobody, 5_000) != nobody
+    link.call(AlterPartitionRequest(broker_id=1, broker_epoch=10, topics=[]), timeout_ms=5_000)
+    assert controllers[1].asked.acquire(blocking=False)

@@ -124,3 +124,19 @@ def test_a_channel_to_nobody_ends_at_once_when_it_is_closed(channels, peer, answ
     channels.close()
     channels.join(WAIT_S * 1_000)
     assert answers.empty()
+
+
+def test_a_bug_in_an_answers_handling_keeps_no_later_message_from_the_broker(peer):
+    def fail(answer):
+        if answer.push == 1:
+            raise KeyError("a bug")
+        answers.put(answer.push)
+
+    answers = queue.Queue()
+    channels = BrokerChannels(ControllerEpoch(1), fail, client_id="test", request_timeout_ms=10_000)
+    channels.connect(broker(peer.reactor.ports[0]))
+    channels.send(stop(1))
+    channels.send(stop(2))
+    assert answers.get(timeout=WAIT_S) == 2
+    channels.close()
+    channels.join(WAIT_S * 1_000)
