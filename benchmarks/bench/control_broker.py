@@ -11,7 +11,7 @@ import sys
 import time
 
 from bench.control_candidate import Profiles, say
-from sparklog.broker.server import BrokerOptions, BrokerServer
+from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId
 

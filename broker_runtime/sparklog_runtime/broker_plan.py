@@ -17,7 +17,7 @@ class ServedBroker(Protocol):
 
 
 class RunningBroker(Protocol):
-    """The part of ``sparklog.broker.server.BrokerServer`` that a broker process drives."""
+    """The part of ``sparklog.broker.life.server.BrokerServer`` that a broker process drives."""
 
     @property
     def endpoint(self) -> ServedBroker: ...
@@ -88,7 +88,7 @@ def make_real_broker(
 
     ``on_recovery`` is told, in words, how far the recovery of the logs is.
     """
-    from sparklog.broker.server import BrokerOptions, BrokerServer
+    from sparklog.broker.life.server import BrokerOptions, BrokerServer
     from sparklog.model.config import BrokerConfig
     from sparklog.model.ids import BrokerId
 

@@ -19,7 +19,7 @@ from typing import Final
 
 MODULES: Final = (
     "pyspark.worker",
-    "sparklog.broker.controller_link",
+    "sparklog.broker.to_controller.controller_link",
     "sparklog.client.cluster",
     "sparklog.network.reactor",
     "sparklog.zookeeper.kazoo_adapter",

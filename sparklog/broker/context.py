@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from sparklog.broker.controller_link import ControllerLink
 from sparklog.broker.metadata_cache import MetadataCache
-from sparklog.broker.producer_ids import ProducerIds
 from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.to_controller.controller_link import ControllerLink
+from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId
 from sparklog.model.ports import Executor

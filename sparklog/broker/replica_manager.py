@@ -9,16 +9,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from sparklog.broker.answers import DeletionResult
-from sparklog.broker.deletions import DeletionPurgatory
-from sparklog.broker.fetch import FetchPurgatory
-from sparklog.broker.flusher import Flusher
 from sparklog.broker.gone_replicas import GoneReplicas
 from sparklog.broker.log_dirs import DirectoryFailed, DirectoryOffline, LogDirs
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.answers import DeletionResult
+from sparklog.broker.partition.flusher import Flusher
+from sparklog.broker.partition.partition import Partition
 from sparklog.broker.ports import IsrProposals, Ports
-from sparklog.broker.produce import ProducePurgatory
 from sparklog.broker.throttles import ReplicationThrottle
+from sparklog.broker.waiting.deletions import DeletionPurgatory
+from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
+from sparklog.broker.waiting.produce import ProducePurgatory
 from sparklog.core.replication.actions import (
     AskLeaderOffsets,
     BackOff,

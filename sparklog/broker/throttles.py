@@ -6,8 +6,8 @@ never held back, or it would fall out. The rates and the names are settings that
 
 from collections.abc import Iterable
 
-from sparklog.broker.answers import ReadRequest, ReadResult
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.answers import ReadRequest, ReadResult
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.throttle import Throttle, ThrottledPartitions
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.ports import Guard

@@ -21,8 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self, get_args
 
-from sparklog.broker.options import ZooKeeperSession
-from sparklog.broker.server import BrokerOptions, BrokerServer
+from sparklog.broker.life.options import ZooKeeperSession
+from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.client.admin import Admin, NewTopic, PartitionDescription
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import Leader

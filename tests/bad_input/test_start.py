@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sparklog.broker.server import BrokerOptions, BrokerServer
+from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId
 from sparklog.testing import InProcessCluster

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparklog.broker.answers import ReadRequest
-from sparklog.broker.fetcher import Fetcher
+from sparklog.broker.following.fetcher import Fetcher
 from sparklog.broker.handlers import fetch, list_offsets
+from sparklog.broker.life.server import BrokerOptions, BrokerServer
+from sparklog.broker.partition.answers import ReadRequest
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.broker.server import BrokerOptions, BrokerServer
 from sparklog.core.controller import znodes
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import BrokerConfig

@@ -3,8 +3,8 @@
 import threading
 import uuid
 
-from sparklog.broker.answers import ReadRequest
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.answers import ReadRequest
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.cluster import PartitionState

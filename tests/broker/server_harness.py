@@ -2,7 +2,7 @@
 
 import uuid
 
-from sparklog.broker.server import BrokerServer
+from sparklog.broker.life.server import BrokerServer
 from sparklog.network.connection import Connection
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic

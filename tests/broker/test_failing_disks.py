@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparklog.broker.server import BrokerServer
+from sparklog.broker.life.server import BrokerServer
 from sparklog.core.controller import znodes
 from sparklog.model.errors import ErrorCode, LogDirectoryError
 from sparklog.model.ids import BrokerId

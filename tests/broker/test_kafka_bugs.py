@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from sparklog.broker.answers import ReadRequest
+from sparklog.broker.partition.answers import ReadRequest
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.replication.leader import IsrReply
 from sparklog.model.errors import ErrorCode

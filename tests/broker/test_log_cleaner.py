@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from sparklog.broker.cleaner_threads import CleanerThreads
+from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.ports import Ports

@@ -7,8 +7,8 @@ import uuid
 
 import pytest
 
-from sparklog.broker.answers import ReadRequest
-from sparklog.broker.fetch import FetchLimits
+from sparklog.broker.partition.answers import ReadRequest
+from sparklog.broker.waiting.fetch_purgatory import FetchLimits
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition

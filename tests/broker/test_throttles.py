@@ -2,8 +2,8 @@
 
 import pytest
 
-from sparklog.broker.answers import ReadRequest
-from sparklog.broker.fetch import FetchLimits
+from sparklog.broker.partition.answers import ReadRequest
+from sparklog.broker.waiting.fetch_purgatory import FetchLimits
 from sparklog.model.config import BrokerConfig, DynamicConfigs
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition

@@ -15,7 +15,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from sparklog.broker.server import BrokerOptions, BrokerServer
+from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId
 

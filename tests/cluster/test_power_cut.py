@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from sparklog.broker import registration
+from sparklog.broker.life import registration
 from sparklog.client.changes import ClusterChanges
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster

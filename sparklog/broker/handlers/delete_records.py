@@ -6,10 +6,10 @@ The answer waits for every live replica, so that no other leader brings the reco
 
 from functools import partial
 
-from sparklog.broker.answers import DeletionResult
 from sparklog.broker.call import Call
-from sparklog.broker.deletions import Delete, Results
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.answers import DeletionResult
+from sparklog.broker.partition.partition import Partition
+from sparklog.broker.waiting.deletions import Delete, Results
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.messages.delete_records import (

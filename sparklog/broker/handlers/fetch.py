@@ -7,12 +7,12 @@ fetch asks for, and how much of the answers it is told, is its session's to say 
 import logging
 from collections.abc import Callable, Sequence
 
-from sparklog.broker.answers import ReadRequest, ReadResult
 from sparklog.broker.call import Call
-from sparklog.broker.edge import for_reader
-from sparklog.broker.fetch import FetchLimits, Results
-from sparklog.broker.fetch_sessions import AskedPartition, FetchContext
-from sparklog.broker.partition import Partition
+from sparklog.broker.for_reader import for_reader
+from sparklog.broker.partition.answers import ReadRequest, ReadResult
+from sparklog.broker.partition.partition import Partition
+from sparklog.broker.waiting.fetch_purgatory import FetchLimits, Results
+from sparklog.broker.waiting.fetch_sessions import AskedPartition, FetchContext
 from sparklog.core.replication.read_replica import RACK_AWARE_SELECTOR
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicId, TopicPartition

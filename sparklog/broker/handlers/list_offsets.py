@@ -9,7 +9,7 @@ before.
 """
 
 from sparklog.broker.call import Call
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.leader import Leader
 from sparklog.core.transaction.producer_state import ProducerStates, handed_on
 from sparklog.model.errors import ErrorCode

@@ -6,8 +6,8 @@ Each batch is checked before any lock is taken; a refused batch uses up no offse
 
 from typing import Final
 
-from sparklog.broker.answers import AppendResult
 from sparklog.broker.call import Call
+from sparklog.broker.partition.answers import AppendResult
 from sparklog.model.config import TopicConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition

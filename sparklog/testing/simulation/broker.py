@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from sparklog.broker.context import BrokerContext
-from sparklog.broker.controller_link import ControllerLink
 from sparklog.broker.dispatch import Dispatcher
-from sparklog.broker.fetcher import Fetcher
-from sparklog.broker.isr_proposals import ProposalQueue
+from sparklog.broker.following.fetcher import Fetcher
+from sparklog.broker.life.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS, WITHDRAW_RETRY_MS
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Peers, Ports
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.broker.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS, WITHDRAW_RETRY_MS
+from sparklog.broker.to_controller.controller_link import ControllerLink
+from sparklog.broker.to_controller.isr_proposals import ProposalQueue
 from sparklog.core.controller.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig

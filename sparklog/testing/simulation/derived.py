@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.core.transaction.producer_state import BATCHES_KEPT, ProducerState
 from sparklog.model.ids import ProducerId

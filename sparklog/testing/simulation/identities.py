@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, cast
 
-from sparklog.broker import producer_ids as of_brokers
-from sparklog.broker.controller_link import ControllerLink
-from sparklog.broker.producer_ids import ProducerIds
+from sparklog.broker.to_controller import producer_ids as of_brokers
+from sparklog.broker.to_controller.controller_link import ControllerLink
+from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.core.controller import producer_ids as of_controllers
 from sparklog.core.controller.znodes import (
     PRODUCER_ID_BLOCK,

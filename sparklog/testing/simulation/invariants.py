@@ -7,7 +7,7 @@ A rule gets facts: a replica changed (``on_replica``), the committed log grew (`
 another state (``on_state``), a client was answered (``on_ack``, ``on_read``). Most rules need one or two.
 """
 
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.isr import effective_isr
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId

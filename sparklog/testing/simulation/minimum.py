@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.isr import committed_isr
 from sparklog.core.replication.leader import Leader
 from sparklog.testing.simulation.invariants import Invariant

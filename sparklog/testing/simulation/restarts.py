@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.partition import Partition
 from sparklog.model.ids import BrokerId, TopicId
 from sparklog.testing.simulation.invariants import Invariant
 from sparklog.testing.simulation.truth import PartitionTruth

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from sparklog.broker.server import CONTROLLER_CALLS_MAX
+from sparklog.broker.life.server import CONTROLLER_CALLS_MAX
 from sparklog.testing.simulation.schedule import US_PER_MS, Process, ProcessDied
 from sparklog.testing.simulation.tasks import LinkTask
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Literal
 
-from sparklog.broker.controller_link import LOOK_AGAIN_SECONDS
-from sparklog.broker.fetcher import Conversation, Fetcher
-from sparklog.broker.follow_table import FollowTable
-from sparklog.broker.housekeeping import chores_of
-from sparklog.broker.isr_proposals import RETRY_MS, Batch, ProposalQueue
+from sparklog.broker.following.fetcher import Conversation, Fetcher
+from sparklog.broker.following.follow_table import FollowTable
+from sparklog.broker.life.housekeeping import chores_of
+from sparklog.broker.life.server import LOST_LOGS_TIMEOUT_MS, WITHDRAW_RETRY_MS, lost_logs_request
 from sparklog.broker.log_cleaner import Cleaning, LogCleaner
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.broker.server import LOST_LOGS_TIMEOUT_MS, WITHDRAW_RETRY_MS, lost_logs_request
+from sparklog.broker.to_controller.controller_link import LOOK_AGAIN_SECONDS
+from sparklog.broker.to_controller.isr_proposals import RETRY_MS, Batch, ProposalQueue
 from sparklog.core.controller.znodes import CONTROLLER, broker_path, decode_controller
 from sparklog.core.replication.actions import ProposeIsr
 from sparklog.model.config import BrokerConfig

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.controller.znodes import Assignment
 from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.model.cluster import PartitionState

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sparklog.broker.metadata_cache import MetadataCache
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller.znodes import (
     CONTROLLER_EPOCH,

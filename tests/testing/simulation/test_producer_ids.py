@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparklog.broker import producer_ids as of_brokers
+from sparklog.broker.to_controller import producer_ids as of_brokers
 from sparklog.core.controller import producer_ids as of_controllers
 from sparklog.core.controller.znodes import ProducerIdBlock
 from sparklog.model.errors import ErrorCode

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from sparklog.broker.server import CONTROLLER_CALLS_MAX
+from sparklog.broker.life.server import CONTROLLER_CALLS_MAX
 from sparklog.testing.simulation.schedule import Escaped, Process, ProcessDied, Schedule
 from sparklog.testing.simulation.strands import ControllerCalls, StrandLock, Strands
 

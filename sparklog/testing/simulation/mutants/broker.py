@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from sparklog.broker.gone_replicas import GoneReplicas
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.transaction.producer_state import ProducerBatch
 from sparklog.core.transaction.refused_batches import RefusedBatches, RefusingConnections

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from sparklog.broker.fetch_sessions import FetchSession
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.partition import Partition
+from sparklog.broker.waiting.fetch_sessions import FetchSession
 from sparklog.core.replication.actions import Action, AssignEpoch
 from sparklog.core.replication.epoch_history import UNDEFINED, EpochEnd, EpochHistory
 from sparklog.core.replication.follower import FetchPosition, Follower

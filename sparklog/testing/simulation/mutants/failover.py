@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller import election, incarnation
 from sparklog.core.controller.election import Candidates, Election, Rules

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from sparklog.broker import fetcher
-from sparklog.broker.fetcher import Fetcher
-from sparklog.broker.partition import Partition
+from sparklog.broker.following import fetcher
+from sparklog.broker.following.fetcher import Fetcher
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.actions import Action, RestartAt, TruncateTo
 from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.leader import Diverging, Leader

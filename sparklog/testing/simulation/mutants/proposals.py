@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from sparklog.broker.partition import Partition
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.controller import workbench
 from sparklog.core.controller.actions import SendStopReplica
 from sparklog.core.controller.image import ClusterImage, LiveBroker

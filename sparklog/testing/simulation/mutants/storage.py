@@ -4,8 +4,9 @@ import contextlib
 from dataclasses import replace
 from typing import Any, Final
 
-from sparklog.broker import log_cleaner, log_dirs, partition, partition_shell
-from sparklog.broker.partition_shell import PartitionShell
+from sparklog.broker import log_cleaner, log_dirs
+from sparklog.broker.partition import partition, partition_shell
+from sparklog.broker.partition.partition_shell import PartitionShell
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.time import MonotonicMs
 from sparklog.storage import log_directory

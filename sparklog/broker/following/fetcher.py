@@ -1,0 +1,364 @@
+"""Following: one fetcher per leader, which pulls for all partitions that follow that leader.
+
+A fetcher's ``round`` asks the leader and hands each partition its part of the reply. It is a conversation: it
+yields each question and is sent the response, or thrown the OSError, so that whoever drives it decides how to
+wait. ``run_once`` waits at a peer, and ``fetcher_threads`` gives each fetcher a thread for that; a simulation
+lets other things happen in between. Whether a reply still counts is for the partition to say: its epoch and
+its end may have changed meanwhile.
+"""
+
+import logging
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sparklog.broker.following.session_with_leader import SessionWithLeader
+from sparklog.broker.partition.partition import Partition
+from sparklog.broker.ports import Peers
+from sparklog.broker.throttles import ReplicationThrottle
+from sparklog.core.replication.follower import FetchPosition
+from sparklog.core.replication.leader import Diverging
+from sparklog.core.transaction.producer_state import CorruptSnapshot, taken_over
+from sparklog.model.cluster import Broker
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import CorruptBatch, ErrorCode, WireError
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.parts import read_parts
+from sparklog.model.ports import Guard
+from sparklog.model.time import Clock, MonotonicMs
+from sparklog.records.validate import check_replicated
+from sparklog.wire.messages.fetch import (
+    FetchPartition,
+    FetchPartitionData,
+    FetchRequest,
+    FetchResponse,
+)
+from sparklog.wire.messages.list_offsets import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+
+logger = logging.getLogger(__name__)
+
+BACKOFF_MIN_MS = 20
+"""First pause after an error; doubles up to ``replica.fetch.backoff.ms``.
+
+Short, because the usual error is a leader that was not told yet that it leads.
+"""
+
+SESSION_ERRORS: Final = (
+    ErrorCode.fetch_session_id_not_found,
+    ErrorCode.invalid_fetch_session_epoch,
+    ErrorCode.fetch_session_topic_id_error,
+)
+"""Nothing is wrong but the session, which the next round begins anew."""
+
+
+@dataclass(slots=True)
+class Followed:
+    """One partition that this fetcher pulls for."""
+
+    partition: Partition
+    ready_at_ms: MonotonicMs = MonotonicMs(0)
+    backoff_ms: int = BACKOFF_MIN_MS
+    asks_offsets: bool = False
+    lags: bool = False
+    """Whether the leader had committed more, when it last said so, than we had then: we are not in sync."""
+    asked: FetchPartition | None = None
+    """What was asked for it last; the same object as long as that has not changed."""
+
+    def ask(self, position: FetchPosition, bytes_max: int) -> FetchPartition:
+        """What to ask the leader for it now."""
+        partition, asked = self.partition, self.asked
+        if (
+            asked is not None
+            and asked.fetch_offset == position.fetch_offset
+            and asked.current_leader_epoch == position.leader_epoch
+            and asked.last_fetched_epoch == position.last_fetched_epoch
+            and asked.log_start_offset == partition.log_start_offset
+            and asked.partition_max_bytes == bytes_max
+        ):
+            return asked
+        self.asked = asked = FetchPartition(
+            partition=partition.topic_partition.partition,
+            current_leader_epoch=position.leader_epoch,
+            fetch_offset=position.fetch_offset,
+            last_fetched_epoch=position.last_fetched_epoch,
+            log_start_offset=partition.log_start_offset,
+            partition_max_bytes=bytes_max,
+        )
+        return asked
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request that a round makes of its leader."""
+
+    broker: Broker
+    message: FetchRequest | ListOffsetsRequest
+    timeout_ms: int
+
+
+Asked = dict[TopicPartition, tuple[Followed, FetchPosition]]
+
+Conversation = Generator[Question, Any, int]
+"""A round: yields questions, is sent responses, returns the milliseconds to pause before the next round."""
+
+
+class Fetcher:
+    """Pulls from one leader for all partitions that follow it. One round at a time."""
+
+    def __init__(
+        self,
+        *,
+        broker_id: BrokerId,
+        broker_epoch: Callable[[], BrokerEpoch],
+        leader: BrokerId,
+        find_broker: Callable[[BrokerId], Broker | None],
+        peers: Peers,
+        config: BrokerConfig,
+        clock: Clock,
+        guard: Guard,
+        throttle: ReplicationThrottle | None = None,
+    ) -> None:
+        self.leader = leader
+        self._throttle = throttle
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+        self._find_broker = find_broker
+        self._peers = peers
+        self._config = config
+        self._clock = clock
+        self._guard = guard
+        self._followed: dict[TopicPartition, Followed] = {}
+        self._session = SessionWithLeader()
+        self._unreachable_backoff_ms = BACKOFF_MIN_MS
+
+    # From any thread
+
+    def add(self, partition: Partition) -> None:
+        with self._guard:
+            self._followed[partition.topic_partition] = Followed(partition)
+
+    def remove(self, partition: Partition) -> None:
+        with self._guard:
+            followed = self._followed.get(partition.topic_partition)
+            if followed is not None and followed.partition is partition:
+                del self._followed[partition.topic_partition]
+
+    def ask_leader_offsets(self, partition: Partition) -> None:
+        with self._guard:
+            if (followed := self._followed.get(partition.topic_partition)) is not None:
+                followed.asks_offsets = True
+
+    def back_off(self, partition: Partition) -> None:
+        now_ms = self._clock.monotonic_ms()
+        with self._guard:
+            if (followed := self._followed.get(partition.topic_partition)) is not None:
+                followed.ready_at_ms = MonotonicMs(now_ms + followed.backoff_ms)
+                longest_ms = self._config.get_int("replica.fetch.backoff.ms")
+                followed.backoff_ms = min(2 * followed.backoff_ms, longest_ms)
+
+    def is_idle(self) -> bool:
+        with self._guard:
+            return not self._followed
+
+    # The round
+
+    def run_once(self) -> int:
+        """One round, waiting for the leader; returns how many milliseconds to pause before the next."""
+        conversation = self.round()
+        try:
+            question = next(conversation)
+            while True:
+                try:
+                    response = self._peers.call(
+                        question.broker, question.message, timeout_ms=question.timeout_ms
+                    )
+                except (OSError, WireError) as error:
+                    question = conversation.throw(error)
+                else:
+                    question = conversation.send(response)
+        except StopIteration as end:
+            return int(end.value)
+
+    def round(self) -> Conversation:
+        """Ask once and hand out the reply."""
+        asked = self._positions()
+        if not asked:
+            return self._pause_ms()
+        broker = self._find_broker(self.leader)
+        if broker is None:
+            return self._unreachable(asked, "its address is not known yet")
+        try:
+            yield from self._answer_offset_questions(broker, asked)
+            if not asked:
+                return 0
+            response = yield Question(broker, self._request(asked), self._timeout_ms())
+        except (OSError, WireError) as error:
+            return self._unreachable(asked, str(error))
+        self._unreachable_backoff_ms = BACKOFF_MIN_MS
+        self._take(asked, response)
+        return 0
+
+    def _positions(self) -> Asked:
+        now_ms = self._clock.monotonic_ms()
+        with self._guard:
+            ready = [followed for followed in self._followed.values() if followed.ready_at_ms <= now_ms]
+        positions: Asked = {}
+        for followed in ready:
+            if followed.lags and self._is_held_back(followed):
+                continue
+            position = followed.partition.fetch_position()
+            if position is not None:
+                positions[followed.partition.topic_partition] = (followed, position)
+        return positions
+
+    def _is_held_back(self, followed: Followed) -> bool:
+        return self._throttle is not None and self._throttle.holds_back(followed.partition.topic_partition)
+
+    def _request(self, asked: Asked) -> FetchRequest:
+        bytes_max = self._config.get_int("replica.fetch.max.bytes")
+        wanted: dict[tuple[TopicId, int], FetchPartition] = {}
+        names: dict[TopicId, str] = {}
+        for topic_partition, (followed, position) in asked.items():
+            topic_id = followed.partition.topic_id
+            names[topic_id] = topic_partition.topic
+            wanted[topic_id, topic_partition.partition] = followed.ask(position, bytes_max)
+        request = FetchRequest(
+            replica_id=self._broker_id,
+            replica_epoch=self._broker_epoch(),
+            max_wait_ms=self._config.get_int("replica.fetch.wait.max.ms"),
+            min_bytes=self._config.get_int("replica.fetch.min.bytes"),
+            max_bytes=self._config.get_int("replica.fetch.response.max.bytes"),
+        )
+        self._session.put_into(request, wanted, names)
+        return request
+
+    def _take(self, asked: Asked, response: FetchResponse) -> None:
+        self._session.on_response(response)
+        if response.error_code in SESSION_ERRORS:
+            logger.info("leader %d: %s; asking for everything again", self.leader, response.error_code.name)
+            return
+        if response.error_code is not ErrorCode.none:
+            for followed, position in asked.values():
+                followed.partition.on_fetch_error(position.leader_epoch, response.error_code)
+            return
+        silent = {(entry.partition.topic_id, tp.partition): (entry, at) for tp, (entry, at) in asked.items()}
+        for topic in response.responses:
+            for data in topic.partitions:
+                known = silent.pop((topic.topic_id, data.partition_index), None)
+                if known is not None and not self._take_carefully(known[0], known[1], data):
+                    # The leader thinks that we know now what it said.
+                    self._session.begin_again()
+        for followed, _ in silent.values():
+            followed.backoff_ms = BACKOFF_MIN_MS
+
+    def _take_carefully(self, followed: Followed, position: FetchPosition, data: FetchPartitionData) -> bool:
+        """One partition's trouble must not keep the others of this leader from being replicated."""
+        try:
+            return self._take_partition(followed, position, data)
+        except Exception:
+            logger.exception("%s: its part of a fetch reply failed", followed.partition.topic_partition)
+            self.back_off(followed.partition)
+            return False
+
+    def _take_partition(self, followed: Followed, position: FetchPosition, data: FetchPartitionData) -> bool:
+        """Whether what the leader said is what we now know."""
+        partition = followed.partition
+        if data.error_code is not ErrorCode.none:
+            partition.on_fetch_error(position.leader_epoch, data.error_code)
+            return True
+        followed.backoff_ms = BACKOFF_MIN_MS
+        if data.diverging_epoch is not None and data.diverging_epoch.epoch >= 0:
+            diverging = Diverging(data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
+            logger.info("%s: our log parts from the leader's, %s", partition.topic_partition, diverging)
+            partition.on_diverging(
+                position.leader_epoch, position.fetch_offset, diverging, data.log_start_offset
+            )
+            return True
+        try:
+            records = read_parts(data.records)
+            batches = check_replicated(records) if records else []
+        except CorruptBatch as error:
+            logger.warning("%s: the leader sent a corrupt batch: %s", partition.topic_partition, error)
+            partition.on_fetch_error(position.leader_epoch, ErrorCode.corrupt_message)
+            return False
+        taken = partition.append_as_follower(
+            records,
+            batches,
+            leader_epoch=position.leader_epoch,
+            fetch_offset=position.fetch_offset,
+            leader_high_watermark=data.high_watermark,
+            leader_log_start_offset=data.log_start_offset,
+        )
+        self._note_lag(followed, data.high_watermark, len(records))
+        return taken
+
+    def _note_lag(self, followed: Followed, leader_high_watermark: int, size_bytes: int) -> None:
+        """Whether we are in sync now; what came while we were not counts against the throttle."""
+        partition, lagged = followed.partition, followed.lags
+        followed.lags = leader_high_watermark > partition.log_end_offset
+        throttle = self._throttle
+        if throttle is not None and (lagged or followed.lags) and throttle.names(partition.topic_partition):
+            throttle.spend(size_bytes)
+
+    def _answer_offset_questions(self, broker: Broker, asked: Asked) -> Generator[Question, Any, None]:
+        """For partitions whose fetch offset was out of range: where does the leader's log start and end?"""
+        for topic_partition, (followed, position) in list(asked.items()):
+            if not followed.asks_offsets:
+                continue
+            del asked[topic_partition]
+            start = yield from self._leader_offset(broker, topic_partition, position, EARLIEST_TIMESTAMP)
+            end = yield from self._leader_offset(broker, topic_partition, position, LATEST_TIMESTAMP)
+            followed.asks_offsets = False
+            try:
+                error = ErrorCode(start.error_code or end.error_code)
+                producers = taken_over(start.producers)
+            except CorruptSnapshot as damage:
+                logger.warning("%s: the leader sent damaged producer states: %s", topic_partition, damage)
+                error, producers = ErrorCode.corrupt_message, None
+            if error is not ErrorCode.none:
+                followed.partition.on_fetch_error(position.leader_epoch, error)
+            else:
+                followed.partition.on_leader_offsets(
+                    position.leader_epoch, start.offset, end.offset, producers
+                )
+
+    def _leader_offset(
+        self, broker: Broker, topic_partition: TopicPartition, position: FetchPosition, timestamp: int
+    ) -> Generator[Question, Any, ListOffsetsPartitionResponse]:
+        question = ListOffsetsPartition(
+            partition_index=topic_partition.partition,
+            current_leader_epoch=position.leader_epoch,
+            timestamp=timestamp,
+        )
+        request = ListOffsetsRequest(
+            replica_id=self._broker_id,
+            topics=[ListOffsetsTopic(name=topic_partition.topic, partitions=[question])],
+        )
+        response = yield Question(broker, request, self._timeout_ms())
+        answer: ListOffsetsPartitionResponse = response.topics[0].partitions[0]
+        return answer
+
+    def _unreachable(self, asked: Asked, why: str) -> int:
+        logger.info("leader %d cannot be fetched from for %d partitions: %s", self.leader, len(asked), why)
+        pause_ms = self._unreachable_backoff_ms
+        self._unreachable_backoff_ms = min(2 * pause_ms, self._config.get_int("replica.fetch.backoff.ms"))
+        return pause_ms
+
+    def _timeout_ms(self) -> int:
+        wait_ms = self._config.get_int("replica.fetch.wait.max.ms")
+        return wait_ms + self._config.get_int("replica.socket.timeout.ms")
+
+    def _pause_ms(self) -> int:
+        """Until the first partition that backs off is ready again."""
+        now_ms = self._clock.monotonic_ms()
+        with self._guard:
+            pauses = [followed.ready_at_ms - now_ms for followed in self._followed.values()]
+        waiting = [pause for pause in pauses if pause > 0]
+        return min(waiting, default=self._config.get_int("replica.fetch.wait.max.ms"))

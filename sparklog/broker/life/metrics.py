@@ -1,0 +1,47 @@
+"""What a broker tells about itself (docs/metrics.md): read from its partitions, without their locks."""
+
+from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
+from sparklog.model.metric import Metric, counter, gauge
+
+
+def broker_metrics(replicas: ReplicaManager, proposals: IsrProposalSender) -> list[Metric]:
+    partitions = replicas.partitions()
+    return [
+        gauge("sparklog_broker_partitions", "Partitions with a replica here.", len(partitions)),
+        gauge(
+            "sparklog_broker_leaders",
+            "Partitions that this broker leads.",
+            sum(partition.is_leader for partition in partitions),
+        ),
+        gauge(
+            "sparklog_broker_under_replicated_partitions",
+            "Partitions led here of which not all replicas are in sync.",
+            sum(partition.is_under_replicated for partition in partitions),
+        ),
+        gauge(
+            "sparklog_broker_under_min_isr_partitions",
+            "Partitions led here with fewer replicas in sync than min.insync.replicas.",
+            sum(partition.is_under_min_isr for partition in partitions),
+        ),
+        gauge(
+            "sparklog_broker_offline_partitions",
+            "Partitions whose replica here serves no more, because its log or log directory failed.",
+            sum(partition.is_offline for partition in partitions),
+        ),
+        gauge(
+            "sparklog_broker_offline_log_directories",
+            "Log directories that serve no more.",
+            len(replicas.offline_directories()),
+        ),
+        counter(
+            "sparklog_broker_isr_shrinks_total",
+            "Times that this broker, as leader, had followers taken out of an ISR because they lagged.",
+            proposals.shrinks,
+        ),
+        counter(
+            "sparklog_broker_isr_expands_total",
+            "Times that this broker, as leader, had a follower taken into an ISR.",
+            proposals.expands,
+        ),
+    ]

@@ -1,0 +1,439 @@
+"""The composition root of a broker: joins disk, network, ZooKeeper and the pure machines, and starts them.
+
+Start, in this order, because each step relies on the one before: lock the log directories and open their logs
+(recovering what a crash left); listen; register in ZooKeeper under a fresh broker epoch. From then on the
+controller tells this broker what it leads and follows.
+
+Stop, by protocol first: ask the controller to move our leaderships, stop fetching and serving, flush, write
+checkpoints, mark the directories clean, and leave ZooKeeper. A broker that ZooKeeper tells that its session
+expired has been replaced as far as everybody else is concerned: it stops at once, without any of that, and
+may be started anew, as another ``BrokerServer``, in the same process. One whose last log directory fails
+stops at once, too: nobody else would learn that the partitions it leads are served no more. Was it an fsync
+that failed, that directory is marked suspect in ZooKeeper before its lock is let go. While another directory
+serves, the broker goes on without the one that failed, and tells the controller.
+"""
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from sparklog.broker.context import BrokerContext
+from sparklog.broker.dispatch import Dispatcher
+from sparklog.broker.following.fetcher import Fetcher
+from sparklog.broker.following.fetcher_threads import FetcherThreads
+from sparklog.broker.following.peers import PeerConnections
+from sparklog.broker.life.cleaner_threads import CleanerThreads
+from sparklog.broker.life.housekeeping import Housekeeping
+from sparklog.broker.life.metrics import broker_metrics
+from sparklog.broker.life.options import BrokerOptions
+from sparklog.broker.life.registration import Registration
+from sparklog.broker.life.registration_watch import RegistrationWatch
+from sparklog.broker.log_cleaner import LogCleaner
+from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
+from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.ports import Peers, Ports
+from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.to_controller.controller_link import ControllerLink
+from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
+from sparklog.broker.to_controller.producer_ids import ProducerIds
+from sparklog.model.cluster import Broker
+from sparklog.model.errors import ErrorCode, SparklogError, WireError
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId
+from sparklog.network.acceptor import Listener
+from sparklog.network.clock import SystemClock
+from sparklog.network.executor import ThreadExecutor
+from sparklog.network.reactor import Reactor
+from sparklog.network.timer import ThreadTimer
+from sparklog.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsDirectory,
+    AssignReplicasToDirsPartition,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsTopic,
+)
+from sparklog.wire.messages.controlled_shutdown import ControlledShutdownRequest
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["BrokerOptions", "BrokerServer"]
+
+SHUTDOWN_RETRY_MS: Final = 200
+"""Pause between tries of a controlled shutdown while partitions remain that nobody else can lead yet."""
+
+SHUTDOWN_TIMEOUT_MS: Final = 3_000
+"""Longest wait for the controller: where a whole cluster stops there may be none any more."""
+
+WITHDRAW_RETRY_MS: Final = 500
+"""Pause between tries to mark a directory suspect while ZooKeeper is away."""
+
+LOST_LOGS_TIMEOUT_MS: Final = 5_000
+"""Longest wait for the controller's word that it knows which logs are lost, before it is told again."""
+
+CONTROLLER_CALLS_MAX: Final = 4
+"""Requests of clients that wait for the controller at the same time; others queue behind them."""
+
+
+def lost_logs_request(
+    broker_id: int, broker_epoch: BrokerEpoch, lost: list[tuple[TopicId, int]]
+) -> AssignReplicasToDirsRequest:
+    """Tells the controller which replicas went offline: Kafka's message, with no directory to name."""
+    topics = [
+        AssignReplicasToDirsTopic(
+            topic_id=topic, partitions=[AssignReplicasToDirsPartition(partition_index=number)]
+        )
+        for topic, number in lost
+    ]
+    return AssignReplicasToDirsRequest(
+        broker_id=broker_id,
+        broker_epoch=broker_epoch,
+        directories=[AssignReplicasToDirsDirectory(topics=topics)],
+    )
+
+
+class BrokerServer:
+    """One broker process. ``start`` returns when it is registered; ``stop`` may be called at any time."""
+
+    def __init__(self, options: BrokerOptions) -> None:
+        self._options = options
+        self._config = options.config
+        self._clock = SystemClock()
+        self._timer = ThreadTimer(name=f"broker-{options.broker_id}-timer")
+        self._executor = ThreadExecutor(
+            name=f"broker-{options.broker_id}-recovery",
+            threads=self._config.get_int("num.recovery.threads.per.data.dir"),
+        )
+        self._waiting_room = ThreadExecutor(
+            name=f"broker-{options.broker_id}-asks-controller", threads=CONTROLLER_CALLS_MAX
+        )
+        self._client_id = f"broker-{options.broker_id}"
+        self._stopped = threading.Event()
+        self._stop_lock = threading.Lock()
+        self._undo: list[Callable[[], None]] = []
+        self._broker_epoch = BrokerEpoch(-1)
+        self._port = options.port
+        self._registration = Registration(options)
+        self._metadata = MetadataCache(threading.Lock())
+        self._dispatcher: Dispatcher | None = None
+        self._link: ControllerLink | None = None
+        self._replicas: ReplicaManager | None = None
+        self._producer_ids: ProducerIds | None = None
+        self._clean = False
+        self.failure: str | None = None
+        self._suspect: str | None = None
+        """The last directory, if what it holds may not be what it was."""
+        self.has_lost_session = False
+        """Whether it failed with its ZooKeeper session: then nothing is in the way of another start."""
+        self.cleaner: LogCleaner | None = None
+        """What compacts the logs, once the broker has started."""
+        self.metrics_port: int | None = None
+        """Where metrics are served, if they are."""
+
+    @property
+    def endpoint(self) -> Broker:
+        """Who and where this broker is, once it has started."""
+        options = self._options
+        rack = options.rack or self._config.get_str("broker.rack") or None
+        return Broker(options.broker_id, options.host, self._port, self._broker_epoch, rack)
+
+    def start(self) -> None:
+        """Open, listen, register. Raises SparklogError or OSError that says what is in the way."""
+        try:
+            self._start()
+            with self._stop_lock:
+                if self._stopped.is_set():
+                    raise SparklogError(f"{self._client_id} was stopped while it started: {self.failure}")
+                assert self._producer_ids is not None
+                self._producer_ids.look_ahead(self._broker_epoch)
+        except BaseException:
+            with self._stop_lock:
+                self._unwind()
+                self._stopped.set()
+            raise
+
+    def stop(self, clean: bool = True) -> None:
+        """Stop; ``clean`` moves leaders away first and leaves nothing to recover. Twice is fine."""
+        with self._stop_lock:
+            if self._stopped.is_set():
+                return
+            self._clean = clean and self.failure is None
+            if self._clean:
+                self._shut_down_controlled()
+            self._unwind()
+            self._stopped.set()
+
+    def wait_stopped(self, timeout_seconds: float | None = None) -> bool:
+        """Whether the broker has stopped, by itself (then ``failure`` says why) or because it was told to."""
+        return self._stopped.wait(timeout_seconds)
+
+    # Start
+
+    def _start(self) -> None:
+        options, registration = self._options, self._registration
+        self._undo.append(registration.close)
+        registration.connect()
+        registration.on_expired(self._on_expired)
+        log_dirs = registration.open_directories(self._executor, self._clock)
+        self._undo.append(lambda: self._close_logs(log_dirs))
+        context, fetchers, proposals, lanes = self._compose(log_dirs)
+        self._dispatcher = Dispatcher(context)
+        reactor = self._reactor(self._dispatcher)
+        context.replicas.attentive_until = reactor.attentive_until
+        reactor.start()
+        self._port = reactor.ports[0]
+        self._undo.append(reactor.stop)
+        self._undo.append(fetchers.close)
+        self._undo += [peers.close for peers in lanes]
+        assert self._link is not None
+        self._link.start()
+        proposals.start()
+        self._undo.append(proposals.close)
+        self._undo.append(self._link.close)
+        self._broker_epoch = registration.register(self.endpoint)
+        context.replicas.broker_epoch = self._broker_epoch
+        for suspect in context.replicas.suspects():
+            self._report_suspect(suspect)
+        watch = RegistrationWatch(registration.zookeeper, options.broker_id, self._broker_epoch, self._fail)
+        watch.start()
+        self._undo.append(watch.close)
+        housekeeping = Housekeeping(context.replicas, self._config)
+        housekeeping.start()
+        self._undo.append(housekeeping.close)
+        self._start_cleaner(context, log_dirs)
+        self._start_metrics(context.replicas, proposals)
+        logger.info("broker %s is up in epoch %d", self.endpoint, self._broker_epoch)
+
+    def _start_cleaner(self, context: BrokerContext, log_dirs: LogDirs) -> None:
+        self.cleaner = LogCleaner(
+            context.replicas.partitions,
+            log_dirs,
+            self._config,
+            self._clock,
+            guard=threading.Lock(),
+            new_seed=lambda: secrets.randbits(64),
+        )
+        threads = CleanerThreads(self.cleaner, self._config)
+        threads.start()
+        self._undo.append(threads.close)
+
+    def _start_metrics(self, replicas: ReplicaManager, proposals: IsrProposalSender) -> None:
+        port = self._config.get_int("metrics.port")
+        if port < 0:
+            return
+        # Here, so that only those pay for its library who want metrics.
+        from sparklog.network.metrics_server import serve_metrics
+
+        server = serve_metrics(
+            lambda: broker_metrics(replicas, proposals), self._options.host, port, name=self._client_id
+        )
+        if server is not None:
+            self.metrics_port = server.port
+            self._undo.append(server.close)
+
+    def _compose(
+        self, log_dirs: LogDirs
+    ) -> tuple[BrokerContext, FetcherThreads, IsrProposalSender, list[PeerConnections]]:
+        options, config = self._options, self._config
+        ports = Ports(clock=self._clock, timer=self._timer, executor=self._executor, new_guard=threading.Lock)
+        link = ControllerLink(self._registration.zookeeper, self._clock, client_id=self._client_id)
+        lanes = [
+            PeerConnections(client_id=self._client_id) for _ in range(config.get_int("num.replica.fetchers"))
+        ]
+
+        def new_fetcher(leader: BrokerId, peers: Peers) -> Fetcher:
+            return Fetcher(
+                broker_id=options.broker_id,
+                broker_epoch=lambda: self._broker_epoch,
+                leader=leader,
+                find_broker=self._metadata.broker,
+                peers=peers,
+                config=config,
+                clock=self._clock,
+                guard=threading.Lock(),
+                throttle=replicas.fetch_throttle,
+            )
+
+        fetchers = FetcherThreads(new_fetcher, lanes)
+        proposals = IsrProposalSender(
+            options.broker_id,
+            lambda: self._broker_epoch,
+            link,
+            lambda tp: replicas.get(tp),  # noqa: PLW0108 (made below)
+        )
+        replicas = ReplicaManager(
+            options.broker_id,
+            config,
+            log_dirs,
+            ports,
+            fetchers=fetchers,
+            proposals=proposals,
+            on_disk_failure=self._fail,
+            on_replicas_lost=self._report_lost,
+            on_suspect=self._report_suspect,
+        )
+        replicas.load()
+        self._link, self._replicas = link, replicas
+        self._producer_ids = ProducerIds(options.broker_id, link, self._waiting_room)
+        context = BrokerContext(
+            broker_id=options.broker_id,
+            cluster_id=self._registration.cluster_id,
+            metadata=self._metadata,
+            replicas=replicas,
+            controller=link,
+            producer_ids=self._producer_ids,
+            waiting_room=self._waiting_room,
+        )
+        return context, fetchers, proposals, lanes
+
+    def _reactor(self, dispatcher: Dispatcher) -> Reactor:
+        config = self._config
+        return Reactor(
+            [Listener(self._options.host, self._options.port)],
+            dispatcher,
+            processors=config.get_int("num.network.threads"),
+            handlers=config.get_int("num.io.threads"),
+            queue_max=config.get_int("queued.max.requests"),
+            frame_bytes_max=config.get_int("socket.request.max.bytes"),
+            connections_max=config.get_int("max.connections"),
+            idle_ms=config.get_int("connections.max.idle.ms"),
+            clock=self._clock,
+            name=self._client_id,
+        )
+
+    # Stop
+
+    def _on_expired(self, why: str) -> None:
+        self.has_lost_session = self.failure is None
+        self._fail(why)
+
+    def _fail(self, why: str, suspect: str | None = None) -> None:
+        """The world has gone on without us, or the disk failed: serve nobody from this moment on, and stop.
+
+        Stopping takes its time (threads are waited for, and they may wait for a peer), so it has a thread of
+        its own, and those who write or read here must not wait for it.
+        """
+        self._suspect = suspect or self._suspect
+        if self._stopped.is_set() or self.failure is not None:
+            return
+        self.failure = why
+        logger.error("broker %d stops: %s", self._options.broker_id, why)
+        if self._dispatcher is not None:
+            self._dispatcher.close()
+        threading.Thread(
+            target=self._stop_failed, args=(why, suspect), name="broker-failure", daemon=True
+        ).start()
+
+    def _report_suspect(self, suspect: str) -> None:
+        """A directory is suspect, and others go on. ZooKeeper must hear, however long that takes: a note in
+        those is of no use at a start at which they cannot be read."""
+        threading.Thread(
+            target=self._tell_zookeeper, args=(suspect,), name="suspect-directory", daemon=True
+        ).start()
+
+    def _tell_zookeeper(self, suspect: str) -> None:
+        while not self._stopped.is_set():
+            try:
+                if self._broker_epoch >= 0:
+                    self._registration.report_suspect(self._broker_epoch, suspect)
+                    break
+            except SparklogError as error:
+                logger.warning("log directory %s is not reported suspect yet: %s", suspect, error)
+            self._stopped.wait(WITHDRAW_RETRY_MS / 1_000)
+        else:
+            return
+        assert self._replicas is not None
+        self._replicas.forget_suspect(suspect)
+
+    def _report_lost(self, lost: list[tuple[TopicId, int]]) -> None:
+        """Replicas went offline with their directory. The controller must hear, however long that takes."""
+        threading.Thread(target=self._tell_controller, args=(lost,), name="lost-logs", daemon=True).start()
+
+    def _tell_controller(self, lost: list[tuple[TopicId, int]]) -> None:
+        while not self._stopped.is_set():
+            assert self._link is not None
+            generation = self._link.generation
+            request = lost_logs_request(self._options.broker_id, self._broker_epoch, lost)
+            try:
+                error = self._link.call(request, timeout_ms=LOST_LOGS_TIMEOUT_MS, lane="lost-logs").error_code
+            except (OSError, WireError, SparklogError) as problem:
+                logger.warning("the controller does not know yet which logs are lost: %s", problem)
+            else:
+                if error is ErrorCode.none:
+                    return
+                logger.warning("the controller does not know yet which logs are lost: %s", error.name)
+            self._link.wait_for_change(generation, WITHDRAW_RETRY_MS)
+
+    def _stop_failed(self, why: str, suspect: str | None) -> None:
+        if self._replicas is not None:
+            self._replicas.stop_serving(why)
+        if suspect is not None and self._broker_epoch >= 0:
+            self._withdraw(suspect)
+        self.stop(clean=False)
+
+    def _withdraw(self, suspect: str) -> None:
+        """Mark the directory in ZooKeeper, however long that is away: a start without the mark would be
+        trusted with records that the disk does not have."""
+        while not self._stopped.is_set():
+            try:
+                self._registration.withdraw_suspect(self._broker_epoch, suspect)
+                return
+            except SparklogError as error:
+                logger.warning("log directory %s is not marked suspect yet: %s", suspect, error)
+            self._stopped.wait(WITHDRAW_RETRY_MS / 1_000)
+
+    def _shut_down_controlled(self) -> None:
+        """Ask the controller to move our leaderships away, until none is left that another could take."""
+        if self._link is None or self._broker_epoch < 0:
+            return
+        if not self._config.get_bool("controlled.shutdown.enable"):
+            return
+        request = ControlledShutdownRequest(
+            broker_id=self._options.broker_id, broker_epoch=self._broker_epoch
+        )
+        for attempt in range(self._config.get_int("controlled.shutdown.max.retries")):
+            if attempt:
+                self._stopped.wait(SHUTDOWN_RETRY_MS / 1_000)
+            try:
+                response = self._link.call(request, timeout_ms=SHUTDOWN_TIMEOUT_MS)
+            except (OSError, WireError, SparklogError) as error:
+                logger.info("stopping without moving leaders, as no controller helps: %s", error)
+                return
+            if response.error_code is ErrorCode.none and not response.remaining_partitions:
+                return
+            logger.info(
+                "controlled shutdown, try %d: %s, %d partitions remain",
+                attempt + 1,
+                response.error_code.name,
+                len(response.remaining_partitions),
+            )
+
+    def _close_logs(self, log_dirs: LogDirs) -> None:
+        clean_epoch = self._broker_epoch if self._clean and self._broker_epoch >= 0 else None
+        if self._replicas is None:
+            log_dirs.close()
+            return
+        try:
+            self._replicas.close(clean_epoch)
+        except DirectoryFailed as failed:
+            if failed.is_suspect:
+                self._suspect = str(failed.directory.uuid)
+            raise
+        finally:
+            if self._suspect is not None and self._broker_epoch >= 0:
+                # Also if the last disk failed only now: the session is about to end, and nobody else would.
+                self._registration.report_suspect(self._broker_epoch, self._suspect)
+
+    def _unwind(self) -> None:
+        """Undo what ``start`` did, last first; one step's failure must not keep the others from running."""
+        while self._undo:
+            self._guarded(self._undo.pop())
+        self._timer.stop()
+        self._executor.stop()
+        self._waiting_room.stop()
+
+    @staticmethod
+    def _guarded(step: Callable[[], None]) -> None:
+        try:
+            step()
+        except (OSError, SparklogError):
+            logger.exception("a step of stopping failed; going on with the next")

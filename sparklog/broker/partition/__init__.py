@@ -1,0 +1,1 @@
+"""One replica: its machine and its log under one lock."""

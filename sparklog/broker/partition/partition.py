@@ -1,0 +1,562 @@
+"""One partition on this broker: its replica machine and its log, both guarded by one lock.
+
+Every change is a *step*: under the lock a fact goes to the machine, and the machine's effects on the log are
+carried out at once, so that machine and log never disagree. Effects on the outside (replies, proposals,
+fetches) are put in the partition's outbox and leave after the lock is released, one at a time and in order,
+so that nobody sees offset 12 before offset 10. A log effect that fails takes the partition offline before the
+lock is let go, and what that step wanted to tell the outside is dropped.
+
+Reads take the lock only to look up positions; bytes leave by ``sendfile`` without it.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from sparklog.broker.partition.answers import AppendResult, DeletionResult, ReadRequest, ReadResult
+from sparklog.broker.partition.batches import Batches, continuing, stamp_all, whole
+from sparklog.broker.partition.partition_shell import PartitionShell
+from sparklog.core.replication.actions import RestartAt, TruncateTo, WakeFetch
+from sparklog.core.replication.follower import FetchPosition, Follower
+from sparklog.core.replication.isr import committed_isr, effective_isr
+from sparklog.core.replication.leader import ACKS_ALL, NOBODY_WAITS, Diverging, IsrReply, Leader
+from sparklog.core.replication.read_replica import closest_replica
+from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, Refused
+from sparklog.model.cluster import PartitionState
+from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
+from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId
+from sparklog.model.parts import Part
+from sparklog.model.time import MonotonicMs
+from sparklog.records.envelope import BatchHeader
+from sparklog.storage.damage import find_damage, refuse_damaged
+from sparklog.storage.disk import may_have_lost
+from sparklog.storage.log import Log
+from sparklog.storage.snapshots import producer_batch
+
+logger = logging.getLogger(__name__)
+
+CHECK_BYTES: Final = 4_194_304
+"""How much of a log is checked when a follower refuses what it gets."""
+BEHIND_A_REFUSED_ONE: Final = (
+    "an earlier batch of this producer was refused just now, and has not come again; that one comes first"
+)
+
+
+class Partition(PartitionShell):
+    """One replica of one partition: what leaders, followers and readers ask of it."""
+
+    # Roles
+
+    def on_leader_and_isr(self, state: PartitionState, *, broker_epoch: BrokerEpoch) -> ErrorCode:
+        """Take up the role that the controller decided; STALE_CONTROLLER_EPOCH if there is a later one.
+
+        KAFKA_STORAGE_ERROR if there is no log for it, or if another should lead since ours was found damaged.
+        """
+        with self._step():
+            if self._offline:
+                return ErrorCode.kafka_storage_error
+            if state.leader_epoch < self._replica.leader_epoch:
+                return ErrorCode.stale_controller_epoch
+            if state.leader_epoch == self._replica.leader_epoch:
+                # Told again: the answer was lost, or there is another controller, which knows of no damage.
+                return ErrorCode.kafka_storage_error if self._should_hand_over(state) else ErrorCode.none
+            if not self._settle_corruption(state):
+                return ErrorCode.kafka_storage_error
+            self._apply(
+                self._replica.on_leader_and_isr(
+                    state,
+                    broker_epoch=broker_epoch,
+                    now_ms=self._clock.monotonic_ms(),
+                )
+            )
+            return ErrorCode.kafka_storage_error if self._offline else ErrorCode.none
+
+    def _settle_corruption(self, state: PartitionState) -> bool:
+        """Whether the log is fit for the role. A follower cuts at a corruption and fetches again from there.
+
+        A member of the ISR must not, whoever leads: what it would cut may be committed and, should the
+        others die before it caught up again, nowhere else. The error makes the controller take it out of
+        the ISR, and elect another if it should have led; told again without being a member, it cuts. The last
+        member never cuts: it leads, and serves what can be read. Nor does anybody cut while nobody leads.
+
+        Unless an election that could lose records preferred this log, as it was, to others: then what is left
+        is the truth, and it must take appends again. (A log that began an epoch since then was damaged later.
+        And where there is one replica only, nobody chose: that is for an operator.)
+        """
+        corruption = self.log.corruption
+        if corruption is None or not state.has_leader:
+            return True
+        is_given_up = corruption.ends_log and self.log.epochs.latest_epoch < state.lost_in_epoch
+        if state.leader == self._replica.broker_id and is_given_up and len(state.replicas) > 1:
+            logger.error("%s: %s; what is behind is given up", self.topic_partition, corruption.reason)
+            self._apply([TruncateTo(corruption.offset)])
+            return not self._offline
+        if state.isr == (self._replica.broker_id,):
+            logger.error(
+                "%s: %s; the only replica in sync serves the rest", self.topic_partition, corruption.reason
+            )
+            return True
+        if self._replica.broker_id in state.isr:
+            logger.error("%s: in the ISR with a corrupt log: %s", self.topic_partition, corruption.reason)
+            return False
+        logger.warning("%s: %s; fetching again from there", self.topic_partition, corruption.reason)
+        self._apply([TruncateTo(corruption.offset)])
+        return not self._offline
+
+    def check_log(self, offset: int) -> None:
+        """Followers seem to refuse what they get from ``offset`` on. If it is damaged, it is served no more,
+        and another leads if one can.
+        """
+        with self._step():
+            leader = self._replica.leader
+            if leader is None or self._offline:
+                return
+            damage = find_damage(self.log, offset, CHECK_BYTES)
+            if damage is not None:
+                logger.error("%s: damaged on disk: %s", self.topic_partition, damage.reason)
+                self._guarded(lambda: self.log.note_damage(damage))
+            self._hand_over_if_damaged(leader)
+
+    def _hand_over_if_damaged(self, leader: Leader) -> None:
+        if self.log.corruption is not None and not self._offline:
+            self._apply(leader.on_damage())
+
+    def _should_hand_over(self, state: PartitionState) -> bool:
+        """By the ISR that the controller knows: ours may be one that it never heard of, or the other way."""
+        is_damaged = self._replica.leader is not None and self.log.corruption is not None
+        return is_damaged and bool(set(state.isr) - {self._replica.broker_id})
+
+    def end_without_leader(self, leader_epoch: int) -> tuple[int, int]:
+        """Last epoch and end of the log, which stands still in this epoch without a leader; both -1 if the
+        replica has another role by now, or no log.
+        """
+        with self._guard:
+            follower = self._replica.follower
+            is_so = follower is not None and follower.leader == NO_LEADER and not self._offline
+            if not is_so or self._replica.leader_epoch != leader_epoch:
+                return -1, -1
+            return self.log.epochs.latest_epoch, self.log.log_end_offset
+
+    def go_offline(self, reason: str) -> None:
+        with self._step():
+            self._take_offline(reason)
+
+    def on_tick(
+        self,
+        now_ms: MonotonicMs | None = None,
+        waiting_since: Mapping[BrokerId, MonotonicMs] = NOBODY_WAITS,
+    ) -> None:
+        """Look for followers that fell behind by ``now_ms``, which is before we wait for the lock: who comes
+        meanwhile waits for it too. Fetches of some others wait here ``waiting_since``.
+        """
+        now_ms = self._clock.monotonic_ms() if now_ms is None else now_ms
+        with self._step():
+            self._refused.forget_what_is_old(now_ms)
+            if (leader := self._replica.leader) is not None:
+                self._apply(leader.on_tick(now_ms, waiting_since))
+
+    def on_isr_reply(self, leader_epoch: int, proposal: int, reply: IsrReply) -> int:
+        """The controller's answer to a proposal; by how many members it makes the ISR larger."""
+        with self._step():
+            leader = self._replica.leader
+            if leader is None or leader.leader_epoch != leader_epoch:
+                return 0
+            before = committed_isr(leader.isr).members
+            self._apply(leader.on_isr_reply(proposal, reply, self._clock.monotonic_ms()))
+            grown = len(committed_isr(leader.isr).members) - len(before)
+            if grown > 0:
+                self._hand_over_if_damaged(leader)  # when the damage was found, nobody else could lead
+            return grown
+
+    # Writing
+
+    def append_as_leader(
+        self,
+        records: bytearray | memoryview,
+        batches: Batches,
+        acks: int,
+        token: int,
+        *,
+        after_refusal: bool = False,
+    ) -> AppendResult:
+        """Give validated ``batches`` offsets and append them; with acks=all wait under ``token``.
+
+        ``records`` is stamped in place: base offset and leader epoch, which no CRC covers.
+        ``after_refusal``: they came over a connection on which something was refused a moment ago.
+        """
+        with self._step():
+            leader = self._replica.leader
+            if self._offline:
+                return AppendResult(ErrorCode.kafka_storage_error)
+            if leader is None:
+                self._await_again(batches)
+                return AppendResult(ErrorCode.not_leader_or_follower)
+            if self.log.corruption is not None and self.log.corruption.ends_log:
+                reason = f"the log of this only replica is damaged: {self.log.corruption.reason}"
+                return AppendResult(ErrorCode.kafka_storage_error, message=reason)
+            repeated = self._check_producer(batches)
+            if isinstance(repeated, Duplicate):
+                # Before all that refuses: a producer takes a refusal as proof that this is not in the log.
+                waits = self._wait(leader, acks, token, repeated.base_offset, repeated.last_offset + 1)
+                is_stamped = batches[0][1].is_log_append_time
+                return waits._replace(log_append_time_ms=repeated.timestamp_ms) if is_stamped else waits
+            error = leader.refuse_append(acks)
+            if error is not ErrorCode.none:
+                if error is ErrorCode.not_enough_replicas:
+                    self._await_again(batches)
+                return AppendResult(error, message=leader.why_refused(error))
+            if self._is_behind_a_refused_one(batches, after_refusal):
+                return AppendResult(
+                    ErrorCode.not_enough_replicas, message=BEHIND_A_REFUSED_ONE, is_held_up=True
+                )
+            if isinstance(repeated, Refused):
+                return AppendResult(repeated.code, message=repeated.message)
+            base_offset = self._replica.marks.log_end_offset
+            stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
+            if not self._append(records, stamped):
+                return AppendResult(ErrorCode.kafka_storage_error)
+            self._go_on_with(batches)
+            self._apply(leader.on_appended(self._clock.monotonic_ms()))
+            waits = self._wait(leader, acks, token, base_offset, self._replica.marks.log_end_offset)
+            last = batches[-1][1]
+            if last.is_log_append_time:
+                return waits._replace(log_append_time_ms=last.max_timestamp_ms)
+            return waits
+
+    def append_as_follower(
+        self,
+        records: bytes | memoryview,
+        batches: Batches,
+        *,
+        leader_epoch: int,
+        fetch_offset: int,
+        leader_high_watermark: int,
+        leader_log_start_offset: int,
+    ) -> bool:
+        """Take over a leader's reply, byte for byte; False if it is not about our log as it is now.
+
+        Bytes leave a leader by ``sendfile``, after its lock was released. If it lost its office meanwhile it
+        may have truncated, and what we get is its log of a later epoch, cut anywhere (KAFKA-18723). So only
+        whole batches that continue our log within the epoch that we asked in are taken. They may leave a gap:
+        what was in it has been compacted away, and our log begins where it began all the same.
+        """
+        with self._step():
+            follower = self._replica.follower
+            if follower is None or not follower.expects(leader_epoch, fetch_offset) or self._offline:
+                return False
+            end_offset = fetch_offset
+            if batches and self._begins_within(batches[0][1], fetch_offset):
+                end_offset = batches[0][1].base_offset
+            taken = continuing(batches, end_offset, (self.log.epochs.latest_epoch, leader_epoch))
+            if batches and not taken:
+                logger.warning("%s: the leader sent what does not continue our log", self.topic_partition)
+                self._apply(follower.on_fetch_error(ErrorCode.corrupt_message, leader_epoch))
+                return False
+            if taken and not self._take_over(whole(records, taken), taken, fetch_offset):
+                return False
+            self._apply(follower.on_appended(leader_high_watermark, leader_log_start_offset))
+            return True
+
+    def _begins_within(self, header: BatchHeader, fetch_offset: int) -> bool:
+        """Whether our log is empty and the leader's begins within this batch, where records were deleted."""
+        is_empty = self.log.log_start_offset == self.log.log_end_offset
+        return is_empty and header.base_offset < fetch_offset <= header.last_offset
+
+    def _take_over(self, records: bytes | memoryview, taken: Batches, fetch_offset: int) -> bool:
+        if taken[0][1].base_offset >= fetch_offset:
+            return self._append(records, taken)
+
+        self._replica.note_log_effect(RestartAt(taken[0][1].base_offset))
+
+        def begin_with_the_whole_batch() -> None:
+            self.log.truncate_fully_and_start_at(taken[0][1].base_offset, self.log.producers)
+            self.log.append(records, taken)
+            self.log.raise_log_start(fetch_offset)
+            self._log_changed()
+
+        return self._guarded(begin_with_the_whole_batch)
+
+    def delete_records(self, offset: int, live: Collection[BrokerId], token: int) -> DeletionResult:
+        """Give up what is below ``offset`` (-1: the high watermark), and wait under ``token`` until no
+        replica on a ``live`` broker has it any more.
+        """
+        with self._step():
+            leader = self._replica.leader
+            if self._offline:
+                return DeletionResult(ErrorCode.kafka_storage_error)
+            if leader is None:
+                return DeletionResult(ErrorCode.not_leader_or_follower)
+            if not self.log.config.deletes:
+                return DeletionResult(ErrorCode.policy_violation)
+            raising = leader.on_delete_records(offset)
+            if isinstance(raising, ErrorCode):
+                return DeletionResult(raising)
+            wanted = self._replica.marks.high_watermark if offset == -1 else offset
+            self._apply(raising)
+            if self._replica.leader is not leader:
+                return DeletionResult(ErrorCode.kafka_storage_error)
+            self._apply(leader.on_deletion_waits(token, wanted, live, self._clock.monotonic_ms()))
+            return DeletionResult(ErrorCode.none, waits=True)
+
+    def on_live_brokers(self, live: Collection[BrokerId]) -> None:
+        """Nothing waits for the replicas of other brokers than these, but for members of the ISR."""
+        with self._step():
+            if (leader := self._replica.leader) is not None:
+                self._apply(leader.on_live_brokers(live, self._clock.monotonic_ms()))
+
+    def forget_deletion(self, token: int) -> None:
+        with self._guard:
+            if (leader := self._replica.leader) is not None:
+                leader.deletions.forget(token)
+
+    def forget_produce(self, token: int) -> None:
+        with self._guard:
+            if (leader := self._replica.leader) is not None:
+                leader.produces.forget(token)
+
+    # Reading
+
+    def read(self, request: ReadRequest, *, at_least_one_batch: bool, is_retry: bool = False) -> ReadResult:
+        """Positions of what a fetcher may have now. A follower's first try tells how far it is.
+
+        A range that cannot be read is answered with an error; the rest of the log is served on.
+        """
+        with self._step():
+            try:
+                return self._read(request, at_least_one_batch=at_least_one_batch, is_retry=is_retry)
+            except (OSError, SparklogError) as error:
+                return ReadResult(self._unreadable(error))
+
+    def _read(self, request: ReadRequest, *, at_least_one_batch: bool, is_retry: bool) -> ReadResult:
+        leader, follower = self._replica.leader, self._replica.follower
+        if self._offline:
+            return ReadResult(ErrorCode.kafka_storage_error)
+        if follower is not None and request.from_any_replica:
+            return self._read_as_follower(follower, request, at_least_one_batch)
+        error = self._check_reader(leader, request)
+        if error is not ErrorCode.none or leader is None:
+            return ReadResult(error)
+        # Before positions are compared: a follower that has what is damaged here must not be made to cut it.
+        refuse_damaged(self.log, request.fetch_offset)
+        position = leader.check_fetch_position(request.fetch_offset, request.last_fetched_epoch)
+        if position is ErrorCode.none and request.follower is not None:
+            position = leader.check_follower_log(
+                request.follower, request.fetch_offset, request.last_fetched_epoch, request.log_start_offset
+            )
+        if isinstance(position, Diverging):
+            return self._result(leader, diverging=position)
+        if position is not ErrorCode.none:
+            return self._result(leader, error=position)
+        is_follower = request.follower is not None
+        read = self.log.read(
+            request.fetch_offset,
+            request.max_bytes,
+            leader.readable_end(is_follower=is_follower),
+            at_least_one_batch=at_least_one_batch,
+        )
+        if read is None:
+            return self._result(leader, error=ErrorCode.offset_out_of_range)
+        if request.follower is not None and not is_retry:
+            self._apply(
+                leader.on_follower_fetch(
+                    request.follower,
+                    request.follower_epoch,
+                    request.fetch_offset,
+                    self._clock.monotonic_ms(),
+                    request.log_start_offset,
+                )
+            )
+        return self._result(leader, parts=tuple(read.parts), size_bytes=read.size_bytes)
+
+    def _read_as_follower(
+        self, follower: Follower, request: ReadRequest, at_least_one_batch: bool
+    ) -> ReadResult:
+        refuse_damaged(self.log, request.fetch_offset)
+        marks = follower.marks
+        error = follower.check_epoch(request.current_leader_epoch)
+        if error is ErrorCode.none:
+            error = follower.check_read(request.fetch_offset)
+        if error is not ErrorCode.none:
+            return ReadResult(error, (), 0, marks.high_watermark, marks.log_start_offset)
+        read = self.log.read(
+            request.fetch_offset,
+            request.max_bytes,
+            marks.high_watermark,
+            at_least_one_batch=at_least_one_batch,
+        )
+        parts, size_bytes = (tuple(read.parts), read.size_bytes) if read is not None else ((), 0)
+        return ReadResult(error, parts, size_bytes, marks.high_watermark, marks.log_start_offset)
+
+    def closer_replica(
+        self, request: ReadRequest, rack: str, racks: Mapping[BrokerId, str | None]
+    ) -> ReadResult | None:
+        """The answer that sends a consumer in ``rack`` to a follower near it; None if it may read here."""
+        with self._guard:
+            leader = self._replica.leader
+            if leader is None or leader.check_epoch(request.current_leader_epoch) is not ErrorCode.none:
+                return None
+            closest = closest_replica(leader, request.fetch_offset, rack, racks)
+            return None if closest is None else self._result(leader, preferred=closest)
+
+    def is_in_sync(self, follower: BrokerId) -> bool:
+        """Whether we lead, and ``follower`` is in the ISR or about to be."""
+        leader = self._replica.leader
+        return leader is not None and follower in effective_isr(leader.isr)
+
+    def wait_for_more(self, token: int, request: ReadRequest) -> None:
+        """Wake ``token`` when there is something beyond the fetch offset, or another answer to give."""
+        with self._step():
+            leader, follower = self._replica.leader, self._replica.follower
+            if follower is not None and request.from_any_replica and not self._offline:
+                self._apply(follower.on_fetch_waits(token, request.fetch_offset))
+                return
+            if leader is None:
+                self._apply([WakeFetch(token)])
+                return
+            is_follower = request.follower is not None
+            self._apply(leader.on_fetch_waits(token, request.fetch_offset, is_follower=is_follower))
+
+    def forget_fetch(self, token: int) -> None:
+        with self._guard:
+            if (role := self._replica.role) is not None:
+                role.fetches.forget(token)
+
+    def leader_offset(
+        self, current_leader_epoch: int, choose: Callable[[Leader, Log], int | None]
+    ) -> int | ErrorCode:
+        """An offset that only the leader may name, by ``choose``; None of it means not available yet."""
+        with self._step():
+            leader = self._replica.leader
+            if leader is None:
+                return self._no_leader(current_leader_epoch)
+            error = leader.check_epoch(current_leader_epoch)
+            if error is not ErrorCode.none:
+                return error
+            try:
+                offset = choose(leader, self.log)
+            except (OSError, SparklogError) as problem:
+                return self._unreadable(problem)
+            return ErrorCode.offset_not_available if offset is None else offset
+
+    def _unreadable(self, error: OSError | SparklogError) -> ErrorCode:
+        logger.error("%s: the log cannot be read there: %s", self.topic_partition, error)
+        if isinstance(error, CorruptBatch):
+            return ErrorCode.corrupt_message
+        if may_have_lost(error):  # an index was made anew, and could not be written
+            self._take_offline(f"{type(error).__name__}: {error}")
+            self._report_failure(error)
+        return ErrorCode.kafka_storage_error
+
+    def epoch_end(self, current_leader_epoch: int, epoch: int) -> tuple[int, int] | ErrorCode:
+        """(largest epoch not above ``epoch``, its end) for OffsetForLeaderEpoch (KIP-279)."""
+        with self._guard:
+            leader = self._replica.leader
+            if leader is None:
+                return self._no_leader(current_leader_epoch)
+            error = leader.check_epoch(current_leader_epoch)
+            if error is not ErrorCode.none:
+                return error
+            return self.log.epochs.end_offset_for(epoch, self._replica.marks.log_end_offset)
+
+    # Following
+
+    def fetch_position(self) -> FetchPosition | None:
+        self.flush_if_owed()
+        with self._guard:
+            follower = self._replica.follower
+            return None if follower is None or self._offline else follower.fetch_position()
+
+    def on_diverging(
+        self, leader_epoch: int, fetch_offset: int, diverging: Diverging, leader_start: int
+    ) -> None:
+        with self._step():
+            follower = self._replica.follower
+            if follower is not None and follower.expects(leader_epoch, fetch_offset):
+                self._apply(follower.on_diverging(diverging, leader_start))
+
+    def on_fetch_error(self, leader_epoch: int, error: ErrorCode) -> None:
+        with self._step():
+            if (follower := self._replica.follower) is not None:
+                self._apply(follower.on_fetch_error(error, leader_epoch))
+
+    def on_leader_offsets(
+        self, leader_epoch: int, start: int, end: int, producers: ProducerStates | None = None
+    ) -> None:
+        with self._step():
+            follower = self._replica.follower
+            if follower is not None and follower.leader_epoch == leader_epoch:
+                self._apply(follower.on_leader_offsets(start, end, producers))
+
+    # Details
+
+    def _check_producer(self, batches: Batches) -> Duplicate | Refused | None:
+        for _, header in batches:
+            if not header.has_producer:
+                continue
+            verdict = self.log.producers.check(producer_batch(header))
+            if isinstance(verdict, Duplicate | Refused):
+                return verdict
+        return None
+
+    def _await_again(self, batches: Batches) -> None:
+        for _, header in batches[:1]:
+            if header.has_producer:
+                self._refused.note(producer_batch(header), self._clock.monotonic_ms())
+
+    def _is_behind_a_refused_one(self, batches: Batches, after_refusal: bool) -> bool:
+        """Whether a gap in front of this, or all that was before it, is what was refused a moment ago."""
+        for _, header in batches[:1] if after_refusal or self._refused.batches else ():
+            batch = producer_batch(header)
+            if not header.has_producer or not self.log.producers.lacks_what_is_before(batch):
+                return False
+            if self._refused.is_before(batch, self._clock.monotonic_ms()):
+                return True
+            if after_refusal:
+                self._await_again(batches)
+                return True
+        return False
+
+    def _go_on_with(self, batches: Batches) -> None:
+        for _, header in batches if self._refused.batches else ():
+            self._refused.forget(header.producer_id)
+
+    def _wait(self, leader: Leader, acks: int, token: int, base_offset: int, end_offset: int) -> AppendResult:
+        waits = acks == ACKS_ALL
+        if waits:
+            self._apply(leader.on_produce_waits(token, end_offset))
+        return AppendResult(ErrorCode.none, base_offset, self.log_start_offset, waits)
+
+    def _check_reader(self, leader: Leader | None, request: ReadRequest) -> ErrorCode:
+        if leader is None:
+            return self._no_leader(request.current_leader_epoch)
+        error = leader.check_epoch(request.current_leader_epoch)
+        if error is ErrorCode.none and request.follower is not None:
+            error = leader.check_follower(request.follower, request.follower_epoch)
+            if error is ErrorCode.unknown_leader_epoch and request.current_leader_epoch < 0:
+                return ErrorCode.not_leader_or_follower  # one that names no epoch can be told of none
+        return error
+
+    def _no_leader(self, current_leader_epoch: int) -> ErrorCode:
+        """A follower fences by epoch before it says that it does not lead (KIP-320)."""
+        if self._offline:
+            return ErrorCode.kafka_storage_error
+        if -1 < current_leader_epoch < self._replica.leader_epoch:
+            return ErrorCode.fenced_leader_epoch
+        if current_leader_epoch > self._replica.leader_epoch:
+            return ErrorCode.unknown_leader_epoch
+        return ErrorCode.not_leader_or_follower
+
+    def _result(
+        self,
+        leader: Leader,
+        *,
+        error: ErrorCode = ErrorCode.none,
+        parts: tuple[Part, ...] = (),
+        size_bytes: int = 0,
+        diverging: Diverging | None = None,
+        preferred: int = -1,
+    ) -> ReadResult:
+        marks = leader.marks
+        return ReadResult(
+            error, parts, size_bytes, marks.high_watermark, marks.log_start_offset, diverging, preferred
+        )

@@ -1,0 +1,97 @@
+"""Producer ids, handed out from blocks that the controller allocates.
+
+Ids are unique in the cluster for ever: a block that was taken is never given again, also when the broker that
+took it dies with most of it unused.
+
+The first block is asked for when the broker starts, and the next one before the last ids are gone. So new
+producers can begin while there is no controller, or no ZooKeeper: every task of Spark that writes is one.
+"""
+
+import logging
+import threading
+from typing import Final
+
+from sparklog.broker.to_controller.controller_link import ControllerLink
+from sparklog.model.errors import ErrorCode, KafkaError, WireError
+from sparklog.model.ids import BrokerEpoch, BrokerId, ProducerId
+from sparklog.model.ports import Executor
+from sparklog.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+
+REQUEST_TIMEOUT_MS: Final = 10_000
+LEFT_MIN: Final = 100
+"""With fewer ids than these left, the next block is asked for."""
+
+_logger: Final = logging.getLogger(__name__)
+
+
+class ProducerIds:
+    """One broker's ids; ``executor`` asks for blocks that nobody waits for yet."""
+
+    def __init__(self, broker_id: BrokerId, link: ControllerLink, executor: Executor) -> None:
+        self._broker_id = broker_id
+        self._link = link
+        self._executor = executor
+        self._asking = threading.Lock()  # held while the controller is asked, so that those who wait share it
+        self._lock = threading.Lock()  # over what follows; held for a few lines
+        self._ids = range(0)
+        self._next_ids = range(0)
+        self._failures_count = 0
+        self._is_ahead = False  # a question that nobody waits for is on its way
+
+    def take(self, broker_epoch: BrokerEpoch) -> ProducerId:
+        """A fresh id. Raises OSError or KafkaError when there is none left, and the controller gives none."""
+        while (taken := self._take()) is None:
+            self._allocate(broker_epoch)
+        self.look_ahead(broker_epoch)
+        return taken
+
+    def look_ahead(self, broker_epoch: BrokerEpoch) -> None:
+        """Ask for a block, in the background, if it will be needed soon."""
+        with self._lock:
+            if self._is_ahead or len(self._ids) + len(self._next_ids) >= LEFT_MIN:
+                return
+            self._is_ahead = True
+        self._executor.submit(lambda: self._allocate_ahead(broker_epoch))
+
+    def _take(self) -> ProducerId | None:
+        with self._lock:
+            if not self._ids:
+                self._ids, self._next_ids = self._next_ids, range(0)
+            if not self._ids:
+                return None
+            taken, self._ids = ProducerId(self._ids[0]), self._ids[1:]
+            return taken
+
+    def _allocate_ahead(self, broker_epoch: BrokerEpoch) -> None:
+        try:
+            self._allocate(broker_epoch)
+        except (OSError, KafkaError, WireError) as error:
+            _logger.info("no producer ids in advance, they are asked for when they are needed: %s", error)
+        finally:
+            with self._lock:
+                self._is_ahead = False
+
+    def _allocate(self, broker_epoch: BrokerEpoch) -> None:
+        """Ask for a block, unless somebody has done so in the meantime; a failure is that of all who wait."""
+        failures_count = self._failures_count
+        with self._asking:
+            with self._lock:
+                if len(self._ids) + len(self._next_ids) >= LEFT_MIN:
+                    return
+                if self._failures_count != failures_count:
+                    raise ConnectionError("the controller gave no producer ids to whoever asked before")
+            try:
+                block = self._ask(broker_epoch)
+            except BaseException:
+                with self._lock:
+                    self._failures_count += 1
+                raise
+            with self._lock:
+                self._next_ids = block
+
+    def _ask(self, broker_epoch: BrokerEpoch) -> range:
+        request = AllocateProducerIdsRequest(broker_id=self._broker_id, broker_epoch=broker_epoch)
+        response = self._link.call(request, timeout_ms=REQUEST_TIMEOUT_MS)
+        if response.error_code is not ErrorCode.none:
+            raise KafkaError(response.error_code, "the controller gave no producer ids")
+        return range(response.producer_id_start, response.producer_id_start + response.producer_id_len)

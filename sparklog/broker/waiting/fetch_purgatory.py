@@ -1,0 +1,218 @@
+"""A fetch request on its way: read what there is, or wait until there is enough.
+
+Partitions are read in the request's order under its byte limit; the first that has anything may exceed every
+limit by one batch, so that a large batch never stops a reader (KIP-74). With fewer than ``min_bytes`` and
+nothing else to say, the fetch waits in the purgatory of each of its partitions; whatever happens there wakes
+it, it reads again what has changed, and answers or goes on waiting until its time is up.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sparklog.broker.partition.answers import ReadRequest, ReadResult
+from sparklog.broker.partition.partition import Partition
+from sparklog.broker.ports import Ports
+from sparklog.broker.throttles import Allowance, ReplicationThrottle
+from sparklog.broker.waiting.fetch_sessions import FetchSessions
+from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
+from sparklog.model.ports import Cancellable, Guard
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """``wait_max_ms`` 0 answers at once; ``bytes_max`` is for the whole reply."""
+
+    wait_max_ms: int
+    bytes_min: int
+    bytes_max: int
+
+
+Wanted = Sequence[tuple[TopicPartition, Partition | None, ReadRequest]]
+Results = dict[TopicPartition, ReadResult]
+Answer = Callable[[Results], None]
+
+
+@dataclass(slots=True)
+class FetchWait:
+    """One request that may wait, under one token in each of its partitions."""
+
+    guard: Guard
+    wanted: Wanted
+    limits: FetchLimits
+    answer: Answer
+    results: Results
+    """What each partition last answered."""
+    tokens: dict[int, int] = field(default_factory=dict)
+    """Of each token: where in ``wanted`` its partition is."""
+    timer: Cancellable | None = None
+    answered: bool = False
+
+    def is_over(self) -> bool:
+        return self.answered
+
+
+class FetchPurgatory:
+    """Fetch requests, by the tokens that their partitions know."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._tokens = itertools.count(1)
+        self._waits: dict[int, FetchWait] = {}
+        self.sessions = FetchSessions(ports)
+        self.inside = FetchesInProgress()
+        self.throttle = ReplicationThrottle(ports.clock, ports.new_guard())
+        """Of what this broker sends to replicas that are not in sync."""
+
+    def __len__(self) -> int:
+        return len({id(wait) for wait in list(self._waits.values())})
+
+    def fetch(self, wanted: Wanted, limits: FetchLimits, answer: Answer) -> None:
+        """Answer at once, or as soon as there is enough, or when ``limits.wait_max_ms`` are over."""
+        results = read_all(wanted, limits.bytes_max, self.throttle.allowance(), is_retry=False)
+        if limits.wait_max_ms <= 0 or not wanted or is_enough(results, limits.bytes_min):
+            self.throttle.count(wanted, results)
+            answer(results)
+            return
+        wait = FetchWait(self._ports.new_guard(), wanted, limits, answer, results)
+        wait.timer = self._ports.timer.after(limits.wait_max_ms, lambda: self._time_out(wait))
+        self._park(wait)
+
+    def wake(self, token: int) -> None:
+        """Something changed in the partition that knows ``token``."""
+        wait = self._waits.pop(token, None)
+        if wait is None or wait.answered:
+            return
+        index = wait.tokens.pop(token)
+        _, partition, request = wait.wanted[index]
+        assert partition is not None
+        # Taken before the read: what comes in after it must wake this fetch again.
+        end = partition.log_end_offset if request.follower is not None else partition.high_watermark
+        read_again(wait, index, self.throttle.allowance())
+        if is_enough(wait.results, wait.limits.bytes_min):
+            self._answer(wait)
+        else:
+            self._wait_in(wait, index, advanced(request, end))
+
+    def _park(self, wait: FetchWait) -> None:
+        for index, (_, partition, request) in enumerate(wait.wanted):
+            if partition is not None and not wait.answered:
+                self._wait_in(wait, index, request)
+
+    def _wait_in(self, wait: FetchWait, index: int, request: ReadRequest) -> None:
+        token = next(self._tokens)
+        partition = wait.wanted[index][1]
+        assert partition is not None
+        with wait.guard:
+            if wait.answered:
+                return
+            wait.tokens[token] = index
+            self._waits[token] = wait
+        partition.wait_for_more(token, request)
+        if wait.is_over():
+            # Its time ran out before the partition knew of the token, which nobody would forget then.
+            self._waits.pop(token, None)
+            partition.forget_fetch(token)
+
+    def _time_out(self, wait: FetchWait) -> None:
+        if not wait.answered:
+            allowance = self.throttle.allowance()
+            wait.results = read_all(wait.wanted, wait.limits.bytes_max, allowance, is_retry=True)
+            self._answer(wait)
+
+    def _answer(self, wait: FetchWait) -> None:
+        with wait.guard:
+            if wait.answered:
+                return
+            wait.answered = True
+            tokens = list(wait.tokens.items())
+        if wait.timer is not None:
+            wait.timer.cancel()
+        for token, index in tokens:
+            self._waits.pop(token, None)
+            partition = wait.wanted[index][1]
+            assert partition is not None
+            partition.forget_fetch(token)
+        self.throttle.count(wait.wanted, wait.results)
+        wait.answer(wait.results)
+
+
+def advanced(request: ReadRequest, end: int) -> ReadRequest:
+    """The same request, but content with everything below ``end``: only what is beyond wakes it again."""
+    return request._replace(fetch_offset=max(request.fetch_offset, end))
+
+
+def read_all(wanted: Wanted, bytes_max: int, allowance: Allowance | None, *, is_retry: bool) -> Results:
+    """Read each partition in turn, within what the earlier ones left of ``bytes_max``."""
+    results: Results = {}
+    left = bytes_max
+    for topic_partition, partition, request in wanted:
+        if partition is None:
+            results[topic_partition] = ReadResult(ErrorCode.unknown_topic_or_partition)
+            continue
+        result = read_one(
+            partition, request, left, allowance, nothing_yet=left == bytes_max, is_retry=is_retry
+        )
+        results[topic_partition] = result
+        left -= result.size_bytes
+    return results
+
+
+def read_one(
+    partition: Partition,
+    request: ReadRequest,
+    left: int,
+    allowance: Allowance | None,
+    *,
+    nothing_yet: bool,
+    is_retry: bool,
+) -> ReadResult:
+    """Read a partition within ``left`` bytes; no records of it while it is throttled."""
+    limited = request if request.max_bytes <= left else request._replace(max_bytes=max(left, 0))
+    if allowance is None or not allowance.limits(partition, request):
+        return partition.read(limited, at_least_one_batch=nothing_yet, is_retry=is_retry)
+    throttled = limited._replace(max_bytes=min(limited.max_bytes, max(allowance.left, 0)))
+    # A batch that is larger than what is left goes too, or it never would; the reply's limit still holds.
+    may_exceed = throttled.max_bytes > 0
+    result = partition.read(throttled, at_least_one_batch=may_exceed, is_retry=is_retry)
+    allowance.left -= result.size_bytes
+    return result
+
+
+def read_again(wait: FetchWait, woken: int, allowance: Allowance | None) -> None:
+    """Read the partition that woke the fetch, and each other one that has changed since it was read: that may
+    be woken too in a moment, and its bytes need not wait for another fetch.
+    """
+    left = wait.limits.bytes_max
+    nothing_yet = True
+    for index, (topic_partition, partition, request) in enumerate(wait.wanted):
+        result = wait.results[topic_partition]
+        if partition is not None and (index == woken or has_changed(partition, request, result)):
+            result = read_one(partition, request, left, allowance, nothing_yet=nothing_yet, is_retry=True)
+            wait.results[topic_partition] = result
+        left -= result.size_bytes
+        nothing_yet = nothing_yet and not result.size_bytes
+
+
+def has_changed(partition: Partition, request: ReadRequest, result: ReadResult) -> bool:
+    """Whether a read may give something else than ``result`` did. Bytes are looked up anew for every answer:
+    a log may have been cut since.
+    """
+    return (
+        result.size_bytes > 0
+        or partition.high_watermark != result.high_watermark
+        or partition.log_start_offset != result.log_start_offset
+        or (request.follower is not None and partition.log_end_offset > request.fetch_offset)
+    )
+
+
+def is_enough(results: Results, bytes_min: int) -> bool:
+    """Whether to answer now: enough bytes, or an error or a divergence that should not wait."""
+    size = 0
+    for result in results.values():
+        if result.error is not ErrorCode.none or result.diverging is not None:
+            return True
+        size += result.size_bytes
+    return size >= bytes_min

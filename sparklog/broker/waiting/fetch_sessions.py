@@ -1,0 +1,298 @@
+"""Fetch sessions (KIP-227): a fetcher that asks for many partitions says once what it wants.
+
+A *full* fetch names every partition and may open a session, whose id is in the reply. From then on an
+*incremental* fetch names only what is different (another offset, a partition more, a partition less), and
+its reply has only the partitions that have something to say: records, an error, a diverging epoch, or
+another high watermark or log start than this session was told before. Each fetch carries the session's next
+epoch, so that a lost or repeated one shows: the fetcher then begins again with a full fetch.
+
+    session id 0, epoch -1    no session: what is asked is answered
+    session id 0, epoch 0     full; a session is opened if there is room
+    session id N, epoch 0     the same, and session N ends
+    session id N, epoch -1    no session from now on, and session N ends
+    session id N, epoch > 0   incremental
+
+The number of sessions is bounded. A new one takes the place of one that nobody used for two minutes, or else
+of one that is older than that and smaller, consumers' before followers'; a follower's takes that of any
+consumer. Bounded too is what all sessions together remember. Whoever finds no room is served without one.
+
+Failure: FETCH_SESSION_ID_NOT_FOUND for a session that is gone, INVALID_FETCH_SESSION_EPOCH for one that is at
+another epoch, FETCH_SESSION_TOPIC_ID_ERROR for a fetch that names topics otherwise than its session.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from sparklog.broker.partition.answers import ReadRequest
+from sparklog.broker.ports import Ports
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicId
+from sparklog.model.ports import Guard
+from sparklog.model.time import MonotonicMs
+from sparklog.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchPartitionData,
+    FetchRequest,
+    FetchResponse,
+)
+
+NO_SESSION: Final = 0
+OPENING_EPOCH: Final = 0
+CLOSING_EPOCH: Final = -1
+
+EVICTION_MS: Final = 120_000
+"""Kafka's min.incremental.fetch.session.eviction.ms."""
+
+PARTITIONS_MAX: Final = 200_000
+"""Of all sessions together: some 100 MB."""
+
+_ID_MAX: Final = 2**31 - 1
+
+Key = tuple[str, TopicId, int]
+"""A partition as fetches name it: a topic's name or its id, the other left empty, and a number."""
+
+
+@dataclass(slots=True)
+class AskedPartition:
+    """One partition of a fetch, and what the fetcher was told of it last; -1 is not known."""
+
+    key: Key
+    asked: FetchPartition
+    told_high_watermark: int = -1
+    told_log_start_offset: int = -1
+    read: ReadRequest | None = None
+    """``asked`` as it was last put to a partition."""
+
+    def read_request(
+        self, follower: BrokerId | None, follower_epoch: BrokerEpoch, *, from_any_replica: bool = False
+    ) -> ReadRequest:
+        """What the partition is asked, the same object as long as that has not changed."""
+        read = self.read
+        if read is None or read.follower != follower or read.follower_epoch != follower_epoch:
+            asked = self.asked
+            self.read = read = ReadRequest(
+                fetch_offset=asked.fetch_offset,
+                max_bytes=asked.partition_max_bytes,
+                current_leader_epoch=asked.current_leader_epoch,
+                last_fetched_epoch=asked.last_fetched_epoch,
+                follower=follower,
+                follower_epoch=follower_epoch,
+                from_any_replica=from_any_replica,
+                log_start_offset=asked.log_start_offset,
+            )
+        return read
+
+    def ask(self, asked: FetchPartition) -> None:
+        self.read = None
+        if asked.current_leader_epoch != self.asked.current_leader_epoch:
+            self.told_high_watermark = -1  # it may be another role that asks, which has forgotten
+        self.asked = asked
+
+    def has_news(self, data: FetchPartitionData) -> bool:
+        """Whether the fetcher must be told of ``data``; it will have been."""
+        is_news = (
+            bool(data.records)
+            or data.error_code is not ErrorCode.none
+            or data.diverging_epoch is not None
+            or data.preferred_read_replica >= 0
+            or data.high_watermark != self.told_high_watermark
+            or data.log_start_offset != self.told_log_start_offset
+        )
+        is_taken = data.error_code is ErrorCode.none and data.diverging_epoch is None
+        self.told_high_watermark = data.high_watermark if is_taken else -1
+        self.told_log_start_offset = data.log_start_offset
+        return is_news
+
+
+Answers = Iterable[tuple[AskedPartition, FetchPartitionData]]
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """What one fetcher wants. ``guard`` is over everything that changes."""
+
+    id: int
+    is_follower: bool
+    by_topic_id: bool
+    created_ms: MonotonicMs
+    guard: Guard
+    partitions: dict[Key, AskedPartition]
+    """In the order in which they are read: those that gave records last come last the next time."""
+    used_ms: MonotonicMs
+    epoch: int = 1
+    """Of the next fetch."""
+
+    def change(self, request: FetchRequest) -> None:
+        """Take over what an incremental fetch has to say."""
+        for entry in asked_partitions(request):
+            known = self.partitions.get(entry.key)
+            if known is None:
+                self.partitions[entry.key] = entry
+            else:
+                known.ask(entry.asked)
+        for topic in request.forgotten_topics_data:
+            for partition in topic.partitions:
+                self.partitions.pop((topic.topic, topic.topic_id, partition), None)
+
+    def news(self, answers: Answers) -> list[tuple[AskedPartition, FetchPartitionData]]:
+        found = [(entry, data) for entry, data in answers if entry.has_news(data)]
+        for entry, data in found:
+            if data.records and self.partitions.get(entry.key) is entry:
+                self.partitions[entry.key] = self.partitions.pop(entry.key)
+        return found
+
+
+@dataclass(slots=True)
+class FetchContext:
+    """How one fetch is to be answered."""
+
+    sessions: "FetchSessions"
+    request: FetchRequest
+    partitions: list[AskedPartition]
+    session: FetchSession | None = None
+    opens: bool = False
+    by_topic_id: bool = False
+
+    def answer(self, answers: Answers) -> FetchResponse:
+        """The response with as much of ``answers`` as the fetcher must hear."""
+        if self.session is None:
+            session_id = NO_SESSION
+            if self.opens:
+                answers = list(answers)
+                for entry, data in answers:
+                    entry.has_news(data)
+                session_id = self.sessions.open(self.request, self.partitions, self.by_topic_id)
+            return FetchResponse(session_id=session_id, responses=_by_topic(answers))
+        with self.session.guard:
+            if self.session.epoch != _epoch_after(self.request.session_epoch):
+                return FetchResponse(error_code=ErrorCode.invalid_fetch_session_epoch)
+            return FetchResponse(session_id=self.session.id, responses=_by_topic(self.session.news(answers)))
+
+
+@dataclass(slots=True)
+class FetchSessions:
+    """All sessions of a broker. ``slots_max`` is the setting, as it is at each request."""
+
+    ports: Ports
+    slots_max: int = 0
+    _sessions: dict[int, FetchSession] = field(default_factory=dict)
+    _last_id: int = NO_SESSION
+    _guard: Guard = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._guard = self.ports.new_guard()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def begin(self, request: FetchRequest, slots_max: int, *, by_topic_id: bool) -> FetchContext | ErrorCode:
+        """What ``request`` asks for, or why it cannot be told."""
+        self.slots_max = slots_max
+        if request.session_epoch in (OPENING_EPOCH, CLOSING_EPOCH):
+            if request.session_id != NO_SESSION:
+                with self._guard:
+                    self._sessions.pop(request.session_id, None)
+            opens = request.session_epoch == OPENING_EPOCH
+            asked = list(asked_partitions(request))
+            return FetchContext(self, request, asked, opens=opens, by_topic_id=by_topic_id)
+        with self._guard:
+            session = self._sessions.get(request.session_id)
+            if session is None:
+                return ErrorCode.fetch_session_id_not_found
+        with session.guard:
+            if session.epoch != request.session_epoch:
+                return ErrorCode.invalid_fetch_session_epoch
+            if session.by_topic_id != by_topic_id:
+                return ErrorCode.fetch_session_topic_id_error
+            session.change(request)
+            session.epoch = _epoch_after(session.epoch)
+            session.used_ms = self.ports.clock.monotonic_ms()
+            entries = list(session.partitions.values())
+        is_too_large = bool(request.topics) and self._partitions_count() > PARTITIONS_MAX
+        if entries and not is_too_large:
+            return FetchContext(self, request, entries, session)
+        with self._guard:
+            self._sessions.pop(session.id, None)
+        return ErrorCode.fetch_session_id_not_found if entries else FetchContext(self, request, [])
+
+    def open(self, request: FetchRequest, partitions: list[AskedPartition], by_topic_id: bool) -> int:
+        """The id of a new session, or NO_SESSION if there is no room for one."""
+        now_ms = self.ports.clock.monotonic_ms()
+        is_follower = request.replica_id >= 0
+        with self._guard:
+            if not self._make_room(is_follower, len(partitions), now_ms):
+                return NO_SESSION
+            session = FetchSession(
+                id=self._new_id(),
+                is_follower=is_follower,
+                by_topic_id=by_topic_id,
+                created_ms=now_ms,
+                guard=self.ports.new_guard(),
+                partitions={entry.key: entry for entry in partitions},
+                used_ms=now_ms,
+            )
+            self._sessions[session.id] = session
+            return session.id
+
+    def _partitions_count(self) -> int:
+        return sum(len(session.partitions) for session in list(self._sessions.values()))
+
+    def _make_room(self, is_follower: bool, size: int, now_ms: MonotonicMs) -> bool:
+        if self._partitions_count() + size > PARTITIONS_MAX:
+            return False
+        if len(self._sessions) < self.slots_max:
+            return True
+        if self.slots_max == 0 or not self._sessions:
+            return False
+        idlest = min(self._sessions.values(), key=lambda session: session.used_ms)
+        if now_ms - idlest.used_ms > EVICTION_MS:
+            del self._sessions[idlest.id]
+            return True
+        evictable = [
+            session
+            for session in self._sessions.values()
+            if now_ms - session.created_ms > EVICTION_MS or (is_follower and not session.is_follower)
+        ]
+        least = min(evictable, key=_rank, default=None)
+        if least is None or (is_follower, size) <= (least.is_follower, len(least.partitions)):
+            return False
+        del self._sessions[least.id]
+        return True
+
+    def _new_id(self) -> int:
+        """Ids begin at the time of day: those of an earlier incarnation of this broker do not come again."""
+        if self._last_id == NO_SESSION:
+            self._last_id = self.ports.clock.wall_ms() % _ID_MAX
+        while True:
+            self._last_id = self._last_id % _ID_MAX + 1
+            if self._last_id not in self._sessions:
+                return self._last_id
+
+
+def asked_partitions(request: FetchRequest) -> Iterable[AskedPartition]:
+    """Everything that a request names, in its order."""
+    for topic in request.topics:
+        for asked in topic.partitions:
+            yield AskedPartition((topic.topic, topic.topic_id, asked.partition), asked)
+
+
+def _rank(session: FetchSession) -> tuple[bool, int, int]:
+    return session.is_follower, len(session.partitions), session.id
+
+
+def _epoch_after(epoch: int) -> int:
+    return 1 if epoch == _ID_MAX else epoch + 1
+
+
+def _by_topic(answers: Answers) -> list[FetchableTopicResponse]:
+    topics: dict[str | TopicId, FetchableTopicResponse] = {}
+    for entry, data in answers:
+        name, topic_id, _ = entry.key
+        key = name if topic_id is NO_TOPIC_ID else topic_id
+        topic = topics.get(key)
+        if topic is None:
+            topic = topics[key] = FetchableTopicResponse(topic=name, topic_id=topic_id)
+        topic.partitions.append(data)
+    return list(topics.values())

@@ -1,0 +1,43 @@
+"""Which followers' fetches are inside this broker now, and since when (KIP-501).
+
+A leader judges its followers by when it heard of them last. While it stalls itself (a slow disk, a lock that
+is held long) their fetches wait inside it, unheard; to expel them for that would leave nobody in the ISR but
+the one replica that is in trouble. So a follower whose fetch is here counts as heard up to its arrival.
+"""
+
+import itertools
+from collections.abc import Mapping
+from typing import Final
+
+from sparklog.model.ids import BrokerId
+from sparklog.model.time import MonotonicMs
+
+IN_PROGRESS_MAX_MS: Final = 300_000
+"""What is here for longer was forgotten; its follower has long given up waiting."""
+
+
+class FetchesInProgress:
+    """Used by any number of threads; every change is one operation on a dictionary."""
+
+    def __init__(self) -> None:
+        self._tokens = itertools.count(1)
+        self._inside: dict[int, tuple[BrokerId, MonotonicMs]] = {}
+
+    def enter(self, follower: BrokerId, arrived_ms: MonotonicMs) -> int:
+        token = next(self._tokens)
+        self._inside[token] = (follower, arrived_ms)
+        return token
+
+    def leave(self, token: int) -> None:
+        """It was answered. Twice is fine."""
+        self._inside.pop(token, None)
+
+    def arrivals(self, now_ms: MonotonicMs) -> Mapping[BrokerId, MonotonicMs]:
+        """Since when the oldest fetch of each follower waits."""
+        oldest: dict[BrokerId, MonotonicMs] = {}
+        for token, (follower, arrived_ms) in list(self._inside.items()):
+            if now_ms - arrived_ms > IN_PROGRESS_MAX_MS:
+                self.leave(token)
+            else:
+                oldest[follower] = min(arrived_ms, oldest.get(follower, arrived_ms))
+        return oldest
