@@ -34,7 +34,7 @@ def works() -> Work:
     from sparklog.records.kafka_encode import Record, build_records_batch
     from sparklog.records.validate import check_produced
     from sparklog.wire import codec
-    from sparklog.wire.messages import fetch, produce
+    from sparklog.wire.messages.data import fetch, produce
 
     records = [Record(value=bytes(1_000), timestamp_ms=number) for number in range(16)]
     batch = build_records_batch(records, now_ms=1)

@@ -18,8 +18,8 @@ from bench.report import PartResult, Row
 from bench.scale import Scale, say
 from sparklog.network.connection import Connection
 from sparklog.wire.codec import Message
-from sparklog.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from sparklog.wire.messages.elect_leaders import ElectLeadersRequest
+from sparklog.wire.messages.admin.create_topics import CreatableTopic, CreateTopicsRequest
+from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 
 HERE: Final = Path(__file__).parent

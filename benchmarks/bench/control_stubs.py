@@ -41,22 +41,22 @@ from sparklog.network.connection import Connection
 from sparklog.network.exchange import Exchange
 from sparklog.network.reactor import Reactor
 from sparklog.wire.codec import Message, decode_request, encode_response
-from sparklog.wire.messages.alter_partition import (
+from sparklog.wire.messages.control.alter_partition import (
     AlterPartitionPartition,
     AlterPartitionRequest,
     AlterPartitionResponse,
     AlterPartitionTopic,
     BrokerState,
 )
-from sparklog.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
-from sparklog.wire.messages.leader_and_isr import (
+from sparklog.wire.messages.control.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
 )
-from sparklog.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
-from sparklog.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from sparklog.wire.messages.control.stop_replica import StopReplicaRequest, StopReplicaResponse
+from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from sparklog.wire.versions import KNOWN_VERSIONS
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 from sparklog.zookeeper.registration import register_broker

@@ -111,7 +111,7 @@ class RealParts:
     def preload(self) -> None:
         import sparklog.controller.server
         import sparklog.network.connection
-        import sparklog.wire.messages.metadata
+        import sparklog.wire.messages.discovery.metadata
         import sparklog.zookeeper.kazoo_adapter
 
         del sparklog

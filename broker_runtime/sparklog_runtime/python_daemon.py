@@ -32,7 +32,7 @@ def preload() -> None:
     """Import them and every message of the protocol; keep the collector off what is shared from now on."""
     from sparklog.wire import messages
 
-    found = [module.name for module in pkgutil.iter_modules(messages.__path__, f"{messages.__name__}.")]
+    found = [module.name for module in pkgutil.walk_packages(messages.__path__, f"{messages.__name__}.")]
     for name in (*MODULES, *found):
         importlib.import_module(name)
     gc.collect()

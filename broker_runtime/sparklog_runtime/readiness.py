@@ -51,7 +51,7 @@ def brokers_know(addresses: Iterable[tuple[str, int]], broker_ids: Collection[in
 
 def _known_brokers(host: str, port: int) -> set[int]:
     from sparklog.network.connection import Connection
-    from sparklog.wire.messages.metadata import MetadataRequest
+    from sparklog.wire.messages.discovery.metadata import MetadataRequest
 
     try:
         connection = Connection.open(host, port, client_id="sparklog-start", timeout_ms=ASK_TIMEOUT_MS)

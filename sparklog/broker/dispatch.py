@@ -31,29 +31,29 @@ from sparklog.broker.handlers import (
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.network.exchange import Exchange
 from sparklog.wire.codec import UnsupportedVersion, decode_request, encode_response
-from sparklog.wire.messages.alter_configs import AlterConfigsRequest
-from sparklog.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
-from sparklog.wire.messages.api_versions import ApiVersionsRequest
-from sparklog.wire.messages.create_partitions import CreatePartitionsRequest
-from sparklog.wire.messages.create_topics import CreateTopicsRequest
-from sparklog.wire.messages.delete_records import DeleteRecordsRequest
-from sparklog.wire.messages.delete_topics import DeleteTopicsRequest
-from sparklog.wire.messages.describe_cluster import DescribeClusterRequest
-from sparklog.wire.messages.describe_configs import DescribeConfigsRequest
-from sparklog.wire.messages.describe_log_dirs import DescribeLogDirsRequest
-from sparklog.wire.messages.elect_leaders import ElectLeadersRequest
-from sparklog.wire.messages.fetch import FetchRequest
-from sparklog.wire.messages.find_coordinator import FindCoordinatorRequest
-from sparklog.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from sparklog.wire.messages.init_producer_id import InitProducerIdRequest
-from sparklog.wire.messages.leader_and_isr import LeaderAndIsrRequest
-from sparklog.wire.messages.list_offsets import ListOffsetsRequest
-from sparklog.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from sparklog.wire.messages.metadata import MetadataRequest
-from sparklog.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from sparklog.wire.messages.produce import ProduceRequest
-from sparklog.wire.messages.stop_replica import StopReplicaRequest
-from sparklog.wire.messages.update_metadata import UpdateMetadataRequest
+from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
+from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest
+from sparklog.wire.messages.admin.create_topics import CreateTopicsRequest
+from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest
+from sparklog.wire.messages.admin.describe_configs import DescribeConfigsRequest
+from sparklog.wire.messages.admin.describe_log_dirs import DescribeLogDirsRequest
+from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest
+from sparklog.wire.messages.admin.incremental_alter_configs import IncrementalAlterConfigsRequest
+from sparklog.wire.messages.admin.list_partition_reassignments import ListPartitionReassignmentsRequest
+from sparklog.wire.messages.control.leader_and_isr import LeaderAndIsrRequest
+from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
+from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest
+from sparklog.wire.messages.data.delete_records import DeleteRecordsRequest
+from sparklog.wire.messages.data.fetch import FetchRequest
+from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest
+from sparklog.wire.messages.data.list_offsets import ListOffsetsRequest
+from sparklog.wire.messages.data.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from sparklog.wire.messages.data.produce import ProduceRequest
+from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
+from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
+from sparklog.wire.messages.discovery.find_coordinator import FindCoordinatorRequest
+from sparklog.wire.messages.discovery.metadata import MetadataRequest
 
 logger = logging.getLogger(__name__)
 

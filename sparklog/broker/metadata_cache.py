@@ -11,7 +11,7 @@ from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, LeaderEpoch, TopicId, TopicPartition
 from sparklog.model.ports import Guard
-from sparklog.wire.messages.update_metadata import (
+from sparklog.wire.messages.control.update_metadata import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
     UpdateMetadataTopicState,

@@ -17,20 +17,24 @@ from sparklog.client.offsets import CONSUMER, DEBUG_REPLICA, OffsetAndTimestamp
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
-from sparklog.wire.messages.create_topics import (
+from sparklog.wire.messages.admin.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from sparklog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
-from sparklog.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from sparklog.wire.messages.describe_configs import (
+from sparklog.wire.messages.admin.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
-from sparklog.wire.messages.list_offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from sparklog.wire.messages.data.list_offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 __all__ = [
     "Admin",

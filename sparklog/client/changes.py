@@ -13,41 +13,41 @@ from sparklog.client.cluster import Answer, ClusterClient
 from sparklog.client.metadata import Leader
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
-from sparklog.wire.messages.alter_partition_reassignments import (
+from sparklog.wire.messages.admin.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartition,
     ReassignableTopic,
 )
-from sparklog.wire.messages.create_partitions import (
+from sparklog.wire.messages.admin.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
 )
-from sparklog.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    DeleteRecordsTopic,
-)
-from sparklog.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from sparklog.wire.messages.elect_leaders import (
+from sparklog.wire.messages.admin.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from sparklog.wire.messages.admin.elect_leaders import (
     ElectionType,
     ElectLeadersRequest,
     ElectLeadersResponse,
     ElectLeadersTopicPartitions,
 )
-from sparklog.wire.messages.incremental_alter_configs import (
+from sparklog.wire.messages.admin.incremental_alter_configs import (
     ConfigOperation,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
     IncrementalAlterConfigsResponse,
     IncrementallyAlterableConfig,
 )
-from sparklog.wire.messages.list_partition_reassignments import (
+from sparklog.wire.messages.admin.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
+)
+from sparklog.wire.messages.data.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
 )
 
 TOPIC_RESOURCE: Final = 2

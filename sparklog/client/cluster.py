@@ -24,7 +24,7 @@ from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import Clock
 from sparklog.network.clock import SystemClock
 from sparklog.network.connection import Connection
-from sparklog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataRequestTopic
 
 T = TypeVar("T")
 Answer = tuple[ErrorCode, T | None]

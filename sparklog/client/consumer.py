@@ -21,7 +21,7 @@ from sparklog.client.offsets import log_ends
 from sparklog.client.retry import BACKOFF_MAX_MS, BACKOFF_MS, Deadline
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.wire.messages.fetch import FetchPartitionData
+from sparklog.wire.messages.data.fetch import FetchPartitionData
 
 OnOutOfRange = Callable[[OffsetOutOfRange], int]
 """Decides where to go on when an offset is not there; may raise what it is given."""

@@ -22,7 +22,7 @@ from sparklog.records.bridge import values_of
 from sparklog.records.envelope import BatchHeader, Bytes, crc_matches, split
 from sparklog.records.payload import SUPPORTED_PAYLOADS, payload_of
 from sparklog.records.reading import read_columns
-from sparklog.wire.messages.fetch import (
+from sparklog.wire.messages.data.fetch import (
     AbortedTransaction,
     FetchPartition,
     FetchPartitionData,

@@ -18,7 +18,7 @@ from sparklog.client.produce_queue import QueuedBatch
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.records.payload import SUPPORTED_PAYLOADS
-from sparklog.wire.messages.produce import (
+from sparklog.wire.messages.data.produce import (
     ProducePartition,
     ProducePartitionResponse,
     ProduceRequest,

@@ -12,7 +12,11 @@ from sparklog.model.cluster import Broker
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, TopicPartition
 from sparklog.model.time import MonotonicMs
-from sparklog.wire.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
+from sparklog.wire.messages.discovery.metadata import (
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 
 
 @dataclass(frozen=True, slots=True)

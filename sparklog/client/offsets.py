@@ -14,7 +14,7 @@ from sparklog.client.metadata import ClusterMetadata, Leader
 from sparklog.client.retry import Deadline
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.wire.messages.list_offsets import (
+from sparklog.wire.messages.data.list_offsets import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
     ListOffsetsPartition,

@@ -23,7 +23,7 @@ from sparklog.client.produce_router import ProduceRouter
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.records.envelope import SEQUENCE_MODULUS, BatchHeader, parse_header, set_producer
-from sparklog.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 __all__ = ["ACKS_ALL", "BatchProducer", "Delivered"]
 

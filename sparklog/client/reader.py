@@ -27,7 +27,7 @@ from sparklog.client.offsets import log_ends
 from sparklog.client.retry import Backoff, Deadline
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicPartition
-from sparklog.wire.messages.fetch import FetchPartitionData
+from sparklog.wire.messages.data.fetch import FetchPartitionData
 
 OnGap = Callable[[int, int], None]
 """Called with the first offset of a gap and the first offset after it: [first, next) has no records."""

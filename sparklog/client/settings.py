@@ -11,7 +11,7 @@ from typing import Final
 
 from sparklog.client.cluster import ClusterClient
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
-from sparklog.wire.messages.describe_configs import (
+from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,

@@ -6,35 +6,35 @@ from typing import Final
 from sparklog.core.controller import admin_commands as admin
 from sparklog.core.controller.commands import TopicsResult
 from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.wire.messages.alter_configs import (
+from sparklog.wire.messages.admin.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from sparklog.wire.messages.alter_partition_reassignments import (
+from sparklog.wire.messages.admin.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from sparklog.wire.messages.create_partitions import (
+from sparklog.wire.messages.admin.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
-from sparklog.wire.messages.elect_leaders import (
+from sparklog.wire.messages.admin.elect_leaders import (
     ElectionType,
     ElectLeadersPartitionResult,
     ElectLeadersRequest,
     ElectLeadersResponse,
     ReplicaElectionResult,
 )
-from sparklog.wire.messages.incremental_alter_configs import (
+from sparklog.wire.messages.admin.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
-from sparklog.wire.messages.list_partition_reassignments import (
+from sparklog.wire.messages.admin.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,

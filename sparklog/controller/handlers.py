@@ -27,20 +27,20 @@ from sparklog.wire.codec import (
     decode_request,
     encode_response,
 )
-from sparklog.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
-from sparklog.wire.messages.alter_configs import AlterConfigsRequest
-from sparklog.wire.messages.alter_partition import AlterPartitionRequest
-from sparklog.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
-from sparklog.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
-from sparklog.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
-from sparklog.wire.messages.controlled_shutdown import ControlledShutdownRequest
-from sparklog.wire.messages.create_partitions import CreatePartitionsRequest
-from sparklog.wire.messages.create_topics import CreateTopicsRequest
-from sparklog.wire.messages.delete_topics import DeleteTopicsRequest
-from sparklog.wire.messages.elect_leaders import ElectLeadersRequest
-from sparklog.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
-from sparklog.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from sparklog.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
+from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest
+from sparklog.wire.messages.admin.create_topics import CreateTopicsRequest
+from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest
+from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest
+from sparklog.wire.messages.admin.incremental_alter_configs import IncrementalAlterConfigsRequest
+from sparklog.wire.messages.admin.list_partition_reassignments import ListPartitionReassignmentsRequest
+from sparklog.wire.messages.control.allocate_producer_ids import AllocateProducerIdsRequest
+from sparklog.wire.messages.control.alter_partition import AlterPartitionRequest
+from sparklog.wire.messages.control.assign_replicas_to_dirs import AssignReplicasToDirsRequest
+from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
+from sparklog.wire.messages.control.envelope import EnvelopeRequest, EnvelopeResponse
+from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from sparklog.wire.versions import API_VERSIONS_KEY, KNOWN_VERSIONS
 
 logger: Final = logging.getLogger(__name__)

@@ -23,52 +23,52 @@ from sparklog.model.ids import (
     TopicId,
     TopicPartition,
 )
-from sparklog.wire.messages.allocate_producer_ids import (
-    AllocateProducerIdsRequest,
-    AllocateProducerIdsResponse,
-)
-from sparklog.wire.messages.alter_partition import (
-    AlterPartitionPartitionResponse,
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    AlterPartitionTopicResponse,
-)
-from sparklog.wire.messages.assign_replicas_to_dirs import (
-    LOST,
-    AssignReplicasToDirsRequest,
-    AssignReplicasToDirsResponse,
-)
-from sparklog.wire.messages.controlled_shutdown import (
-    ControlledShutdownRequest,
-    ControlledShutdownResponse,
-    RemainingPartition,
-)
-from sparklog.wire.messages.create_topics import (
+from sparklog.wire.messages.admin.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from sparklog.wire.messages.delete_topics import (
+from sparklog.wire.messages.admin.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-from sparklog.wire.messages.leader_and_isr import (
+from sparklog.wire.messages.control.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from sparklog.wire.messages.control.alter_partition import (
+    AlterPartitionPartitionResponse,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AlterPartitionTopicResponse,
+)
+from sparklog.wire.messages.control.assign_replicas_to_dirs import (
+    LOST,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
+from sparklog.wire.messages.control.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
+from sparklog.wire.messages.control.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     LeaderAndIsrTopicState,
 )
-from sparklog.wire.messages.stop_replica import (
+from sparklog.wire.messages.control.stop_replica import (
     StopReplicaPartitionState,
     StopReplicaRequest,
     StopReplicaResponse,
     StopReplicaTopicState,
 )
-from sparklog.wire.messages.update_metadata import (
+from sparklog.wire.messages.control.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
     UpdateMetadataPartitionState,

@@ -26,7 +26,7 @@ from sparklog import __version__
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.network.inbound import FrameReceiver
 from sparklog.wire.codec import Message, decode_response, encode_request
-from sparklog.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from sparklog.wire.versions import INTERNAL_VERSIONS, KNOWN_VERSIONS
 
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024

@@ -97,7 +97,7 @@ class UnsupportedVersion(WireError):  # noqa: N818 (Kafka's name for it)
 def message_class(api_key: int, direction: Direction) -> type:
     """The request or response class of an API; its module is imported on first use."""
     api = KNOWN_VERSIONS[api_key]
-    module = importlib.import_module(f"sparklog.wire.messages.{api.module}")
+    module = importlib.import_module(f"sparklog.wire.messages.{api.family}.{api.module}")
     found: type = getattr(module, api.name + direction.capitalize())
     return found
 

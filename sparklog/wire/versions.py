@@ -12,13 +12,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
+
+Family = Literal["data", "discovery", "admin", "control"]
+"""The packages of ``sparklog.wire.messages``."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """An API's name and versions, both bounds inclusive, and its first flexible version."""
+    """An API's family, name and versions, both bounds inclusive, and its first flexible version."""
 
+    family: Family
     name: str
     min: int
     max: int
@@ -32,45 +36,45 @@ class VersionRange:
 
     @property
     def module(self) -> str:
-        """The API's name as modules spell it: ``InitProducerId`` is ``init_producer_id``."""
+        """The API's name in the spelling of a module: ``init_producer_id`` for ``InitProducerId``."""
         return re.sub(r"(?<!^)(?=[A-Z])", "_", self.name).lower()
 
 
 API_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
     {
-        0: VersionRange("Produce", 0, 9, 9),
-        1: VersionRange("Fetch", 0, 15, 12),
-        2: VersionRange("ListOffsets", 0, 8, 6),
-        3: VersionRange("Metadata", 0, 12, 9),
-        10: VersionRange("FindCoordinator", 0, 4, 3),
-        18: VersionRange("ApiVersions", 0, 3, 3),
-        19: VersionRange("CreateTopics", 0, 7, 5),
-        20: VersionRange("DeleteTopics", 0, 6, 4),
-        21: VersionRange("DeleteRecords", 0, 2, 2),
-        22: VersionRange("InitProducerId", 0, 4, 2),
-        23: VersionRange("OffsetForLeaderEpoch", 0, 4, 4),
-        32: VersionRange("DescribeConfigs", 0, 4, 4),
-        33: VersionRange("AlterConfigs", 0, 2, 2),
-        35: VersionRange("DescribeLogDirs", 0, 4, 2),
-        37: VersionRange("CreatePartitions", 0, 3, 2),
-        43: VersionRange("ElectLeaders", 0, 2, 2),
-        44: VersionRange("IncrementalAlterConfigs", 0, 1, 1),
-        45: VersionRange("AlterPartitionReassignments", 0, 0, 0),
-        46: VersionRange("ListPartitionReassignments", 0, 0, 0),
-        60: VersionRange("DescribeCluster", 0, 0, 0),
+        0: VersionRange("data", "Produce", 0, 9, 9),
+        1: VersionRange("data", "Fetch", 0, 15, 12),
+        2: VersionRange("data", "ListOffsets", 0, 8, 6),
+        3: VersionRange("discovery", "Metadata", 0, 12, 9),
+        10: VersionRange("discovery", "FindCoordinator", 0, 4, 3),
+        18: VersionRange("discovery", "ApiVersions", 0, 3, 3),
+        19: VersionRange("admin", "CreateTopics", 0, 7, 5),
+        20: VersionRange("admin", "DeleteTopics", 0, 6, 4),
+        21: VersionRange("data", "DeleteRecords", 0, 2, 2),
+        22: VersionRange("data", "InitProducerId", 0, 4, 2),
+        23: VersionRange("data", "OffsetForLeaderEpoch", 0, 4, 4),
+        32: VersionRange("admin", "DescribeConfigs", 0, 4, 4),
+        33: VersionRange("admin", "AlterConfigs", 0, 2, 2),
+        35: VersionRange("admin", "DescribeLogDirs", 0, 4, 2),
+        37: VersionRange("admin", "CreatePartitions", 0, 3, 2),
+        43: VersionRange("admin", "ElectLeaders", 0, 2, 2),
+        44: VersionRange("admin", "IncrementalAlterConfigs", 0, 1, 1),
+        45: VersionRange("admin", "AlterPartitionReassignments", 0, 0, 0),
+        46: VersionRange("admin", "ListPartitionReassignments", 0, 0, 0),
+        60: VersionRange("discovery", "DescribeCluster", 0, 0, 0),
     }
 )
 
 INTERNAL_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
     {
-        4: VersionRange("LeaderAndIsr", 7, 7, 4),
-        5: VersionRange("StopReplica", 4, 4, 2),
-        6: VersionRange("UpdateMetadata", 8, 8, 6),
-        7: VersionRange("ControlledShutdown", 3, 3, 3),
-        56: VersionRange("AlterPartition", 3, 3, 0),
-        58: VersionRange("Envelope", 0, 0, 0),
-        67: VersionRange("AllocateProducerIds", 0, 0, 0),
-        73: VersionRange("AssignReplicasToDirs", 0, 0, 0),
+        4: VersionRange("control", "LeaderAndIsr", 7, 7, 4),
+        5: VersionRange("control", "StopReplica", 4, 4, 2),
+        6: VersionRange("control", "UpdateMetadata", 8, 8, 6),
+        7: VersionRange("control", "ControlledShutdown", 3, 3, 3),
+        56: VersionRange("control", "AlterPartition", 3, 3, 0),
+        58: VersionRange("control", "Envelope", 0, 0, 0),
+        67: VersionRange("control", "AllocateProducerIds", 0, 0, 0),
+        73: VersionRange("control", "AssignReplicasToDirs", 0, 0, 0),
     }
 )
 

@@ -17,8 +17,8 @@ from sparklog.network.connection import Connection
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
 from sparklog.wire.codec import decode_response
-from sparklog.wire.messages.api_versions import ApiVersionsRequest
-from sparklog.wire.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
+from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic
+from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 from sparklog.wire.versions import KNOWN_VERSIONS
 
 pytestmark = pytest.mark.integration

@@ -22,8 +22,8 @@ from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
-from sparklog.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse
-from sparklog.wire.messages.list_offsets import (
+from sparklog.wire.messages.data.fetch import FetchableTopicResponse, FetchRequest, FetchResponse
+from sparklog.wire.messages.data.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,

@@ -5,25 +5,25 @@ import uuid
 from sparklog.broker.life.server import BrokerServer
 from sparklog.network.connection import Connection
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from sparklog.wire.messages.leader_and_isr import (
+from sparklog.wire.messages.control.leader_and_isr import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
     LeaderAndIsrTopicState,
 )
-from sparklog.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from sparklog.wire.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
-from sparklog.wire.messages.update_metadata import (
+from sparklog.wire.messages.control.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from sparklog.wire.messages.data.fetch import FetchPartition, FetchRequest, FetchTopic
+from sparklog.wire.messages.data.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic
 
 TOPIC_ID = uuid.UUID(int=77)
 TIMEOUT_MS = 5_000

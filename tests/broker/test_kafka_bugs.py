@@ -18,7 +18,7 @@ from sparklog.records.envelope import build_envelope, split
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
-from sparklog.wire.messages.fetch import (
+from sparklog.wire.messages.data.fetch import (
     FetchableTopicResponse,
     FetchPartitionData,
     FetchRequest,

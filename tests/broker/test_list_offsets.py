@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.broker.handlers.list_offsets import _partition
-from sparklog.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
+from sparklog.wire.messages.data.list_offsets import ListOffsetsPartition, ListOffsetsRequest
 
 LATEST, EARLIEST = -1, -2
 

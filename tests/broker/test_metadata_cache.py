@@ -7,7 +7,7 @@ import pytest
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.wire.messages.update_metadata import (
+from sparklog.wire.messages.control.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
     UpdateMetadataPartitionState,

@@ -14,7 +14,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import split
-from sparklog.wire.messages.fetch import FetchableTopicResponse, FetchPartitionData, FetchResponse
+from sparklog.wire.messages.data.fetch import FetchableTopicResponse, FetchPartitionData, FetchResponse
 
 TP = TopicPartition("quakes", 0)
 OTHER = TopicPartition("quakes", 1)

@@ -21,8 +21,8 @@ from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_directory import LogDirectory
-from sparklog.wire.messages.leader_and_isr import LeaderAndIsrRequest
-from sparklog.wire.messages.update_metadata import (
+from sparklog.wire.messages.control.leader_and_isr import LeaderAndIsrRequest
+from sparklog.wire.messages.control.update_metadata import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
     UpdateMetadataTopicState,

@@ -20,29 +20,33 @@ from sparklog.network.reactor import Reactor
 from sparklog.records.envelope import parse_header, stamp
 from sparklog.records.validate import Accepted, check_produced
 from sparklog.wire.codec import decode_request, encode_response
-from sparklog.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
-from sparklog.wire.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
-from sparklog.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
-from sparklog.wire.messages.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
-from sparklog.wire.messages.describe_configs import (
+from sparklog.wire.messages.admin.create_topics import CreatableTopicResult, CreateTopicsResponse
+from sparklog.wire.messages.admin.delete_topics import DeletableTopicResult, DeleteTopicsResponse
+from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from sparklog.wire.messages.fetch import FetchableTopicResponse, FetchPartitionData, FetchResponse
-from sparklog.wire.messages.init_producer_id import InitProducerIdResponse
-from sparklog.wire.messages.list_offsets import (
+from sparklog.wire.messages.data.fetch import FetchableTopicResponse, FetchPartitionData, FetchResponse
+from sparklog.wire.messages.data.init_producer_id import InitProducerIdResponse
+from sparklog.wire.messages.data.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from sparklog.wire.messages.metadata import (
+from sparklog.wire.messages.data.produce import (
+    ProducePartitionResponse,
+    ProduceResponse,
+    ProduceTopicResponse,
+)
+from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsResponse
+from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
+from sparklog.wire.messages.discovery.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from sparklog.wire.messages.produce import ProducePartitionResponse, ProduceResponse, ProduceTopicResponse
 from sparklog.wire.versions import API_VERSIONS
 
 CLUSTER_ID = "fake-cluster"

@@ -13,7 +13,7 @@ from sparklog.client.errors import ClientClosed, ClusterUnavailable
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
-from sparklog.wire.messages.metadata import MetadataRequest
+from sparklog.wire.messages.discovery.metadata import MetadataRequest
 
 Start = Callable[..., Any]
 Connect = Callable[..., ClusterClient]

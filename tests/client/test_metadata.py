@@ -6,7 +6,7 @@ from sparklog.client.metadata import ClusterMetadata, Leader, metadata_of
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import MonotonicMs
-from sparklog.wire.messages.metadata import (
+from sparklog.wire.messages.discovery.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,

@@ -15,8 +15,8 @@ from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.records.envelope import parse_header
 from sparklog.records.payload import PayloadKind
-from sparklog.wire.messages.init_producer_id import InitProducerIdRequest
-from sparklog.wire.messages.produce import ProduceRequest
+from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest
+from sparklog.wire.messages.data.produce import ProduceRequest
 
 Start = Callable[..., Any]
 Connect = Callable[..., ClusterClient]

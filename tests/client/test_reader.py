@@ -17,8 +17,8 @@ from sparklog.model.ids import TopicPartition
 from sparklog.records.columns import ROW_SCHEMA
 from sparklog.records.envelope import CONTROL_BIT, TRANSACTIONAL_BIT, build_envelope, parse_header
 from sparklog.records.payload import PayloadKind, payload
-from sparklog.wire.messages.fetch import AbortedTransaction, FetchRequest
-from sparklog.wire.messages.metadata import MetadataRequest
+from sparklog.wire.messages.data.fetch import AbortedTransaction, FetchRequest
+from sparklog.wire.messages.discovery.metadata import MetadataRequest
 
 Start = Callable[..., Any]
 Connect = Callable[..., ClusterClient]

@@ -23,18 +23,18 @@ from sparklog.network.connection import Connection
 from sparklog.network.exchange import Exchange
 from sparklog.network.reactor import Reactor
 from sparklog.wire.codec import decode_request, encode_response
-from sparklog.wire.messages.leader_and_isr import (
+from sparklog.wire.messages.control.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
 )
-from sparklog.wire.messages.stop_replica import (
+from sparklog.wire.messages.control.stop_replica import (
     StopReplicaPartitionError,
     StopReplicaRequest,
     StopReplicaResponse,
 )
-from sparklog.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 from sparklog.zookeeper.registration import register_broker
 

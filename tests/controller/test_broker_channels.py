@@ -14,7 +14,7 @@ from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.reactor import Reactor
 from sparklog.wire.codec import decode_request, encode_response
-from sparklog.wire.messages.stop_replica import StopReplicaResponse
+from sparklog.wire.messages.control.stop_replica import StopReplicaResponse
 
 pytestmark = pytest.mark.integration
 

@@ -6,12 +6,12 @@ from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import read_parts
 from sparklog.wire.codec import decode_response, encode_request
-from sparklog.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
-from sparklog.wire.messages.incremental_alter_configs import (
+from sparklog.wire.messages.admin.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
     IncrementallyAlterableConfig,
 )
+from sparklog.wire.messages.control.envelope import EnvelopeRequest, EnvelopeResponse
 
 
 class Exchange:

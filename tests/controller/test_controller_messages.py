@@ -18,13 +18,13 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.parts import read_parts
 from sparklog.wire.codec import decode_request, decode_response, encode_request, encode_response
-from sparklog.wire.messages.leader_and_isr import (
+from sparklog.wire.messages.control.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
 )
-from sparklog.wire.messages.stop_replica import StopReplicaPartitionError, StopReplicaResponse
-from sparklog.wire.messages.update_metadata import UpdateMetadataResponse
+from sparklog.wire.messages.control.stop_replica import StopReplicaPartitionError, StopReplicaResponse
+from sparklog.wire.messages.control.update_metadata import UpdateMetadataResponse
 from sparklog.wire.versions import KNOWN_VERSIONS
 
 TOPIC = uuid.uuid5(uuid.NAMESPACE_OID, "t")
@@ -158,7 +158,7 @@ def test_refused_topics_say_why_in_every_version():
 
 
 def test_topics_to_delete_come_by_name_or_id():
-    from sparklog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+    from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
     old = messages.delete_topics(DeleteTopicsRequest(topic_names=["a"], timeout_ms=5))
     new = messages.delete_topics(

@@ -9,27 +9,27 @@ from sparklog.core.controller import znodes
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
 from sparklog.wire.codec import decode_response, encode_request
-from sparklog.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
-from sparklog.wire.messages.alter_partition import (
-    AlterPartitionPartition,
-    AlterPartitionRequest,
-    AlterPartitionTopic,
-    BrokerState,
-)
-from sparklog.wire.messages.controlled_shutdown import ControlledShutdownRequest
-from sparklog.wire.messages.create_topics import (
+from sparklog.wire.messages.admin.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from sparklog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from sparklog.wire.messages.envelope import EnvelopeRequest
-from sparklog.wire.messages.leader_and_isr import LeaderAndIsrRequest
-from sparklog.wire.messages.metadata import MetadataRequest
-from sparklog.wire.messages.stop_replica import StopReplicaRequest
-from sparklog.wire.messages.update_metadata import UpdateMetadataRequest
+from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from sparklog.wire.messages.control.allocate_producer_ids import AllocateProducerIdsRequest
+from sparklog.wire.messages.control.alter_partition import (
+    AlterPartitionPartition,
+    AlterPartitionRequest,
+    AlterPartitionTopic,
+    BrokerState,
+)
+from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
+from sparklog.wire.messages.control.envelope import EnvelopeRequest
+from sparklog.wire.messages.control.leader_and_isr import LeaderAndIsrRequest
+from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
+from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest
+from sparklog.wire.messages.discovery.metadata import MetadataRequest
 
 pytestmark = pytest.mark.integration
 

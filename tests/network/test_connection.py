@@ -12,10 +12,19 @@ import pytest
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.network.connection import Connection
 from sparklog.wire.codec import UnsupportedVersion, decode_request, encode_response
-from sparklog.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
-from sparklog.wire.messages.find_coordinator import FindCoordinatorRequest
-from sparklog.wire.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
-from sparklog.wire.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
+from sparklog.wire.messages.data.produce import (
+    ProducePartition,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceTopic,
+)
+from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsResponse
+from sparklog.wire.messages.discovery.find_coordinator import FindCoordinatorRequest
+from sparklog.wire.messages.discovery.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+)
 
 SIZE = struct.Struct(">i")
 CORRELATION_ID_AT = slice(8, 12)  # of a whole frame: size, API key, API version, correlation id

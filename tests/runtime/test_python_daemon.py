@@ -9,7 +9,7 @@ import sys
 preload()
 assert thread_count() == 1, thread_count()
 assert not {"numpy", "pyarrow", "pandas"} & set(sys.modules), "they start threads"
-assert {"pyspark.worker", "kazoo.client", "sparklog.wire.messages.fetch"} <= set(sys.modules)
+assert {"pyspark.worker", "kazoo.client", "sparklog.wire.messages.data.fetch"} <= set(sys.modules)
 """
 
 

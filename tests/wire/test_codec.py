@@ -22,10 +22,9 @@ from sparklog.wire.codec import (
     encode_response,
     parse_request_header,
 )
-from sparklog.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
-from sparklog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from sparklog.wire.messages.envelope import EnvelopeRequest
-from sparklog.wire.messages.fetch import (
+from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from sparklog.wire.messages.control.envelope import EnvelopeRequest
+from sparklog.wire.messages.data.fetch import (
     FetchableTopicResponse,
     FetchEpochEndOffset,
     FetchPartition,
@@ -34,14 +33,15 @@ from sparklog.wire.messages.fetch import (
     FetchResponse,
     FetchTopic,
 )
-from sparklog.wire.messages.list_offsets import ListOffsetsRequest
-from sparklog.wire.messages.metadata import (
+from sparklog.wire.messages.data.list_offsets import ListOffsetsRequest
+from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic
+from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from sparklog.wire.messages.discovery.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseTopic,
 )
-from sparklog.wire.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from sparklog.wire.primitives import PART_COPY_BYTES_MAX
 
 

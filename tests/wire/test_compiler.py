@@ -18,7 +18,7 @@ from sparklog.wire import compiler
 from sparklog.wire.codec import decode_body, encode_body, message_class
 from sparklog.wire.compiler import _class_in, compile_entity
 from sparklog.wire.extensions import EXTENSIONS, Direction
-from sparklog.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrTopicState
+from sparklog.wire.messages.control.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrTopicState
 from sparklog.wire.primitives import Cursor
 from sparklog.wire.schema import Schema, SchemaField, load_schema
 from sparklog.wire.versions import KNOWN_VERSIONS

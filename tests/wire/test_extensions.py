@@ -8,15 +8,15 @@ from sparklog.model.errors import WireError
 from sparklog.model.parts import read_parts
 from sparklog.wire.codec import decode_body, encode_body
 from sparklog.wire.extensions import EXTENSION_TAG_MIN, EXTENSIONS
-from sparklog.wire.messages.fetch import FetchRequest
-from sparklog.wire.messages.list_offsets import (
+from sparklog.wire.messages.control.stop_replica import StopReplicaRequest, StopReplicaTopicState
+from sparklog.wire.messages.control.update_metadata import UpdateMetadataBroker, UpdateMetadataRequest
+from sparklog.wire.messages.data.fetch import FetchRequest
+from sparklog.wire.messages.data.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from sparklog.wire.messages.produce import ProduceRequest
-from sparklog.wire.messages.stop_replica import StopReplicaRequest, StopReplicaTopicState
-from sparklog.wire.messages.update_metadata import UpdateMetadataBroker, UpdateMetadataRequest
+from sparklog.wire.messages.data.produce import ProduceRequest
 
 
 def test_our_tags_are_far_from_kafka_s_and_each_means_one_thing() -> None:

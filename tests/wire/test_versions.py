@@ -32,9 +32,9 @@ def test_no_api_is_both_internal_and_for_clients() -> None:
 
 
 def test_a_range_contains_both_its_bounds() -> None:
-    api = VersionRange("Some", 2, 4, 3)
+    api = VersionRange("data", "Some", 2, 4, 3)
     assert [version for version in range(7) if version in api] == [2, 3, 4]
-    assert VersionRange("InitProducerId", 0, 0, 0).module == "init_producer_id"
+    assert VersionRange("data", "InitProducerId", 0, 0, 0).module == "init_producer_id"
 
 
 def _table_under(heading: str) -> set[tuple[str, ...]]:

@@ -27,13 +27,13 @@ from sparklog.model.parts import read_parts
 from sparklog.model.ports import Guard
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.records.validate import check_replicated
-from sparklog.wire.messages.fetch import (
+from sparklog.wire.messages.data.fetch import (
     FetchPartition,
     FetchPartitionData,
     FetchRequest,
     FetchResponse,
 )
-from sparklog.wire.messages.list_offsets import (
+from sparklog.wire.messages.data.list_offsets import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
     ListOffsetsPartition,

@@ -10,7 +10,7 @@ from typing import Final
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicId
-from sparklog.wire.messages.fetch import (
+from sparklog.wire.messages.data.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,

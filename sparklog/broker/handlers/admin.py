@@ -10,41 +10,41 @@ from typing import Any
 
 from sparklog.broker.call import Call
 from sparklog.model.errors import ErrorCode, WireError
-from sparklog.wire.messages.alter_configs import (
+from sparklog.wire.messages.admin.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from sparklog.wire.messages.alter_partition_reassignments import (
+from sparklog.wire.messages.admin.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
 )
-from sparklog.wire.messages.create_partitions import (
+from sparklog.wire.messages.admin.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
-from sparklog.wire.messages.create_topics import (
+from sparklog.wire.messages.admin.create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from sparklog.wire.messages.delete_topics import (
+from sparklog.wire.messages.admin.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-from sparklog.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
-from sparklog.wire.messages.envelope import EnvelopeRequest
-from sparklog.wire.messages.incremental_alter_configs import (
+from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from sparklog.wire.messages.admin.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
-from sparklog.wire.messages.list_partition_reassignments import (
+from sparklog.wire.messages.admin.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from sparklog.wire.messages.control.envelope import EnvelopeRequest
 
 logger = logging.getLogger(__name__)
 

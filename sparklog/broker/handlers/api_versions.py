@@ -2,7 +2,7 @@
 
 from sparklog.broker.call import Call
 from sparklog.model.errors import ErrorCode
-from sparklog.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from sparklog.wire.versions import API_VERSIONS
 
 

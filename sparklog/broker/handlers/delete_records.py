@@ -12,7 +12,7 @@ from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.deletions import Delete, Results
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.wire.messages.delete_records import (
+from sparklog.wire.messages.data.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,

@@ -1,7 +1,7 @@
 """DescribeCluster: the live brokers, for admin clients (KIP-700)."""
 
 from sparklog.broker.call import Call
-from sparklog.wire.messages.describe_cluster import (
+from sparklog.wire.messages.discovery.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,

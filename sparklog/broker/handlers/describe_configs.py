@@ -23,7 +23,7 @@ from sparklog.model.config import (
     render,
 )
 from sparklog.model.errors import ErrorCode
-from sparklog.wire.messages.describe_configs import (
+from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,

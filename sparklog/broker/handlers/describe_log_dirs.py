@@ -5,7 +5,7 @@ import shutil
 from sparklog.broker.call import Call
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.wire.messages.describe_log_dirs import (
+from sparklog.wire.messages.admin.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,

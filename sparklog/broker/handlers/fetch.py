@@ -17,7 +17,7 @@ from sparklog.core.replication.read_replica import RACK_AWARE_SELECTOR
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import Part
-from sparklog.wire.messages.fetch import (
+from sparklog.wire.messages.data.fetch import (
     FetchEpochEndOffset,
     FetchPartitionData,
     FetchRequest,

@@ -2,7 +2,7 @@
 
 from sparklog.broker.call import Call
 from sparklog.model.errors import ErrorCode
-from sparklog.wire.messages.find_coordinator import (
+from sparklog.wire.messages.discovery.find_coordinator import (
     GROUP_KEY,
     Coordinator,
     FindCoordinatorRequest,

@@ -6,7 +6,7 @@ A producer that lost track of its sequences asks again with its old id and gets 
 
 from sparklog.broker.call import Call
 from sparklog.model.errors import ErrorCode, KafkaError
-from sparklog.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 PRODUCER_EPOCH_MAX = 32_767
 

@@ -8,7 +8,7 @@ from sparklog.broker.metadata_cache import broker_ids
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch, TopicPartition
-from sparklog.wire.messages.leader_and_isr import (
+from sparklog.wire.messages.control.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,

@@ -15,7 +15,7 @@ from sparklog.core.transaction.producer_state import ProducerStates, handed_on
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.storage.log import Log
-from sparklog.wire.messages.list_offsets import (
+from sparklog.wire.messages.data.list_offsets import (
     EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,

@@ -12,8 +12,8 @@ from sparklog.broker.metadata_cache import CachedTopic, Snapshot
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.model.ids import NO_TOPIC_ID, TopicId, topic_name_problem
-from sparklog.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from sparklog.wire.messages.metadata import (
+from sparklog.wire.messages.admin.create_topics import CreatableTopic, CreateTopicsRequest
+from sparklog.wire.messages.discovery.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

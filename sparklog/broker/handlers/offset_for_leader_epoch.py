@@ -3,7 +3,7 @@
 from sparklog.broker.call import Call
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.wire.messages.offset_for_leader_epoch import (
+from sparklog.wire.messages.data.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,

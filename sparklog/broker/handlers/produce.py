@@ -14,7 +14,7 @@ from sparklog.model.ids import TopicPartition
 from sparklog.records.payload import SUPPORTED_PAYLOADS
 from sparklog.records.timestamps import check_create_times, stamp_append_time
 from sparklog.records.validate import Accepted, Refused, check_produced
-from sparklog.wire.messages.produce import (
+from sparklog.wire.messages.data.produce import (
     BatchIndexAndErrorMessage,
     ProducePartitionResponse,
     ProduceRequest,

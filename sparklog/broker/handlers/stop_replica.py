@@ -4,7 +4,7 @@ from sparklog.broker.call import Call
 from sparklog.broker.handlers.from_controller import judge
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.wire.messages.stop_replica import (
+from sparklog.wire.messages.control.stop_replica import (
     StopReplicaPartitionError,
     StopReplicaRequest,
     StopReplicaResponse,

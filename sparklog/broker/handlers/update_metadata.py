@@ -4,7 +4,7 @@ from sparklog.broker.call import Call
 from sparklog.broker.handlers.from_controller import judge
 from sparklog.model.config import DynamicConfigs
 from sparklog.model.errors import ErrorCode
-from sparklog.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 
 def handle(call: Call, request: UpdateMetadataRequest) -> None:

@@ -46,13 +46,13 @@ from sparklog.network.clock import SystemClock
 from sparklog.network.executor import ThreadExecutor
 from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
-from sparklog.wire.messages.assign_replicas_to_dirs import (
+from sparklog.wire.messages.control.assign_replicas_to_dirs import (
     AssignReplicasToDirsDirectory,
     AssignReplicasToDirsPartition,
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsTopic,
 )
-from sparklog.wire.messages.controlled_shutdown import ControlledShutdownRequest
+from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from sparklog.core.replication.actions import ProposeIsr
 from sparklog.core.replication.leader import IsrReply
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
-from sparklog.wire.messages.alter_partition import (
+from sparklog.wire.messages.control.alter_partition import (
     AlterPartitionPartition,
     AlterPartitionRequest,
     AlterPartitionResponse,

@@ -15,7 +15,7 @@ from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ProducerId
 from sparklog.model.ports import Executor
-from sparklog.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from sparklog.wire.messages.control.allocate_producer_ids import AllocateProducerIdsRequest
 
 REQUEST_TIMEOUT_MS: Final = 10_000
 LEFT_MIN: Final = 100

@@ -30,7 +30,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicId
 from sparklog.model.ports import Guard
 from sparklog.model.time import MonotonicMs
-from sparklog.wire.messages.fetch import (
+from sparklog.wire.messages.data.fetch import (
     FetchableTopicResponse,
     FetchPartition,
     FetchPartitionData,

@@ -16,28 +16,32 @@ from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule
 from sparklog.testing.simulation.story import Story
 from sparklog.testing.simulation.truth import PartitionTruth
 from sparklog.testing.simulation.witness import Witness
-from sparklog.wire.messages.alter_partition_reassignments import (
+from sparklog.wire.messages.admin.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
-from sparklog.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from sparklog.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from sparklog.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
+from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from sparklog.wire.messages.admin.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
 )
-from sparklog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from sparklog.wire.messages.elect_leaders import (
+from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from sparklog.wire.messages.admin.elect_leaders import (
     ElectionType,
     ElectLeadersRequest,
     ElectLeadersTopicPartitions,
 )
-from sparklog.wire.messages.incremental_alter_configs import (
+from sparklog.wire.messages.admin.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
     IncrementallyAlterableConfig,
+)
+from sparklog.wire.messages.data.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
 )
 
 HOST: Final = "administrator"

@@ -51,7 +51,10 @@ from sparklog.testing.simulation.tasks import (
     Stage,
 )
 from sparklog.testing.simulation.zookeeper import Ensemble, SimulatedZooKeeper
-from sparklog.wire.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
+from sparklog.wire.messages.control.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
 from sparklog.zookeeper.registration import (
     read_or_create_cluster_id,
     read_suspect,

@@ -33,13 +33,13 @@ from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule, d
 from sparklog.testing.simulation.story import Story
 from sparklog.testing.simulation.truth import Entry, PartitionTruth, Rows, entry_of
 from sparklog.testing.simulation.witness import Witness
-from sparklog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from sparklog.wire.messages.produce import (
+from sparklog.wire.messages.data.produce import (
     ProducePartition,
     ProduceRequest,
     ProduceResponse,
     ProduceTopic,
 )
+from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 RETRY_MS: Final = 120
 CALL_TIMEOUT_MS: Final = 1_500

@@ -11,7 +11,7 @@ from sparklog.testing.simulation.invariants import Violation
 from sparklog.testing.simulation.payloads import TAKES_ARROW, TAKES_RECORDS, is_as_sent, rows_in
 from sparklog.testing.simulation.recorder import FoundRow, SeenPoll
 from sparklog.testing.simulation.truth import Entry, PartitionTruth, entry_of
-from sparklog.wire.messages.fetch import (
+from sparklog.wire.messages.data.fetch import (
     FetchPartition,
     FetchPartitionData,
     FetchRequest,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from sparklog.model.errors import ErrorCode
 from sparklog.testing.simulation.schedule import dice
-from sparklog.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
     from sparklog.testing.simulation.clients import Producer, Workplace

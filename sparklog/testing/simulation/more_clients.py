@@ -14,14 +14,19 @@ from sparklog.testing.simulation.clients import PRODUCE_TIMEOUT_MS, RETRY_MS, Cl
 from sparklog.testing.simulation.consumers import Consumer
 from sparklog.testing.simulation.recorder import ACKS_ALL, SeenEnd, SentBatch
 from sparklog.testing.simulation.truth import PartitionTruth, entry_of
-from sparklog.wire.messages.list_offsets import (
+from sparklog.wire.messages.data.list_offsets import (
     LATEST_TIMESTAMP,
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from sparklog.wire.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
+from sparklog.wire.messages.data.produce import (
+    ProducePartition,
+    ProduceRequest,
+    ProduceResponse,
+    ProduceTopic,
+)
 
 REFUSED_BEFORE: Final = (ErrorCode.not_leader_or_follower, ErrorCode.unknown_topic_or_partition)
 """With acks=1 these say that nothing was appended. With acks=all they may come while an append waits."""

@@ -23,7 +23,7 @@ from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.records.envelope import ATTRIBUTES_POSITION
 from sparklog.testing.simulation.schedule import US_PER_MS, Event, Process, Schedule, dice
 from sparklog.wire.codec import Message, decode_response, encode_request
-from sparklog.wire.messages.produce import ProduceRequest
+from sparklog.wire.messages.data.produce import ProduceRequest
 from sparklog.wire.versions import KNOWN_VERSIONS
 
 SIZE_PREFIX_BYTES: Final = 4

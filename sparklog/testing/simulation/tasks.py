@@ -27,7 +27,7 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.zookeeper import ZooKeeper, ZooKeeperError
 from sparklog.testing.simulation.network import Call, Network
 from sparklog.testing.simulation.schedule import US_PER_MS, Event, Process, ProcessDied
-from sparklog.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsResponse
+from sparklog.wire.messages.control.assign_replicas_to_dirs import AssignReplicasToDirsResponse
 
 Stage = Literal["under way", "done", "given up"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import FileSlice
-from sparklog.wire.messages.list_offsets import (
+from sparklog.wire.messages.data.list_offsets import (
     EARLIEST_TIMESTAMP,
     ListOffsetsPartition,
     ListOffsetsRequest,

@@ -9,7 +9,7 @@ from sparklog.broker.following.session_with_leader import SessionWithLeader
 from sparklog.broker.ports import Ports
 from sparklog.broker.waiting.fetch_sessions import FetchContext, FetchSessions
 from sparklog.model.errors import ErrorCode
-from sparklog.wire.messages.fetch import FetchPartition, FetchPartitionData, FetchRequest, FetchResponse
+from sparklog.wire.messages.data.fetch import FetchPartition, FetchPartitionData, FetchRequest, FetchResponse
 
 TOPIC = uuid.UUID(int=7)
 NAMES = {TOPIC: "quakes"}

@@ -21,25 +21,25 @@ from sparklog.records.arrow import ArrowPayload
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.payload import SUPPORTED_PAYLOADS
-from sparklog.wire.messages.describe_cluster import DescribeClusterRequest
-from sparklog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from sparklog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from sparklog.wire.messages.find_coordinator import FindCoordinatorRequest
-from sparklog.wire.messages.init_producer_id import InitProducerIdRequest
-from sparklog.wire.messages.leader_and_isr import (
+from sparklog.wire.messages.admin.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from sparklog.wire.messages.control.leader_and_isr import (
     LeaderAndIsrRequest,
 )
-from sparklog.wire.messages.list_offsets import (
-    EARLIEST_TIMESTAMP,
-    LATEST_TIMESTAMP,
-)
-from sparklog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from sparklog.wire.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
-from sparklog.wire.messages.stop_replica import (
+from sparklog.wire.messages.control.stop_replica import (
     StopReplicaPartitionState,
     StopReplicaRequest,
     StopReplicaTopicState,
 )
+from sparklog.wire.messages.data.fetch import FetchPartition, FetchRequest, FetchTopic
+from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest
+from sparklog.wire.messages.data.list_offsets import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+)
+from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic
+from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
+from sparklog.wire.messages.discovery.find_coordinator import FindCoordinatorRequest
+from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.server_harness import TIMEOUT_MS, TOPIC_ID, Harness
 
 pytestmark = pytest.mark.integration

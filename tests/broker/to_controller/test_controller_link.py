@@ -17,7 +17,7 @@ from sparklog.network.clock import SystemClock
 from sparklog.network.reactor import Reactor
 from sparklog.testing.memory_zookeeper import MemoryZooKeeperServer
 from sparklog.wire.codec import decode_request, encode_response
-from sparklog.wire.messages.alter_partition import (
+from sparklog.wire.messages.control.alter_partition import (
     AlterPartitionPartitionResponse,
     AlterPartitionRequest,
     AlterPartitionResponse,

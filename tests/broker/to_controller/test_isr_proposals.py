@@ -14,7 +14,7 @@ from sparklog.broker.to_controller.isr_proposals import (
 from sparklog.core.replication.actions import ProposeIsr
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
-from sparklog.wire.messages.alter_partition import (
+from sparklog.wire.messages.control.alter_partition import (
     AlterPartitionPartitionResponse,
     AlterPartitionResponse,
     AlterPartitionTopicResponse,

@@ -4,7 +4,7 @@ import pytest
 
 from sparklog.broker.to_controller.producer_ids import LEFT_MIN, ProducerIds
 from sparklog.model.ids import BrokerEpoch, BrokerId
-from sparklog.wire.messages.allocate_producer_ids import AllocateProducerIdsResponse
+from sparklog.wire.messages.control.allocate_producer_ids import AllocateProducerIdsResponse
 
 EPOCH = BrokerEpoch(7)
 

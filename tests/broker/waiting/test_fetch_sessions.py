@@ -8,7 +8,7 @@ import pytest
 from sparklog.broker.ports import Ports
 from sparklog.broker.waiting.fetch_sessions import EVICTION_MS, FetchContext, FetchSessions
 from sparklog.model.errors import ErrorCode
-from sparklog.wire.messages.fetch import (
+from sparklog.wire.messages.data.fetch import (
     FetchEpochEndOffset,
     FetchPartition,
     FetchPartitionData,

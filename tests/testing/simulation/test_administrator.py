@@ -11,7 +11,7 @@ from sparklog.testing.simulation.operations import Operation
 from sparklog.testing.simulation.plan import CONTROLLERS, FAULTS_BEGIN_MS, SIDE_TOPIC, draw_plan
 from sparklog.testing.simulation.schedule import US_PER_MS
 from sparklog.testing.simulation.simulation import simulate
-from sparklog.wire.messages.delete_records import (
+from sparklog.wire.messages.data.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,

@@ -16,7 +16,7 @@ from sparklog.testing.simulation.marks import Marks
 from sparklog.testing.simulation.plan import draw_plan
 from sparklog.testing.simulation.simulation import simulate
 from sparklog.testing.simulation.truth import Entry
-from sparklog.wire.messages.init_producer_id import InitProducerIdResponse
+from sparklog.wire.messages.data.init_producer_id import InitProducerIdResponse
 
 # ---- the rule ------------------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ from sparklog.records.envelope import ATTRIBUTES_POSITION, build_envelope
 from sparklog.testing.simulation.network import Network
 from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule
 from sparklog.wire.codec import decode_request, encode_response
-from sparklog.wire.messages.metadata import MetadataRequest, MetadataResponse
-from sparklog.wire.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
+from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic
+from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataResponse
 
 
 class Asked:

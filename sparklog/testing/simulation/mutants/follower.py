@@ -18,7 +18,7 @@ from sparklog.model.ids import NO_EPOCH
 from sparklog.records.envelope import split
 from sparklog.testing.simulation.faults import Hunt
 from sparklog.testing.simulation.mutants.mutant import Mutant, Switch
-from sparklog.wire.messages.fetch import FetchPartitionData
+from sparklog.wire.messages.data.fetch import FetchPartitionData
 
 
 def _truncate_to_high_watermark(switch: Switch) -> None:

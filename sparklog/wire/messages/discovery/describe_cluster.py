@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sparklog.model.errors import ErrorCode
-from sparklog.wire.messages.metadata import OPERATIONS_OMITTED
+from sparklog.wire.messages.discovery.metadata import OPERATIONS_OMITTED
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""What administrators ask: topics, settings, elections, moves, log directories."""

@@ -1,0 +1,1 @@
+"""Records, their offsets, and the producers that write them."""

@@ -1,0 +1,1 @@
+"""What a client asks first: which versions, which brokers, which leaders and coordinators."""
