@@ -30,8 +30,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sparklog.core.controller.incarnation import DirectoryIdentity
-from sparklog.core.controller.znodes import CONTROLLER, PERSISTENT_PATHS, broker_path
+from sparklog.core.controller.state.incarnation import DirectoryIdentity
+from sparklog.core.controller.state.znodes import CONTROLLER, PERSISTENT_PATHS, broker_path
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId

@@ -180,7 +180,7 @@ class _RealController:
         Safe by the epoch, as every election is: should another have been elected since we looked, nothing
         happens; and whoever held the office can write nothing once the next has raised the epoch.
         """
-        from sparklog.core.controller.znodes import CONTROLLER, CONTROLLER_EPOCH
+        from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH
         from sparklog.model.zookeeper import Check, ConnectionLost, Delete, MultiFailed
 
         epoch = self._zookeeper.exists(CONTROLLER_EPOCH)
@@ -212,7 +212,7 @@ class _RealController:
 
     @property
     def cluster_id(self) -> str:
-        from sparklog.core.controller.znodes import CLUSTER_ID, decode_cluster_id
+        from sparklog.core.controller.state.znodes import CLUSTER_ID, decode_cluster_id
 
         node = self._zookeeper.get(CLUSTER_ID)
         if node is None:
@@ -220,7 +220,7 @@ class _RealController:
         return decode_cluster_id(node.data)
 
     def elected(self) -> ElectedController | None:
-        from sparklog.core.controller.znodes import CONTROLLER, decode_controller
+        from sparklog.core.controller.state.znodes import CONTROLLER, decode_controller
 
         node = self._zookeeper.get(CONTROLLER)
         if node is None:
@@ -231,7 +231,7 @@ class _RealController:
         )
 
     def registered_brokers(self) -> list[str]:
-        from sparklog.core.controller.znodes import BROKER_IDS, broker_path, decode_broker
+        from sparklog.core.controller.state.znodes import BROKER_IDS, broker_path, decode_broker
         from sparklog.model.ids import NO_BROKER_EPOCH, BrokerId
 
         found = []

@@ -13,7 +13,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence, Set
 
-from sparklog.core.controller.incarnation import DirectoryIdentity
+from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.model.config import BrokerConfig, TopicConfig
 from sparklog.model.errors import LogDirectoryError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition

@@ -1,7 +1,7 @@
 """A better placement of partitions that exist: even, over racks, and with as few copies as possible.
 
-A new topic is placed from nothing (``sparklog.core.controller.assignment``); here every replica that moves is
-a copy over the network, so a replica stays wherever it may:
+A new topic is placed from nothing (``sparklog.core.controller.topics.assignment``). Here every replica that
+moves is a copy over the network, so a replica stays where it is if the rules allow that:
 
 1. Replicas on brokers that are not wanted go, and what is missing is added.
 2. A partition that has two replicas in one rack while another rack has none gives one of them away.

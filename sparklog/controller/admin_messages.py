@@ -3,8 +3,22 @@
 from collections.abc import Iterable
 from typing import Final
 
-from sparklog.core.controller import admin_commands as admin
-from sparklog.core.controller.commands import TopicsResult
+from sparklog.core.controller.commands.config_commands import (
+    ChangeConfigs,
+    ConfigChange,
+    ConfigsResult,
+    Operation,
+    SettingChange,
+)
+from sparklog.core.controller.commands.partition_commands import (
+    AlterReassignments,
+    ElectLeaders,
+    ListReassignments,
+    Move,
+    PartitionsResult,
+    ReassignmentsResult,
+)
+from sparklog.core.controller.commands.topic_commands import CreatePartitions, Increase, TopicsResult
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.wire.messages.admin.alter_configs import (
     AlterConfigsRequest,
@@ -41,20 +55,20 @@ from sparklog.wire.messages.admin.list_partition_reassignments import (
     OngoingTopicReassignment,
 )
 
-OPERATIONS: Final[tuple[admin.Operation, ...]] = ("set", "delete", "append", "subtract")
+OPERATIONS: Final[tuple[Operation, ...]] = ("set", "delete", "append", "subtract")
 """By the number that stands for them in IncrementalAlterConfigs."""
 
 
-def create_partitions(request: CreatePartitionsRequest) -> admin.CreatePartitions:
+def create_partitions(request: CreatePartitionsRequest) -> CreatePartitions:
     topics = tuple(
-        admin.Increase(
+        Increase(
             topic.name,
             topic.count,
             None if topic.assignments is None else tuple(_ids(one.broker_ids) for one in topic.assignments),
         )
         for topic in request.topics
     )
-    return admin.CreatePartitions(topics, request.timeout_ms, request.validate_only)
+    return CreatePartitions(topics, request.timeout_ms, request.validate_only)
 
 
 def _ids(brokers: Iterable[int]) -> tuple[BrokerId, ...]:
@@ -72,26 +86,26 @@ def create_partitions_response(result: TopicsResult) -> CreatePartitionsResponse
     )
 
 
-def incremental_alter_configs(request: IncrementalAlterConfigsRequest) -> admin.ChangeConfigs:
+def incremental_alter_configs(request: IncrementalAlterConfigsRequest) -> ChangeConfigs:
     resources = tuple(
-        admin.ConfigChange(
+        ConfigChange(
             resource.resource_type,
             resource.resource_name,
             tuple(
-                admin.SettingChange(one.name, _operation(one.config_operation), one.value)
+                SettingChange(one.name, _operation(one.config_operation), one.value)
                 for one in resource.configs
             ),
         )
         for resource in request.resources
     )
-    return admin.ChangeConfigs(resources, request.validate_only)
+    return ChangeConfigs(resources, request.validate_only)
 
 
-def _operation(number: int) -> admin.Operation | None:
+def _operation(number: int) -> Operation | None:
     return OPERATIONS[number] if 0 <= number < len(OPERATIONS) else None
 
 
-def incremental_alter_configs_response(result: admin.ConfigsResult) -> IncrementalAlterConfigsResponse:
+def incremental_alter_configs_response(result: ConfigsResult) -> IncrementalAlterConfigsResponse:
     return IncrementalAlterConfigsResponse(
         responses=[
             IncrementalAlterConfigsResourceResponse(
@@ -105,20 +119,20 @@ def incremental_alter_configs_response(result: admin.ConfigsResult) -> Increment
     )
 
 
-def alter_configs(request: AlterConfigsRequest) -> admin.ChangeConfigs:
+def alter_configs(request: AlterConfigsRequest) -> ChangeConfigs:
     resources = tuple(
-        admin.ConfigChange(
+        ConfigChange(
             resource.resource_type,
             resource.resource_name,
-            tuple(admin.SettingChange(one.name, "set", one.value) for one in resource.configs),
+            tuple(SettingChange(one.name, "set", one.value) for one in resource.configs),
             replaces_all=True,
         )
         for resource in request.resources
     )
-    return admin.ChangeConfigs(resources, request.validate_only)
+    return ChangeConfigs(resources, request.validate_only)
 
 
-def alter_configs_response(result: admin.ConfigsResult) -> AlterConfigsResponse:
+def alter_configs_response(result: ConfigsResult) -> AlterConfigsResponse:
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(
@@ -132,15 +146,15 @@ def alter_configs_response(result: admin.ConfigsResult) -> AlterConfigsResponse:
     )
 
 
-def elect_leaders(request: ElectLeadersRequest) -> admin.ElectLeaders:
+def elect_leaders(request: ElectLeadersRequest) -> ElectLeaders:
     asked = request.topic_partitions
     partitions = None
     if asked is not None:
         partitions = tuple(TopicPartition(one.topic, number) for one in asked for number in one.partitions)
-    return admin.ElectLeaders(request.election_type == ElectionType.unclean, partitions)
+    return ElectLeaders(request.election_type == ElectionType.unclean, partitions)
 
 
-def elect_leaders_response(result: admin.PartitionsResult) -> ElectLeadersResponse:
+def elect_leaders_response(result: PartitionsResult) -> ElectLeadersResponse:
     by_topic: dict[str, list[ElectLeadersPartitionResult]] = {}
     for one in result.partitions:
         by_topic.setdefault(one.partition.topic, []).append(
@@ -157,10 +171,10 @@ def elect_leaders_response(result: admin.PartitionsResult) -> ElectLeadersRespon
     )
 
 
-def alter_reassignments(request: AlterPartitionReassignmentsRequest) -> admin.AlterReassignments:
-    return admin.AlterReassignments(
+def alter_reassignments(request: AlterPartitionReassignmentsRequest) -> AlterReassignments:
+    return AlterReassignments(
         tuple(
-            admin.Move(
+            Move(
                 TopicPartition(topic.name, one.partition_index),
                 None if one.replicas is None else _ids(one.replicas),
             )
@@ -170,7 +184,7 @@ def alter_reassignments(request: AlterPartitionReassignmentsRequest) -> admin.Al
     )
 
 
-def alter_reassignments_response(result: admin.PartitionsResult) -> AlterPartitionReassignmentsResponse:
+def alter_reassignments_response(result: PartitionsResult) -> AlterPartitionReassignmentsResponse:
     by_topic: dict[str, list[ReassignablePartitionResponse]] = {}
     for one in result.partitions:
         by_topic.setdefault(one.partition.topic, []).append(
@@ -189,10 +203,10 @@ def alter_reassignments_response(result: admin.PartitionsResult) -> AlterPartiti
     )
 
 
-def list_reassignments(request: ListPartitionReassignmentsRequest) -> admin.ListReassignments:
+def list_reassignments(request: ListPartitionReassignmentsRequest) -> ListReassignments:
     if request.topics is None:
-        return admin.ListReassignments()
-    return admin.ListReassignments(
+        return ListReassignments()
+    return ListReassignments(
         tuple(
             TopicPartition(topic.name, number)
             for topic in request.topics
@@ -201,7 +215,7 @@ def list_reassignments(request: ListPartitionReassignmentsRequest) -> admin.List
     )
 
 
-def list_reassignments_response(result: admin.ReassignmentsResult) -> ListPartitionReassignmentsResponse:
+def list_reassignments_response(result: ReassignmentsResult) -> ListPartitionReassignmentsResponse:
     by_topic: dict[str, list[OngoingPartitionReassignment]] = {}
     for one in result.moves:
         by_topic.setdefault(one.partition.topic, []).append(

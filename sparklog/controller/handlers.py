@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from sparklog.controller import admin_messages, messages
 from sparklog.controller.ports import AnswerCommand
-from sparklog.core.controller.commands import Command
+from sparklog.core.controller.commands.command import Command
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.model.ids import TopicId

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-from sparklog.core.controller import commands
 from sparklog.core.controller.actions import (
     PushAnswer,
     Send,
@@ -10,7 +9,30 @@ from sparklog.core.controller.actions import (
     SendStopReplica,
     SendUpdateMetadata,
 )
-from sparklog.core.controller.log_ends import LogEnd
+from sparklog.core.controller.commands.broker_commands import (
+    AllocateProducerIds,
+    AllocateProducerIdsResult,
+    ControlledShutdown,
+    ControlledShutdownResult,
+    LoseLogs,
+    LoseLogsResult,
+)
+from sparklog.core.controller.commands.partition_commands import (
+    AlterPartition,
+    AlterPartitionResult,
+    IsrAnswer,
+    IsrProposal,
+    ProposedMember,
+)
+from sparklog.core.controller.commands.topic_commands import (
+    CreateTopics,
+    DeleteTopics,
+    DoomedTopic,
+    NewTopic,
+    TopicResult,
+    TopicsResult,
+)
+from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import TOPIC_SETTINGS, BrokerConfig, render
 from sparklog.model.errors import ErrorCode
@@ -264,25 +286,25 @@ def push_errors(send: Send, response: object) -> dict[TopicPartition, ErrorCode]
 # ------------------------------------------------------------------------------------------- commands
 
 
-def alter_partition(request: AlterPartitionRequest) -> commands.AlterPartition:
+def alter_partition(request: AlterPartitionRequest) -> AlterPartition:
     proposals = tuple(
-        commands.IsrProposal(
+        IsrProposal(
             topic_id=topic.topic_id,
             partition=one.partition_index,
             leader_epoch=LeaderEpoch(one.leader_epoch),
             partition_epoch=one.partition_epoch,
             isr=tuple(
-                commands.ProposedMember(BrokerId(member.broker_id), BrokerEpoch(member.broker_epoch))
+                ProposedMember(BrokerId(member.broker_id), BrokerEpoch(member.broker_epoch))
                 for member in one.new_isr_with_epochs
             ),
         )
         for topic in request.topics
         for one in topic.partitions
     )
-    return commands.AlterPartition(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch), proposals)
+    return AlterPartition(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch), proposals)
 
 
-def alter_partition_response(result: commands.AlterPartitionResult) -> AlterPartitionResponse:
+def alter_partition_response(result: AlterPartitionResult) -> AlterPartitionResponse:
     by_topic: dict[TopicId, list[AlterPartitionPartitionResponse]] = {}
     for answer in result.answers:
         by_topic.setdefault(answer.topic_id, []).append(_isr_answer(answer))
@@ -292,7 +314,7 @@ def alter_partition_response(result: commands.AlterPartitionResult) -> AlterPart
     return AlterPartitionResponse(error_code=result.error, topics=topics)
 
 
-def _isr_answer(answer: commands.IsrAnswer) -> AlterPartitionPartitionResponse:
+def _isr_answer(answer: IsrAnswer) -> AlterPartitionPartitionResponse:
     state = answer.state
     if state is None:
         return AlterPartitionPartitionResponse(partition_index=answer.partition, error_code=answer.error)
@@ -306,11 +328,11 @@ def _isr_answer(answer: commands.IsrAnswer) -> AlterPartitionPartitionResponse:
     )
 
 
-def controlled_shutdown(request: ControlledShutdownRequest) -> commands.ControlledShutdown:
-    return commands.ControlledShutdown(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch))
+def controlled_shutdown(request: ControlledShutdownRequest) -> ControlledShutdown:
+    return ControlledShutdown(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch))
 
 
-def controlled_shutdown_response(result: commands.ControlledShutdownResult) -> ControlledShutdownResponse:
+def controlled_shutdown_response(result: ControlledShutdownResult) -> ControlledShutdownResponse:
     remaining = [
         RemainingPartition(topic_name=partition.topic, partition_index=partition.partition)
         for partition in result.remaining
@@ -318,17 +340,17 @@ def controlled_shutdown_response(result: commands.ControlledShutdownResult) -> C
     return ControlledShutdownResponse(error_code=result.error, remaining_partitions=remaining)
 
 
-def allocate_producer_ids(request: AllocateProducerIdsRequest) -> commands.AllocateProducerIds:
-    return commands.AllocateProducerIds(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch))
+def allocate_producer_ids(request: AllocateProducerIdsRequest) -> AllocateProducerIds:
+    return AllocateProducerIds(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch))
 
 
-def allocate_producer_ids_response(result: commands.AllocateProducerIdsResult) -> AllocateProducerIdsResponse:
+def allocate_producer_ids_response(result: AllocateProducerIdsResult) -> AllocateProducerIdsResponse:
     return AllocateProducerIdsResponse(
         error_code=result.error, producer_id_start=result.first, producer_id_len=result.length
     )
 
 
-def lose_logs(request: AssignReplicasToDirsRequest) -> commands.LoseLogs:
+def lose_logs(request: AssignReplicasToDirsRequest) -> LoseLogs:
     lost = [
         (topic.topic_id, one.partition_index)
         for directory in request.directories
@@ -336,21 +358,21 @@ def lose_logs(request: AssignReplicasToDirsRequest) -> commands.LoseLogs:
         for topic in directory.topics
         for one in topic.partitions
     ]
-    return commands.LoseLogs(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch), tuple(lost))
+    return LoseLogs(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch), tuple(lost))
 
 
-def lose_logs_response(result: commands.LoseLogsResult) -> AssignReplicasToDirsResponse:
+def lose_logs_response(result: LoseLogsResult) -> AssignReplicasToDirsResponse:
     return AssignReplicasToDirsResponse(error_code=result.error)
 
 
-def create_topics(request: CreateTopicsRequest, topic_ids: Iterable[TopicId]) -> commands.CreateTopics:
+def create_topics(request: CreateTopicsRequest, topic_ids: Iterable[TopicId]) -> CreateTopics:
     """``topic_ids`` are fresh ids, one for each topic."""
     topics = tuple(_new_topic(topic, id_) for topic, id_ in zip(request.topics, topic_ids, strict=True))
-    return commands.CreateTopics(topics, request.timeout_ms, request.validate_only)
+    return CreateTopics(topics, request.timeout_ms, request.validate_only)
 
 
-def _new_topic(topic: CreatableTopic, topic_id: TopicId) -> commands.NewTopic:
-    return commands.NewTopic(
+def _new_topic(topic: CreatableTopic, topic_id: TopicId) -> NewTopic:
+    return NewTopic(
         name=topic.name,
         id=topic_id,
         partitions=topic.num_partitions,
@@ -367,11 +389,11 @@ SOURCE_TOPIC, SOURCE_BROKER, SOURCE_DEFAULT = 1, 4, 5
 """Where a setting's value comes from, as DescribeConfigs numbers it."""
 
 
-def create_topics_response(result: commands.TopicsResult, config: BrokerConfig) -> CreateTopicsResponse:
+def create_topics_response(result: TopicsResult, config: BrokerConfig) -> CreateTopicsResponse:
     return CreateTopicsResponse(topics=[_created(topic, config) for topic in result.topics])
 
 
-def _created(topic: commands.TopicResult, config: BrokerConfig) -> CreatableTopicResult:
+def _created(topic: TopicResult, config: BrokerConfig) -> CreatableTopicResult:
     if topic.error != ErrorCode.none:
         return CreatableTopicResult(
             name=topic.name, error_code=topic.error, error_message=topic.message or None, configs=None
@@ -400,13 +422,13 @@ def _settings(overrides: Mapping[str, str], config: BrokerConfig) -> list[Creata
     return settings
 
 
-def delete_topics(request: DeleteTopicsRequest) -> commands.DeleteTopics:
-    by_name = tuple(commands.DoomedTopic(name) for name in request.topic_names)
-    by_either = tuple(commands.DoomedTopic(topic.name, topic.topic_id) for topic in request.topics)
-    return commands.DeleteTopics(by_name + by_either, request.timeout_ms)
+def delete_topics(request: DeleteTopicsRequest) -> DeleteTopics:
+    by_name = tuple(DoomedTopic(name) for name in request.topic_names)
+    by_either = tuple(DoomedTopic(topic.name, topic.topic_id) for topic in request.topics)
+    return DeleteTopics(by_name + by_either, request.timeout_ms)
 
 
-def delete_topics_response(result: commands.TopicsResult) -> DeleteTopicsResponse:
+def delete_topics_response(result: TopicsResult) -> DeleteTopicsResponse:
     return DeleteTopicsResponse(
         responses=[
             DeletableTopicResult(

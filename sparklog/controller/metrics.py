@@ -8,7 +8,7 @@ never changes. Two figures of one scrape may be a decision apart.
 from collections.abc import Iterator
 
 from sparklog.controller.candidate import Candidate
-from sparklog.core.controller.image import ClusterImage
+from sparklog.core.controller.state.image import ClusterImage
 from sparklog.model.cluster import PartitionState
 from sparklog.model.metric import Metric, counter, gauge
 

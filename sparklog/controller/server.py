@@ -17,8 +17,8 @@ from sparklog.controller.handlers import ControllerHandlers
 from sparklog.controller.metrics import controller_metrics
 from sparklog.controller.ports import AnswerCommand
 from sparklog.core.controller.actions import PushAnswer
-from sparklog.core.controller.commands import Command
-from sparklog.core.controller.znodes import CONTROLLER, ControllerNode, decode_controller
+from sparklog.core.controller.commands.command import Command
+from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, decode_controller
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.time import Clock

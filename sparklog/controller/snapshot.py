@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-from sparklog.core.controller.image import LiveBroker, Snapshot, TopicSnapshot
-from sparklog.core.controller.znodes import (
+from sparklog.core.controller.state.image import LiveBroker, Snapshot, TopicSnapshot
+from sparklog.core.controller.state.znodes import (
     BROKER_CONFIGS,
     BROKER_IDS,
     BROKER_INCARNATIONS,

@@ -38,10 +38,10 @@ from sparklog.core.controller.actions import (
     WakeAt,
     WriteZooKeeper,
 )
-from sparklog.core.controller.commands import Command, CommandId, Result, refusal
-from sparklog.core.controller.image import ClusterImage
+from sparklog.core.controller.commands.command import Command, CommandId, Result, refusal
 from sparklog.core.controller.machine import ControllerMachine
-from sparklog.core.controller.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller_epoch
+from sparklog.core.controller.state.image import ClusterImage
+from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller_epoch
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch

@@ -25,8 +25,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sparklog.core.controller import znodes
-from sparklog.core.controller.incarnation import (
+from sparklog.core.controller.state import znodes
+from sparklog.core.controller.state.incarnation import (
     DirectoryIdentity,
     Incarnation,
     StoredIncarnation,

@@ -13,7 +13,7 @@ from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.broker.partition.answers import ReadRequest
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.core.controller import znodes
+from sparklog.core.controller.state import znodes
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode

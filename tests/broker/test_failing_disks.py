@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from sparklog.broker.life.server import BrokerServer
-from sparklog.core.controller import znodes
+from sparklog.core.controller.state import znodes
 from sparklog.model.errors import ErrorCode, LogDirectoryError
 from sparklog.model.ids import BrokerId
 from sparklog.storage import disk as disks

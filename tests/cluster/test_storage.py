@@ -9,7 +9,7 @@ import pytest
 
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.cluster import ClusterClient
-from sparklog.core.controller.znodes import decode_incarnation, incarnation_path
+from sparklog.core.controller.state.znodes import decode_incarnation, incarnation_path
 from sparklog.model.errors import ErrorCode, KafkaError, LogDirectoryError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.storage import meta_properties

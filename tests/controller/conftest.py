@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sparklog.controller.server import ControllerServer
-from sparklog.core.controller import znodes
-from sparklog.core.controller.incarnation import DirectoryIdentity
+from sparklog.core.controller.state import znodes
+from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId

@@ -1,7 +1,7 @@
 """The controller's listener, without a network."""
 
 from sparklog.controller.handlers import SIZE_PREFIX_BYTES, ControllerHandlers
-from sparklog.core.controller import admin_commands as admin
+from sparklog.core.controller.commands.config_commands import ConfigResult, ConfigsResult
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import read_parts
@@ -41,7 +41,7 @@ def test_an_answer_that_its_version_cannot_carry_costs_the_client_its_answer_and
     handlers = ControllerHandlers(BrokerConfig(), lambda command, answer: submitted.append(answer))
     handlers.handle(exchange)
     (answer,) = submitted
-    refused = admin.ConfigResult(2, "t", ErrorCode.invalid_config, f"unknown setting {name}")
-    answer(admin.ConfigsResult((refused,)))
+    refused = ConfigResult(2, "t", ErrorCode.invalid_config, f"unknown setting {name}")
+    answer(ConfigsResult((refused,)))
     _, response = decode_response(EnvelopeResponse, 0, exchange.replies[0][SIZE_PREFIX_BYTES:])
     assert response.error_code is ErrorCode.unknown_server_error

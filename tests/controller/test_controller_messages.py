@@ -4,14 +4,20 @@ import uuid
 from dataclasses import replace
 
 from sparklog.controller import messages
-from sparklog.core.controller import commands as cmd
 from sparklog.core.controller.actions import (
     SendLeaderAndIsr,
     SendStopReplica,
     SendUpdateMetadata,
     TopicUpdate,
 )
-from sparklog.core.controller.log_ends import LogEnd
+from sparklog.core.controller.commands.partition_commands import AlterPartitionResult, IsrAnswer
+from sparklog.core.controller.commands.topic_commands import (
+    DeleteTopics,
+    DoomedTopic,
+    TopicResult,
+    TopicsResult,
+)
+from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
@@ -128,11 +134,9 @@ def test_stopping_replicas_says_whether_their_logs_go_too():
 
 
 def test_answers_to_proposals_carry_the_state_or_the_error():
-    good = cmd.IsrAnswer(TOPIC, 5, ErrorCode.none, STATE)
-    bad = cmd.IsrAnswer(TOPIC, 6, ErrorCode.ineligible_replica)
-    response = answered(
-        messages.alter_partition_response(cmd.AlterPartitionResult(ErrorCode.none, (good, bad)))
-    )
+    good = IsrAnswer(TOPIC, 5, ErrorCode.none, STATE)
+    bad = IsrAnswer(TOPIC, 6, ErrorCode.ineligible_replica)
+    response = answered(messages.alter_partition_response(AlterPartitionResult(ErrorCode.none, (good, bad))))
     first, second = response.topics[0].partitions
     assert (first.leader_id, first.leader_epoch, first.isr, first.partition_epoch) == (1, 4, [1], 6)
     assert (second.partition_index, second.error_code) == (6, ErrorCode.ineligible_replica)
@@ -140,8 +144,8 @@ def test_answers_to_proposals_carry_the_state_or_the_error():
 
 def test_created_topics_show_every_setting_with_its_source():
     config = BrokerConfig.parse({"min.insync.replicas": "2"})
-    result = cmd.TopicResult("t", id=TOPIC, partitions=1, replication_factor=3, configs={"retention.ms": "1"})
-    response = answered(messages.create_topics_response(cmd.TopicsResult((result,)), config))
+    result = TopicResult("t", id=TOPIC, partitions=1, replication_factor=3, configs={"retention.ms": "1"})
+    response = answered(messages.create_topics_response(TopicsResult((result,)), config))
     settings = {one.name: (one.value, one.config_source) for one in response.topics[0].configs}
     assert settings["retention.ms"] == ("1", messages.SOURCE_TOPIC)
     assert settings["min.insync.replicas"] == ("2", messages.SOURCE_BROKER)
@@ -149,9 +153,7 @@ def test_created_topics_show_every_setting_with_its_source():
 
 
 def test_refused_topics_say_why_in_every_version():
-    result = cmd.TopicsResult(
-        (cmd.TopicResult("t", ErrorCode.topic_already_exists, "Topic 't' already exists."),)
-    )
+    result = TopicsResult((TopicResult("t", ErrorCode.topic_already_exists, "Topic 't' already exists."),))
     for version in range(1, 8):
         response = answered(messages.create_topics_response(result, BrokerConfig()), version)
         assert response.topics[0].error_message == "Topic 't' already exists."
@@ -164,5 +166,5 @@ def test_topics_to_delete_come_by_name_or_id():
     new = messages.delete_topics(
         DeleteTopicsRequest(topics=[DeleteTopicState(name="b"), DeleteTopicState(topic_id=TOPIC)])
     )
-    assert old == cmd.DeleteTopics((cmd.DoomedTopic("a"),), 5)
-    assert new.topics == (cmd.DoomedTopic("b"), cmd.DoomedTopic(None, TOPIC))
+    assert old == DeleteTopics((DoomedTopic("a"),), 5)
+    assert new.topics == (DoomedTopic("b"), DoomedTopic(None, TOPIC))

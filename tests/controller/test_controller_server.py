@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from sparklog.controller import candidate as candidates
-from sparklog.core.controller import znodes
+from sparklog.core.controller.state import znodes
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
 from sparklog.wire.codec import decode_response, encode_request

@@ -3,8 +3,8 @@
 import pytest
 
 from sparklog.controller.snapshot import read_brokers, read_snapshot
-from sparklog.core.controller import znodes
-from sparklog.core.controller.incarnation import DirectoryIdentity, mark_suspect
+from sparklog.core.controller.state import znodes
+from sparklog.core.controller.state.incarnation import DirectoryIdentity, mark_suspect
 from sparklog.model.cluster import Broker
 from sparklog.model.ids import BrokerId, ControllerEpoch
 from sparklog.zookeeper.registration import register_broker

@@ -7,10 +7,16 @@ import pytest
 from sparklog.controller.candidate import Candidate
 from sparklog.controller.term import DEFERRED_MAX, Term, TermEnded
 from sparklog.core.controller import actions as act
-from sparklog.core.controller import admin_commands as admin
-from sparklog.core.controller import commands as cmd
-from sparklog.core.controller import znodes
-from sparklog.core.controller.incarnation import DirectoryIdentity
+from sparklog.core.controller.commands.broker_commands import AllocateProducerIds
+from sparklog.core.controller.commands.config_commands import (
+    BROKER,
+    ChangeConfigs,
+    ConfigChange,
+    SettingChange,
+)
+from sparklog.core.controller.commands.topic_commands import CreateTopics, NewTopic
+from sparklog.core.controller.state import znodes
+from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
@@ -98,11 +104,11 @@ class Office:
         self.zookeeper.delete(znodes.broker_path(BrokerId(broker)))
 
     def create(self, name="t"):
-        topic = cmd.NewTopic(name, id=_topic_id(name), assignment={0: (BrokerId(1), BrokerId(2))})
-        self.term.command(cmd.CreateTopics((topic,), 0), self.answers.append)
+        topic = NewTopic(name, id=_topic_id(name), assignment={0: (BrokerId(1), BrokerId(2))})
+        self.term.command(CreateTopics((topic,), 0), self.answers.append)
 
     def allocate(self, broker=1):
-        request = cmd.AllocateProducerIds(BrokerId(broker), BrokerEpoch(self.epochs[broker]))
+        request = AllocateProducerIds(BrokerId(broker), BrokerEpoch(self.epochs[broker]))
         self.term.command(request, self.answers.append)
 
     def state(self, name="t"):
@@ -212,12 +218,12 @@ def test_news_of_brokers_that_cannot_be_read_now_are_read_later(office):
 def test_a_broker_that_is_down_takes_settings_once_zookeeper_is_back_to_say_that_it_registered(
     office,
 ):
-    change = admin.SettingChange("log.retention.ms", "set", "8")
+    change = SettingChange("log.retention.ms", "set", "8")
     office.expire(1)
     office.term.brokers_changed()
     office.zookeeper.is_away = True
-    resources = tuple(admin.ConfigChange(admin.BROKER, name, (change,)) for name in ("1", "9"))
-    office.term.command(admin.ChangeConfigs(resources), office.answers.append)
+    resources = tuple(ConfigChange(BROKER, name, (change,)) for name in ("1", "9"))
+    office.term.command(ChangeConfigs(resources), office.answers.append)
     office.allocate(2)
     assert office.answers == []
     office.zookeeper.is_away = False
@@ -250,8 +256,8 @@ def test_a_report_about_a_registration_that_was_not_read_yet_is_understood(offic
 @pytest.mark.parametrize(("allowed", "losses"), [("true", 1), ("false", 0)])
 def test_an_election_that_may_lose_records_is_counted(office, allowed, losses):
     configs = {"unclean.leader.election.enable": allowed}
-    topic = cmd.NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1), BrokerId(2))}, configs=configs)
-    office.term.command(cmd.CreateTopics((topic,), 0), office.answers.append)
+    topic = NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1), BrokerId(2))}, configs=configs)
+    office.term.command(CreateTopics((topic,), 0), office.answers.append)
     for broker in (1, 2):
         office.expire(broker)
         office.term.brokers_changed()
@@ -289,8 +295,8 @@ def test_an_office_that_was_taken_away_is_noticed_when_its_node_changes(office):
 
 
 def test_whoever_waits_at_the_end_of_a_term_is_sent_to_the_next_controller(office):
-    topic = cmd.NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
-    office.term.command(cmd.CreateTopics((topic,), 60_000), office.answers.append)
+    topic = NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
+    office.term.command(CreateTopics((topic,), 60_000), office.answers.append)
     assert office.answers == []
     office.term.close()
     assert [one.error for one in office.answers[0].topics] == [ErrorCode.not_controller]
@@ -298,8 +304,8 @@ def test_whoever_waits_at_the_end_of_a_term_is_sent_to_the_next_controller(offic
 
 
 def test_a_creation_is_answered_at_its_deadline(office):
-    topic = cmd.NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
-    office.term.command(cmd.CreateTopics((topic,), 5_000), office.answers.append)
+    topic = NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
+    office.term.command(CreateTopics((topic,), 5_000), office.answers.append)
     assert 5_000 in office.wakes
     office.clock.now_ms = 5_000
     office.term.tick()

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from sparklog.core.controller import znodes
-from sparklog.core.controller.incarnation import DirectoryIdentity, StoredIncarnation, mark_suspect
+from sparklog.core.controller.state import znodes
+from sparklog.core.controller.state.incarnation import DirectoryIdentity, StoredIncarnation, mark_suspect
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId

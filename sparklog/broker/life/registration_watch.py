@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from sparklog.core.controller.znodes import broker_path
+from sparklog.core.controller.state.znodes import broker_path
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.zookeeper import ZooKeeper, ZooKeeperError
 

@@ -9,7 +9,7 @@ import logging
 import threading
 from typing import Any
 
-from sparklog.core.controller.znodes import CONTROLLER, decode_controller
+from sparklog.core.controller.state.znodes import CONTROLLER, decode_controller
 from sparklog.model.errors import SparklogError
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper, ZooKeeperError

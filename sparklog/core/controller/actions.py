@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NewType
 
-from sparklog.core.controller.commands import CommandId, Result
-from sparklog.core.controller.log_ends import LogEnd
+from sparklog.core.controller.commands.command import CommandId, Result
+from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicId, TopicPartition

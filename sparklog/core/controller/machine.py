@@ -40,27 +40,24 @@ from sparklog.core.controller.actions import (
     WakeAt,
     WriteZooKeeper,
 )
-from sparklog.core.controller.admin_commands import (
+from sparklog.core.controller.commands.broker_commands import (
+    AllocateProducerIds,
+    ControlledShutdown,
+    LoseLogs,
+)
+from sparklog.core.controller.commands.command import Command, CommandId
+from sparklog.core.controller.commands.config_commands import ChangeConfigs
+from sparklog.core.controller.commands.partition_commands import (
+    AlterPartition,
     AlterReassignments,
-    ChangeConfigs,
-    CreatePartitions,
     ElectLeaders,
     ListReassignments,
 )
-from sparklog.core.controller.commands import (
-    AllocateProducerIds,
-    AlterPartition,
-    Command,
-    CommandId,
-    ControlledShutdown,
-    CreateTopics,
-    DeleteTopics,
-    LoseLogs,
-)
-from sparklog.core.controller.config_changes import strangers
-from sparklog.core.controller.elections import elect_one
-from sparklog.core.controller.image import ClusterImage, LiveBroker, Snapshot
-from sparklog.core.controller.reassignment import list_moves
+from sparklog.core.controller.commands.topic_commands import CreatePartitions, CreateTopics, DeleteTopics
+from sparklog.core.controller.leaders.partition_writes import elect_one
+from sparklog.core.controller.leaders.reassignment import list_moves
+from sparklog.core.controller.state.image import ClusterImage, LiveBroker, Snapshot
+from sparklog.core.controller.state.znodes import BROKER_INCARNATIONS, CONTROLLER_EPOCH
 from sparklog.core.controller.steps import (
     AllocateIds,
     ApplyConfigs,
@@ -73,8 +70,8 @@ from sparklog.core.controller.steps import (
     StartBrokers,
 )
 from sparklog.core.controller.story import Story
+from sparklog.core.controller.topics.config_changes import strangers
 from sparklog.core.controller.workbench import Workbench
-from sparklog.core.controller.znodes import BROKER_INCARNATIONS, CONTROLLER_EPOCH
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.zookeeper import Check, Operation, Reason

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sparklog.core.controller.actions import Answer, PushId, Send, SendLeaderAndIsr
-from sparklog.core.controller.commands import CommandId, TopicResult, TopicsResult
-from sparklog.core.controller.image import ClusterImage
+from sparklog.core.controller.commands.command import CommandId
+from sparklog.core.controller.commands.topic_commands import TopicResult, TopicsResult
+from sparklog.core.controller.state.image import ClusterImage
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
 

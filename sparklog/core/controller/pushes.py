@@ -20,7 +20,7 @@ from sparklog.core.controller.actions import (
     SendUpdateMetadata,
     TopicUpdate,
 )
-from sparklog.core.controller.image import ClusterImage
+from sparklog.core.controller.state.image import ClusterImage
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 

@@ -8,17 +8,13 @@ must come to the right end however often it is taken, also if an earlier try did
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sparklog.core.controller.admin_commands import ChangeConfigs, Move, PartitionResult
-from sparklog.core.controller.commands import (
-    AllocateProducerIds,
-    AlterPartition,
-    CommandId,
-    ControlledShutdown,
-    NewTopic,
-    Result,
-)
-from sparklog.core.controller.image import Change, LiveBroker
-from sparklog.core.controller.znodes import TopicNode
+from sparklog.core.controller.commands.broker_commands import AllocateProducerIds, ControlledShutdown
+from sparklog.core.controller.commands.command import CommandId, Result
+from sparklog.core.controller.commands.config_commands import ChangeConfigs
+from sparklog.core.controller.commands.partition_commands import AlterPartition, Move, PartitionResult
+from sparklog.core.controller.commands.topic_commands import NewTopic
+from sparklog.core.controller.state.image import Change, LiveBroker
+from sparklog.core.controller.state.znodes import TopicNode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.zookeeper import Operation
 

@@ -23,29 +23,36 @@ from sparklog.core.controller.actions import (
     SendStopReplica,
     WakeAt,
 )
-from sparklog.core.controller.admin_commands import CreatePartitions, ElectLeaders, Increase
-from sparklog.core.controller.commands import (
-    CommandId,
+from sparklog.core.controller.commands.broker_commands import (
     ControlledShutdown,
     ControlledShutdownResult,
-    CreateTopics,
-    DeleteTopics,
     LoseLogs,
     LoseLogsResult,
+)
+from sparklog.core.controller.commands.command import CommandId, Result
+from sparklog.core.controller.commands.partition_commands import ElectLeaders
+from sparklog.core.controller.commands.topic_commands import (
+    CreatePartitions,
+    CreateTopics,
+    DeleteTopics,
+    Increase,
     NewTopic,
-    Result,
     TopicResult,
 )
-from sparklog.core.controller.config_changes import decide_configs
-from sparklog.core.controller.election import missing_ends
-from sparklog.core.controller.elections import (
+from sparklog.core.controller.leaders.isr_changes import decide_isrs
+from sparklog.core.controller.leaders.leadership import decide_leaders, find_imbalanced
+from sparklog.core.controller.leaders.partition_writes import (
     PARTITIONS_PER_WRITE_MAX,
     check_incarnations,
     decide_elections,
     elect_one,
     waiting_for_leader,
 )
-from sparklog.core.controller.image import (
+from sparklog.core.controller.leaders.reassignment import decide_moves
+from sparklog.core.controller.parked import METADATA_PATIENCE_MS, ParkedCreation, ParkedDeletion, ParkingLot
+from sparklog.core.controller.producer_id_blocks import decide_block
+from sparklog.core.controller.pushes import EPOCH_DURING_DELETE, PendingPushes
+from sparklog.core.controller.state.image import (
     BrokerConfigsChanged,
     Change,
     ClusterImage,
@@ -55,13 +62,8 @@ from sparklog.core.controller.image import (
     TopicConfigsChanged,
     follows,
 )
-from sparklog.core.controller.isr_proposals import decide_isrs
-from sparklog.core.controller.leadership import decide_leaders, find_imbalanced
-from sparklog.core.controller.parked import METADATA_PATIENCE_MS, ParkedCreation, ParkedDeletion, ParkingLot
-from sparklog.core.controller.partition_increase import decide_increase, increased, plan_increase
-from sparklog.core.controller.producer_ids import decide_block
-from sparklog.core.controller.pushes import EPOCH_DURING_DELETE, PendingPushes
-from sparklog.core.controller.reassignment import decide_moves
+from sparklog.core.controller.state.leader_choice import missing_ends
+from sparklog.core.controller.state.znodes import broker_path
 from sparklog.core.controller.steps import (
     AddPartitions,
     AllocateIds,
@@ -83,9 +85,10 @@ from sparklog.core.controller.steps import (
     Step,
 )
 from sparklog.core.controller.story import Story
-from sparklog.core.controller.topic_creation import created, decide_topic, plan_topic
-from sparklog.core.controller.topic_deletion import decide_deletion, decide_purge, find_doomed
-from sparklog.core.controller.znodes import broker_path
+from sparklog.core.controller.topics.config_changes import decide_configs
+from sparklog.core.controller.topics.partition_increase import decide_increase, increased, plan_increase
+from sparklog.core.controller.topics.topic_creation import created, decide_topic, plan_topic
+from sparklog.core.controller.topics.topic_deletion import decide_deletion, decide_purge, find_doomed
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sparklog.core.controller.znodes import (
+from sparklog.core.controller.state.znodes import (
     decode_incarnation,
     decode_suspects,
     incarnation_path,

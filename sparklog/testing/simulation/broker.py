@@ -20,7 +20,7 @@ from sparklog.broker.ports import Peers, Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.broker.to_controller.isr_proposals import ProposalQueue
-from sparklog.core.controller.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
+from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError

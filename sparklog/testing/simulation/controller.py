@@ -11,8 +11,8 @@ from sparklog.controller.handlers import ControllerHandlers
 from sparklog.controller.messages import push_answer, push_request
 from sparklog.controller.ports import AnswerCommand
 from sparklog.core.controller.actions import PushAnswer, Send
-from sparklog.core.controller.commands import Command
-from sparklog.core.controller.znodes import ControllerNode
+from sparklog.core.controller.commands.command import Command
+from sparklog.core.controller.state.znodes import ControllerNode
 from sparklog.model.cluster import Broker
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.testing.simulation.broker import World

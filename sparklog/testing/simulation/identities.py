@@ -13,8 +13,8 @@ from typing import Any, Final, cast
 from sparklog.broker.to_controller import producer_ids as of_brokers
 from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.broker.to_controller.producer_ids import ProducerIds
-from sparklog.core.controller import producer_ids as of_controllers
-from sparklog.core.controller.znodes import (
+from sparklog.core.controller import producer_id_blocks as of_controllers
+from sparklog.core.controller.state.znodes import (
     PRODUCER_ID_BLOCK,
     PRODUCER_ID_BLOCK_SIZE,
     ProducerIdBlock,

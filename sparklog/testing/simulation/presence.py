@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.core.controller.znodes import broker_path
+from sparklog.core.controller.state.znodes import broker_path
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId
 from sparklog.testing.memory_zookeeper import ZooKeeperTree

@@ -1,6 +1,6 @@
 """Whom a fault means that names its target by a role."""
 
-from sparklog.core.controller import znodes
+from sparklog.core.controller.state import znodes
 from sparklog.model.ids import BrokerId
 from sparklog.testing.simulation.cluster import Cluster
 from sparklog.testing.simulation.faults import (

@@ -19,8 +19,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.core.controller.commands import CreateTopics, NewTopic, Result, TopicsResult
-from sparklog.core.controller.znodes import DELETE_TOPICS
+from sparklog.core.controller.commands.command import Result
+from sparklog.core.controller.commands.topic_commands import CreateTopics, NewTopic, TopicsResult
+from sparklog.core.controller.state.znodes import DELETE_TOPICS
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from sparklog.core.controller.znodes import DELETE_TOPICS
+from sparklog.core.controller.state.znodes import DELETE_TOPICS
 from sparklog.core.replication.isr import pending_proposal
 from sparklog.model.cluster import PartitionState
 from sparklog.testing.memory_zookeeper import ZooKeeperTree

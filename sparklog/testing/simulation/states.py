@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sparklog.controller.candidate import Candidate
-from sparklog.core.controller.image import check_partition, follows
-from sparklog.core.controller.znodes import CONTROLLER_EPOCH, DELETE_TOPICS, TOPIC_CONFIGS, TOPICS
+from sparklog.core.controller.state.image import check_partition, follows
+from sparklog.core.controller.state.znodes import CONTROLLER_EPOCH, DELETE_TOPICS, TOPIC_CONFIGS, TOPICS
 from sparklog.model.cluster import PartitionState
 from sparklog.model.zookeeper import ANY_VERSION, Check, Operation, SetData
 from sparklog.testing.simulation.invariants import Invariant, Violation

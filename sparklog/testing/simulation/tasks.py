@@ -19,7 +19,7 @@ from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.to_controller.controller_link import LOOK_AGAIN_SECONDS
 from sparklog.broker.to_controller.isr_proposals import RETRY_MS, Batch, ProposalQueue
-from sparklog.core.controller.znodes import CONTROLLER, broker_path, decode_controller
+from sparklog.core.controller.state.znodes import CONTROLLER, broker_path, decode_controller
 from sparklog.core.replication.actions import ProposeIsr
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sparklog.broker.partition.partition import Partition
-from sparklog.core.controller.znodes import Assignment
+from sparklog.core.controller.state.znodes import Assignment
 from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition

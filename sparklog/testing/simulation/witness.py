@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.core.controller.znodes import (
+from sparklog.core.controller.state.znodes import (
     CONTROLLER_EPOCH,
     TopicNode,
     decode_configs,

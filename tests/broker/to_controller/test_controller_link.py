@@ -8,7 +8,7 @@ import pytest
 
 from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
-from sparklog.core.controller.znodes import CONTROLLER, ControllerNode, encode_controller
+from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, encode_controller
 from sparklog.core.replication.actions import ProposeIsr
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition

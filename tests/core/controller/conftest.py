@@ -8,11 +8,13 @@ import pytest
 
 from sparklog.controller.snapshot import read_brokers, read_registered, read_snapshot
 from sparklog.core.controller import actions as act
-from sparklog.core.controller import commands as cmd
-from sparklog.core.controller import znodes
-from sparklog.core.controller.incarnation import DirectoryIdentity, next_incarnation
-from sparklog.core.controller.log_ends import LogEnd
+from sparklog.core.controller.commands.command import CommandId
+from sparklog.core.controller.commands.partition_commands import AlterPartition, IsrProposal, ProposedMember
+from sparklog.core.controller.commands.topic_commands import CreateTopics, NewTopic
 from sparklog.core.controller.machine import ControllerMachine
+from sparklog.core.controller.state import znodes
+from sparklog.core.controller.state.incarnation import DirectoryIdentity, next_incarnation
+from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
@@ -212,7 +214,7 @@ class World:
     def command(self, request):
         """The answer, or None while the command waits."""
         self.next_command += 1
-        done = self.do(self.machine.on_command(cmd.CommandId(self.next_command), request, self.now_ms))
+        done = self.do(self.machine.on_command(CommandId(self.next_command), request, self.now_ms))
         return self.answer_in(done, self.next_command)
 
     def answer_in(self, done, command=None):
@@ -268,14 +270,14 @@ class World:
     def new_topic(self, name="t", replicas=((1, 2, 3),), **more):
         self.drawn += 1
         assignment = {number: tuple(map(BrokerId, one)) for number, one in enumerate(replicas)}
-        return cmd.NewTopic(name, uuid.UUID(int=self.drawn), assignment=assignment, **more)
+        return NewTopic(name, uuid.UUID(int=self.drawn), assignment=assignment, **more)
 
     def create(self, name="t", replicas=((1, 2, 3),), **configs):
         settings = {key.replace("_", "."): value for key, value in configs.items()}
         topic = self.new_topic(name, replicas, configs=settings)
-        request = cmd.CreateTopics((topic,), 10_000)
+        request = CreateTopics((topic,), 10_000)
         self.next_command += 1
-        done = self.do(self.machine.on_command(cmd.CommandId(self.next_command), request, self.now_ms))
+        done = self.do(self.machine.on_command(CommandId(self.next_command), request, self.now_ms))
         self.answer_pushes(done)
         return topic.id
 
@@ -285,10 +287,10 @@ class World:
         """An AlterPartition of one partition, with the members' present epochs unless given."""
         state, epochs = self.state(topic, partition), epochs or {}
         members = tuple(
-            cmd.ProposedMember(BrokerId(one), BrokerEpoch(epochs[one] if one in epochs else self.epoch(one)))
+            ProposedMember(BrokerId(one), BrokerEpoch(epochs[one] if one in epochs else self.epoch(one)))
             for one in isr
         )
-        proposal = cmd.IsrProposal(
+        proposal = IsrProposal(
             self.machine.image.topics[topic].id,
             partition,
             state.leader_epoch if leader_epoch is None else leader_epoch,
@@ -296,7 +298,7 @@ class World:
             members,
         )
         broker_epoch = epochs.get("leader", self.epoch(leader) if leader not in epochs else epochs[leader])
-        result = self.command(cmd.AlterPartition(BrokerId(leader), BrokerEpoch(broker_epoch), (proposal,)))
+        result = self.command(AlterPartition(BrokerId(leader), BrokerEpoch(broker_epoch), (proposal,)))
         return result.answers[0] if result.answers else result
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from sparklog.core.controller import actions as act
-from sparklog.core.controller import commands as cmd
-from sparklog.core.controller import znodes
+from sparklog.core.controller.commands.broker_commands import AllocateProducerIds, ControlledShutdown
 from sparklog.core.controller.machine import ControllerMachine
+from sparklog.core.controller.state import znodes
 from sparklog.core.controller.story import IllegalTransition
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
@@ -14,12 +14,12 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 
 def shutdown(world, broker, epoch=None):
     epoch = world.epoch(broker) if epoch is None else epoch
-    return world.command(cmd.ControlledShutdown(BrokerId(broker), BrokerEpoch(epoch)))
+    return world.command(ControlledShutdown(BrokerId(broker), BrokerEpoch(epoch)))
 
 
 def allocate(world, broker, epoch=None):
     epoch = world.epoch(broker) if epoch is None else epoch
-    return world.command(cmd.AllocateProducerIds(BrokerId(broker), BrokerEpoch(epoch)))
+    return world.command(AllocateProducerIds(BrokerId(broker), BrokerEpoch(epoch)))
 
 
 def test_a_controlled_shutdown_moves_leaders_off_leaves_the_isrs_and_stops_the_replicas(world):
@@ -128,7 +128,7 @@ def test_a_reload_closes_channels_of_brokers_that_went_and_opens_those_of_newcom
 
     world.before_write.append(meanwhile)
     done = world.do(
-        world.machine.on_command(77, cmd.AllocateProducerIds(BrokerId(3), BrokerEpoch(world.epoch(3))), 0)
+        world.machine.on_command(77, AllocateProducerIds(BrokerId(3), BrokerEpoch(world.epoch(3))), 0)
     )
     closed = {(one.broker, one.broker_epoch) for one in done if isinstance(one, act.Disconnect)}
     opened = {one.broker.id for one in done if isinstance(one, act.Connect)}

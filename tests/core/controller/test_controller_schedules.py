@@ -13,10 +13,24 @@ import random
 import pytest
 
 from sparklog.core.controller import actions as act
-from sparklog.core.controller import admin_commands as admin
-from sparklog.core.controller import commands as cmd
-from sparklog.core.controller import znodes
-from sparklog.core.controller.incarnation import DirectoryIdentity
+from sparklog.core.controller.commands.broker_commands import ControlledShutdown
+from sparklog.core.controller.commands.config_commands import (
+    ALL_BROKERS,
+    BROKER,
+    TOPIC,
+    ChangeConfigs,
+    ConfigChange,
+    SettingChange,
+)
+from sparklog.core.controller.commands.partition_commands import AlterReassignments, ElectLeaders, Move
+from sparklog.core.controller.commands.topic_commands import (
+    CreatePartitions,
+    DeleteTopics,
+    DoomedTopic,
+    Increase,
+)
+from sparklog.core.controller.state import znodes
+from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.zookeeper import Create, SetData
 
@@ -127,7 +141,7 @@ class Schedule:
     def shut_down(self):
         broker = self.dice.choice(BROKERS)
         if self.world.zk.get(znodes.broker_path(broker)) is not None:
-            request = cmd.ControlledShutdown(BrokerId(broker), BrokerEpoch(self.world.epoch(broker)))
+            request = ControlledShutdown(BrokerId(broker), BrokerEpoch(self.world.epoch(broker)))
             self.do(lambda: self.world.command(request))
 
     def create(self):
@@ -144,7 +158,7 @@ class Schedule:
             name for name in self.world.machine.image.topics if not self.world.machine.image.is_deleting(name)
         ]
         if names:
-            request = cmd.DeleteTopics((cmd.DoomedTopic(self.dice.choice(names)),), 1_000)
+            request = DeleteTopics((DoomedTopic(self.dice.choice(names)),), 1_000)
             self.do(lambda: self.world.command(request))
             self.world.answer_pushes([one for one in self.world.done if hasattr(one, "push")])
 
@@ -153,30 +167,28 @@ class Schedule:
         live, partitions = sorted(self.world.machine.image.brokers), self.partitions()
         if partitions and live:
             target = tuple(self.dice.sample(live, self.dice.randint(1, len(live))))
-            chosen = [
-                admin.Move(one, target) for one in self.dice.sample(partitions, min(2, len(partitions)))
-            ]
+            chosen = [Move(one, target) for one in self.dice.sample(partitions, min(2, len(partitions)))]
             if self.dice.random() < 0.25:
-                chosen = [admin.Move(one.partition, None) for one in chosen]
-            self.do(lambda: self.world.command(admin.AlterReassignments(tuple(chosen))))
+                chosen = [Move(one.partition, None) for one in chosen]
+            self.do(lambda: self.world.command(AlterReassignments(tuple(chosen))))
 
     def change_settings(self):
         names = list(self.world.machine.image.topics)
         if self.dice.random() < 0.3:
-            kind, name = admin.BROKER, admin.ALL_BROKERS
+            kind, name = BROKER, ALL_BROKERS
         elif names:
-            kind, name = admin.TOPIC, self.dice.choice(names)
+            kind, name = TOPIC, self.dice.choice(names)
         else:
             return
         operation, value = self.dice.choice([("set", "1"), ("set", "2"), ("set", "3"), ("delete", None)])
-        change = admin.SettingChange("min.insync.replicas", operation, value)
-        request = admin.ChangeConfigs((admin.ConfigChange(kind, name, (change,)),))
+        change = SettingChange("min.insync.replicas", operation, value)
+        request = ChangeConfigs((ConfigChange(kind, name, (change,)),))
         self.do(lambda: self.world.command(request))
 
     def add_partitions(self):
         for name, topic in self.world.machine.image.topics.items():
             if len(topic.states) < 3:
-                request = admin.CreatePartitions((admin.Increase(name, len(topic.states) + 1),), 1_000)
+                request = CreatePartitions((Increase(name, len(topic.states) + 1),), 1_000)
                 self.do(lambda: self.world.command(request))  # noqa: B023 (called at once)
                 self.world.answer_pushes(self.world.done)
                 return
@@ -187,7 +199,7 @@ class Schedule:
 
         def demand():
             self.demands_unclean = unclean
-            self.world.command(admin.ElectLeaders(unclean, asked))
+            self.world.command(ElectLeaders(unclean, asked))
 
         self.do(demand)
 

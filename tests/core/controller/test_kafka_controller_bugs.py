@@ -1,8 +1,8 @@
 """Bugs that Kafka's controller once had, played again; ``docs/historical-bugs.md`` tells the stories."""
 
 from sparklog.core.controller import actions as act
-from sparklog.core.controller import admin_commands as admin
-from sparklog.core.controller import commands as cmd
+from sparklog.core.controller.commands.broker_commands import ControlledShutdown
+from sparklog.core.controller.commands.partition_commands import AlterReassignments, Move
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 
@@ -10,8 +10,8 @@ T0 = TopicPartition("t", 0)
 
 
 def move(world, *target):
-    wanted = admin.Move(T0, tuple(map(BrokerId, target)))
-    (result,) = world.command(admin.AlterReassignments((wanted,))).partitions
+    wanted = Move(T0, tuple(map(BrokerId, target)))
+    (result,) = world.command(AlterReassignments((wanted,))).partitions
     assert result.error == ErrorCode.none
 
 
@@ -60,7 +60,7 @@ def test_kafka_9212_clients_hear_of_every_leader_epoch_that_a_move_begins(world)
 def test_kafka_14140_a_broker_that_shuts_down_is_not_counted_again_and_not_elected_as_it_exits(world):
     """KIP-841: it still fetches, and is caught up."""
     world.create()
-    world.command(cmd.ControlledShutdown(BrokerId(3), BrokerEpoch(world.epoch(3))))
+    world.command(ControlledShutdown(BrokerId(3), BrokerEpoch(world.epoch(3))))
     assert world.propose(1, 1, 2, 3).error == ErrorCode.ineligible_replica
     world.crash(1, 2)
     assert world.stored().leader != 3

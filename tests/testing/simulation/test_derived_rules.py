@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparklog.core.controller.znodes import broker_path
+from sparklog.core.controller.state.znodes import broker_path
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.transaction.producer_state import ProducerState, ProducerStates, RememberedBatch
 from sparklog.model.ids import TopicPartition

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparklog.core.controller.znodes import Assignment
+from sparklog.core.controller.state.znodes import Assignment
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId, LeaderEpoch, TopicId, TopicPartition
 from sparklog.records.envelope import build_envelope, split

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.broker.to_controller import producer_ids as of_brokers
-from sparklog.core.controller import producer_ids as of_controllers
-from sparklog.core.controller.znodes import ProducerIdBlock
+from sparklog.core.controller import producer_id_blocks as of_controllers
+from sparklog.core.controller.state.znodes import ProducerIdBlock
 from sparklog.model.errors import ErrorCode
 from sparklog.testing.simulation.identities import ProducerIdsAreUnique, small_blocks
 from sparklog.testing.simulation.identity import ASK_AGAIN_MS, Identity

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.core.controller.machine import ControllerMachine
-from sparklog.core.controller.znodes import (
+from sparklog.core.controller.state.znodes import (
     CONTROLLER_EPOCH,
     broker_path,
     incarnation_path,

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparklog.core.controller.znodes import (
+from sparklog.core.controller.state.znodes import (
     Assignment,
     TopicNode,
     encode_configs,

@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from sparklog.controller.term import Term
-from sparklog.core.controller import isr_proposals
 from sparklog.core.controller.actions import Action, SendUpdateMetadata, WriteZooKeeper
-from sparklog.core.controller.commands import AlterPartition, IsrProposal, ProposedMember
-from sparklog.core.controller.image import ClusterImage
+from sparklog.core.controller.commands.partition_commands import AlterPartition, IsrProposal, ProposedMember
+from sparklog.core.controller.leaders import isr_changes
 from sparklog.core.controller.machine import ControllerMachine
 from sparklog.core.controller.pushes import PendingPushes
+from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import Decision
 from sparklog.core.replication.leader import Leader
 from sparklog.core.replication.progress import FollowerProgress
@@ -52,7 +52,7 @@ def _no_broker_epoch_in_isr_proposals(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(isr_proposals, "_may_be_counted", may_be_counted)
+    switch.method(isr_changes, "_may_be_counted", may_be_counted)
 
 
 def _no_check_of_the_controller_epoch(switch: Switch) -> None:
@@ -96,7 +96,7 @@ def _repeated_proposals_are_refused(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(isr_proposals, "_judge", judge)
+    switch.method(isr_changes, "_judge", judge)
 
 
 def _moved_replicas_come_back(switch: Switch) -> None:
@@ -128,7 +128,7 @@ def _moved_replicas_come_back(switch: Switch) -> None:
 
     switch.method(Leader, "check_epoch", check_epoch)
     switch.method(Leader, "check_follower", check_follower)
-    switch.method(isr_proposals, "_may_be_counted", may_be_counted)
+    switch.method(isr_changes, "_may_be_counted", may_be_counted)
 
 
 def _metadata_of_moves_is_stale(switch: Switch) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from sparklog.core.controller import election
-from sparklog.core.controller.election import Candidates, Rules
-from sparklog.core.controller.incarnation import Incarnation, LogId
+from sparklog.core.controller.state import leader_choice
+from sparklog.core.controller.state.incarnation import Incarnation, LogId
+from sparklog.core.controller.state.leader_choice import Candidates, Rules
 from sparklog.core.controller.steps import AddPartitions, CreateTopic, Decision, FinishCreation
 from sparklog.core.controller.workbench import Workbench
 from sparklog.model.cluster import PartitionState
@@ -40,7 +40,7 @@ def _eligible_while_others_commit(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(election, "_eligible_after", eligible_after)
+    switch.method(leader_choice, "_eligible_after", eligible_after)
 
 
 def _roles_before_elections(switch: Switch) -> None:

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.core.controller import election, incarnation
-from sparklog.core.controller.election import Candidates, Election, Rules
-from sparklog.core.controller.incarnation import Incarnation
+from sparklog.core.controller.state import incarnation, leader_choice
+from sparklog.core.controller.state.incarnation import Incarnation
+from sparklog.core.controller.state.leader_choice import Candidates, Election, Rules
 from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
@@ -43,11 +43,11 @@ def _elects_whoever_lives(switch: Switch) -> None:
             if not live:
                 found: Election | None = original(state, candidates, rules)
                 return found
-            return election._elected(state, live[0], (live[0],), candidates, rules)
+            return leader_choice._elected(state, live[0], (live[0],), candidates, rules)
 
         return mutated
 
-    switch.method(election, "_elect_outside_isr", elect_outside_isr)
+    switch.method(leader_choice, "_elect_outside_isr", elect_outside_isr)
 
 
 def _a_reboot_is_a_restart(switch: Switch) -> None:

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from sparklog.core.controller import workbench
-from sparklog.core.controller.commands import AllocateProducerIdsResult
-from sparklog.core.controller.image import ClusterImage
+from sparklog.core.controller.commands.broker_commands import AllocateProducerIdsResult
+from sparklog.core.controller.state.image import ClusterImage
+from sparklog.core.controller.state.znodes import PRODUCER_ID_BLOCK
 from sparklog.core.controller.steps import AllocateIds, Decision
-from sparklog.core.controller.znodes import PRODUCER_ID_BLOCK
 from sparklog.model.errors import ErrorCode
 from sparklog.model.zookeeper import ANY_VERSION, Check, Operation, SetData
 from sparklog.testing.simulation.faults import Hunt

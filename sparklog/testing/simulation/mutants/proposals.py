@@ -6,8 +6,8 @@ from typing import Any, Final
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.controller import workbench
 from sparklog.core.controller.actions import SendStopReplica
-from sparklog.core.controller.image import ClusterImage, LiveBroker
 from sparklog.core.controller.pushes import PendingPushes
+from sparklog.core.controller.state.image import ClusterImage, LiveBroker
 from sparklog.core.replication.actions import Action
 from sparklog.core.replication.isr import committed_isr, pending_proposal
 from sparklog.core.replication.leader import IsrReply, Leader

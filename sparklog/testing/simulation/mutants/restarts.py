@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from sparklog.core.controller import incarnation
-from sparklog.core.controller.incarnation import DirectoryIdentity, StoredIncarnation
+from sparklog.core.controller.state import incarnation
+from sparklog.core.controller.state.incarnation import DirectoryIdentity, StoredIncarnation
 from sparklog.model.ids import BrokerEpoch, TopicPartition
 from sparklog.storage.log_directory import LogDirectory
 from sparklog.storage.recovery import Recovered, _Recovery

@@ -1,0 +1,1 @@
+"""What the controller is asked, by subject, and what it answers."""

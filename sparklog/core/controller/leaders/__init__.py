@@ -1,0 +1,1 @@
+"""Decisions about partitions that exist: leaders, in-sync replicas, moves."""

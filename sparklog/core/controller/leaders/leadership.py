@@ -1,0 +1,114 @@
+"""Moving leadership to where it was meant to be, and elections that an administrator demands.
+
+The *preferred* leader of a partition is the first of its assigned replicas: placement spreads those evenly,
+so a cluster in which they lead is balanced. Failures move leadership away; it comes back by ElectLeaders
+(KIP-460), or by itself: with ``auto.leader.rebalance.enable`` the controller looks every
+``leader.imbalance.check.interval.seconds``, and takes up the partitions of each broker of whose preferred
+leaderships others have more than ``leader.imbalance.per.broker.percentage``.
+
+Only a member of the ISR that is alive, proven and staying is moved to, so a preferred election loses nothing.
+An *unclean* one is for partitions without a leader, and may lose acknowledged records.
+"""
+
+from collections import defaultdict
+from dataclasses import replace
+
+from sparklog.core.controller.commands.partition_commands import PartitionResult, PartitionsResult
+from sparklog.core.controller.leaders.partition_writes import PartitionWrites
+from sparklog.core.controller.state.image import ClusterImage
+from sparklog.core.controller.state.leader_choice import Election, hand_over, settle_unclean
+from sparklog.core.controller.steps import Decision, MoveLeaders
+from sparklog.model.cluster import PartitionState
+from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.ids import BrokerId, TopicPartition
+
+
+def decide_leaders(image: ClusterImage, step: MoveLeaders) -> Decision | PartitionsResult:
+    """One write's worth of the elections, or the answer if nothing is left to write."""
+    writes, results = PartitionWrites(image), list(step.results)
+    taken = 0
+    for partition in step.partitions:
+        if writes.is_full:
+            break
+        taken += 1
+        try:
+            election = _elect(image, partition, unclean=step.unclean)
+        except KafkaError as error:
+            if not (step.keeps_quiet and error.code == ErrorCode.election_not_needed):
+                results.append(PartitionResult(partition, error.code, error.message))
+            continue
+        writes.add(partition, election)
+        results.append(PartitionResult(partition))
+    result = PartitionsResult(tuple(results))
+    if not writes.states:
+        return result
+    rest = replace(step, partitions=step.partitions[taken:], results=result.partitions)
+    if rest.partitions:
+        return Decision(step, writes.operations(), writes.changes(), rest=rest, losses=tuple(writes.losses))
+    return Decision(step, writes.operations(), writes.changes(), result, losses=tuple(writes.losses))
+
+
+def _elect(image: ClusterImage, partition: TopicPartition, *, unclean: bool) -> Election:
+    """The election that was asked for. Raises KafkaError that says why there is none."""
+    state = image.state(partition)
+    if image.is_deleting(partition.topic):
+        raise KafkaError(ErrorCode.invalid_topic_exception, "The topic is being deleted")
+    if state is None:
+        raise KafkaError(ErrorCode.unknown_topic_or_partition, "The partition does not exist.")
+    return _unclean(image, partition, state) if unclean else _preferred(image, partition, state)
+
+
+def _preferred(image: ClusterImage, partition: TopicPartition, state: PartitionState) -> Election:
+    preferred = state.replicas[0]
+    if state.leader == preferred:
+        message = "Leader election not needed for topic partition."
+        raise KafkaError(ErrorCode.election_not_needed, message)
+    rules = image.topics[partition.topic].rules
+    election = hand_over(state, preferred, image.candidates(partition), rules)
+    if election is None:
+        message = (
+            f"The preferred leader, broker {preferred}, is not alive and in the ISR {list(state.isr)} of "
+            f"{partition}."
+        )
+        raise KafkaError(ErrorCode.preferred_leader_not_available, message)
+    return election
+
+
+def _unclean(image: ClusterImage, partition: TopicPartition, state: PartitionState) -> Election:
+    if state.has_leader:
+        message = "Leader election not needed for topic partition."
+        raise KafkaError(ErrorCode.election_not_needed, message)
+    rules = image.topics[partition.topic].rules
+    election = settle_unclean(state, image.candidates(partition), rules)
+    if election is None or not election.state.has_leader:
+        message = f"No replica of {partition} is alive: {list(state.replicas)}."
+        raise KafkaError(ErrorCode.eligible_leaders_not_available, message)
+    return election
+
+
+def find_imbalanced(image: ClusterImage) -> tuple[TopicPartition, ...]:
+    """The partitions to move so that brokers with too few of their preferred leaderships get them back."""
+    preferred: defaultdict[BrokerId, int] = defaultdict(int)
+    elsewhere: defaultdict[BrokerId, list[TopicPartition]] = defaultdict(list)
+    for partition, state in image.partitions():
+        if state is None or not state.has_leader or state.adding or state.removing:
+            continue
+        broker = state.replicas[0]
+        preferred[broker] += 1
+        if state.leader != broker:
+            elsewhere[broker].append(partition)
+    percentage = image.config.get_int("leader.imbalance.per.broker.percentage")
+    return tuple(
+        partition
+        for broker, partitions in sorted(elsewhere.items())
+        if broker in image.brokers and len(partitions) * 100 > preferred[broker] * percentage
+        for partition in partitions
+        if _can_move(image, partition)
+    )
+
+
+def _can_move(image: ClusterImage, partition: TopicPartition) -> bool:
+    state = image.state(partition)
+    assert state is not None, partition
+    rules = image.topics[partition.topic].rules
+    return hand_over(state, state.replicas[0], image.candidates(partition), rules) is not None

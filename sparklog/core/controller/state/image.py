@@ -1,0 +1,404 @@
+"""The controller's in-memory replay of what ZooKeeper holds.
+
+A ``Snapshot`` is what was read; the ``ClusterImage`` starts as its copy and afterwards changes only by
+``replay`` of changes whose write ZooKeeper has confirmed. Deciding never mutates it. What is not in ZooKeeper
+and lives with this controller alone (who is shutting down, which log directories are broken) is here too, and
+is forgotten with the broker incarnation it speaks of.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sparklog.core.controller.state.incarnation import StoredIncarnation
+from sparklog.core.controller.state.leader_choice import Candidates, Rules
+from sparklog.core.controller.state.log_ends import LogEnd
+from sparklog.core.controller.state.znodes import Assignment, ProducerIdBlock, TopicNode
+from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.config import BrokerConfig
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicId, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class LiveBroker:
+    """A registered broker, and what its registration proves about its logs."""
+
+    broker: Broker
+    incarnation: StoredIncarnation
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSnapshot:
+    """A topic as read. A state is None where the partition's state node is missing."""
+
+    name: str
+    node: TopicNode
+    configs: Mapping[str, str]
+    states: tuple[PartitionState | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything that a controller reads when it becomes active."""
+
+    controller_epoch: ControllerEpoch
+    controller_epoch_version: int
+    brokers: Mapping[BrokerId, LiveBroker] = field(default_factory=dict)
+    topics: tuple[TopicSnapshot, ...] = ()
+    deletions: frozenset[str] = frozenset()
+    producer_block: ProducerIdBlock | None = None
+    producer_block_version: int = -1
+    broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class TopicImage:
+    name: str
+    node: TopicNode
+    configs: Mapping[str, str]
+    states: list[PartitionState | None]
+    rules: Rules
+
+    @property
+    def id(self) -> TopicId:
+        return self.node.id
+
+    def topic_partitions(self) -> list[TopicPartition]:
+        return [TopicPartition(self.name, number) for number in range(len(self.states))]
+
+
+@dataclass(slots=True)
+class Deletion:
+    """A topic that is being deleted, and the replicas whose brokers have not yet confirmed it."""
+
+    awaiting: dict[BrokerId, set[TopicPartition]]
+
+    @property
+    def is_confirmed(self) -> bool:
+        return not self.awaiting
+
+    def confirm(self, broker: BrokerId, partition: TopicPartition) -> None:
+        remaining = self.awaiting.get(broker, set())
+        remaining.discard(partition)
+        if not remaining:
+            self.awaiting.pop(broker, None)
+
+
+# ------------------------------------------------------------------------------------------- changes
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChanged:
+    """``roles_changed``: replicas must be told (LeaderAndIsr), not only the metadata caches."""
+
+    partition: TopicPartition
+    state: PartitionState
+    roles_changed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCreated:
+    name: str
+    node: TopicNode
+    configs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentsChanged:
+    """The topic has other replicas, or more partitions; the new ones have no state yet."""
+
+    topic: str
+    node: TopicNode
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfigsChanged:
+    topic: str
+    configs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfigsChanged:
+    """``broker`` is an id as text, or empty for the settings of all brokers."""
+
+    broker: str
+    configs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionStarted:
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionNodesDeleted:
+    """The state nodes of these partitions are gone; their topic is being deleted."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeleted:
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdsAllocated:
+    block: ProducerIdBlock
+    version: int
+
+
+Change = (
+    PartitionChanged
+    | TopicCreated
+    | AssignmentsChanged
+    | TopicConfigsChanged
+    | BrokerConfigsChanged
+    | DeletionStarted
+    | PartitionNodesDeleted
+    | TopicDeleted
+    | ProducerIdsAllocated
+)
+
+
+# ------------------------------------------------------------------------------------------- the image
+
+
+@dataclass(slots=True)
+class ClusterImage:
+    static_config: BrokerConfig
+    controller_epoch: ControllerEpoch
+    controller_epoch_version: int
+    brokers: dict[BrokerId, LiveBroker] = field(default_factory=dict)
+    registered: frozenset[BrokerId] = frozenset()
+    """Brokers that ever registered, down ones too; read when somebody names one that is not alive."""
+    topics: dict[str, TopicImage] = field(default_factory=dict)
+    topic_names: dict[TopicId, str] = field(default_factory=dict)
+    deletions: dict[str, Deletion] = field(default_factory=dict)
+    shutting_down: set[BrokerId] = field(default_factory=set)
+    offline: dict[BrokerId, set[TopicPartition]] = field(default_factory=dict)
+    """Replicas that a live broker said it cannot host: their log directory is broken."""
+    log_ends: dict[BrokerId, dict[TopicPartition, LogEnd]] = field(default_factory=dict)
+    """Where live brokers said that logs end which nobody leads."""
+    producer_block: ProducerIdBlock | None = None
+    producer_block_version: int = -1
+    broker_configs: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """What was set while the cluster runs, by broker id as text; under "" what holds for all brokers."""
+    config: BrokerConfig = field(init=False)
+    """The settings for everything that is not one broker's own business."""
+
+    def __post_init__(self) -> None:
+        self._apply_broker_configs()
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, config: BrokerConfig) -> "ClusterImage":
+        image = cls(
+            static_config=config,
+            controller_epoch=snapshot.controller_epoch,
+            controller_epoch_version=snapshot.controller_epoch_version,
+            brokers=dict(snapshot.brokers),
+            producer_block=snapshot.producer_block,
+            producer_block_version=snapshot.producer_block_version,
+            broker_configs=dict(snapshot.broker_configs),
+        )
+        for topic in snapshot.topics:
+            image._add_topic(topic.name, topic.node, topic.configs, list(topic.states))
+        for name in snapshot.deletions:
+            if name in image.topics:
+                image._start_deletion(name)
+        return image
+
+    # -- questions
+
+    def has_known(self, broker: str) -> bool:
+        """Whether a broker of this id was ever here, or has settings that can be taken from it again."""
+        known = self.brokers.keys() | self.registered
+        return bool(self.broker_configs.get(broker)) or broker in map(str, known)
+
+    def state(self, partition: TopicPartition) -> PartitionState | None:
+        topic = self.topics.get(partition.topic)
+        if topic is None or not 0 <= partition.partition < len(topic.states):
+            return None
+        return topic.states[partition.partition]
+
+    def epoch_of(self, broker: BrokerId) -> BrokerEpoch | None:
+        live = self.brokers.get(broker)
+        return None if live is None else live.broker.epoch
+
+    def is_current(self, broker: BrokerId, epoch: BrokerEpoch) -> bool:
+        return self.epoch_of(broker) == epoch
+
+    def rules(self, configs: Mapping[str, str]) -> Rules:
+        """What a topic with these settings says about elections."""
+        settings = self.config.topic(configs)
+        return Rules(
+            min_insync_replicas=settings.get_int("min.insync.replicas"),
+            allows_unclean=settings.get_bool("unclean.leader.election.enable"),
+        )
+
+    def dynamic_configs(self, broker: BrokerId) -> Mapping[str, str]:
+        """What was set for this broker while it ran."""
+        return self.broker_configs.get(str(broker), {})
+
+    @property
+    def default_configs(self) -> Mapping[str, str]:
+        """What was set for all brokers while they ran; a broker's own settings go before it."""
+        return self.broker_configs.get("", {})
+
+    def is_deleting(self, topic: str) -> bool:
+        return topic in self.deletions
+
+    def candidates(self, partition: TopicPartition) -> Candidates:
+        """The live brokers that can host this partition."""
+        failed = {broker for broker, partitions in self.offline.items() if partition in partitions}
+        live = {broker: one.incarnation for broker, one in self.brokers.items() if broker not in failed}
+        ends = {broker: told[partition] for broker, told in self.log_ends.items() if partition in told}
+        topic = self.topics.get(partition.topic)
+        log = None if topic is None else (topic.id, partition.partition)
+        return Candidates(live, self.shutting_down, failed, ends, log)
+
+    def live_brokers(self) -> tuple[Broker, ...]:
+        return tuple(self.brokers[broker].broker for broker in sorted(self.brokers))
+
+    def partitions(self) -> Iterator[tuple[TopicPartition, PartitionState | None]]:
+        """Every partition of every topic that is not being deleted."""
+        for name, topic in self.topics.items():
+            if name not in self.deletions:
+                for number, state in enumerate(topic.states):
+                    yield TopicPartition(name, number), state
+
+    def assignment_of(self, partition: TopicPartition) -> Assignment:
+        return self.topics[partition.topic].node.assignments[partition.partition]
+
+    def replicas_of(self, partition: TopicPartition) -> tuple[BrokerId, ...]:
+        return self.assignment_of(partition).replicas
+
+    def hosted_by(self, broker: BrokerId) -> list[TopicPartition]:
+        """The partitions that have a replica on this broker, without those being deleted. Those that it leads
+        come first: if it is gone, they are the ones that nobody serves.
+        """
+        hosted = [one for one in self.partitions() if broker in self.replicas_of(one[0])]
+        hosted.sort(key=lambda one: one[1] is None or one[1].leader != broker)
+        return [partition for partition, _ in hosted]
+
+    # -- changes
+
+    def replay(self, change: Change) -> None:
+        match change:
+            case PartitionChanged(partition, state):
+                self.topics[partition.topic].states[partition.partition] = state
+                self._forget_ends(partition)
+            case TopicCreated(name, node, configs):
+                self._add_topic(name, node, configs, [None] * len(node.assignments))
+            case AssignmentsChanged(name, node):
+                topic_image = self.topics[name]
+                added = len(node.assignments) - len(topic_image.states)
+                topic_image.node = node
+                topic_image.states += [None] * added
+            case TopicConfigsChanged(name, configs):
+                self.topics[name].configs = dict(configs)
+                self.topics[name].rules = self.rules(configs)
+            case BrokerConfigsChanged(broker, configs):
+                self.broker_configs[broker] = dict(configs)
+                self._apply_broker_configs()
+            case DeletionStarted(topic):
+                self._start_deletion(topic)
+            case PartitionNodesDeleted(partitions):
+                for partition in partitions:
+                    self.topics[partition.topic].states[partition.partition] = None
+                    self._forget_ends(partition)
+            case TopicDeleted(topic):
+                self.deletions.pop(topic)
+                del self.topic_names[self.topics.pop(topic).id]
+                self._forget_logs(topic)
+            case ProducerIdsAllocated(block, version):
+                self.producer_block = block
+                self.producer_block_version = version
+
+    def add_broker(self, live: LiveBroker) -> None:
+        self.brokers[live.broker.id] = live
+
+    def remove_broker(self, broker: BrokerId) -> None:
+        del self.brokers[broker]
+        self.shutting_down.discard(broker)
+        self.offline.pop(broker, None)
+        self.log_ends.pop(broker, None)
+
+    def note_log_ends(self, broker: BrokerId, ends: Mapping[TopicPartition, LogEnd]) -> None:
+        """What a live broker said; it holds until the partition's state changes or the broker is gone."""
+        self.log_ends.setdefault(broker, {}).update(ends)
+
+    def _forget_ends(self, partition: TopicPartition) -> None:
+        for told in self.log_ends.values():
+            told.pop(partition, None)
+
+    def _forget_logs(self, topic: str) -> None:
+        """Another topic of that name has other logs."""
+        for broker, partitions in self.offline.items():
+            self.offline[broker] = {one for one in partitions if one.topic != topic}
+
+    def _add_topic(
+        self, name: str, node: TopicNode, configs: Mapping[str, str], states: list[PartitionState | None]
+    ) -> None:
+        self.topics[name] = TopicImage(name, node, dict(configs), states, self.rules(configs))
+        self.topic_names[node.id] = name
+
+    def _apply_broker_configs(self) -> None:
+        self.config = self.static_config.with_dynamic(self.broker_configs.get("", {}))
+        for topic in self.topics.values():
+            topic.rules = self.rules(topic.configs)
+
+    def _start_deletion(self, name: str) -> None:
+        awaiting: dict[BrokerId, set[TopicPartition]] = {}
+        for partition in self.topics[name].topic_partitions():
+            for replica in self.replicas_of(partition):
+                awaiting.setdefault(replica, set()).add(partition)
+        self.deletions[name] = Deletion(awaiting)
+
+    # -- invariants
+
+    def check_invariants(self) -> None:
+        assert self.shutting_down <= self.brokers.keys(), (self.shutting_down, sorted(self.brokers))
+        assert self.offline.keys() <= self.brokers.keys(), (self.offline, sorted(self.brokers))
+        assert self.log_ends.keys() <= self.brokers.keys(), (self.log_ends, sorted(self.brokers))
+        assert self.deletions.keys() <= self.topics.keys(), (self.deletions, sorted(self.topics))
+        assert {topic.id: name for name, topic in self.topics.items()} == self.topic_names
+        for name, topic in self.topics.items():
+            for number, state in enumerate(topic.states):
+                if state is not None:
+                    assigned = topic.node.assignments[number]
+                    told = (state.replicas, state.adding, state.removing)
+                    assert told == (assigned.replicas, assigned.adding, assigned.removing), (name, number)
+                    check_partition(TopicPartition(name, number), state)
+
+
+def check_partition(partition: TopicPartition, state: PartitionState) -> None:
+    """What holds for every state that the controller ever writes."""
+    isr, eligible = set(state.isr), set(state.eligible)
+    assert isr, f"{partition}: the ISR is empty: {state}"
+    assert len(isr) == len(state.isr), f"{partition}: a member is listed twice: {state}"
+    assert isr <= set(state.replicas), f"{partition}: an ISR member is not assigned: {state}"
+    assert not state.has_leader or state.leader in isr, f"{partition}: the leader is not in the ISR: {state}"
+    assert isr <= state.isr_incarnations.keys(), f"{partition}: a member was never counted: {state}"
+    assert eligible <= state.isr_incarnations.keys(), f"{partition}: an eligible was never counted: {state}"
+    assert state.lost_in_epoch <= state.leader_epoch, f"{partition}: a loss is still to come: {state}"
+    assert not eligible & isr, f"{partition}: an ISR member is listed as eligible: {state}"
+    assert not eligible or len(isr) < Rules(state.min_insync_replicas).min_isr(state.replicas), (
+        f"{partition}: eligible replicas beside a sufficient ISR: {state}"
+    )
+
+
+def follows(before: PartitionState | None, after: PartitionState) -> bool:
+    """Whether ``after`` may replace ``before``: epochs only grow, every write is one version, and a leader's
+    epoch has one set of replicas and one minimum.
+    """
+    if before is None:
+        return after.leader_epoch == 0 and after.partition_epoch == 0
+    if after.partition_epoch != before.partition_epoch + 1 or after.leader_epoch < before.leader_epoch:
+        return False
+    if after.leader_epoch > before.leader_epoch:
+        return True
+    return _of_the_epoch(after) == _of_the_epoch(before)
+
+
+def _of_the_epoch(state: PartitionState) -> tuple[object, ...]:
+    return state.leader, state.replicas, state.adding, state.removing, state.min_insync_replicas

@@ -1,0 +1,309 @@
+"""Who leads a partition, and who is in its ISR, given who is alive and whose log is proven intact.
+
+``settle`` looks at one partition and returns the state that it should have, or None if it has it already.
+It is level-triggered: it does not matter which event made it necessary, or how many events were missed.
+
+The order of preference when the leader cannot go on (KIP-966 for the eligible replicas):
+  1. ISR members that are alive, proven intact and not shutting down, in assignment order;
+  2. ISR members that are alive, proven intact and shutting down: better a short leader than none;
+  3. eligible replicas, alive and proven: they left the ISR when it fell below the minimum, and since then
+     nothing could be committed without them;
+  4. if the topic allows unclean elections: any live replica, those of the ISR first;
+  5. when every member of the ISR and every eligible replica has told where its log ends: the greatest, though
+     nothing is proven about it (``log_ends``); there is nobody left to wait for;
+  6. nobody: leader -1, and the ISR is kept as it was, never emptied, so that its first proven member to
+     return leads.
+4 and 5 may lose acknowledged records, and say so, in the partition's state too.
+
+An ISR member is *proven* by its stored incarnation (``sparklog.core.controller.state.incarnation``). The list
+alone proves nothing: a member that restarted with an unproven log stays listed while no better replica lives.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+
+from sparklog.core.controller.state.incarnation import LogId, StoredIncarnation
+from sparklog.core.controller.state.log_ends import LogEnd, ends_of, greatest
+from sparklog.model.cluster import PartitionState
+from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch
+
+UNCOUNTED = -1
+"""The incarnation of a member that was never counted: it proves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Who may take part in an election of one partition: the live brokers that can host it.
+
+    ``failed`` are live brokers whose log of this partition is broken: what it held may be gone. ``log_ends``
+    is what those that were told that nobody leads have answered. ``log`` is the partition's, by which some
+    brokers' incarnations prove more than by others.
+    """
+
+    live: Mapping[BrokerId, StoredIncarnation]
+    shutting_down: AbstractSet[BrokerId] = frozenset()
+    failed: AbstractSet[BrokerId] = frozenset()
+    log_ends: Mapping[BrokerId, LogEnd] = field(default_factory=dict)
+    log: LogId | None = None
+
+    def is_proven(self, member: BrokerId, state: PartitionState) -> bool:
+        """Alive, and its log still holds what it held when the state last counted it."""
+        stored = self.live.get(member)
+        counted_at = state.isr_incarnations.get(member, UNCOUNTED)
+        return stored is not None and stored.record.proves(counted_at, self.log)
+
+    def is_unproven(self, member: BrokerId, state: PartitionState) -> bool:
+        """Alive, and known not to be proven. (A dead broker is neither.)"""
+        return member in self.failed or (member in self.live and not self.is_proven(member, state))
+
+    def has_restarted(self, member: BrokerId, state: PartitionState) -> bool:
+        stored = self.live.get(member)
+        return stored is not None and stored.number != state.isr_incarnations.get(member, UNCOUNTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the topic's settings say about elections."""
+
+    min_insync_replicas: int = 1
+    allows_unclean: bool = False
+
+    def min_isr(self, replicas: Sequence[BrokerId]) -> int:
+        """No more than there are replicas: a higher setting would never let anything be committed."""
+        return min(self.min_insync_replicas, len(replicas))
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """A new state. ``relies_on`` are the members whose incarnations the write must check.
+
+    ``loss`` says why acknowledged records may be gone; empty for a clean election.
+    """
+
+    state: PartitionState
+    relies_on: tuple[BrokerId, ...]
+    loss: str = field(default="")
+
+
+def settle(state: PartitionState, candidates: Candidates, rules: Rules) -> Election | None:
+    """The state that follows, with a new leader epoch, or None if ``state`` can stay.
+
+    A changed ``min.insync.replicas`` also takes a new epoch: who is eligible follows from the minimum that
+    the leader commits with, so it must be known which one that is.
+    """
+    proven = [member for member in state.isr if candidates.is_proven(member, state)]
+    staying = [member for member in proven if member not in candidates.shutting_down] or proven
+    if not staying:
+        return _elect_outside_isr(state, candidates, rules)
+    leader = state.leader
+    if leader not in staying or candidates.has_restarted(leader, state):
+        leader = _in_assignment_order(state, staying)[0]
+    elif (
+        tuple(staying) == state.isr
+        and candidates.failed.isdisjoint(state.eligible)
+        and state.min_insync_replicas == rules.min_insync_replicas
+    ):
+        return None
+    return _elected(state, leader, staying, candidates, rules)
+
+
+def initial_state(replicas: Sequence[BrokerId], candidates: Candidates, rules: Rules) -> Election | None:
+    """The first state of a new partition: led by its first live replica; None while all of them are dead."""
+    live = tuple(
+        member for member in replicas if member in candidates.live and member not in candidates.shutting_down
+    )
+    if not live:
+        return None
+    state = PartitionState(
+        leader=live[0],
+        leader_epoch=LeaderEpoch(0),
+        isr=live,
+        replicas=tuple(replicas),
+        isr_incarnations={member: candidates.live[member].number for member in live},
+        min_insync_replicas=rules.min_insync_replicas,
+    )
+    return Election(state, live)
+
+
+def with_isr(state: PartitionState, isr: Sequence[BrokerId], candidates: Candidates) -> PartitionState:
+    """The state after its leader's proposal was accepted: same leader and epoch, so the same minimum. All of
+    ``isr`` are live.
+    """
+    rules = Rules(state.min_insync_replicas)
+    return _follow_up(state, state.leader, state.leader_epoch, isr, candidates, rules)
+
+
+def settle_unclean(state: PartitionState, candidates: Candidates, rules: Rules) -> Election | None:
+    """The election of a partition without a leader, as if its topic allowed unclean ones."""
+    return settle(state, candidates, replace(rules, allows_unclean=True))
+
+
+def hand_over(state: PartitionState, to: BrokerId, candidates: Candidates, rules: Rules) -> Election | None:
+    """``to`` leads instead of whoever does; None if it is not a proven member of the ISR that stays."""
+    proven = [member for member in state.isr if candidates.is_proven(member, state)]
+    if to not in proven or to in candidates.shutting_down:
+        return None
+    return _elected(state, to, proven, candidates, rules)
+
+
+def move(
+    state: PartitionState,
+    replicas: Sequence[BrokerId],
+    adding: Sequence[BrokerId],
+    removing: Sequence[BrokerId],
+    candidates: Candidates,
+    rules: Rules,
+) -> Election | None:
+    """The partition with these replicas, in a new epoch; those that are not among them any more leave the
+    ISR. None if nobody of the ISR would be left to lead.
+    """
+    kept = replace(
+        state,
+        replicas=tuple(replicas),
+        adding=tuple(adding),
+        removing=tuple(removing),
+        isr=tuple(member for member in state.isr if member in replicas),
+        eligible=tuple(member for member in state.eligible if member in replicas),
+    )
+    proven = [member for member in kept.isr if candidates.is_proven(member, kept)]
+    staying = [member for member in proven if member not in candidates.shutting_down] or proven
+    if not staying:
+        return None
+    leader = kept.leader if kept.leader in staying else _in_assignment_order(kept, staying)[0]
+    return _elected(kept, leader, staying, candidates, rules)
+
+
+def _elected(
+    state: PartitionState, leader: BrokerId, isr: Sequence[BrokerId], candidates: Candidates, rules: Rules
+) -> Election:
+    epoch = LeaderEpoch(state.leader_epoch + 1)
+    return Election(_follow_up(state, leader, epoch, isr, candidates, rules), tuple(isr))
+
+
+def _elect_outside_isr(state: PartitionState, candidates: Candidates, rules: Rules) -> Election | None:
+    eligible = [member for member in state.eligible if candidates.is_proven(member, state)]
+    if eligible:
+        leader = _longest_living(state, eligible, candidates)
+        return _elected(state, leader, (leader,), candidates, rules)
+    known = (*state.isr, *state.eligible)
+    if rules.allows_unclean:
+        unclean = _unclean_leader(state, known, candidates)
+        if unclean is not None:
+            return _lossy(state, unclean, candidates, rules, f"unclean election of broker {unclean}")
+    elif not missing_ends(state, candidates):
+        return _greatest_of_all(state, known, candidates, rules)
+    if not state.has_leader:
+        return None
+    epoch = LeaderEpoch(state.leader_epoch + 1)
+    waiting = replace(state, leader=NO_LEADER, leader_epoch=epoch, partition_epoch=state.partition_epoch + 1)
+    return Election(waiting, ())
+
+
+def missing_ends(state: PartitionState, candidates: Candidates) -> list[BrokerId]:
+    """Those that an election of the greatest log waits for."""
+    known = (*state.isr, *state.eligible)
+    told = ends_of(state, known, candidates.log_ends)
+    return [member for member in known if member not in candidates.live or member not in told]
+
+
+def _greatest_of_all(
+    state: PartitionState, known: Sequence[BrokerId], candidates: Candidates, rules: Rules
+) -> Election:
+    ends = ends_of(state, _in_assignment_order(state, known), candidates.log_ends)
+    leader = greatest(ends)
+    reason = f"broker {leader} leads although its restart did not prove its log intact; no other can"
+    if len(ends) > 1:
+        others = ", ".join(f"broker {member}: {end}" for member, end in ends.items())
+        reason = f"no log was proven intact; broker {leader} has the greatest and leads ({others})"
+    return _lossy(state, leader, candidates, rules, reason)
+
+
+def _unclean_leader(
+    state: PartitionState, known: Sequence[BrokerId], candidates: Candidates
+) -> BrokerId | None:
+    """The greatest log, if all live replicas have told where theirs end. Else those that may hold more come
+    first: of the ISR, then eligible, then any replica.
+    """
+    everybody = [member for member in state.replicas if member in candidates.live]
+    ends = ends_of(state, _in_assignment_order(state, everybody), candidates.log_ends)
+    if everybody and len(ends) == len(everybody):
+        return greatest(ends)
+    for group in (state.isr, known, everybody):
+        live = [member for member in group if member in candidates.live]
+        if live:
+            return _longest_living(state, live, candidates)
+    return None
+
+
+def _lossy(
+    state: PartitionState, leader: BrokerId, candidates: Candidates, rules: Rules, loss: str
+) -> Election:
+    """Whatever the new leader has is the truth from here on; nobody else is known to have it."""
+    elected = replace(
+        state,
+        leader=leader,
+        leader_epoch=LeaderEpoch(state.leader_epoch + 1),
+        isr=(leader,),
+        partition_epoch=state.partition_epoch + 1,
+        eligible=(),
+        isr_incarnations={leader: candidates.live[leader].number},
+        min_insync_replicas=rules.min_insync_replicas,
+        lost_in_epoch=LeaderEpoch(state.leader_epoch + 1),
+    )
+    return Election(elected, (leader,), loss)
+
+
+def _follow_up(
+    state: PartitionState,
+    leader: BrokerId,
+    leader_epoch: LeaderEpoch,
+    isr: Sequence[BrokerId],
+    candidates: Candidates,
+    rules: Rules,
+) -> PartitionState:
+    """The members of ``isr``, all live, are counted at their present incarnation."""
+    eligible = _eligible_after(state, isr, candidates, rules)
+    incarnations = {member: candidates.live[member].number for member in isr}
+    incarnations.update({member: state.isr_incarnations[member] for member in eligible})
+    return replace(
+        state,
+        leader=leader,
+        leader_epoch=leader_epoch,
+        isr=tuple(isr),
+        partition_epoch=state.partition_epoch + 1,
+        eligible=eligible,
+        isr_incarnations=incarnations,
+        min_insync_replicas=rules.min_insync_replicas,
+    )
+
+
+def _eligible_after(
+    state: PartitionState, isr: Sequence[BrokerId], candidates: Candidates, rules: Rules
+) -> tuple[BrokerId, ...]:
+    """Who holds everything committed though outside the new ISR (KIP-966).
+
+    While the ISR has its minimum, commits go on without those outside, and nobody there is eligible. Below
+    it nothing is committed, so whoever was in the ISR or eligible before stays eligible, unless its log has
+    since been lost.
+    """
+    if len(isr) >= rules.min_isr(state.replicas):
+        return ()
+    return tuple(
+        member
+        for member in (*state.isr, *state.eligible)
+        if member not in isr
+        and member in state.isr_incarnations
+        and not candidates.is_unproven(member, state)
+    )
+
+
+def _in_assignment_order(state: PartitionState, members: Iterable[BrokerId]) -> list[BrokerId]:
+    order = {member: position for position, member in enumerate(state.replicas)}
+    return sorted(members, key=lambda member: order.get(member, len(order)))
+
+
+def _longest_living(state: PartitionState, members: Sequence[BrokerId], candidates: Candidates) -> BrokerId:
+    """The first in assignment order that is not shutting down, or the first if all of them are."""
+    ordered = _in_assignment_order(state, members)
+    return next((member for member in ordered if member not in candidates.shutting_down), ordered[0])

@@ -1,0 +1,1 @@
+"""Decisions about topics, and about the settings of topics and brokers."""

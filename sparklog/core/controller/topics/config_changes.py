@@ -1,0 +1,215 @@
+"""Changing settings of topics and brokers while everything runs.
+
+``/config/topics/T``, ``/config/brokers/N`` and ``/config/brokers/<default>`` hold what was set; one multi-op
+writes all resources of a request. Brokers hear of it by UpdateMetadata.
+
+``min.insync.replicas`` is different: whether a replica outside the ISR is eligible follows from the minimum
+that *the leader* commits with, so a leader must never learn of a new one on its own time. Each partition's
+state says which minimum its leader epoch has; a change of the setting makes the partition unsettled, and an
+election gives it a new epoch with the new minimum (``sparklog.core.controller.state.leader_choice``).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sparklog.core.controller.commands.config_commands import (
+    ALL_BROKERS,
+    BROKER,
+    TOPIC,
+    ChangeConfigs,
+    ConfigChange,
+    ConfigResult,
+    ConfigsResult,
+    SettingChange,
+)
+from sparklog.core.controller.state.image import (
+    BrokerConfigsChanged,
+    Change,
+    ClusterImage,
+    TopicConfigsChanged,
+)
+from sparklog.core.controller.state.write_size import WRITE_BYTES_MAX, bytes_of, check_configs
+from sparklog.core.controller.state.znodes import broker_config_path, encode_configs, topic_config_path
+from sparklog.core.controller.steps import ApplyConfigs, Decision
+from sparklog.model.config import (
+    BROKER_SETTINGS,
+    CLUSTER_WIDE_SETTINGS,
+    DYNAMIC_BROKER_SETTINGS,
+    TOPIC_SETTINGS,
+    Setting,
+    check_broker_settings,
+    check_topic_settings,
+)
+from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
+from sparklog.model.zookeeper import ANY_VERSION, Create, Operation, SetData
+
+RESOURCES_MAX: Final = 1_000
+"""In one request: they are one write."""
+
+
+def decide_configs(image: ClusterImage, step: ApplyConfigs) -> Decision | ConfigsResult:
+    """What to write, or the answer if there is nothing to write."""
+    operations: list[Operation] = []
+    changes: list[Change] = []
+    results: list[ConfigResult] = []
+    seen: set[tuple[int, str]] = set()
+    for change in step.request.resources:
+        try:
+            if (change.kind, change.name) in seen or len(step.request.resources) > RESOURCES_MAX:
+                message = f"a request changes each resource once, and at most {RESOURCES_MAX}"
+                raise KafkaError(ErrorCode.invalid_request, message)
+            seen.add((change.kind, change.name))
+            before, after = _plan(image, change)
+        except KafkaError as error:
+            results.append(ConfigResult(change.kind, change.name, error.code, error.message))
+            continue
+        results.append(ConfigResult(change.kind, change.name, configs=after))
+        if after != before and not step.request.validate_only:
+            operations.append(_write(image, change, after))
+            changes.append(_change(change, after))
+    result = ConfigsResult(tuple(results))
+    if not operations:
+        return result
+    if bytes_of(operations) > WRITE_BYTES_MAX:
+        return _refuse_all(step, "the settings are too large for one write: change them in several requests")
+    return Decision(step, tuple(operations), tuple(changes), result)
+
+
+def _refuse_all(step: ApplyConfigs, message: str) -> ConfigsResult:
+    asked = step.request.resources
+    return ConfigsResult(
+        tuple(ConfigResult(one.kind, one.name, ErrorCode.invalid_request, message) for one in asked)
+    )
+
+
+def _plan(image: ClusterImage, change: ConfigChange) -> tuple[Mapping[str, str], dict[str, str]]:
+    """The resource's settings before and after. Raises KafkaError that says why they cannot be."""
+    if change.kind not in (TOPIC, BROKER):
+        message = f"resource type {change.kind} has no settings: ask for topics (2) or brokers (4)"
+        raise KafkaError(ErrorCode.invalid_request, message)
+    if change.kind == TOPIC:
+        topic = image.topics.get(change.name)
+        if topic is None or image.is_deleting(change.name):
+            message = f"The topic '{change.name}' does not exist."
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, message)
+        before, known = topic.configs, TOPIC_SETTINGS
+    else:
+        _check_broker(image, change.name)
+        before, known = image.broker_configs.get(change.name, {}), BROKER_SETTINGS
+    after = {} if change.replaces_all else dict(before)
+    for one in change.changes:
+        _apply(after, one, known, image, is_topic=change.kind == TOPIC)
+    _check(change, before, after)
+    return before, after
+
+
+def strangers(image: ClusterImage, request: ChangeConfigs) -> list[str]:
+    """Brokers that the request names and the image does not know: down, or not there at all."""
+    named = (one.name for one in request.resources if one.kind == BROKER and _is_broker_id(one.name))
+    return [name for name in named if not image.has_known(name)]
+
+
+def _is_broker_id(name: str) -> bool:
+    return name.isascii() and name.isdecimal() and name == str(int(name[:10]))
+
+
+def _check_broker(image: ClusterImage, name: str) -> None:
+    if name == ALL_BROKERS:
+        return
+    if not _is_broker_id(name):
+        message = f"Node id must be an integer, but it is: {name}"
+        raise KafkaError(ErrorCode.invalid_request, message)
+    if not image.has_known(name):
+        known = ", ".join(map(str, sorted(image.brokers.keys() | image.registered)))
+        message = f"no broker with id {name} has ever registered; there are {known or 'none yet'}"
+        raise KafkaError(ErrorCode.broker_id_not_registered, message)
+
+
+def _apply(
+    configs: dict[str, str],
+    change: SettingChange,
+    known: Mapping[str, Setting],
+    image: ClusterImage,
+    *,
+    is_topic: bool,
+) -> None:
+    match change.operation:
+        case "delete":
+            configs.pop(change.name, None)
+        case "set":
+            if change.value is None:
+                message = f"Null value not supported for : {change.name}"
+                raise KafkaError(ErrorCode.invalid_config, message)
+            configs[change.name] = change.value
+        case "append" | "subtract":
+            configs[change.name] = _edit_list(configs, change, known, image, is_topic=is_topic)
+        case None:
+            message = f"Unknown operation for config key {change.name}: use set, delete, append or subtract"
+            raise KafkaError(ErrorCode.invalid_request, message)
+
+
+def _edit_list(
+    configs: Mapping[str, str],
+    change: SettingChange,
+    known: Mapping[str, Setting],
+    image: ClusterImage,
+    *,
+    is_topic: bool,
+) -> str:
+    setting = known.get(change.name)
+    if setting is None or setting.kind != "list":
+        message = f"Config value {change.operation} is not allowed for config key: {change.name}"
+        raise KafkaError(ErrorCode.invalid_config, message)
+    present = configs.get(change.name)
+    if present is None:
+        inherited = image.config.topic({}).get(setting.name) if is_topic else image.config.get(setting.name)
+        present = ",".join(inherited) if isinstance(inherited, tuple) else str(inherited)
+    values = [one for one in present.split(",") if one]
+    named = [one.strip() for one in (change.value or "").split(",") if one.strip()]
+    if change.operation == "append":
+        return ",".join([*values, *(one for one in named if one not in values)])
+    return ",".join(one for one in values if one not in named)
+
+
+def _check(change: ConfigChange, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    check_configs(change.name, encode_configs(after))
+    try:
+        if change.kind == TOPIC:
+            check_topic_settings(after)
+        else:
+            check_broker_settings(after)
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.invalid_config, str(error)) from None
+    if change.kind == TOPIC:
+        return
+    changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    fixed = sorted(name for name in changed if name in BROKER_SETTINGS.keys() - DYNAMIC_BROKER_SETTINGS)
+    if fixed:
+        message = (
+            f"Cannot update these configs dynamically: {', '.join(fixed)}; give them to `sparklog start` "
+            "with -c, and restart."
+        )
+        raise KafkaError(ErrorCode.invalid_request, message)
+    everywhere = sorted(changed & CLUSTER_WIDE_SETTINGS)
+    if everywhere and change.name != ALL_BROKERS:
+        message = (
+            f"{', '.join(everywhere)} holds for the whole cluster: set it for all brokers, not for broker "
+            f"{change.name} alone."
+        )
+        raise KafkaError(ErrorCode.invalid_config, message)
+
+
+def _write(image: ClusterImage, change: ConfigChange, after: Mapping[str, str]) -> Operation:
+    data = encode_configs(after)
+    if change.kind == TOPIC:
+        return SetData(topic_config_path(change.name), data, ANY_VERSION)
+    path = broker_config_path(change.name)
+    if change.name in image.broker_configs:
+        return SetData(path, data, ANY_VERSION)
+    return Create(path, data)
+
+
+def _change(change: ConfigChange, after: dict[str, str]) -> Change:
+    if change.kind == TOPIC:
+        return TopicConfigsChanged(change.name, after)
+    return BrokerConfigsChanged(change.name, after)

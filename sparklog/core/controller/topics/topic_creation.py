@@ -1,0 +1,156 @@
+"""Checking, placing and writing new topics, with Kafka's rules and Kafka's words.
+
+One multi-op creates the topic's settings, its node and the states of its partitions, so that a topic is there
+whole or not at all. Only the partitions of a very large topic come in further writes; a controller that
+takes over in between finds them without a state and creates it.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sparklog.core.controller.commands.topic_commands import NewTopic, TopicResult
+from sparklog.core.controller.leaders.partition_writes import create_states
+from sparklog.core.controller.state.image import Change, ClusterImage, TopicCreated
+from sparklog.core.controller.state.write_size import (
+    WRITE_BYTES_MAX,
+    bytes_of,
+    check_configs,
+    check_topic_node,
+)
+from sparklog.core.controller.state.znodes import (
+    Assignment,
+    TopicNode,
+    encode_configs,
+    encode_topic,
+    partitions_path,
+    topic_config_path,
+    topic_path,
+)
+from sparklog.core.controller.steps import CreateTopic, Decision
+from sparklog.core.controller.topics.assignment import Placement, place
+from sparklog.model.config import check_topic_settings
+from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
+from sparklog.model.ids import BrokerId, collides, topic_name_problem
+from sparklog.model.zookeeper import Create, Operation
+
+PARTITIONS_MAX: Final = 100_000
+"""Of one topic; what is above is a slip of the finger."""
+
+
+def plan_topic(image: ClusterImage, topic: NewTopic) -> TopicNode:
+    """Where the topic's replicas go. Raises KafkaError that says why there can be no such topic."""
+    _check_name(image, topic.name)
+    _check_configs(topic.name, topic.configs)
+    if topic.assignment:
+        if topic.partitions != -1 or topic.replication_factor != -1:
+            message = (
+                "Both numPartitions or replicationFactor and replicasAssignments were set. "
+                "Both cannot be used at the same time."
+            )
+            raise KafkaError(ErrorCode.invalid_request, message)
+        placement = _given_placement(image, topic.assignment)
+    else:
+        placement = _chosen_placement(image, topic)
+    node = TopicNode(topic.id, tuple(Assignment(replicas) for replicas in placement))
+    check_topic_node(topic.name, node)
+    return node
+
+
+def _check_name(image: ClusterImage, name: str) -> None:
+    problem = topic_name_problem(name)
+    if problem is not None:
+        raise KafkaError(ErrorCode.invalid_topic_exception, problem)
+    if image.is_deleting(name):
+        message = f"Topic '{name}' is marked for deletion; some of its replicas are still to be removed."
+        raise KafkaError(ErrorCode.topic_already_exists, message)
+    if name in image.topics:
+        raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
+    others = sorted(other for other in image.topics if collides(name, other))
+    if others:
+        message = f"Topic '{name}' collides with existing topics: {', '.join(others)}"
+        raise KafkaError(ErrorCode.invalid_topic_exception, message)
+
+
+def _check_configs(topic: str, configs: Mapping[str, str | None]) -> None:
+    unset = sorted(name for name, value in configs.items() if value is None)
+    if unset:
+        message = f"Null value not supported for topic configs: {', '.join(unset)}"
+        raise KafkaError(ErrorCode.invalid_config, message)
+    given = {name: value for name, value in configs.items() if value is not None}
+    check_configs(topic, encode_configs(given))
+    try:
+        check_topic_settings(given)
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.invalid_config, str(error)) from None
+
+
+def _chosen_placement(image: ClusterImage, topic: NewTopic) -> Placement:
+    settings = image.config
+    partitions = settings.get_int("num.partitions") if topic.partitions == -1 else topic.partitions
+    factor = topic.replication_factor
+    if factor == -1:
+        factor = settings.get_int("default.replication.factor")
+    if partitions > PARTITIONS_MAX:
+        message = f"Number of partitions {partitions} is larger than {PARTITIONS_MAX}."
+        raise KafkaError(ErrorCode.invalid_partitions, message)
+    brokers = [broker for broker in image.live_brokers() if broker.id not in image.shutting_down]
+    return place(brokers, partitions=partitions, replication_factor=factor, seed=topic.id.int)
+
+
+def _given_placement(image: ClusterImage, assignment: Mapping[int, tuple[BrokerId, ...]]) -> Placement:
+    if sorted(assignment) != list(range(len(assignment))):
+        message = (
+            f"partitions should be a consecutive 0-based integer sequence, not {sorted(assignment)[:20]}"
+        )
+        raise KafkaError(ErrorCode.invalid_replica_assignment, message)
+    check_placement(image, assignment)
+    return tuple(tuple(assignment[partition]) for partition in range(len(assignment)))
+
+
+def check_placement(image: ClusterImage, assignment: Mapping[int, tuple[BrokerId, ...]]) -> None:
+    """Raises KafkaError for replicas that are missing, named twice, or on brokers that are not alive."""
+    for partition, replicas in assignment.items():
+        if not replicas or len(set(replicas)) < len(replicas):
+            message = f"replicas of partition {partition} are missing or named twice: {list(replicas)}"
+            raise KafkaError(ErrorCode.invalid_replica_assignment, message)
+        unknown = sorted(set(replicas) - image.brokers.keys())
+        if unknown:
+            message = f"partition {partition} is assigned to brokers that are not alive: {unknown}"
+            raise KafkaError(ErrorCode.invalid_replica_assignment, message)
+
+
+def given_configs(topic: NewTopic) -> dict[str, str]:
+    return {name: value for name, value in topic.configs.items() if value is not None}
+
+
+def created(topic: NewTopic, node: TopicNode) -> TopicResult:
+    """The answer for a topic that was, or could be, created."""
+    return TopicResult(
+        topic.name,
+        id=topic.id,
+        partitions=len(node.assignments),
+        replication_factor=len(node.assignments[0].replicas),
+        configs=given_configs(topic),
+    )
+
+
+def decide_topic(image: ClusterImage, step: CreateTopic) -> Decision | TopicResult:
+    """What to write, or the answer if there is nothing to write."""
+    name = step.topic.name
+    existing = image.topics.get(name)
+    if existing is not None and existing.id == step.topic.id:
+        return created(step.topic, step.node)  # an earlier try succeeded unseen
+    try:
+        _check_name(image, name)
+    except KafkaError as error:
+        return TopicResult(name, error.code, error.message)
+    operations: list[Operation] = [
+        Create(topic_config_path(name), encode_configs(given_configs(step.topic))),
+        Create(topic_path(name), encode_topic(step.node)),
+        Create(partitions_path(name)),
+    ]
+    changes: list[Change] = [TopicCreated(name, step.node, given_configs(step.topic))]
+    rules = image.rules(given_configs(step.topic))
+    room_bytes = WRITE_BYTES_MAX - bytes_of(operations)
+    states, created_ones = create_states(image, name, enumerate(step.node.assignments), rules, room_bytes)
+    return Decision(step, (*operations, *states), (*changes, *created_ones))
