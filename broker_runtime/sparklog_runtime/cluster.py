@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ConfigError, SparklogError
-from sparklog_runtime.broker_plan import BrokerIdentity, BrokerPlan, RunningBroker
+from sparklog_runtime.broker_plan import BrokerPlan
 from sparklog_runtime.cluster_file import (
     BrokerEntry,
     ClusterFile,
@@ -32,17 +32,17 @@ from sparklog_runtime.cluster_file import (
     remove_cluster_file,
 )
 from sparklog_runtime.cluster_options import ClusterOptions, default_conf, is_on_this_machine, own_address
-from sparklog_runtime.identities import FixedIdentities, Identities, IdentitiesByData
+from sparklog_runtime.id_assignment import FixedIds, IdAssignment, IdsByData
 from sparklog_runtime.layout import Layout, RootLock
-from sparklog_runtime.parts import Controller, Parts, RealParts
 from sparklog_runtime.patience import Background, Patience
-from sparklog_runtime.ports import PortReservation
 from sparklog_runtime.processes import processes_of_run, send, sweep_run
 from sparklog_runtime.publisher import Publisher
 from sparklog_runtime.readiness import await_election, await_metadata, await_remnants, await_zookeeper
+from sparklog_runtime.servers import Controller, embedded_zookeeper, preload, start_controller
 from sparklog_runtime.session import SparkHost, SparkJobLauncher
 from sparklog_runtime.settings_check import check_settings, is_local, settings_warnings
 from sparklog_runtime.supervisor import JobLauncher, Supervisor, SupervisorCallbacks
+from sparklog_runtime.tcp_ports import PortReservation
 from sparklog_runtime.zookeeper_keeper import ZooKeeperKeeper
 
 log = logging.getLogger(__name__)
@@ -58,8 +58,6 @@ class LocalCluster:
         self,
         options: ClusterOptions,
         *,
-        parts: Parts | None = None,
-        make_broker: Callable[[BrokerPlan, BrokerIdentity], RunningBroker] | None = None,
         progress: Callable[[str], None] | None = None,
         notice: Callable[[str], None] | None = None,
         context: Any = None,
@@ -73,8 +71,6 @@ class LocalCluster:
         self.options: Final = options
         self.layout: Final = Layout.at(options.root)
         self.run: Final = secrets.token_hex(8)
-        self._parts: Parts = parts or RealParts()
-        self._make_broker = make_broker
         self._stopping = threading.Event()
         self._progress = progress or (lambda text: None)
         self._notice = notice or self._progress
@@ -188,11 +184,11 @@ class LocalCluster:
         spark = self._launch_spark(conf)
         if options.zookeeper is None:
             self._zookeeper = ZooKeeperKeeper(
-                self._parts, self.layout.zookeeper, self._publisher.announce, self._notice
+                embedded_zookeeper, self.layout.zookeeper, self._publisher.announce, self._notice
             )
             self._zookeeper.launch()
         connecting = None if spark is None else Background(spark.connect, "spark-connect")
-        self._parts.preload()
+        preload()
         self._note("controller imported")
         self._await_embedded_zookeeper()
         self._note("ZooKeeper answers")
@@ -203,7 +199,7 @@ class LocalCluster:
             self._note("brokers registered")
         session_s = self._config.get_int("zookeeper.session.timeout.ms") / 1_000
         await_election(controller, self._driver_host(), self._application(), session_s, self._patience)
-        if self._supervisor is not None and self._make_broker is None:
+        if self._supervisor is not None:
             await_metadata(controller, self._supervisor, options.ids(), self._patience)
         self._cluster_id = controller.cluster_id
         self._patience.check()
@@ -271,7 +267,7 @@ class LocalCluster:
         """Start the controller candidate, in the background: a ZooKeeper may keep it waiting."""
 
         def join() -> None:
-            controller = self._parts.start_controller(
+            controller = start_controller(
                 connect_string=self.zookeeper,
                 host=self._driver_host(),
                 settings=self.options.settings,
@@ -301,10 +297,10 @@ class LocalCluster:
             self._progress(f"warning: {warning}")
         assert self._controller is not None
         supervisor = Supervisor(
-            identities=self._identities(),
+            ids=self._id_assignment(),
             port_of=self._port_of,
             callbacks=SupervisorCallbacks(
-                on_death=self._controller.report_broker_death,
+                broker_died=self._controller.broker_died,
                 on_change=self._publisher.announce,
                 on_notice=self._notice,
             ),
@@ -335,11 +331,11 @@ class LocalCluster:
         serving = {process.broker_id for process in supervisor.processes() if process.is_registered}
         return [broker_id for broker_id in self.options.ids() if broker_id not in serving]
 
-    def _identities(self) -> Identities:
+    def _id_assignment(self) -> IdAssignment:
         ids = self.options.ids()
         if self._runs_here():
-            return FixedIdentities(ids)
-        return IdentitiesByData(ids, started_ms=time.monotonic_ns() // 1_000_000)
+            return FixedIds(ids)
+        return IdsByData(ids, started_ms=time.monotonic_ns() // 1_000_000)
 
     def _port_of(self, broker_id: int) -> int:
         index = self.options.ids().index(broker_id)
@@ -365,7 +361,6 @@ class LocalCluster:
             log_file_pattern=log_file,
             settings=dict(options.settings),
             rack=options.settings.get("broker.rack") or (self._application() if options.zookeeper else None),
-            make_broker=self._make_broker,
         )
         return [replace(plan, slot=slot) for slot in range(options.brokers)]
 

@@ -158,7 +158,7 @@ def _add_demo_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_demo(args: argparse.Namespace) -> int:
-    demo = importlib.import_module("sparklog_runtime.demo")  # heavy, and only this command wants it
+    demo = importlib.import_module("sparklog_runtime.demo.main_job")  # heavy, and only this command wants it
     return int(demo.run_demo(args.keep, None if args.root is None else str(args.root)))
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 from sparklog.cli.command import DONE, FAILED
 from sparklog.model.errors import SparklogError
 from sparklog_runtime.cluster import LocalCluster
-from sparklog_runtime.demo_folder import keep_from_demos
+from sparklog_runtime.demo.folder import keep_from_demos
 from sparklog_runtime.patience import StartInterrupted
 from sparklog_runtime.processes import adopt_orphans, reap_adopted, sweep_run
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from sparklog.model.errors import SparklogError, WireError
-from sparklog_runtime.parts import Controller, ElectedController
 from sparklog_runtime.patience import Patience
-from sparklog_runtime.ports import is_listening
 from sparklog_runtime.processes import is_alive, processes_of_root, send, wait_gone
+from sparklog_runtime.servers import Controller, ElectedController
 from sparklog_runtime.supervisor import Supervisor
+from sparklog_runtime.tcp_ports import is_listening
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ runs, and when it ended the thread waits (longer after each start that led to no
 
 Death is not learnt from Spark, which takes 0.15 s to more than a second to notice, but from the TCP
 connection that every broker process keeps to this supervisor: the kernel closes it the moment the process
-dies. ``on_death`` is then called with the broker's id and epoch, so that the controller can fail over long
+dies. ``broker_died`` is then called with the broker's id and epoch, so that the controller can fail over long
 before ZooKeeper's session timeout. It is a hint: the connection of a living broker may break too, and then
 ZooKeeper and the broker epoch keep two incarnations apart.
 
@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from sparklog.model.errors import SparklogError
+from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog_runtime.broker_plan import BrokerPlan
 from sparklog_runtime.control_channel import (
     ControlConnection,
@@ -31,7 +32,7 @@ from sparklog_runtime.control_channel import (
     require_str,
 )
 from sparklog_runtime.control_listener import ControlListener
-from sparklog_runtime.identities import Identities
+from sparklog_runtime.id_assignment import IdAssignment
 from sparklog_runtime.process_end import ProcessWatch, end_in_words
 
 log = logging.getLogger(__name__)
@@ -63,11 +64,11 @@ class JobLauncher(Protocol):
 class BrokerProcess:
     """A broker's process as it is now."""
 
-    broker_id: int
+    broker_id: BrokerId
     pid: int
     host: str
     port: int
-    epoch: int
+    epoch: BrokerEpoch
     log_dirs: tuple[str, ...]
     is_registered: bool
     metrics_port: int | None = None
@@ -103,7 +104,7 @@ class _Slot:
 class SupervisorCallbacks:
     """Whom the supervisor tells. Called on its threads, without its lock."""
 
-    on_death: Callable[[int, int], None]
+    broker_died: Callable[[BrokerId, BrokerEpoch], None]
     """A registered broker's process ended: broker id, broker epoch."""
     on_change: Callable[[], None]
     """``processes`` may answer differently now."""
@@ -117,13 +118,13 @@ class Supervisor:
     def __init__(
         self,
         *,
-        identities: Identities,
+        ids: IdAssignment,
         port_of: Callable[[int], int],
         callbacks: SupervisorCallbacks,
         thread: Callable[..., threading.Thread] = threading.Thread,
     ) -> None:
         self.token: Final = secrets.token_hex(32)
-        self._identities = identities
+        self._ids = ids
         self._port_of = port_of
         self._callbacks = callbacks
         self._thread = thread
@@ -303,7 +304,7 @@ class Supervisor:
         with self._changed:
             while not self._stopping:
                 now_ms = time.monotonic_ns() // 1_000_000
-                broker_id = self._identities.claim(slot.plan.slot, found, now_ms)
+                broker_id = self._ids.claim(slot.plan.slot, found, now_ms)
                 if broker_id is not None:
                     return broker_id
                 self._changed.wait(0.2)
@@ -319,11 +320,11 @@ class Supervisor:
             # A process of another host has a number that means another process here.
             slot.watch = ProcessWatch(pid) if slot.plan.host is not None else None
             slot.process = BrokerProcess(
-                broker_id=broker_id,
+                broker_id=BrokerId(broker_id),
                 pid=pid,
                 host=slot.plan.host or "",
                 port=self._port_of(broker_id),
-                epoch=-1,
+                epoch=NO_BROKER_EPOCH,
                 log_dirs=tuple(pattern.format(id=broker_id) for pattern in slot.plan.log_dir_patterns),
                 is_registered=False,
             )
@@ -363,7 +364,7 @@ class Supervisor:
                 pid=slot.process.pid,
                 host=require_str(message, "host"),
                 port=require_int(message, "port"),
-                epoch=require_int(message, "epoch"),
+                epoch=BrokerEpoch(require_int(message, "epoch")),
                 log_dirs=tuple(require_list(message, "log_dirs", str)),
                 is_registered=True,
                 metrics_port=_metrics_port(message),
@@ -389,7 +390,7 @@ class Supervisor:
             if slot.connection is not connection:
                 return  # it has connected again meanwhile
             slot.connection = None
-            self._identities.release(slot.plan.slot)
+            self._ids.release(slot.plan.slot)
             process, job, said_bye = slot.process, slot.job, slot.said_bye
             if process is not None:
                 slot.process = replace(process, is_registered=False)
@@ -402,7 +403,7 @@ class Supervisor:
             farewell, watch, slot.watch = slot.farewell, slot.watch, None
         if process is not None and is_death:
             log.warning("broker %d, process %d, has died", process.broker_id, process.pid)
-            self._callbacks.on_death(process.broker_id, process.epoch)
+            self._callbacks.broker_died(process.broker_id, process.epoch)
         if process is not None and was_serving and not self._stopping:
             how = f"stopped ({farewell})" if farewell else end_in_words(watch.status() if watch else None)
             self._callbacks.on_notice(

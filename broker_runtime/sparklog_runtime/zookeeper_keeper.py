@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.parts import Parts, ZooKeeperServer
 from sparklog_runtime.process_end import end_in_words
+from sparklog_runtime.servers import ZooKeeperServer
 
 log = logging.getLogger(__name__)
 
@@ -30,13 +30,15 @@ class ZooKeeperKeeper:
 
     def __init__(
         self,
-        parts: Parts,
+        make_server: Callable[[Path, int], ZooKeeperServer],
         data_dir: Path,
         on_change: Callable[[], None],
         notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """``on_change`` hears that the process is another; ``notice`` is told of deaths and returns."""
-        self._parts = parts
+        """``make_server`` takes the data directory and a port; ``on_change`` is called when another process
+        serves, ``notice`` with a line for the user at each death and return.
+        """
+        self._make_server = make_server
         self._data_dir = data_dir
         self._on_change = on_change
         self._notice = notice
@@ -76,7 +78,7 @@ class ZooKeeperKeeper:
 
     def _run(self) -> None:
         try:
-            server = self._parts.zookeeper_server(self._data_dir, _previous_port(self._data_dir))
+            server = self._make_server(self._data_dir, _previous_port(self._data_dir))
             server.start()
             self._server = server
         except BaseException as error:  # noqa: BLE001 (raised again by wait_started)

@@ -128,7 +128,7 @@ class ControllerServer:
         node = self._zookeeper.get(CONTROLLER)
         return None if node is None else decode_controller(node.data)
 
-    def report_broker_death(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> None:
+    def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> None:
         """The supervisor saw this incarnation end. Comes back at once; fail-over follows in milliseconds."""
         self._loop.submit(lambda: self._in_candidate().broker_died(broker_id, broker_epoch))
 

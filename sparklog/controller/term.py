@@ -113,7 +113,7 @@ class Term:
         """The supervisor's report. The registration may be so fresh that we have not read it yet."""
         if not self._machine.image.is_current(broker, broker_epoch):
             self.brokers_changed()
-        self._tell(lambda: self._machine.on_broker_death_reported(broker, broker_epoch, self._now()))
+        self._tell(lambda: self._machine.on_broker_died(broker, broker_epoch, self._now()))
 
     def command(self, request: Command, answer: AnswerCommand) -> None:
         self._next_command += 1

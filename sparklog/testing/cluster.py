@@ -160,7 +160,7 @@ class InProcessCluster:
         epoch = broker.endpoint.epoch
         broker.stop(clean=False)
         assert self.controller is not None
-        self.controller.report_broker_death(BrokerId(broker_id), epoch)
+        self.controller.broker_died(BrokerId(broker_id), epoch)
 
     def shut_down(self, broker_id: int) -> None:
         """Stop a broker in good order: it hands over what it leads, and leaves nothing to recover."""

@@ -139,6 +139,11 @@ class EmbeddedZooKeeper:
         return self._process.pid if self._process is not None and self.is_running else None
 
     @property
+    def exit_status(self) -> int | None:
+        """How the last process ended, as ``subprocess`` has it; None while it runs or before a start."""
+        return None if self._process is None else self._process.returncode
+
+    @property
     def is_running(self) -> bool:
         return self._process is not None and not self._exited.is_set()
 

@@ -143,7 +143,7 @@ def test_the_death_of_a_broker_in_zookeeper_moves_its_leaders(bench):
 def test_a_reported_death_moves_leaders_while_zookeeper_still_believes_in_the_broker(bench):
     controller = cluster(bench)
     create(bench, controller)
-    controller.report_broker_death(BrokerId(1), bench.epoch(1))
+    controller.broker_died(BrokerId(1), bench.epoch(1))
     bench.brokers[2].wait_to_lead("t", leader_epoch=1)
     assert bench.zookeeper.exists(znodes.broker_path(BrokerId(1))) is None
     assert (bench.state("t").leader, bench.state("t").isr) == (2, (2, 3))
@@ -154,7 +154,7 @@ def test_a_death_reported_to_a_candidate_without_the_office_reaches_the_controll
     standby = bench.controller()
     assert not standby.is_active
     create(bench, controller)
-    standby.report_broker_death(BrokerId(1), bench.epoch(1))
+    standby.broker_died(BrokerId(1), bench.epoch(1))
     bench.brokers[2].wait_to_lead("t", leader_epoch=1)
 
 
@@ -164,7 +164,7 @@ def test_a_late_report_spares_the_successor(bench):
     old = bench.epoch(1)
     bench.brokers[1].register()
     for candidate in (controller, standby):
-        candidate.report_broker_death(BrokerId(1), old)
+        candidate.broker_died(BrokerId(1), old)
         candidate.run_events()
     assert bench.epoch(1) > old
 
@@ -244,7 +244,7 @@ def test_a_broker_that_hangs_delays_nobody_elses_news(bench):
     controller = cluster(bench)
     bench.brokers[3].is_mute = True
     create(bench, controller, replicas=((1, 2),))
-    controller.report_broker_death(BrokerId(1), bench.epoch(1))
+    controller.broker_died(BrokerId(1), bench.epoch(1))
     bench.brokers[2].wait_to_lead("t", leader_epoch=1)
     bench.brokers[3].speak()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparklog_runtime.demo_screen import Screen
+from sparklog_runtime.demo.screen import Screen
 from sparklog_runtime.foreground import Voice
 
 PROGRAM = """

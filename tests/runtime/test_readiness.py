@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.parts import ElectedController
 from sparklog_runtime.patience import Patience, StartInterrupted
 from sparklog_runtime.processes import ROOT_VARIABLE
 from sparklog_runtime.readiness import (
@@ -21,6 +20,7 @@ from sparklog_runtime.readiness import (
     holds_office,
     zookeeper_listens,
 )
+from sparklog_runtime.servers import ElectedController
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ def test_a_start_right_after_the_death_of_the_last_waits_for_its_remnants_and_is
     assert kafka.topics(after["bootstrap_servers"]) == {"t": [2]}
     assert kafka.consume(after["bootstrap_servers"], 2) == [b"1", b"2"]
     kafka.produce(after["bootstrap_servers"], [b"3"])
-    assert "is put aside" in (tmp_path / "logs/controller.log").read_text()
+    assert "deleted /controller of the run before" in (tmp_path / "logs/controller.log").read_text()
     assert again.stop()[0] == 0
     wait_until(lambda: cluster.processes() == [], 5, "nothing of the first start is left")
 

@@ -16,10 +16,10 @@ import pytest
 
 from sparklog_runtime.broker_plan import BrokerPlan
 from sparklog_runtime.control_channel import ControlConnection
-from sparklog_runtime.identities import FixedIdentities
-from sparklog_runtime.ports import PortReservation
+from sparklog_runtime.id_assignment import FixedIds
 from sparklog_runtime.processes import is_alive
 from sparklog_runtime.supervisor import Supervisor, SupervisorCallbacks
+from sparklog_runtime.tcp_ports import PortReservation
 
 PROGRAM = Path(__file__).with_name("fake_broker_process.py")
 
@@ -62,10 +62,10 @@ class Rig:
         self.launcher = PlainProcesses()
         self.ports = PortReservation("127.0.0.1", [0] * brokers)
         self.supervisor = Supervisor(
-            identities=FixedIdentities(tuple(range(1, brokers + 1))),
+            ids=FixedIds(tuple(range(1, brokers + 1))),
             port_of=lambda broker_id: self.ports.ports[broker_id - 1],
             callbacks=SupervisorCallbacks(
-                on_death=lambda broker_id, epoch: self.deaths.put((broker_id, epoch)),
+                broker_died=lambda broker_id, epoch: self.deaths.put((broker_id, epoch)),
                 on_change=self.changes.release,
                 on_notice=self.notices.put,
             ),

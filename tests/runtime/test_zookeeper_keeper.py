@@ -1,7 +1,6 @@
 """The embedded ZooKeeper is started again when it is known how it ended, and not before."""
 
 import queue
-from types import SimpleNamespace
 
 import pytest
 
@@ -53,8 +52,9 @@ def notices():
 @pytest.fixture
 def keeper(server, notices, tmp_path, monkeypatch):
     monkeypatch.setattr(zookeeper_keeper, "LOOK_INTERVAL_S", 0.001)
-    parts = SimpleNamespace(zookeeper_server=lambda data_dir, port: server)
-    made = ZooKeeperKeeper(parts, tmp_path, on_change=lambda: None, notice=notices.put)
+    made = ZooKeeperKeeper(
+        lambda data_dir, port: server, tmp_path, on_change=lambda: None, notice=notices.put
+    )
     made.launch()
     assert made.wait_started(WAIT_S)
     yield made

@@ -182,9 +182,7 @@ class ControllerMachine:
     def _is_same(self, live: LiveBroker) -> bool:
         return self.image.is_current(live.broker.id, live.broker.epoch)
 
-    def on_broker_death_reported(
-        self, broker: BrokerId, broker_epoch: BrokerEpoch, now_ms: int
-    ) -> list[Action]:
+    def on_broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch, now_ms: int) -> list[Action]:
         """The supervisor saw the process end: fail over now, not when the session has timed out."""
         self._expect(now_ms, "settled", f"death of broker {broker} epoch {broker_epoch} reported")
         self.bench.steps.append(RemoveRegistration(broker, broker_epoch))

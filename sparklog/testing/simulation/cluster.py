@@ -212,7 +212,7 @@ class Cluster:
 
     def _report(self, controller: SimulatedController, broker: SimulatedBroker) -> None:
         if controller.process.is_alive and controller.candidate is not None:
-            controller.report_broker_death(broker.machine.broker_id, broker.epoch)
+            controller.broker_died(broker.machine.broker_id, broker.epoch)
 
     # ---- work ----------------------------------------------------------------------------------------------
 

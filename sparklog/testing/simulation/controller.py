@@ -144,7 +144,7 @@ class SimulatedController:
             self.process.kill()
             self._world.network.died(self.process)
 
-    def report_broker_death(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> None:
+    def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> None:
         self.process.soon(lambda: self._in_candidate().broker_died(broker_id, broker_epoch))
 
     def command(self, request: Command, answer: AnswerCommand) -> None:

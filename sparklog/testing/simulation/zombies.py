@@ -98,7 +98,7 @@ class Zombies:
         for controller in self._cluster.controllers.values():
             if controller.process.is_alive and controller.candidate is not None:
                 delay_us = REPORT_MS * US_PER_MS
-                report = partial(controller.report_broker_death, zombie.machine.broker_id, zombie.epoch)
+                report = partial(controller.broker_died, zombie.machine.broker_id, zombie.epoch)
                 self._cluster.schedule.after(delay_us, controller.process, report)
 
     def _report_until_dead(self, zombie: SimulatedBroker) -> None:

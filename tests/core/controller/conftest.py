@@ -207,9 +207,7 @@ class World:
 
     def report_death(self, broker, epoch=None):
         epoch = self.epoch(broker) if epoch is None else epoch
-        return self.do(
-            self.machine.on_broker_death_reported(BrokerId(broker), BrokerEpoch(epoch), self.now_ms)
-        )
+        return self.do(self.machine.on_broker_died(BrokerId(broker), BrokerEpoch(epoch), self.now_ms))
 
     def command(self, request):
         """The answer, or None while the command waits."""

@@ -98,7 +98,7 @@ def test_producer_ids_are_not_given_to_an_earlier_incarnation(world):
 def test_a_fact_while_a_write_is_open_raises_with_the_story(world):
     world.create()
     world.zk.multi([])
-    world.machine.on_broker_death_reported(BrokerId(1), BrokerEpoch(world.epoch(1)), 5)
+    world.machine.on_broker_died(BrokerId(1), BrokerEpoch(world.epoch(1)), 5)
     with pytest.raises(IllegalTransition, match="while writing") as caught:
         world.machine.on_tick(6)
     assert "death of broker 1" in str(caught.value)

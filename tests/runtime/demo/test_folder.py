@@ -3,7 +3,7 @@
 import pytest
 
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.demo_folder import MARKER, keep_from_demos, start_command, take_demo_folder
+from sparklog_runtime.demo.folder import MARKER, keep_from_demos, start_command, take_demo_folder
 from sparklog_runtime.layout import Layout, RootInUse, RootLock
 
 

@@ -20,12 +20,12 @@ from sparklog.client.metadata import PartitionMetadata
 from sparklog.model.errors import SparklogError
 from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import ClusterOptions
-from sparklog_runtime.demo_data import flights_frame, quake_list, quakes_frame
-from sparklog_runtime.demo_feed import QuakeFeed
-from sparklog_runtime.demo_folder import keep_from_demos, start_command, take_demo_folder
-from sparklog_runtime.demo_live import LiveCount
-from sparklog_runtime.demo_progress import Ticker, write_progress
-from sparklog_runtime.demo_screen import Screen
+from sparklog_runtime.demo.data_sets import flights_frame, quake_list, quakes_frame
+from sparklog_runtime.demo.folder import keep_from_demos, start_command, take_demo_folder
+from sparklog_runtime.demo.live_count import LiveCount
+from sparklog_runtime.demo.progress import Ticker, write_progress
+from sparklog_runtime.demo.quake_feed import QuakeFeed
+from sparklog_runtime.demo.screen import Screen
 from sparklog_runtime.foreground import Voice, run_in_foreground
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ OWNER_WAIT_MS: Final = 15_000
 """How long an id that someone on another host may own is held back."""
 
 
-class Identities(Protocol):
+class IdAssignment(Protocol):
     """Hands out broker ids; each belongs to one slot at a time."""
 
     def claim(self, slot: int, found: Sequence[int], now_ms: int) -> int | None:
@@ -29,7 +29,7 @@ class Identities(Protocol):
 
 
 @dataclass(slots=True)
-class FixedIdentities:
+class FixedIds:
     """Slot by slot, wherever it runs: for brokers of one machine."""
 
     ids: Sequence[int]
@@ -42,7 +42,7 @@ class FixedIdentities:
 
 
 @dataclass(slots=True)
-class IdentitiesByData:
+class IdsByData:
     """Data decides; what nobody has data of goes to newcomers once all have been heard, or waited for."""
 
     ids: Sequence[int]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-DATA: Final = Path(__file__).parent / "data"
+DATA: Final = Path(__file__).parents[1] / "data"
 QUAKES_FILE: Final = DATA / "earthquakes.jsonl"
 FLIGHTS_FILE: Final = DATA / "flights-200k.arrow"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sparklog_runtime.demo import Demo, Notices
-from sparklog_runtime.demo_screen import Screen
+from sparklog_runtime.demo.main_job import Demo, Notices
+from sparklog_runtime.demo.screen import Screen
 from sparklog_runtime.layout import Layout
 
 

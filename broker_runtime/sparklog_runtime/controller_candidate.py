@@ -1,0 +1,130 @@
+"""The driver's controller candidate: a ``ControllerServer`` and the ZooKeeper session that it uses.
+
+This module imports the whole controller, which most commands do not need: ``servers`` imports it when a start
+has launched what takes longer.
+"""
+
+import logging
+import os
+from collections.abc import Mapping
+
+from sparklog.controller.server import ControllerServer
+from sparklog.core.controller.state.znodes import (
+    BROKER_IDS,
+    CLUSTER_ID,
+    CONTROLLER,
+    CONTROLLER_EPOCH,
+    broker_path,
+    decode_broker,
+    decode_cluster_id,
+)
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import SparklogError
+from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
+from sparklog.model.zookeeper import Check, ConnectionLost, Delete, MultiFailed
+from sparklog.network.clock import SystemClock
+from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
+from sparklog_runtime.processes import is_alive
+from sparklog_runtime.servers import ElectedController
+
+log = logging.getLogger(__name__)
+
+
+class ControllerCandidate:
+    """In the race for ``/controller`` from construction to ``stop``; see ``servers.Controller``."""
+
+    def __init__(
+        self,
+        connect_string: str,
+        host: str,
+        settings: Mapping[str, str],
+        application: str,
+        *,
+        is_alone: bool,
+    ) -> None:
+        """``is_alone``: no other process on this machine can be of this application now. Then the office of
+        a dead predecessor is freed at once, instead of when its session expires.
+        """
+        config = BrokerConfig.parse(settings)
+        self._zookeeper = KazooZooKeeper(connect_string, config.get_int("zookeeper.session.timeout.ms"))
+        self._zookeeper.start(config.get_int("zookeeper.connection.timeout.ms"))
+        try:
+            if is_alone:
+                self._put_predecessor_aside(application)
+            self._server = ControllerServer(
+                zookeeper=self._zookeeper,
+                host=host,
+                port=0,
+                cluster_config=config,
+                clock=SystemClock(),
+                pid=os.getpid(),
+                application=application,
+            )
+            self._server.start()
+        except BaseException:
+            self._zookeeper.close()
+            raise
+
+    def _put_predecessor_aside(self, application: str) -> None:
+        """Delete the ``/controller`` node of a killed controller of this application.
+
+        The check of the controller epoch makes it safe: if another controller was elected since we read the
+        node, the multi-op fails; the old one can write nothing once the next has raised the epoch.
+        """
+        epoch = self._zookeeper.exists(CONTROLLER_EPOCH)
+        elected = self.elected()
+        if epoch is None or elected is None or elected.application != application or is_alive(elected.pid):
+            return
+        try:
+            self._zookeeper.multi([Check(CONTROLLER_EPOCH, epoch.version), Delete(CONTROLLER)])
+        except (MultiFailed, ConnectionLost) as refused:
+            log.info("left %s to the end of its session: %s", CONTROLLER, refused)
+            return
+        log.info("deleted %s of the run before: its process %d has ended", CONTROLLER, elected.pid)
+
+    @property
+    def port(self) -> int:
+        return int(self._server.port)
+
+    @property
+    def metrics_port(self) -> int | None:
+        return self._server.metrics_port
+
+    @property
+    def is_active(self) -> bool:
+        return bool(self._server.is_active)
+
+    @property
+    def failure(self) -> str | None:
+        return self._server.failure
+
+    @property
+    def cluster_id(self) -> str:
+        node = self._zookeeper.get(CLUSTER_ID)
+        if node is None:
+            raise SparklogError(f"ZooKeeper has no {CLUSTER_ID}: no controller has prepared the cluster yet")
+        return decode_cluster_id(node.data)
+
+    def elected(self) -> ElectedController | None:
+        found = self._server.active_controller()
+        if found is None:
+            return None
+        return ElectedController(
+            pid=found.pid, host=found.host, port=found.port, application=found.application
+        )
+
+    def registered_brokers(self) -> list[str]:
+        found = []
+        for broker_id in sorted(BrokerId(int(name)) for name in self._zookeeper.children(BROKER_IDS)):
+            node = self._zookeeper.get(broker_path(broker_id))
+            if node is not None:
+                broker = decode_broker(broker_id, node.data, NO_BROKER_EPOCH)
+                found.append(f"{broker.host}:{broker.port}")
+        return found
+
+    def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> None:
+        self._server.broker_died(broker_id, broker_epoch)
+
+    def stop(self) -> None:
+        self._server.stop()
+        self._zookeeper.close()

@@ -1,0 +1,109 @@
+"""The servers of a cluster that run on the driver's host: ZooKeeper and the controller candidate.
+
+Their code is imported inside functions, for the sake of start time: the controller imports much that other
+commands do not need, and its import overlaps with the start of Spark's JVM.
+"""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from sparklog.model.ids import BrokerEpoch, BrokerId
+
+_PRELOADED: Final = (
+    "sparklog_runtime.controller_candidate",
+    "sparklog.network.connection",
+    "sparklog.wire.messages.discovery.metadata",
+)
+
+
+class ZooKeeperServer(Protocol):
+    """The embedded ZooKeeper (``sparklog.zookeeper.embedded.EmbeddedZooKeeper``)."""
+
+    @property
+    def pid(self) -> int | None: ...
+    @property
+    def exit_status(self) -> int | None:
+        """How it ended, as ``subprocess`` has it; None while it runs."""
+        ...
+
+    @property
+    def connect_string(self) -> str: ...
+    def start(self) -> object:
+        """Start it, on the port that it had before if it ran before; returns when it answers."""
+        ...
+
+    def stop(self) -> None: ...
+
+
+class Controller(Protocol):
+    """A controller candidate with its ZooKeeper session."""
+
+    @property
+    def port(self) -> int: ...
+    @property
+    def metrics_port(self) -> int | None:
+        """Where it serves metrics, if it does."""
+        ...
+
+    @property
+    def is_active(self) -> bool: ...
+    @property
+    def failure(self) -> str | None:
+        """Why it cannot take charge, if it tried and could not."""
+        ...
+
+    @property
+    def cluster_id(self) -> str: ...
+    def elected(self) -> "ElectedController | None":
+        """The candidate that is in charge, in whichever application, or None while there is none."""
+        ...
+
+    def registered_brokers(self) -> list[str]:
+        """``host:port`` of every live broker of the cluster."""
+        ...
+
+    def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> None:
+        """The process of this incarnation has ended: fail over now, before its ZooKeeper session expires."""
+        ...
+
+    def stop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ElectedController:
+    """Who is in charge, as the ``/controller`` node names it."""
+
+    pid: int
+    host: str
+    port: int
+    application: str
+
+
+def embedded_zookeeper(data_dir: Path, port: int) -> ZooKeeperServer:
+    """An embedded ZooKeeper that is not started yet; port 0 takes a free one."""
+    from sparklog.zookeeper.embedded import EmbeddedZooKeeper
+
+    return EmbeddedZooKeeper(data_dir, port=port)
+
+
+def start_controller(
+    *,
+    connect_string: str,
+    host: str,
+    settings: Mapping[str, str],
+    application: str,
+    is_alone: bool,
+) -> Controller:
+    """A controller candidate that has joined the race; ``is_alone`` as ``ControllerCandidate`` has it."""
+    from sparklog_runtime.controller_candidate import ControllerCandidate
+
+    return ControllerCandidate(connect_string, host, settings, application, is_alone=is_alone)
+
+
+def preload() -> None:
+    """Import what a start needs later; called while other processes start."""
+    for name in _PRELOADED:
+        importlib.import_module(name)
