@@ -1,4 +1,4 @@
-"""One request in a handler's hands: who asks, in which version, of which broker, and the way to answer."""
+"""One request and what its handler needs: the client, the version, the broker's rooms, and the reply."""
 
 import logging
 from collections.abc import Callable
@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparklog.broker.context import BrokerContext
+from sparklog.broker.partition.partition import Partition
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.wire.codec import RequestHeader, encode_response
 
@@ -33,6 +36,20 @@ class Call:
     def context(self) -> RequestContext:
         """Principal and address of who asks: every handler has them at hand."""
         return self.exchange.context
+
+    def partition(
+        self, topic_partition: TopicPartition, topic_id: TopicId = NO_TOPIC_ID
+    ) -> Partition | ErrorCode:
+        """The replica that this broker has of ``topic_partition``, or the error that the client gets.
+
+        NOT_LEADER_OR_FOLLOWER if another broker may have it, so that the client refreshes its metadata;
+        UNKNOWN_TOPIC_OR_PARTITION if the controller's metadata does not have it; INCONSISTENT_TOPIC_ID if the
+        client names another topic's id.
+        """
+        found = self.broker.replicas.find(topic_partition, None if topic_id == NO_TOPIC_ID else topic_id)
+        if found is ErrorCode.unknown_topic_or_partition and self.broker.metadata.may_exist(topic_partition):
+            return ErrorCode.not_leader_or_follower
+        return found
 
     def carefully(self, work: Callable[[], None]) -> None:
         """Do ``work``, which answers, where no handler is left that would see it fail: the client gets a

@@ -64,7 +64,7 @@ class MetadataCache:
         return self._snapshot.controller_epoch >= 0
 
     def may_exist(self, topic_partition: TopicPartition) -> bool:
-        """Whether some broker may have it. Who was told nothing yet cannot say that nobody has."""
+        """Whether a broker may have it. Before the controller's first update every partition may exist."""
         return not self.is_told or self.partition(topic_partition) is not None
 
     def update(self, request: UpdateMetadataRequest) -> ErrorCode | None:

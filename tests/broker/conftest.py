@@ -205,7 +205,7 @@ class Member:
         return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="quakes", partitions=[answer])])
 
     def _call(self, version):
-        return SimpleNamespace(version=version, broker=SimpleNamespace(replicas=self.replicas))
+        return SimpleNamespace(version=version, partition=self.replicas.find)
 
 
 @pytest.fixture

@@ -26,8 +26,7 @@ class PartitionBeforeAnElection:
 
 @pytest.mark.parametrize(("timestamp", "offset"), [(LATEST, 7), (EARLIEST, 2)])
 def test_an_answer_has_the_epoch_of_the_leader_that_gave_it(timestamp, offset):
-    replicas = SimpleNamespace(find=lambda topic_partition: PartitionBeforeAnElection())
-    call = SimpleNamespace(broker=SimpleNamespace(replicas=replicas), version=7)
+    call = SimpleNamespace(partition=lambda topic_partition: PartitionBeforeAnElection(), version=7)
     asked = ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)
     answer = _partition(call, ListOffsetsRequest(replica_id=-1), "quakes", asked)
     assert (answer.offset, answer.leader_epoch) == (offset, 3)

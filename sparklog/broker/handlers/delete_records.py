@@ -27,11 +27,9 @@ def handle(call: Call, request: DeleteRecordsRequest) -> None:
     for topic in request.topics:
         for asked in topic.partitions:
             topic_partition = TopicPartition(topic.name, asked.partition_index)
-            partition = call.broker.replicas.find(topic_partition)
+            partition = call.partition(topic_partition)
             if isinstance(partition, ErrorCode):
-                known = call.broker.metadata.may_exist(topic_partition)
-                error = ErrorCode.not_leader_or_follower if known else partition
-                refused[topic_partition] = DeletionResult(error)
+                refused[topic_partition] = DeletionResult(partition)
             else:
                 wanted.append((partition, partial(partition.delete_records, asked.offset, live)))
     call.broker.replicas.deletions.delete(

@@ -15,7 +15,7 @@ from sparklog.broker.waiting.fetch_purgatory import FetchLimits, Results
 from sparklog.broker.waiting.fetch_sessions import AskedPartition, FetchContext
 from sparklog.core.replication.read_replica import RACK_AWARE_SELECTOR
 from sparklog.model.errors import CorruptBatch, ErrorCode
-from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import Part
 from sparklog.wire.messages.data.fetch import (
     FetchEpochEndOffset,
@@ -98,7 +98,7 @@ def _find_all(
             places.append((entry, ReadResult(ErrorCode.unknown_topic_id)))
             continue
         topic_partition = TopicPartition(name, number)
-        found = _find(call, topic_partition, topic_id)
+        found = call.partition(topic_partition, topic_id)
         if isinstance(found, ErrorCode):
             places.append((entry, ReadResult(found)))
             continue
@@ -121,15 +121,6 @@ def _racks(call: Call, request: FetchRequest) -> dict[BrokerId, str | None]:
 
 def _name_of(call: Call, topic_id: TopicId) -> str | None:
     return call.broker.replicas.topic_name(topic_id) or call.broker.metadata.topic_name(topic_id)
-
-
-def _find(call: Call, topic_partition: TopicPartition, topic_id: TopicId) -> Partition | ErrorCode:
-    found = call.broker.replicas.find(topic_partition, topic_id if topic_id != NO_TOPIC_ID else None)
-    if found is not ErrorCode.unknown_topic_or_partition:
-        return found
-    if call.broker.metadata.may_exist(topic_partition):
-        return ErrorCode.not_leader_or_follower
-    return found
 
 
 def _answer(call: Call, context: FetchContext, places: list[Place], results: Results) -> None:

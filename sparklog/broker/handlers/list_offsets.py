@@ -48,11 +48,9 @@ def handle(call: Call, request: ListOffsetsRequest) -> None:
 def _partition(
     call: Call, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
-    topic_partition = TopicPartition(topic, asked.partition_index)
-    partition = call.broker.replicas.find(topic_partition)
+    partition = call.partition(TopicPartition(topic, asked.partition_index))
     if isinstance(partition, ErrorCode):
-        known = call.broker.metadata.may_exist(topic_partition)
-        return _error(asked, ErrorCode.not_leader_or_follower if known else partition)
+        return _error(asked, partition)
     is_alone = len(request.topics) == 1 == len(request.topics[0].partitions)
     found = _look_up(partition, asked, request.replica_id, is_alone=is_alone)
     if isinstance(found, ErrorCode):

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where an epoch ended in the leader's log (KIP-101, KIP-279)."""
+"""OffsetForLeaderEpoch: the end of a leader epoch in the leader's log (KIP-101, KIP-279)."""
 
 from sparklog.broker.call import Call
 from sparklog.model.errors import ErrorCode
@@ -27,7 +27,7 @@ def handle(call: Call, request: OffsetForLeaderEpochRequest) -> None:
 
 
 def _partition(call: Call, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-    partition = call.broker.replicas.find(TopicPartition(topic, asked.partition))
+    partition = call.partition(TopicPartition(topic, asked.partition))
     if isinstance(partition, ErrorCode):
         return EpochEndOffset(partition=asked.partition, error_code=partition)
     found = partition.epoch_end(asked.current_leader_epoch, asked.leader_epoch)

@@ -59,9 +59,9 @@ def handle(call: Call, request: ProduceRequest) -> None:
     for topic in request.topic_data:
         for data in topic.partition_data:
             topic_partition = TopicPartition(topic.name, data.index)
-            partition = call.broker.replicas.find(topic_partition)
+            partition = call.partition(topic_partition)
             if isinstance(partition, ErrorCode):
-                wait.results[topic_partition] = AppendResult(_unknown(call, topic_partition))
+                wait.results[topic_partition] = AppendResult(partition)
                 continue
             records = memoryview(b"") if data.records is None else memoryview(data.records)
             config = _topic_config(call, topic.name)
@@ -118,13 +118,6 @@ def _asked(request: ProduceRequest) -> list[TopicPartition]:
         for topic in request.topic_data
         for data in topic.partition_data
     ]
-
-
-def _unknown(call: Call, topic_partition: TopicPartition) -> ErrorCode:
-    """We hold no replica: somebody else may lead, or nobody knows the topic."""
-    if call.broker.metadata.may_exist(topic_partition):
-        return ErrorCode.not_leader_or_follower
-    return ErrorCode.unknown_topic_or_partition
 
 
 def _topic_config(call: Call, name: str) -> TopicConfig:
