@@ -22,7 +22,7 @@ from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_directory import LogDirectory
-from sparklog.storage.recovery_progress import Tell
+from sparklog.storage.recovery.recovery_progress import Tell
 
 logger = logging.getLogger(__name__)
 

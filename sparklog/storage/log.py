@@ -40,7 +40,14 @@ from sparklog.storage.log_read import LogRead, Reading
 from sparklog.storage.log_removal import DELETED_SUFFIX, STRAY_SUFFIX, remove_segments, rename_away
 from sparklog.storage.partition_metadata import settle_directory
 from sparklog.storage.record_times import first_record_from
-from sparklog.storage.recovery import CORRUPTION, Corruption, Proof, Recovered, recover, write_mark
+from sparklog.storage.recovery.log_recovery import (
+    CORRUPTION,
+    Corruption,
+    Proof,
+    Recovered,
+    recover,
+    write_mark,
+)
 from sparklog.storage.retention import Retention
 from sparklog.storage.segment import NO_TIMESTAMP, Segment
 from sparklog.storage.snapshots import Snapshots, producer_batch, replay

@@ -42,8 +42,8 @@ from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_removal import DELETED_SUFFIX, deleted_name, says_whose_it_is
 from sparklog.storage.partition_metadata import is_unfinished
-from sparklog.storage.recovery import write_anew
-from sparklog.storage.recovery_progress import RecoveryProgress, Tell, bytes_to_check
+from sparklog.storage.recovery.log_recovery import write_anew
+from sparklog.storage.recovery.recovery_progress import RecoveryProgress, Tell, bytes_to_check
 
 LOCK: Final = ".lock"
 BOOT_ID: Final = "boot-id"

@@ -5,7 +5,7 @@ from typing import Final
 
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.storage.disk import Disk
-from sparklog.storage.recovery import remove_segment_files
+from sparklog.storage.recovery.log_recovery import remove_segment_files
 from sparklog.storage.segment import Segment
 
 DELETED_SUFFIX: Final = "-delete"

@@ -30,10 +30,10 @@ from sparklog.storage.index import (
     TimeIndex,
     last_time_entry,
 )
-from sparklog.storage.intact_run import IntactRun
 from sparklog.storage.late_removals import LateRemovals
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.scan import Outline, headers, outlines
+from sparklog.storage.recovery.intact_run import IntactRun
+from sparklog.storage.recovery.scan import Outline, headers, outlines
 
 LOG: Final = ".log"
 OFFSET_INDEX: Final = ".index"

@@ -15,7 +15,7 @@ from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_directory import LogDirectory
-from sparklog.storage.recovery_progress import RecoveryProgress, bytes_to_check
+from sparklog.storage.recovery.recovery_progress import RecoveryProgress, bytes_to_check
 from tests.storage.directories import SMALL, TOPIC_ID, A, B, Bench, fill, load, open_directory, with_two_logs
 
 # ---- clean stops and boots ---------------------------------------------------------------------------------

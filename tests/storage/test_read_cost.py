@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from sparklog.records import envelope
-from sparklog.storage import scan
 from sparklog.storage.disk import Buffer, File, LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
+from sparklog.storage.recovery import scan
 
 
 class CountingFile:

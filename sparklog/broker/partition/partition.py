@@ -28,9 +28,9 @@ from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId
 from sparklog.model.parts import Part
 from sparklog.model.time import MonotonicMs
 from sparklog.records.envelope import BatchHeader
-from sparklog.storage.damage import find_damage, refuse_damaged
 from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
+from sparklog.storage.recovery.damage import find_damage, refuse_damaged
 from sparklog.storage.snapshots import producer_batch
 
 logger = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from sparklog.cli.dump.problems import Kind, Problems
 from sparklog.cli.progress import patience, say
 from sparklog.storage import meta_properties, partition_metadata
 from sparklog.storage.clean_stop import CLEAN_MARKER, FOUND_CLEAN
-from sparklog.storage.inspect_file import InspectedFile, Unreadable
+from sparklog.storage.inspection.inspect_file import InspectedFile, Unreadable
 from sparklog.storage.log_directory import BOOT_ID, LOCK
 
 MESSAGE_SIZE_MAX: Final = 5 * 1024 * 1024

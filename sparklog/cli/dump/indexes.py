@@ -15,8 +15,8 @@ from sparklog.cli.dump.rows import AbortedRow, OffsetRow, TimeRow
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
-from sparklog.storage.inspect_file import InspectedFile, Unreadable
-from sparklog.storage.inspect_index import (
+from sparklog.storage.inspection.inspect_file import InspectedFile, Unreadable
+from sparklog.storage.inspection.inspect_index import (
     ABORTED_ENTRY,
     ABORTED_VERSION,
     OffsetEntry,
@@ -26,7 +26,7 @@ from sparklog.storage.inspect_index import (
     position_before,
     time_entries,
 )
-from sparklog.storage.inspect_log import BATCH_BYTES_MAX, header_at
+from sparklog.storage.inspection.inspect_log import BATCH_BYTES_MAX, header_at
 from sparklog.storage.segment import LOG, OFFSET_INDEX
 
 Entry = OffsetEntry | TimeEntry

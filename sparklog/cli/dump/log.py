@@ -8,8 +8,8 @@ from sparklog.cli.dump.rows import BatchRow
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.arrow_header import parse_arrow_header
 from sparklog.records.envelope import COMPRESSION_MASK, ENVELOPE_BYTES, Compression
-from sparklog.storage.inspect_file import InspectedFile
-from sparklog.storage.inspect_log import BATCH_BYTES_MAX, Damage, FoundBatch, LogWalk
+from sparklog.storage.inspection.inspect_file import InspectedFile
+from sparklog.storage.inspection.inspect_log import BATCH_BYTES_MAX, Damage, FoundBatch, LogWalk
 
 
 def dump_log(report: Report, file: InspectedFile) -> None:

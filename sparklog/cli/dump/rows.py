@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from sparklog.records.envelope import DELETE_HORIZON_BIT, SEQUENCE_MODULUS, BatchHeader, Compression
-from sparklog.storage.inspect_index import AbortedTransaction, OffsetEntry, TimeEntry
-from sparklog.storage.inspect_log import FoundBatch
-from sparklog.storage.inspect_snapshot import SnapshotProducer
+from sparklog.storage.inspection.inspect_index import AbortedTransaction, OffsetEntry, TimeEntry
+from sparklog.storage.inspection.inspect_log import FoundBatch
+from sparklog.storage.inspection.inspect_snapshot import SnapshotProducer
 
 RECORD_INDENT: Final = "|"
 COLUMN_INDENT: Final = "+"

@@ -5,8 +5,8 @@ from typing import Final
 from sparklog.cli.dump.options import Report
 from sparklog.cli.dump.rows import ProducerRow
 from sparklog.core.transaction.producer_state import CorruptSnapshot
-from sparklog.storage.inspect_file import InspectedFile
-from sparklog.storage.inspect_snapshot import read_producers
+from sparklog.storage.inspection.inspect_file import InspectedFile
+from sparklog.storage.inspection.inspect_snapshot import read_producers
 
 FILE_BYTES_MAX: Final = 256 * 1024 * 1024
 """A million producers, with room to spare; the CRC is over the whole, so it is read as a whole."""

@@ -14,8 +14,8 @@ from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.model.errors import LogDirectoryError
 from sparklog.storage import checkpoints, meta_properties, partition_metadata
 from sparklog.storage.disk import LocalDisk
-from sparklog.storage.inspect_file import InspectedFile, Unreadable
-from sparklog.storage.recovery import CORRUPTION
+from sparklog.storage.inspection.inspect_file import InspectedFile, Unreadable
+from sparklog.storage.recovery.log_recovery import CORRUPTION
 
 FILE_BYTES_MAX: Final = 64 * 1024 * 1024
 

@@ -31,7 +31,7 @@ from sparklog.storage.cleaner.survivors import Survivors
 from sparklog.storage.cleaner.swap import ASIDE_SUFFIX, CLEANED_SUFFIX, Swap
 from sparklog.storage.cleaner.view import CleaningAborted, LogAccess, LogView
 from sparklog.storage.disk import File
-from sparklog.storage.scan import headers
+from sparklog.storage.recovery.scan import headers
 from sparklog.storage.segment import LOG, Segment, file_name
 
 COMMIT: Final = 1

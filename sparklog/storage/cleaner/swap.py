@@ -27,7 +27,7 @@ from typing import Final
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage.disk import Disk
-from sparklog.storage.scan import check
+from sparklog.storage.recovery.scan import check
 from sparklog.storage.segment import LOG, OFFSET_INDEX, TIME_INDEX, Segment, file_name
 
 CLEANED_SUFFIX: Final = ".log.cleaned"

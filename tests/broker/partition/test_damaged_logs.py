@@ -10,7 +10,7 @@ from sparklog.model.ids import BrokerId
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
-from sparklog.storage.recovery import CORRUPTION, Corruption
+from sparklog.storage.recovery.log_recovery import CORRUPTION, Corruption
 from tests.broker.partition_harness import Harness, batch, stamped, take_over
 
 

@@ -8,7 +8,7 @@ import pytest
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import build_envelope, crc_matches, parse_header
 from sparklog.storage.disk import SyncFailed, WriteFailed
-from sparklog.storage.scan import check
+from sparklog.storage.recovery.scan import check
 from sparklog.testing.simulation.disk import SimulatedDisk, Trouble
 from sparklog.testing.simulation.inode import SIGNS, Inode, bit_that_rots
 from sparklog.testing.simulation.schedule import Process, Schedule

@@ -3,11 +3,11 @@
 from typing import Any, Final
 
 from sparklog.core.replication.watermarks import Watermarks
-from sparklog.storage import recovery, scan
-from sparklog.storage.intact_run import IntactRun
 from sparklog.storage.log_directory import LogDirectory
-from sparklog.storage.recovery import _Recovery
-from sparklog.storage.scan import Trouble
+from sparklog.storage.recovery import log_recovery, scan
+from sparklog.storage.recovery.intact_run import IntactRun
+from sparklog.storage.recovery.log_recovery import _Recovery
+from sparklog.storage.recovery.scan import Trouble
 from sparklog.testing.simulation.faults import Hunt
 from sparklog.testing.simulation.mutants.mutant import Mutant, Switch
 
@@ -77,7 +77,7 @@ def _epochs_are_not_rebuilt(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(recovery, "_assign", assign)
+    switch.method(log_recovery, "_assign", assign)
     switch.method(IntactRun, "epoch_starts", epoch_starts)
 
 

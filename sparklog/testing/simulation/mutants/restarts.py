@@ -8,7 +8,7 @@ from sparklog.core.controller.state import incarnation
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, StoredIncarnation
 from sparklog.model.ids import BrokerEpoch, TopicPartition
 from sparklog.storage.log_directory import LogDirectory
-from sparklog.storage.recovery import Recovered, _Recovery
+from sparklog.storage.recovery.log_recovery import Recovered, _Recovery
 from sparklog.storage.snapshots import Snapshots
 from sparklog.testing.simulation.faults import Hunt
 from sparklog.testing.simulation.mutants.mutant import Mutant, Switch

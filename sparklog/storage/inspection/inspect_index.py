@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from sparklog.storage.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
-from sparklog.storage.inspect_file import InspectedFile
+from sparklog.storage.inspection.inspect_file import InspectedFile
 
 OFFSET_ENTRY: Final = struct.Struct(">II")
 TIME_ENTRY: Final = struct.Struct(">qI")

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from sparklog.records.envelope import split
-from sparklog.storage.damage import find_damage
 from sparklog.storage.log import Log, LogCorrupt
 from sparklog.storage.log_config import LogConfig
+from sparklog.storage.recovery.damage import find_damage
 from sparklog.storage.segment import Segment
 
 Bench = Any

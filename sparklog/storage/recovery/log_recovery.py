@@ -31,9 +31,9 @@ from sparklog.records.envelope import BatchHeader
 from sparklog.storage import checkpoints
 from sparklog.storage.cleaner.swap import finish_interrupted
 from sparklog.storage.disk import Disk
-from sparklog.storage.intact_run import IntactRun
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.scan import Trouble, check, headers
+from sparklog.storage.recovery.intact_run import IntactRun
+from sparklog.storage.recovery.scan import Trouble, check, headers
 from sparklog.storage.segment import LOG, OFFSET_INDEX, TIME_INDEX, Segment
 from sparklog.storage.snapshots import Snapshots, producer_batch, replay
 

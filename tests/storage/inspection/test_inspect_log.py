@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.records.envelope import BatchHeader, build_envelope
-from sparklog.storage import inspect_log
-from sparklog.storage.inspect_file import InspectedFile
-from sparklog.storage.inspect_log import Damage, FoundBatch, LogWalk
+from sparklog.storage.inspection import inspect_log
+from sparklog.storage.inspection.inspect_file import InspectedFile
+from sparklog.storage.inspection.inspect_log import Damage, FoundBatch, LogWalk
 
 SIZES = (61, 90, 200, 75, 61, 300)
 

@@ -28,7 +28,7 @@ from sparklog.records.envelope import (
     crc_matches,
     parse_header,
 )
-from sparklog.storage.inspect_file import InspectedFile, Unreadable
+from sparklog.storage.inspection.inspect_file import InspectedFile, Unreadable
 
 WINDOW_BYTES: Final = 4 * 1024 * 1024
 BATCH_BYTES_MAX: Final = 128 * 1024 * 1024

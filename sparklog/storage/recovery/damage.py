@@ -8,7 +8,7 @@ from sparklog.model.errors import CorruptBatch
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import ENVELOPE_BYTES, crc_matches, parse_header
 from sparklog.storage.log import Log
-from sparklog.storage.recovery import Corruption
+from sparklog.storage.recovery.log_recovery import Corruption
 
 
 def find_damage(log: Log, offset: int, max_bytes: int) -> Corruption | None:

@@ -25,7 +25,7 @@ from sparklog.records.envelope import (
     parse_header,
 )
 from sparklog.storage.disk import File
-from sparklog.storage.intact_run import IntactRun, intact_run
+from sparklog.storage.recovery.intact_run import IntactRun, intact_run
 
 OUTLINE: Final = struct.Struct(">qi4xb6xi")
 """Base offset, length, magic, last offset delta: the front of an envelope, with the rest left out."""

@@ -1,0 +1,1 @@
+"""Descriptions of the files of a log directory, for ``sparklog dump-log``."""
