@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.partition.partition import Partition
@@ -13,6 +13,18 @@ from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.wire.codec import RequestHeader, encode_response
 
 logger = logging.getLogger(__name__)
+
+
+TIMEOUT_MAX_MS: Final = 3_600_000
+"""The longest wait that a client can ask for: an hour.
+
+A request with a longer time-out (up to 2^31 - 1 ms) is answered after an hour as if its own time were over.
+"""
+
+
+def bounded_timeout_ms(asked_ms: int) -> int:
+    """The time-out that a client names, within [0, ``TIMEOUT_MAX_MS``]."""
+    return min(max(asked_ms, 0), TIMEOUT_MAX_MS)
 
 
 @dataclass(frozen=True, slots=True)

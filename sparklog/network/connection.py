@@ -35,6 +35,9 @@ ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 _CORRELATION_ID: Final = struct.Struct(">i")
 _CORRELATION_IDS: Final = 1 << 31
 
+_POLL_MAX_MS: Final = 2**31 - 1
+"""The longest wait that poll(2) takes, a C int. Callers poll until their own deadline."""
+
 _SEND_SLICE_S: Final = 0.05
 """How long a sender looks only at its own half before it asks again whether somebody reads."""
 
@@ -301,7 +304,7 @@ class Connection:
         """What the socket is ready for; broken counts as readable, for reading tells what is wrong."""
         poll = select.poll()
         poll.register(self._sock, events)
-        ready = poll.poll(wait_s * 1_000)
+        ready = poll.poll(min(wait_s * 1_000, _POLL_MAX_MS))
         happened = ready[0][1] if ready else 0
         return happened | select.POLLIN if happened & _BROKEN else happened
 

@@ -107,6 +107,12 @@ def test_a_call_uses_the_latest_version_that_both_sides_have(start_reactor, open
     assert broker.seen == [(18, 3), (3, 9), (3, 9)]
 
 
+def test_the_longest_time_out_that_a_client_can_name_is_waited_with(start_reactor, open_connection):
+    connection = open_connection(start_reactor(Broker()))
+    longest_ms = 2**31 - 1 + 5_000  # what a broker waits for its controller goes beyond the client's own
+    assert connection.call(MetadataRequest(), timeout_ms=longest_ms).cluster_id.startswith("test/")
+
+
 def test_a_version_that_is_given_is_used_without_asking(start_reactor, open_connection):
     broker = Broker()
     connection = open_connection(start_reactor(broker))

@@ -8,7 +8,7 @@ import logging
 import struct
 from typing import Any
 
-from sparklog.broker.call import Call
+from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.wire.messages.admin.alter_configs import (
     AlterConfigsRequest,
@@ -146,7 +146,8 @@ def _forward(call: Call, timeout_ms: int) -> bool:
         client_host_address=call.context.client_host.encode(),
     )
     try:
-        response = call.broker.controller.call(envelope, timeout_ms=max(timeout_ms, 0) + MARGIN_MS)
+        wait_ms = bounded_timeout_ms(timeout_ms) + MARGIN_MS
+        response = call.broker.controller.call(envelope, timeout_ms=wait_ms)
     except (OSError, WireError) as error:
         logger.info("an admin request could not be forwarded to the controller: %s", error)
         return False

@@ -6,7 +6,7 @@ The answer waits for every live replica, so that no other leader brings the reco
 
 from functools import partial
 
-from sparklog.broker.call import Call
+from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.broker.partition.answers import DeletionResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.deletions import Delete, Results
@@ -35,7 +35,7 @@ def handle(call: Call, request: DeleteRecordsRequest) -> None:
     call.broker.replicas.deletions.delete(
         refused,
         wanted,
-        request.timeout_ms,
+        bounded_timeout_ms(request.timeout_ms),
         lambda results: call.carefully(lambda: _answer(call, request, results)),
     )
 

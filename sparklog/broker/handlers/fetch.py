@@ -7,7 +7,7 @@ fetch asks for, and how much of the answers it is told, is its session's to say 
 import logging
 from collections.abc import Callable, Sequence
 
-from sparklog.broker.call import Call
+from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.broker.for_reader import for_reader
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
@@ -64,7 +64,7 @@ def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None
         return
     places, wanted = _find_all(call, context)
     limits = FetchLimits(
-        wait_max_ms=0 if len(wanted) < len(places) else request.max_wait_ms,
+        wait_max_ms=0 if len(wanted) < len(places) else bounded_timeout_ms(request.max_wait_ms),
         bytes_min=request.min_bytes,
         bytes_max=min(request.max_bytes, call.broker.config.get_int("fetch.max.bytes")),
     )

@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 AUTO_CREATE_TIMEOUT_MS = 5_000
 FIRST_VERSION_THAT_ASKS_TO_CREATE = 4
+FIRST_VERSION_OF_NULL_NAMES = 12
 
 
 def handle(call: Call, request: MetadataRequest) -> None:
@@ -40,7 +41,12 @@ def _creates(call: Call, request: MetadataRequest) -> bool:
     if not _may_create(call, request):
         return False
     known = call.broker.metadata.snapshot.topics
-    return any(asked.name is not None and asked.name not in known for asked in request.topics or [])
+    return any(not _is_by_id(asked) and asked.name not in known for asked in request.topics or [])
+
+
+def _is_by_id(asked: MetadataRequestTopic) -> bool:
+    """Whether the topic id counts, and not the name: Java's admin client sends an empty name too."""
+    return asked.name is None or asked.topic_id != NO_TOPIC_ID
 
 
 def _may_create(call: Call, request: MetadataRequest) -> bool:
@@ -73,11 +79,10 @@ def _answer(call: Call, request: MetadataRequest) -> None:
 def _asked(
     call: Call, snapshot: Snapshot, asked: MetadataRequestTopic, request: MetadataRequest
 ) -> MetadataResponseTopic:
-    name = asked.name
+    name = snapshot.names.get(asked.topic_id) if _is_by_id(asked) else asked.name
     if name is None:
-        name = snapshot.names.get(asked.topic_id)
-        if name is None:
-            return _unknown(None, asked.topic_id, ErrorCode.unknown_topic_id)
+        nameless = None if call.version >= FIRST_VERSION_OF_NULL_NAMES else ""
+        return _unknown(nameless, asked.topic_id, ErrorCode.unknown_topic_id)
     topic = snapshot.topics.get(name)
     if topic is not None:
         return _topic(call, snapshot, topic)

@@ -6,7 +6,7 @@ Each batch is checked before any lock is taken; a refused batch uses up no offse
 
 from typing import Final
 
-from sparklog.broker.call import Call
+from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.model.config import TopicConfig
 from sparklog.model.errors import ErrorCode
@@ -88,7 +88,7 @@ def handle(call: Call, request: ProduceRequest) -> None:
             )
             purgatory.on_appended(wait, token, topic_partition, result)
     _let_go(call, request)
-    purgatory.finish(wait, open_token, request.timeout_ms)
+    purgatory.finish(wait, open_token, bounded_timeout_ms(request.timeout_ms))
 
 
 def _timed(config: TopicConfig, records: memoryview, accepted: Accepted, now_ms: int) -> Accepted | Refused:

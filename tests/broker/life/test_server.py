@@ -257,6 +257,21 @@ def test_metadata_and_settings_are_what_the_controller_published(broker) -> None
     assert values["min.insync.replicas"] == ("1", 5)
 
 
+@pytest.mark.parametrize("version", [10, 11, 12])
+@pytest.mark.parametrize("name", ["", "quakes", "another"])
+def test_metadata_by_topic_id_is_that_topic_s_whatever_name_stands_beside_it(broker, version, name) -> None:
+    broker.lead()
+    broker.publish()
+    asked = MetadataRequest(topics=[MetadataRequestTopic(name=name, topic_id=TOPIC_ID)])
+    (topic,) = broker.call(asked, version).topics
+    assert (topic.error_code, topic.name, topic.topic_id) == (ErrorCode.none, "quakes", TOPIC_ID)
+    unknown = uuid.UUID(int=12345)
+    asked = MetadataRequest(topics=[MetadataRequestTopic(name=name, topic_id=unknown)])
+    (topic,) = broker.call(asked, version).topics
+    assert (topic.error_code, topic.topic_id) == (ErrorCode.unknown_topic_id, unknown)
+    assert not topic.name
+
+
 @pytest.mark.parametrize(
     "request_",
     [
