@@ -113,7 +113,7 @@ def after_a_failed_fsync(options, zookeeper, tmp_path):
     return two
 
 
-def test_a_failed_fsync_is_heard_although_the_directory_that_noted_it_cannot_even_be_opened(
+def test_a_failed_fsync_is_known_although_the_directory_with_its_note_cannot_be_opened(
     after_a_failed_fsync, zookeeper, tmp_path
 ) -> None:
     (tmp_path / "two").rename(tmp_path / "away")
@@ -122,7 +122,7 @@ def test_a_failed_fsync_is_heard_although_the_directory_that_noted_it_cannot_eve
     assert (incarnation(zookeeper).record.intact_since, incarnation(zookeeper).number) == (1, 1)
 
 
-def test_a_failed_fsync_does_not_speak_again_from_a_directory_that_went_offline_when_it_was_heard(
+def test_the_note_of_a_failed_fsync_is_applied_once_if_its_directory_goes_offline(
     after_a_failed_fsync, zookeeper, tmp_path, monkeypatch
 ) -> None:
     load = LogDirectory.load_logs
@@ -167,7 +167,7 @@ def test_a_disk_that_went_read_only_before_a_start_is_not_trusted_when_it_is_bac
 
 
 @pytest.mark.parametrize("fails", ["flush", "close"])
-def test_a_disk_that_fails_an_fsync_while_the_broker_stops_is_not_trusted_at_the_next_start(
+def test_a_disk_that_fails_an_fsync_during_a_stop_is_not_trusted_at_the_next_start(
     broker, options, zookeeper, monkeypatch, fails
 ) -> None:
     broker.lead()

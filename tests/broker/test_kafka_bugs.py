@@ -200,7 +200,7 @@ def test_kafka_10706_epochs_without_a_record_do_not_make_logs_diverge_for_ever(m
     assert len(members[2].requests) == 2
 
 
-def test_kafka_7128_who_lacks_what_an_earlier_leader_committed_does_not_join_and_is_not_elected(
+def test_kafka_7128_a_replica_that_lacks_committed_records_is_not_elected(
     trio,
 ) -> None:
     """A and B hold 20 records, B knows of 10 that they are committed. A dies; C holds 12."""
@@ -299,7 +299,7 @@ def test_kafka_7786_a_refusal_of_an_epoch_that_is_over_does_not_stop_replication
     assert contents(members[2]) == contents(members[1])
 
 
-def test_kafka_2143_a_leader_that_grows_while_it_is_asked_for_its_ends_costs_a_follower_nothing(
+def test_kafka_2143_a_leader_that_grows_while_asked_for_its_ends_costs_no_records(
     members,
 ) -> None:
     """B was ahead when A refused its fetch; A has overtaken it when B asks where A's log ends."""
@@ -354,7 +354,7 @@ def test_kafka_5634_retention_removes_nothing_that_is_not_committed(members) -> 
     assert members[1].partition.log_start_offset <= members[1].partition.high_watermark == 5
 
 
-def test_kafka_1647_the_watermark_of_a_replica_whose_leader_is_dead_stays_in_the_checkpoint(members) -> None:
+def test_kafka_1647_a_replica_without_a_leader_keeps_its_checkpointed_watermark(members) -> None:
     """It was left out until its leader came back; a crash meanwhile began again from 0."""
     roles(members, 1, 1)
     for text in ("a", "b", "c"):
@@ -373,7 +373,7 @@ def test_kafka_1647_the_watermark_of_a_replica_whose_leader_is_dead_stays_in_the
     assert written == [{TP: 3}] * 3
 
 
-def test_kafka_2729_a_leader_that_missed_its_successor_commits_nothing_and_follows_when_it_hears_of_it(
+def test_kafka_2729_a_leader_that_missed_its_successor_commits_nothing(
     members,
 ) -> None:
     """Its wish to go on without B is refused as of the past, and never taken for granted."""
@@ -438,7 +438,7 @@ def test_kafka_12686_an_answer_that_a_new_role_has_overtaken_settles_nothing(mem
     assert leader.isr.proposal == first_again.proposal, "still in flight"
 
 
-def test_kafka_1097_a_replica_that_was_moved_away_is_not_counted_when_it_fetches_once_more(trio) -> None:
+def test_kafka_1097_a_fetch_of_a_replica_that_was_moved_away_does_not_count(trio) -> None:
     roles(trio, 1, 1)
     pull(trio[3])
     late = trio[3].fetcher.round()
@@ -452,7 +452,7 @@ def test_kafka_1097_a_replica_that_was_moved_away_is_not_counted_when_it_fetches
     assert trio[1].proposals == []
 
 
-def test_kafka_9835_a_read_ends_below_the_watermark_it_names_while_the_log_grows_and_rolls(members) -> None:
+def test_kafka_9835_a_read_ends_below_its_watermark_while_the_log_rolls(members) -> None:
     """KAFKA-9807, KAFKA-9196: size, segment and watermark of one read are of one moment."""
     roles(members, 1, 1)
     members[1].partition.configure(LogConfig(segment_bytes=400))

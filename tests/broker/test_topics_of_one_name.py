@@ -137,7 +137,7 @@ def twice(request, tmp_path, clock, batch):
     return broker
 
 
-def test_of_logs_of_two_topics_in_two_directories_the_one_that_gets_a_role_stays_and_the_other_is_kept(twice):
+def test_of_two_topics_logs_of_one_name_both_are_kept_and_one_gets_the_role(twice):
     assert twice.lead(LATER, epoch=1) is ErrorCode.none
     partition = twice.replicas.get(TP)
     assert (partition.topic_id, partition.log.log_end_offset, partition.high_watermark) == (LATER, 4, 4)
@@ -299,9 +299,7 @@ def test_a_disk_that_takes_no_new_log_has_failed(broker, monkeypatch):
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-def test_a_role_that_comes_when_the_last_directory_has_failed_is_refused_without_a_stack_trace(
-    broker, caplog, is_new
-):
+def test_a_role_after_the_last_directory_failed_is_refused_without_a_stack_trace(broker, caplog, is_new):
     broker.log_dirs.fail(broker.directory, "Input/output error", is_suspect=False)
     assert broker.lead(LATER, is_new=is_new) is ErrorCode.kafka_storage_error
     (refusal,) = [one for one in caplog.records if "no log could be made" in one.message]
@@ -341,9 +339,7 @@ def returned(broker, batch):
     return broker
 
 
-def test_a_log_whose_name_another_topic_has_now_is_set_aside_also_if_that_one_lives_elsewhere(
-    returned, caplog
-):
+def test_a_log_whose_name_another_topic_took_is_set_aside_also_if_that_lives_elsewhere(returned, caplog):
     returned.hear(LATER)
     assert (returned.replicas.get(TP), returned.names) == (None, [STRAY])
     (warning,) = [one.message for one in caplog.records if "earlier topic" in one.message]
@@ -421,7 +417,7 @@ def test_of_two_logs_of_one_name_neither_stays_if_a_third_topic_has_it(twice):
     )
 
 
-def test_of_two_logs_of_one_name_the_one_that_was_moved_away_is_deleted_and_the_other_set_aside(twice):
+def test_of_two_logs_of_one_name_the_moved_one_is_deleted_the_other_set_aside(twice):
     twice.hear(LATER)
     assert twice.replicas.get(TP) is None
     assert (twice.names_in(twice.later), twice.names_in(twice.earlier)) == ([], [STRAY])

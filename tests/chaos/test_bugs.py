@@ -37,7 +37,7 @@ def test_what_is_no_bug_of_brokers_cannot_be_put_there() -> None:
         put_in("no-such-bug")
 
 
-def test_a_bug_comes_with_the_faults_and_settings_that_bring_it_out_unless_others_are_named() -> None:
+def test_a_mutant_brings_its_own_faults_and_settings_unless_others_are_named() -> None:
     args = parsed(["--spark", "none", "--mutant", "acknowledges-before-its-fsync", "-c", "a=b"])
     assert args.only == ["power-cut-of-all"]
     assert args.settings == ["log.flush.acks=fsync", "a=b"]

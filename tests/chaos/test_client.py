@@ -24,7 +24,7 @@ def _sent(tmp_path, compacted, count=200):
     return records, [line for line in lines if line["f"] == "send"]
 
 
-def test_records_of_a_compacted_topic_have_the_keys_that_the_history_names_and_some_are_tombstones(tmp_path):
+def test_records_of_a_compacted_topic_have_the_historys_keys_and_tombstones(tmp_path):
     records, lines = _sent(tmp_path, ["t"])
     assert [record.key.decode() for record in records] == [line["key"] for line in lines]
     assert [record.value is None for record in records] == [line.get("tombstone", False) for line in lines]

@@ -129,7 +129,7 @@ def test_a_disk_that_breaks_down_is_read_only_until_it_is_repaired(disk):
     write(disk.seen / "another", b"x", sync=True)
 
 
-def test_what_was_not_synced_when_a_disk_broke_down_is_gone_after_its_repair_in_the_same_boot(disk):
+def test_unsynced_data_of_a_broken_disk_is_gone_after_its_repair_in_the_same_boot(disk):
     write(disk.seen / "file", b"synced", sync=True)
     sync_names(disk.seen)
     with (disk.seen / "file").open("ab", buffering=0) as file:

@@ -22,7 +22,7 @@ def _kinds(options):
     return {nemesis.kind for nemesis in options.nemeses}
 
 
-def test_the_first_part_of_the_standard_hour_has_the_faults_that_need_spares_outside_of_spark(tmp_path):
+def test_the_first_part_of_the_standard_hour_has_the_faults_that_need_spares(tmp_path):
     options = _options(tmp_path)
     assert (options.spark, options.seconds) == ("none", 300)
     assert options.first == ["zombie-elsewhere"]

@@ -56,7 +56,7 @@ def test_topics_that_may_be_unavailable_are_not_measured():
     assert (window.unavailable_s, window.acks) == (0.0, 0)
 
 
-def test_the_table_has_a_row_for_each_kind_one_for_pairs_and_those_not_run_with_their_reason():
+def test_the_table_has_a_row_for_each_kind_and_reasons_for_those_not_run():
     windows = [
         _window("pause", unavailable_s=1.0),
         _window("kill", unavailable_s=2.0),

@@ -112,7 +112,7 @@ def test_a_sync_fails_once_and_the_next_one_claims_success(controls, asked, tmp_
 
 
 @pytest.mark.parametrize("call", ["os.write({}, {})", "os.pwrite({}, {}, 0)"])
-def test_a_disk_with_little_room_takes_a_part_of_a_write_and_then_nothing_until_it_is_healed(
+def test_a_disk_with_little_room_takes_a_part_of_a_write_then_nothing_until_healed(
     controls, asked, tmp_path, call
 ):
     controls.watch_device(tmp_path)

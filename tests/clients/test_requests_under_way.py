@@ -113,7 +113,7 @@ def hear_of_the_role_after_the_first_request(cluster, leader, monkeypatch):
     monkeypatch.setattr(replicas, "note_refusal", hear)
 
 
-def test_a_new_producer_whose_first_request_comes_before_its_leader_has_a_replica_loses_nothing(monkeypatch):
+def test_a_new_producer_that_writes_before_its_leader_has_a_replica_loses_nothing(monkeypatch):
     with InProcessCluster(brokers=1) as cluster:
         cluster.create_topic(TOPIC)
         leader = cluster.wait_for_leader(TOPIC)

@@ -129,7 +129,7 @@ def test_another_client_reads_the_same_from_an_offset_that_is_gone(compacting) -
     assert read == [row for row in rows if row[0] >= 1]
 
 
-def test_replicas_differ_in_bytes_at_most_and_a_follower_without_data_fetches_over_the_gaps(
+def test_replicas_of_a_compacted_log_differ_in_bytes_only_and_followers_pass_gaps(
     compacting,
 ) -> None:
     table = filled(compacting, "replicas")

@@ -53,7 +53,7 @@ def with_metrics(brokers: int, **options) -> InProcessCluster:
     return InProcessCluster(brokers=brokers, settings=settings, **options)
 
 
-def test_the_page_names_what_brokers_and_controllers_tell_with_type_and_meaning_and_nothing_else() -> None:
+def test_the_page_lists_exactly_the_metrics_of_brokers_and_controllers() -> None:
     with with_metrics(1) as cluster:
         told = HEAD.findall(scrape(cluster.controller)) + HEAD.findall(scrape(cluster.brokers[1]))
     written = [(name, meaning, kind) for name, kind, meaning, _ in ROW.findall(PAGE.read_text())]
@@ -61,7 +61,7 @@ def test_the_page_names_what_brokers_and_controllers_tell_with_type_and_meaning_
     assert len(told) == 13
 
 
-def test_an_unclean_election_is_counted_and_offline_partitions_are_seen_while_it_is_not_made() -> None:
+def test_an_unclean_election_is_counted_and_its_partition_is_offline_before_it() -> None:
     with with_metrics(2, settings={"unclean.leader.election.enable": "true"}) as cluster:
         cluster.create_topic("t")
         leader = cluster.wait_for_leader("t")
@@ -74,7 +74,7 @@ def test_an_unclean_election_is_counted_and_offline_partitions_are_seen_while_it
         wait_for(cluster.controller, live_brokers=1, offline_partitions=0, unclean_elections_total=1)
 
 
-def test_a_clean_failover_is_none_and_leaves_a_partition_with_another_leader_than_the_preferred_one() -> None:
+def test_a_clean_failover_is_not_counted_and_leaves_a_leader_that_is_not_preferred() -> None:
     with with_metrics(2) as cluster:
         cluster.create_topic("t")
         leader = cluster.wait_for_leader("t")

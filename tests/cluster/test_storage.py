@@ -51,7 +51,7 @@ def test_deleted_records_are_gone_on_every_replica_when_the_answer_comes(cluster
     assert [record.offset for record in cluster.consume("t", at_least=1)] == [20]
 
 
-def test_a_deletion_does_not_wait_for_a_broker_that_is_dead_and_it_follows_when_it_is_back(cluster, changes):
+def test_a_deletion_does_not_wait_for_a_dead_broker_which_deletes_when_it_is_back(cluster, changes):
     cluster.create_topic("t")
     cluster.produce("t", [str(n) for n in range(20)])
     follower = next(b for b in (1, 2, 3) if b != cluster.wait_for_leader("t"))

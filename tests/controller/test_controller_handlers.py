@@ -32,7 +32,7 @@ def in_envelope(request, version):
     return Exchange(encode_request(envelope, 0, 8, "broker")[SIZE_PREFIX_BYTES:])
 
 
-def test_an_answer_that_its_version_cannot_carry_costs_the_client_its_answer_and_nobody_the_office():
+def test_an_answer_that_its_version_cannot_carry_does_not_cost_the_office():
     name = "x" * 32_760
     change = IncrementallyAlterableConfig(name=name, config_operation=0, value="1")
     resource = IncrementalAlterConfigsResource(resource_type=2, resource_name="t", configs=[change])

@@ -249,9 +249,7 @@ def test_a_broker_that_hangs_delays_nobody_elses_news(bench):
     bench.brokers[3].speak()
 
 
-def test_a_stopped_controller_leaves_the_office_at_once_and_the_next_tells_brokers_everything(
-    bench, eventually
-):
+def test_a_stopped_controller_resigns_at_once_and_the_next_updates_every_broker(bench, eventually):
     first = cluster(bench)
     second = bench.controller()
     create(bench, first)
@@ -353,9 +351,7 @@ def test_a_candidate_that_pauses_after_a_failure_leaves_the_office_to_a_standby(
     assert not first.is_active
 
 
-def test_partitions_whose_whole_isr_was_killed_are_led_by_the_first_proven_member_to_return(
-    bench, eventually
-):
+def test_after_a_kill_of_the_whole_isr_the_first_proven_member_leads(bench, eventually):
     controller = cluster(bench)
     create(bench, controller)
     for broker in (3, 2, 1):

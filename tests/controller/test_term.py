@@ -215,7 +215,7 @@ def test_news_of_brokers_that_cannot_be_read_now_are_read_later(office):
     assert office.state()[0].leader == 2
 
 
-def test_a_broker_that_is_down_takes_settings_once_zookeeper_is_back_to_say_that_it_registered(
+def test_a_broker_that_is_down_takes_settings_once_zookeeper_confirms_that_it_registered(
     office,
 ):
     change = SettingChange("log.retention.ms", "set", "8")

@@ -102,7 +102,7 @@ def test_the_death_of_the_start_itself_ends_everything_tidily(start, tmp_path, w
     wait_until(lambda: cluster.processes() == [], 40, "all processes have ended")
 
 
-def test_a_start_right_after_the_death_of_the_last_waits_for_its_remnants_and_is_ready_with_all_data(
+def test_a_start_right_after_a_death_waits_for_its_remnants_and_has_all_data(
     start, tmp_path, wait_until, kafka, free_port
 ):
     arguments = ("--brokers", "2", "--port", str(free_port), "-c", "zookeeper.session.timeout.ms=120000")

@@ -155,7 +155,7 @@ def test_whoever_begins_anew_has_its_own_log_and_producers_or_the_leaders_and_no
 
 
 @pytest.mark.parametrize("stop", ["kill", "power cut"])
-def test_a_log_that_began_anew_there_knows_the_producers_of_before_whatever_ends_the_process(
+def test_a_log_that_began_anew_knows_earlier_producers_after_any_end_of_the_process(
     make_bench: Any, stop: str
 ) -> None:
     for bench, cut_power in benches_on_a_disk(make_bench):

@@ -62,7 +62,7 @@ def test_a_later_clean_stop_is_told_and_not_the_one_that_was_noted(bench: Bench)
         directory.close()
 
 
-def test_after_a_start_that_came_to_no_end_every_batch_is_read_and_damage_is_none_of_a_power_cut(
+def test_after_an_unfinished_start_every_batch_is_read_and_damage_is_corruption(
     bench: Bench,
 ) -> None:
     with_two_logs(bench).close(clean_epoch=1)
@@ -167,7 +167,7 @@ def test_after_a_failed_fsync_what_was_never_synced_is_written_anew_and_nothing_
     assert {name for name in before if before[name] != after[name]} == {max(before)}
 
 
-def test_after_a_failed_fsync_the_indexes_of_a_segment_that_was_sealed_after_the_last_flush_are_not_believed(
+def test_after_a_failed_fsync_indexes_sealed_since_the_last_flush_are_not_trusted(
     bench: Bench,
 ) -> None:
     directory = open_directory(bench)

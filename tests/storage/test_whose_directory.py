@@ -62,7 +62,7 @@ def test_nor_one_where_the_deletion_of_the_last_log_met_a_full_disk(
 
 
 @pytest.mark.parametrize("length", [3, 212, 213, 214, 249])
-def test_nor_one_whose_process_was_killed_when_the_last_log_was_being_deleted_however_long_its_name_is(
+def test_a_kill_during_the_deletion_of_the_last_log_leaves_a_proven_directory(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, length: int
 ) -> None:
     """The name of what is left of a deletion has no room for the longest topics' names."""
@@ -87,7 +87,7 @@ def test_nor_one_whose_process_was_killed_when_the_last_log_was_being_deleted_ho
     again.close()
 
 
-def test_what_is_left_of_a_topic_with_a_long_name_says_nothing_of_one_whose_name_its_own_begins_with(
+def test_the_remains_of_a_topic_say_nothing_of_a_topic_whose_name_is_its_prefix(
     bench: Bench,
 ) -> None:
     shorter, left = TopicPartition("t" * 213, 0), f"{'t' * 213}-0.{TOPIC_ID.hex}-delete"

@@ -92,7 +92,7 @@ class Relay:
 # ----------------------------------------------------------------------------------------------- first time
 
 
-def test_a_first_registration_makes_the_broker_alive_and_numbers_its_incarnation_from_zero(
+def test_a_first_registration_makes_the_broker_alive_with_incarnation_zero(
     zookeeper: KazooZooKeeper,
 ) -> None:
     epoch = register(zookeeper)

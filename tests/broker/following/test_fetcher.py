@@ -64,7 +64,7 @@ def test_logs_that_parted_are_equal_again_after_the_leader_changed(members, batc
 
 
 @pytest.mark.parametrize("unreplicated", [1, 3, 7])
-def test_who_has_what_was_never_committed_below_the_leaders_start_begins_anew_before_it_is_counted(
+def test_a_replica_with_uncommitted_records_below_the_leaders_start_begins_anew(
     members, batch, unreplicated
 ) -> None:
     """The old leader has written at offsets whose true records were committed, and deleted, without it."""
@@ -202,9 +202,7 @@ def test_who_began_anew_at_the_end_of_an_empty_log_knows_what_was_in_it(members,
     assert leader.partition.log_end_offset == 10
 
 
-def test_who_cuts_all_that_it_has_and_begins_where_its_leader_does_knows_what_was_sent_before(
-    members, batch
-) -> None:
+def test_a_replica_that_cuts_everything_knows_the_producers_from_before_its_start(members, batch) -> None:
     start(members)
     members[1].produce(batch(2, producer_id=5, sequence=0))
     members[2].fetcher.run_once()
@@ -222,9 +220,7 @@ def test_who_cuts_all_that_it_has_and_begins_where_its_leader_does_knows_what_wa
     assert [one.first_sequence for one in known[0]] == [0, 2]
 
 
-def test_who_begins_anew_while_the_leaders_start_moves_on_begins_at_the_later_one_knowing_all_before(
-    members, batch
-) -> None:
+def test_a_replica_that_begins_anew_uses_the_leaders_latest_start_and_its_producers(members, batch) -> None:
     start(members, isr=(1,), min_isr=1)
     for sequence in (0, 10, 20):
         members[1].produce(batch(10, producer_id=5, sequence=sequence), acks=1)
@@ -303,9 +299,7 @@ def test_a_caught_up_follower_outside_the_isr_is_proposed(members, batch) -> Non
     assert [p.members for p in members[1].proposals] == [((1, 10), (2, 20))]
 
 
-def test_a_partition_whose_part_of_a_reply_fails_backs_off_and_keeps_no_other_from_following(
-    members, batch
-) -> None:
+def test_a_partition_whose_part_of_a_reply_fails_backs_off_alone(members, batch) -> None:
     start(members)
     members[1].produce(batch())
     follower = members[2].partition

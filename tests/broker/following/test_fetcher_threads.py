@@ -92,7 +92,7 @@ def test_a_late_stop_of_a_deleted_partition_does_not_stop_its_successor_of_the_s
     threads.close()
 
 
-def test_the_partitions_of_a_leader_are_spread_over_its_fetchers_each_with_its_own_connection() -> None:
+def test_partitions_of_a_leader_are_spread_over_fetchers_with_own_connections() -> None:
     lanes, fetchers = [NoPeers(), NoPeers(), NoPeers()], {}
 
     def new_fetcher(leader, peers):

@@ -122,7 +122,7 @@ def numbered(sequence, *, producer_id=9):
     )
 
 
-def test_what_comes_behind_a_batch_that_came_before_there_was_a_replica_waits_for_that_one(broker) -> None:
+def test_batches_after_one_that_preceded_the_replica_wait_for_it(broker) -> None:
     """A client may hear who leads before the leader does, and has five requests under way."""
     early = broker.produce(batch=numbered(0))
     assert early.error_code is ErrorCode.not_leader_or_follower
@@ -360,9 +360,7 @@ def test_a_broker_whose_registration_was_taken_away_stops_although_its_session_l
     assert "registration" in broker.server.failure
 
 
-def test_a_word_of_the_controller_before_the_broker_knows_its_epoch_is_left_for_a_second_try(
-    options, monkeypatch
-) -> None:
+def test_a_push_before_the_broker_knows_its_epoch_is_left_for_a_second_try(options, monkeypatch) -> None:
     """Any answer would be final, and nobody would say again who leads here."""
     register, told = Registration.register, []
 
@@ -421,9 +419,7 @@ def test_a_fetch_session_hears_only_of_what_is_new(broker, version) -> None:
 
 
 @pytest.mark.parametrize("version", [12, 15])
-def test_kafka_9338_a_fetch_that_names_nothing_is_fenced_by_the_epoch_that_its_session_named(
-    broker, version
-) -> None:
+def test_kafka_9338_an_incremental_fetch_is_fenced_by_its_sessions_epoch(broker, version) -> None:
     broker.lead(leader_epoch=3)
     asked = FetchPartition(partition=0, fetch_offset=0, current_leader_epoch=3, partition_max_bytes=100)
     topics = [FetchTopic(topic="quakes", topic_id=TOPIC_ID, partitions=[asked])]

@@ -126,7 +126,7 @@ def refused_for_a_small_isr(harness, *sequences, producer_epoch=0):
     grow_isr(harness)
 
 
-def test_what_comes_behind_a_batch_that_was_refused_for_a_small_isr_is_refused_alike_until_that_came(
+def test_batches_after_one_refused_for_a_small_isr_are_refused_until_it_is_resent(
     harness,
 ) -> None:
     """Five requests are under way, and the ISR grows between two of them: nobody has skipped a number."""
@@ -159,7 +159,7 @@ def test_a_batch_in_front_of_the_refused_one_is_never_held_up(harness) -> None:
         assert harness.produce(batch(producer_id=9, sequence=sequence)).error is ErrorCode.none
 
 
-def test_a_batch_that_was_appended_refused_and_cut_comes_before_those_that_were_only_refused(harness) -> None:
+def test_a_batch_that_was_appended_and_cut_is_expected_before_refused_ones(harness) -> None:
     harness.told(leader=1, epoch=1)
     assert harness.produce(batch(producer_id=9, sequence=0)).waits
     harness.told(leader=2, epoch=2)
@@ -255,7 +255,7 @@ def test_a_refused_batch_holds_up_no_other_producer_and_no_later_epoch_of_its_ow
     assert harness.produce(batch(producer_id=9, producer_epoch=1, sequence=0)).error is ErrorCode.none
 
 
-def test_what_comes_behind_a_batch_that_came_before_its_leader_was_told_waits_for_that_one(harness) -> None:
+def test_batches_after_one_that_preceded_its_leaders_role_wait_for_it(harness) -> None:
     harness.told(leader=1, epoch=1)
     harness.produce(batch(producer_id=9, sequence=0))
     harness.told(leader=2, epoch=2)
@@ -377,7 +377,7 @@ def test_a_disk_that_fails_takes_the_partition_offline_before_anybody_hears_of_t
         (OSError(errno.EROFS, "read-only"), True),
     ],
 )
-def test_a_write_that_a_device_fails_or_a_read_only_file_system_refuses_makes_the_directory_suspect(
+def test_a_write_that_the_device_or_file_system_fails_makes_the_directory_suspect(
     harness, error, is_suspect
 ) -> None:
     harness.told(leader=1, epoch=1)

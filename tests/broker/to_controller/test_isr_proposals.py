@@ -119,7 +119,7 @@ def test_isrs_that_shrank_and_grew_are_counted(grows_by, counted) -> None:
     assert (queue.shrinks, queue.expands) == counted
 
 
-def test_a_silent_controller_is_asked_again_ever_more_patiently_until_there_is_an_answer_or_another() -> None:
+def test_a_silent_controller_is_asked_again_with_growing_pauses() -> None:
     queue = ProposalQueue(BrokerId(1), lambda: BrokerEpoch(10), lambda _: None)
     for _ in range(10):
         queue.on_failure(TimeoutError("silent"))

@@ -52,7 +52,7 @@ def test_the_leaders_log_start_rises_and_the_answer_waits_for_the_follower(pair)
     assert len(pair[1].replicas.deletions) == 0
 
 
-def test_a_log_whose_start_was_raised_past_what_is_synced_is_flushed_before_checkpoints_are_written(pair):
+def test_a_log_start_above_the_recovery_point_is_flushed_before_checkpoints(pair):
     """Else what was deleted would be back after a crash."""
     log = pair[1].partition.log
     assert not pair[1].partition.should_flush_before_checkpoint

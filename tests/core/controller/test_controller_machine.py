@@ -34,7 +34,7 @@ def test_a_controlled_shutdown_moves_leaders_off_leaves_the_isrs_and_stops_the_r
     assert [one.partition for one, _ in stop.partitions] == [0, 1]
 
 
-def test_the_last_isr_member_keeps_leading_through_its_shutdown_and_waits_for_those_that_catch_up(world):
+def test_the_last_isr_member_leads_through_its_shutdown_while_others_catch_up(world):
     world.create(replicas=((1, 2),))
     world.propose(1, 1)
     assert shutdown(world, 1).remaining == (TopicPartition("t", 0),)

@@ -57,7 +57,7 @@ def test_kafka_9212_clients_hear_of_every_leader_epoch_that_a_move_begins(world)
         assert max(roles) == now
 
 
-def test_kafka_14140_a_broker_that_shuts_down_is_not_counted_again_and_not_elected_as_it_exits(world):
+def test_kafka_14140_a_broker_that_shuts_down_is_neither_counted_nor_elected(world):
     """KIP-841: it still fetches, and is caught up."""
     world.create()
     world.command(ControlledShutdown(BrokerId(3), BrokerEpoch(world.epoch(3))))
@@ -78,7 +78,7 @@ def test_kafka_14617_a_replica_that_came_back_empty_is_not_counted_for_what_it_h
     assert world.stored().leader != 3
 
 
-def test_kafka_8733_a_leader_too_slow_for_its_followers_does_not_take_the_partition_with_it(world):
+def test_kafka_8733_a_slow_leader_does_not_take_the_partition_offline(world):
     """Its disk is slow, all followers seem to lag, the ISR is the leader alone, and the leader dies.
 
     They left at the minimum, and without them nothing was committed since: one of them may lead.

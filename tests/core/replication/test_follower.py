@@ -78,7 +78,7 @@ def test_what_it_asked_for_to_begin_anew_is_forgotten_when_something_else_comes_
         assert follower.on_leader_offsets(18, 200) == []
 
 
-def test_a_leader_that_does_not_say_where_it_begins_or_begins_behind_the_cut_makes_it_truncate() -> None:
+def test_a_leader_without_a_start_below_the_cut_makes_the_follower_truncate() -> None:
     for leader_start in (-1, 43):
         assert follower_with(**GIVEN_UP).on_diverging(Diverging(1, 42), leader_start) == [TruncateTo(42)]
 

@@ -130,7 +130,7 @@ def test_min_isr_above_the_replication_factor_counts_as_the_replication_factor()
     assert leader.refuse_append(-1) is ErrorCode.none
 
 
-def test_the_high_watermark_stands_still_after_an_election_until_every_isr_member_has_fetched() -> None:
+def test_after_an_election_the_high_watermark_waits_for_every_isr_member() -> None:
     leader = leader_with(log_end_offset=10, high_watermark=4)
     assert leader.on_appended(NOW) == []
     assert fetch(leader, 2, 10) == []
@@ -167,7 +167,7 @@ def test_the_high_watermark_does_not_wait_for_an_outsider_whose_broker_died_on_i
     assert PublishHighWatermark(15) in actions
 
 
-def test_the_high_watermark_waits_no_longer_than_the_lag_for_an_outsider_who_stopped_fetching() -> None:
+def test_the_high_watermark_waits_at_most_the_lag_for_an_outsider() -> None:
     """Nothing is appended meanwhile, as whoever writes waits for an answer."""
     leader = leader_with(isr=(1, 2), log_end_offset=10, high_watermark=10)
     fetch(leader, 2, 10)
@@ -201,7 +201,7 @@ def test_a_member_of_the_isr_is_waited_for_until_the_controller_removes_it() -> 
     assert leader.marks.high_watermark == 10
 
 
-def test_a_follower_behind_the_epochs_start_does_not_join_although_it_reached_the_high_watermark() -> None:
+def test_a_follower_below_the_epochs_start_does_not_join_even_at_the_high_watermark() -> None:
     """[26] KAFKA-7128"""
     leader = leader_with(isr=(1, 2), log_end_offset=20, high_watermark=10)
     assert proposals(fetch(leader, 3, 12)) == []
@@ -295,7 +295,7 @@ def test_a_reply_to_an_older_proposal_is_ignored() -> None:
     assert isinstance(leader.isr, ExpandingIsr)
 
 
-def test_kafka_13091_a_follower_that_stopped_fetching_leaves_the_isr_and_frees_those_who_wait() -> None:
+def test_kafka_13091_a_follower_that_stopped_fetching_leaves_the_isr_and_ends_waits() -> None:
     """[5, bug 21] KAFKA-13091"""
     leader = leader_with()
     append(leader, 3)
@@ -310,7 +310,7 @@ def test_kafka_13091_a_follower_that_stopped_fetching_leaves_the_isr_and_frees_t
     ]
 
 
-def test_kip_501_a_follower_whose_fetch_waits_inside_a_stalled_leader_is_judged_by_its_arrival() -> None:
+def test_kip_501_a_follower_of_a_stalled_leader_is_judged_by_its_fetchs_arrival() -> None:
     leader = leader_with()
     append(leader, 3)
     waiting = {BrokerId(2): at(LAG_MAX_MS - 1)}
@@ -370,7 +370,7 @@ def test_a_shrink_below_min_isr_answers_waiting_writes_at_once() -> None:
     assert leader.marks.high_watermark == 0
 
 
-def test_kafka_15583_below_min_isr_the_high_watermark_stands_still_also_below_the_epochs_start() -> None:
+def test_kafka_15583_below_min_isr_the_high_watermark_stands_still() -> None:
     """[bug 34] KAFKA-15583; docs/decisions/0004: an eligible replica outside may lack what lies there."""
     leader = leader_with(isr=(1,), log_end_offset=10, high_watermark=4)
     assert leader.on_appended(NOW) == []

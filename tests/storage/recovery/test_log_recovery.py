@@ -432,7 +432,7 @@ def test_an_epoch_that_went_on_after_all_keeps_its_start(bench: Bench) -> None:
     assert bench.open(SMALL, recovery_point=12).epochs == log.epochs
 
 
-def test_after_a_reboot_the_indexes_of_a_segment_that_was_sealed_after_the_last_flush_are_not_believed(
+def test_after_a_reboot_indexes_sealed_since_the_last_flush_are_not_trusted(
     bench: Bench,
 ) -> None:
     """They were not synced, and an empty index looks like one of a segment without timestamps."""

@@ -164,7 +164,7 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path):
         read_history(path)
 
 
-def test_the_checker_imports_the_standard_library_and_itself_only_but_for_arrow_s_own_decoders():
+def test_the_checker_imports_only_the_standard_library_itself_and_arrows_decoders():
     folder = Path(sparklog.testing.histories.__file__).parent
     for path in folder.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

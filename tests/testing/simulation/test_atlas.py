@@ -32,14 +32,14 @@ def outcome_of(kind: str, minimum: str, amount: float):
         ("rot a batch", 0.0),
     ],
 )
-def test_where_one_replica_has_to_suffice_no_disk_loses_anything_and_the_fault_counts_as_spared(kind, amount):
+def test_with_one_sufficient_replica_a_disk_fault_is_spared(kind, amount):
     outcome = outcome_of(kind, "1", amount)
     assert (outcome.faults, outcome.spared, outcome.violation) == (1, 1, None)
     assert not [line for line in outcome.lines if any(one in line for one in HARM)]
 
 
 @pytest.mark.parametrize(("kind", "word"), [("cut the power", HARM[0]), ("wipe the disk", HARM[1])])
-def test_where_two_replicas_have_all_a_disk_loses_what_its_fault_says_and_nothing_is_spared(kind, word):
+def test_with_two_sufficient_replicas_a_disk_fault_takes_its_data(kind, word):
     outcome = outcome_of(kind, "2", 0.0)
     assert (outcome.faults, outcome.spared, outcome.violation) == (1, 0, None)
     assert [line for line in outcome.lines if word in line]

@@ -181,7 +181,7 @@ def test_a_log_whose_epochs_are_not_those_of_its_batches_is_found_when_it_change
         look_at_log(rule, IN_EPOCHS, is_read_anew=is_read_anew, added=last, epochs=[(1, 4)])
 
 
-def test_a_log_whose_start_was_raised_and_whose_first_epoch_was_not_is_found_although_nothing_was_appended():
+def test_a_raised_log_start_without_a_raised_first_epoch_is_found():
     rule, history = EpochsAreAsTheLogSays(), EpochHistory.of([(1, 4), (3, 8)]).entries
     known = {"epochs": [(1, 4), (3, 8)], "epochs_checked": (0, history), "is_read_anew": False}
     look_at_log(rule, IN_EPOCHS, log_start=0, **known)
@@ -209,9 +209,7 @@ def test_a_log_that_is_called_damaged_was_damaged_by_something():
         pytest.param(40, 40, 39, False, id="died behind a cut, and forgot what the cut has left"),
     ],
 )
-def test_a_start_knows_of_what_was_committed_what_the_start_before_knew_and_no_cut_was_to_take(
-    end_before, end, remembered, is_right
-):
+def test_a_start_knows_the_committed_end_that_the_start_before_it_knew(end_before, end, remembered, is_right):
     rule = RemembersWhatIsCommitted()
     replica = truth(topic_id=1, lossy_epoch=-1)
     replica.topic_partition = TopicPartition("quakes", 0)

@@ -66,7 +66,7 @@ def test_who_ended_with_its_disk_has_lost_something_only_if_zookeeper_was_told(b
     assert is_lost(before=before, suspect=[FAILED])
 
 
-def test_who_ended_and_had_nothing_to_tell_has_lost_something_as_nobody_kept_it_from_telling() -> None:
+def test_a_process_that_ended_without_a_report_has_lost_its_data() -> None:
     """Else a broker that takes a failed write for nothing would be excused by its own silence."""
     assert is_lost(before=broker(has_registered=True, has_failed=True, has_told=True), suspect=[])
 

@@ -58,7 +58,7 @@ def test_what_is_sent_with_another_acks_may_be_appended_by_a_leader_alone(rule):
     rule.on_replica(truth, view, partition, [SENT._replace(crc=1)])
 
 
-def test_what_was_appended_in_an_earlier_epoch_or_is_found_at_a_start_was_not_appended_now(rule):
+def test_records_of_an_earlier_epoch_or_found_at_a_start_are_not_new_appends(rule):
     truth, view, partition = situation(ALONE)
     rule.on_replica(truth, view, partition, [SENT._replace(leader_epoch=2)])
     view.is_read_anew = True

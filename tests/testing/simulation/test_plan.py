@@ -45,7 +45,7 @@ def flips_of(plan):
     return [fault for fault in plan.faults if fault.kind == "flip bits"]
 
 
-def test_bits_flip_in_some_seeds_while_there_are_faults_and_are_listed_by_time_like_others():
+def test_bits_flip_in_some_seeds_and_are_listed_by_time_like_other_faults():
     flipped = [plan for plan in PLANS if flips_of(plan)]
     assert 0.8 * FLIPPED < len(flipped) / len(PLANS) < 1.2 * FLIPPED
     assert {len(flips_of(plan)) for plan in flipped} == {1, 2, 3}
@@ -96,7 +96,7 @@ def test_what_else_a_seed_draws_is_the_same_with_what_has_dice_of_its_own_and_wi
         assert replace(plan, faults=()) == replace(without, faults=())
 
 
-def test_in_some_seeds_links_between_clients_and_brokers_have_the_troubles_that_those_of_brokers_have():
+def test_in_some_seeds_links_of_clients_have_the_troubles_of_links_of_brokers():
     troubled = [plan for plan in PLANS if troubles_of(plan)]
     assert 0.8 * TROUBLED < len(troubled) / len(PLANS) < 1.2 * TROUBLED
     found = [fault for plan in troubled for fault in troubles_of(plan)]
@@ -121,7 +121,7 @@ def test_the_links_of_every_client_are_those_of_all_who_have_called():
     assert links_of(replace(fault, target="broker-2"), ["a"]) == [("broker-2", "broker-1")]
 
 
-def test_where_nothing_committed_may_go_with_the_power_of_all_it_goes_in_half_of_the_seeds_of_every_kind():
+def test_the_power_of_all_is_cut_in_half_of_the_seeds_that_must_lose_nothing():
     by_acks = {"fsync": 0, "written": 0}
     for plan in PLANS:
         kinds = {fault.kind for fault in plan.faults if not is_of_a_client(fault)}

@@ -48,7 +48,7 @@ def test_brokers_whose_fsyncs_fail_come_back_and_nothing_committed_is_missing():
         assert any("meets an error of its disk" in line for line in outcome.lines)
 
 
-def test_batches_of_which_a_bit_flips_are_refused_and_sent_again_and_the_cluster_comes_to_rest(monkeypatch):
+def test_batches_with_a_flipped_bit_are_refused_and_sent_again(monkeypatch):
     """Those without idempotence are told, or lose their connection (acks=0), and go on."""
     told, refused, answered = [], Producer._refused, PlainProducer._answered
 
@@ -108,7 +108,7 @@ def test_beside_a_broker_that_has_its_directories_nobody_else_starts():
     assert all("is in use by broker-2#2" in line for line in refused)
 
 
-def test_nobody_is_launched_beside_a_broker_that_waits_for_zookeeper_and_has_no_directory_yet():
+def test_no_second_broker_is_launched_beside_a_broker_that_waits_for_zookeeper():
     cut_off = Fault(1, 1_900, "launch twice", BROKERS[1], "", 800, 1.0)  # its host is, whoever runs there
     twice = Fault(2, 2_600, "launch twice", BROKERS[1], "", 100, 1.0)
     lines = launch_beside_broker_2(cut_off, twice)
@@ -176,7 +176,7 @@ def test_no_producer_goes_further_past_a_batch_without_an_answer_than_brokers_re
     assert any(held_back)
 
 
-def test_an_operator_stops_a_leader_whose_uncommitted_end_rotted_while_it_was_alone_in_sync():
+def test_an_operator_stops_a_lone_leader_whose_uncommitted_end_rotted():
     outcome = simulate(draw_plan(25792), is_told=True)
     assert outcome.violation is None
     stops, starts = (

@@ -39,9 +39,7 @@ def batch() -> bytes:
     )
 
 
-def test_what_a_failed_fsync_should_have_saved_is_there_until_the_next_process_opens_the_file(
-    disk, mounted
-) -> None:
+def test_data_of_a_failed_fsync_is_readable_until_the_next_process_opens_the_file(disk, mounted) -> None:
     file = mounted.open(LOG, create=True)
     file.append(b"saved")
     file.fsync()
@@ -78,7 +76,7 @@ def test_where_the_device_fails_a_write_all_that_waits_in_that_log_directory_may
     assert mounted.read("/two/t-0/0.log") == b"waits"
 
 
-def test_what_failed_in_a_directory_that_nobody_was_told_of_can_be_forgiven_and_the_rest_not(disk) -> None:
+def test_only_the_unreported_failure_of_a_directory_is_excused(disk) -> None:
     mounted = disk.mount(Process(Schedule(), "broker-1"))
     for home in ("/one", "/two"):
         mounted.make_directory(f"{home}/t-0")
@@ -389,7 +387,7 @@ def test_a_removed_directory_that_comes_back_may_be_as_it_was_before_its_last_ch
     assert found == {None, (), ("deep",), ("a", "deep"), ("b", "deep"), ("b",)}
 
 
-def test_a_power_cut_that_undoes_a_directorys_move_brings_back_the_empty_one_that_made_way() -> None:
+def test_a_power_cut_that_undoes_a_move_restores_the_empty_directory_that_was_replaced() -> None:
     def move(mounted) -> None:
         mounted.make_directory("/data/t-1")
         mounted.sync_directory("/data")
@@ -399,7 +397,7 @@ def test_a_power_cut_that_undoes_a_directorys_move_brings_back_the_empty_one_tha
     assert found == {("t-1",), ("t-0", "t-1")}
 
 
-def test_a_file_that_moved_to_another_directory_is_in_one_of_them_whatever_was_made_in_its_place() -> None:
+def test_a_file_that_moved_between_directories_is_in_exactly_one_of_them() -> None:
     def move(mounted) -> None:
         mounted.make_directory("/data/t-1")
         mounted.write_atomically("/data/t-1/a", b"moved")

@@ -108,7 +108,7 @@ def test_requests_vanish_in_a_connection_that_hangs_until_one_has_waited_for_too
 
 
 @pytest.mark.parametrize("is_bound", [True, False])
-def test_what_is_on_its_way_to_a_process_is_nothing_to_the_next_where_connections_are_bound(is_bound) -> None:
+def test_messages_in_flight_to_a_process_do_not_reach_its_successor(is_bound) -> None:
     """The next one would reset a connection that it knows nothing of."""
     asked = Asked()
     first = asked.network.hosts["server"].process
@@ -135,9 +135,7 @@ def test_a_bound_connection_to_where_nobody_listened_yet_is_to_who_comes_first()
     assert (asked.served, asked.answers) == (1, 1)
 
 
-def test_what_follows_where_nobody_listened_any_more_comes_to_nobody_though_somebody_listens_by_then() -> (
-    None
-):
+def test_frames_after_an_undelivered_one_are_not_delivered_to_a_later_listener() -> None:
     """Its answer would be taken for that of the request in front; seed 905551."""
     asked = Asked()
     caller, host = Process(asked.schedule, "caller"), asked.network.hosts.pop("server")
@@ -160,7 +158,7 @@ def test_what_follows_where_nobody_listened_any_more_comes_to_nobody_though_some
     assert (asked.served, asked.answers) == (1, 1)
 
 
-def test_behind_a_frame_of_a_client_that_was_lost_none_comes_first_and_the_client_is_told_of_both() -> None:
+def test_after_a_lost_frame_of_a_client_no_later_frame_arrives_first() -> None:
     """What follows over another connection would be answered as if it was the first; TCP has one."""
     asked = Asked()
     caller, weather = Process(asked.schedule, "caller"), asked.network.weather("caller", "server")

@@ -5,7 +5,7 @@ import pytest
 from sparklog.testing.simulation.schedule import US_PER_MS, Escaped, Process, ProcessTimer, Schedule
 
 
-def test_a_process_that_waits_in_the_middle_of_an_event_was_looked_at_before_others_act_upon_it() -> None:
+def test_a_process_that_waits_within_an_event_is_checked_before_others_act() -> None:
     """A controller elects the broker that has just registered; what its log lost must be known by then."""
     schedule = Schedule()
     broker, controller = Process(schedule, "broker"), Process(schedule, "controller")

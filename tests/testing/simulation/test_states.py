@@ -77,9 +77,7 @@ def test_a_state_that_cannot_be_is_none_that_a_controller_may_write(change, what
         ),
     ],
 )
-def test_one_state_follows_the_other_by_one_version_and_leader_and_replicas_change_with_the_epoch(
-    change, may_follow
-):
+def test_states_rise_by_one_version_and_leaders_change_with_the_epoch(change, may_follow):
     rule, after = StatesAreSound(), replace(FIRST, **change)
     if may_follow:
         rule.on_state(TRUTH, FIRST, after)
@@ -122,16 +120,14 @@ def test_a_write_that_a_deposed_controller_cannot_make_is_as_it_should_be(operat
         ),
     ],
 )
-def test_a_write_without_the_guard_of_the_epoch_or_of_a_version_is_found_before_it_is_applied(
-    operations, what
-):
+def test_a_write_without_a_check_of_epoch_or_version_is_found_before_it_is_applied(operations, what):
     ensemble = Ensemble(Schedule(), 1, (0.1, 0.2), 1_000)
     ensemble.on_write = check_write
     with pytest.raises(Violation, match=f"StateWritesAreGuarded: .*{what}"):
         ensemble.apply(1, operations)
 
 
-def test_a_controller_whose_own_assertions_do_not_hold_is_found_when_it_was_told_something():
+def test_a_controller_whose_assertions_fail_is_found_after_an_event():
     machine, rule = ControllerMachine(BrokerConfig.parse({}), phase="settled"), ControllersAreSane()
     candidate = SimpleNamespace(term=SimpleNamespace(_machine=machine))
     for what in ("a fact", "the same again"):

@@ -40,7 +40,7 @@ def test_what_was_never_there_is_not_held(truth):
     assert view.shared_end == 1
 
 
-def test_what_a_log_gave_up_while_it_was_lost_by_an_election_is_not_asked_for_when_it_is_committed_again():
+def test_what_a_log_gave_up_after_a_lossy_election_is_not_demanded_again():
     """The next unclean election brought it back; seed 606052."""
     truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), committed=[entry(0, 1)])
     view = ReplicaView(BrokerId(1), entries=[entry(2, 3)], log_start=2, end_offset=3, matched=-1)
@@ -76,9 +76,7 @@ def test_what_an_uncommitted_batch_replaced_in_a_deposed_leader_s_log_is_held(tr
 
 
 @pytest.mark.parametrize(("lost", "shared_end"), [([entry(0, 1), entry(1, 2)], 3), ([], 0)])
-def test_what_was_lost_in_front_of_where_the_elected_leader_begins_keeps_no_replica_from_having_the_rest(
-    lost, shared_end
-):
+def test_a_loss_below_the_elected_leaders_start_excuses_nothing_above_it(lost, shared_end):
     truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), committed=[entry(2, 3)])
     truth.lost = {one.base_offset: [one] for one in lost}
     view = view_of([entry(0, 1), entry(1, 2), entry(2, 3)], {}, 3)

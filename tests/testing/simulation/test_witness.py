@@ -115,7 +115,7 @@ def test_a_partition_made_after_the_power_of_all_was_cut_may_be_elected_at_a_los
         pytest.param("fsync", False, True, False, id="the topic allows it"),
     ],
 )
-def test_after_a_power_cut_of_all_an_election_loses_nothing_that_was_synced_before_it_was_acknowledged(
+def test_after_a_power_cut_of_all_an_election_loses_nothing_that_was_synced(
     acks, has_damage, allows_unclean, is_broken
 ):
     scene = Scene(log_flush_acks=acks)
@@ -150,7 +150,7 @@ def test_where_a_topic_forbids_unclean_elections_again_none_may_lose_any_more(sc
         scene.write(again)
 
 
-def test_an_election_that_somebody_demands_may_lose_and_so_may_a_copy_of_the_demand_for_a_while(scene):
+def test_a_demanded_election_may_lose_and_so_may_a_late_copy_of_the_demand(scene):
     scene.write(FIRST)
     truth = scene.witness.truths[TP]
     truth.demands = 1
@@ -181,7 +181,7 @@ def test_a_partition_that_was_there_when_the_power_was_cut_excuses_its_replicas_
     scene.write(AT_A_LOSS)
 
 
-def test_a_replica_that_is_counted_again_with_a_rotten_batch_is_excused_until_a_later_one_has_none(scene):
+def test_a_counted_replica_with_a_rotten_batch_is_excused_until_a_later_one_has_none(scene):
     rotten = {BROKERS[1]}
     scene.witness.excuses.rots = lambda broker, partition: broker in rotten
     scene.write(FIRST)
@@ -192,7 +192,7 @@ def test_a_replica_that_is_counted_again_with_a_rotten_batch_is_excused_until_a_
         rotten.clear()
 
 
-def test_a_replica_in_a_directory_that_an_fsync_failed_in_may_be_elected_at_a_loss_until_it_is_counted_again(
+def test_a_replica_on_a_disk_that_failed_an_fsync_may_be_elected_at_a_loss(
     scene,
 ):
     scene.write(FIRST)
@@ -205,7 +205,7 @@ def test_a_replica_in_a_directory_that_an_fsync_failed_in_may_be_elected_at_a_lo
         scene.write(counted)
 
 
-def test_whoever_stays_counted_over_a_restart_may_have_had_that_directory_offline_and_is_excused_still(scene):
+def test_a_member_counted_over_a_restart_is_excused_for_its_offline_directory(scene):
     """Its failure may be told of only then, and proves nothing of the start after that."""
     scene.write(FIRST)
     for broker in BROKERS:
@@ -237,9 +237,7 @@ def test_a_replica_that_was_removed_while_it_was_down_is_excused_until_its_log_i
 
 
 @pytest.mark.parametrize(("offline", "is_gone"), [("/data", False), ("/data-2", True)])
-def test_a_replica_that_a_broker_has_no_longer_may_be_in_its_directory_that_is_offline_and_in_no_other(
-    scene, offline, is_gone
-):
+def test_a_replica_that_a_broker_lacks_may_be_in_its_offline_directory_only(scene, offline, is_gone):
     """Else the rule of what a power cut spares asks for a log that was deleted before it; seed 511227."""
     scene.write(FIRST)
     Replica(scene.witness).start()
@@ -268,7 +266,7 @@ def test_what_was_synced_is_expected_after_a_power_cut_unless_it_was_damaged_bef
     assert len(scene.witness.truths[TP].view(BROKERS[0]).synced) == expected
 
 
-def test_one_whose_power_is_cut_when_it_was_removed_and_had_not_heard_of_it_is_excused_as_well(scene):
+def test_a_removed_replica_that_loses_power_before_it_knows_is_excused(scene):
     scene.write(FIRST)
     Replica(scene.witness).start()
     scene.assign(BROKERS[2])
@@ -278,7 +276,7 @@ def test_one_whose_power_is_cut_when_it_was_removed_and_had_not_heard_of_it_is_e
     assert scene.tainted == {BROKERS[0]}
 
 
-def test_what_is_doomed_names_the_directory_and_with_it_the_replicas_that_it_may_cost_something(scene):
+def test_a_doomed_entry_names_the_directory_and_the_replicas_that_may_suffer(scene):
     scene.write(FIRST)
     disk = SimulatedDisk({path: {} for path in ("/b/one/quakes-0", "/b/two/other-0")})
     machine = SimpleNamespace(broker_id=BROKERS[0], disk=disk)
@@ -417,7 +415,7 @@ def elected_at_a_loss(scene):
     return replica, directory, truth
 
 
-def test_who_dies_in_the_middle_of_such_a_cut_has_lost_by_that_election_what_its_next_start_lacks(scene):
+def test_a_replica_killed_during_such_a_cut_lost_by_that_election_what_it_lacks(scene):
     """Its disk was full when it began anew; seed 503195."""
     replica, directory, truth = elected_at_a_loss(scene)
     directory.logs[TP].truncate_to(5)

@@ -47,7 +47,7 @@ def test_the_last_isr_member_is_never_removed(world):
     assert (world.stored().leader, world.stored().isr) == (-1, (3,))
 
 
-def test_when_the_whole_isr_dies_at_once_it_is_kept_and_its_first_proven_member_to_return_leads(world):
+def test_a_whole_isr_that_dies_at_once_is_kept_and_its_first_proven_member_leads(world):
     world.create()
     world.crash(1, 2, 3)
     assert (world.stored().leader, world.stored().isr, world.stored().leader_epoch) == (-1, (1, 2, 3), 1)
@@ -74,7 +74,7 @@ def test_a_clean_stop_proves_the_log_over_a_reboot(world):
     assert (world.stored().leader, world.stored().isr) == (1, (1,))
 
 
-def test_a_log_in_a_directory_that_lost_nothing_leads_and_one_in_the_other_directory_does_not(world):
+def test_only_the_log_in_the_directory_that_lost_nothing_leads(world):
     topic = world.create(replicas=((1,), (1,)))
     world.crash(1)
     whole = DirectoryIdentity("directory-1", logs=frozenset({(topic, 0)}))
@@ -94,7 +94,7 @@ def test_when_nobody_is_proven_the_partition_waits(world):
     assert (world.stored().leader, world.stored().isr) == (-1, (1, 2, 3))
 
 
-def test_when_nobody_is_proven_an_unclean_election_picks_a_live_member_and_reports_the_loss(world):
+def test_without_proven_replicas_an_unclean_election_reports_the_loss(world):
     world.create(unclean_leader_election_enable="true")
     world.crash(1, 2, 3)
     done = world.start(2, boot="after a power cut")
@@ -102,7 +102,7 @@ def test_when_nobody_is_proven_an_unclean_election_picks_a_live_member_and_repor
     assert [one.is_loss for one in done if isinstance(one, act.Report)] == [True]
 
 
-def test_an_unclean_election_takes_a_replica_from_outside_the_isr_only_if_the_topic_allows_it(world):
+def test_an_unclean_election_needs_the_topics_permission(world):
     world.create("strict")
     world.create("loose", unclean_leader_election_enable="true")
     for topic in ("strict", "loose"):
@@ -112,7 +112,7 @@ def test_an_unclean_election_takes_a_replica_from_outside_the_isr_only_if_the_to
     assert (world.stored("loose").leader, world.stored("loose").isr) == (2, (2,))
 
 
-def test_the_only_replica_that_can_hold_everything_leads_unproven_and_the_loss_is_reported(world):
+def test_the_only_complete_replica_leads_unproven_and_the_loss_is_reported(world):
     world.create(replicas=((1,),))
     world.crash(1)
     done = world.start(1, boot="after a power cut")
@@ -235,7 +235,7 @@ def test_a_report_is_in_time_even_if_the_registration_has_just_gone(world):
     assert world.stored().leader == 2
 
 
-def test_kip_903_a_member_that_restarted_while_the_election_was_written_is_not_trusted_on_a_stale_view(world):
+def test_kip_903_a_member_that_restarted_during_the_election_is_not_trusted(world):
     world.create()
     world.before_write.append(lambda: world.register(2, boot="after a power cut"))
     world.crash(1)
@@ -285,7 +285,7 @@ def test_a_controller_whose_epoch_has_passed_resigns_and_writes_nothing(world):
     assert not sends(done, act.SendLeaderAndIsr)
 
 
-def test_a_replica_whose_log_directory_is_broken_is_led_elsewhere_until_its_broker_restarts(world):
+def test_a_replica_in_a_broken_log_directory_is_led_elsewhere_until_its_broker_restarts(world):
     world.create()
     world.crash(2)
     done = world.start(2)

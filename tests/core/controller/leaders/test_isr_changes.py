@@ -24,7 +24,7 @@ def test_an_accepted_proposal_reaches_every_metadata_cache_and_disturbs_no_repli
     assert not [one for one in world.done if isinstance(one, act.SendLeaderAndIsr)]
 
 
-def test_kafka_14144_a_retry_whose_first_reply_was_lost_succeeds_with_its_old_partition_epoch(world):
+def test_kafka_14144_a_retry_after_a_lost_reply_succeeds_with_its_old_partition_epoch(world):
     world.create()
     world.propose(1, 1, 2, partition_epoch=0)
     again = world.propose(1, 1, 2, partition_epoch=0)
@@ -130,7 +130,7 @@ def test_kip_903_a_member_that_restarts_while_the_proposal_is_written_is_ineligi
     assert world.stored().isr == (1, 2)
 
 
-def test_a_member_that_restarted_unproven_is_counted_once_it_has_caught_up_in_its_new_incarnation(world):
+def test_a_member_that_restarted_unproven_counts_after_it_has_caught_up(world):
     world.create()
     world.start(3, boot="after a power cut")
     assert world.stored().isr == (1, 2)

@@ -56,7 +56,7 @@ def test_a_report_of_an_earlier_life_changes_nothing(world):
     assert world.state().leader == 1
 
 
-def test_a_report_that_comes_when_the_log_is_mended_is_settled_by_what_its_broker_says_of_its_role(world):
+def test_a_late_report_of_damage_is_settled_by_the_brokers_answer_to_its_role(world):
     """Found by the simulation, seed 512840: nobody led the cluster when it was sent; the next controller had
     heard of the damage, and of the mending, in answers to roles when it came.
     """

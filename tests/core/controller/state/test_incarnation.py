@@ -102,7 +102,7 @@ def test_a_suspect_directory_proves_nothing_at_the_next_restart_and_is_then_forg
     assert (after.intact_since, after.suspect, after.broker_epoch) == (6, (), None)
 
 
-def test_a_suspect_directory_that_is_offline_at_a_restart_is_still_suspect_when_it_is_back():
+def test_a_suspect_directory_that_is_offline_at_a_restart_stays_suspect():
     marked = StoredIncarnation(mark_suspect(first(FULL_A, FULL_B), "b"), 5, EPOCH)
     without = next_incarnation(marked, [FULL_A], host_id="host", boot_id="boot", offline_directories=1)
     assert (without.suspect, without.directories) == (("b",), ("a", "b"))
@@ -111,7 +111,7 @@ def test_a_suspect_directory_that_is_offline_at_a_restart_is_still_suspect_when_
     assert (back.suspect, back.proves(0, IN_A), back.proves(6, IN_B)) == ((), True, False)
 
 
-def test_a_suspect_directory_that_was_taken_away_costs_one_restart_its_proof_and_stays_suspect():
+def test_a_suspect_directory_that_was_removed_costs_one_restart_its_proof():
     marked = StoredIncarnation(mark_suspect(first(A, B), "b"), 5, EPOCH)
     without = again(marked, A)
     assert (without.suspect, without.directories, without.intact_since) == (("b",), ("a",), 6)
@@ -121,7 +121,7 @@ def test_a_suspect_directory_that_was_taken_away_costs_one_restart_its_proof_and
     assert (back.suspect, back.intact_since) == ((), 6)
 
 
-def test_what_was_intact_before_an_unproven_restart_is_lost_and_what_came_after_stays_proven():
+def test_an_unproven_restart_unproves_older_logs_and_no_newer_ones():
     lost = again(first(), boot="later")
     later = again(StoredIncarnation(lost, 5, BrokerEpoch(80)), boot="later")
     assert not later.proves(4)
@@ -151,7 +151,7 @@ def test_directories_that_are_offline_need_not_prove_anything_and_are_remembered
     ).intact_since == 8  # fmt: skip
 
 
-def test_a_directory_that_was_offline_at_the_first_start_after_a_reboot_proves_nothing_when_it_is_back():
+def test_a_directory_offline_at_the_first_start_of_a_boot_proves_nothing_when_it_is_back():
     stopped = first(FULL_A, replace(FULL_B, logs=frozenset()))
     rebooted = next_incarnation(
         stopped, [replace(FULL_A, clean_epoch=EPOCH)], host_id="host", boot_id="later", offline_directories=1
@@ -275,7 +275,7 @@ def test_two_directories_that_fail_one_after_the_other_leave_nothing_spared_of_b
     assert (twice.proves(5, IN_A), twice.proves(4, IN_B), twice.proves(5, IN_B)) == (False, False, True)
 
 
-def test_a_suspect_directory_that_is_offline_at_the_next_start_proves_nothing_when_it_is_back():
+def test_a_suspect_directory_offline_at_the_next_start_proves_nothing_when_it_is_back():
     marked = went_on(mark_suspect(first(FULL_A, FULL_B), "b"), first())
     without = next_incarnation(marked, [FULL_A], host_id="host", boot_id="boot", offline_directories=1)
     back = again(went_on(without, marked), FULL_A, FULL_B)
@@ -286,7 +286,7 @@ def start_without(previous, *directories):
     return next_incarnation(previous, directories, host_id="host", boot_id="boot", offline_directories=1)
 
 
-def test_a_directory_that_is_offline_while_another_proves_nothing_is_intact_when_it_is_back():
+def test_a_directory_that_was_offline_during_an_unproven_start_is_intact_when_it_is_back():
     """Its broker did not write to it meanwhile, and made nothing anew that may be in it."""
     before = first(FULL_A, FULL_B)
     without = went_on(start_without(before, replace(FULL_A, corrupt=True)), before)
@@ -296,7 +296,7 @@ def test_a_directory_that_is_offline_while_another_proves_nothing_is_intact_when
     assert (later.proves(0, IN_B), later.proves(4, IN_A)) == (True, False)
 
 
-def test_it_is_so_also_if_it_comes_back_much_later_or_while_the_other_proves_nothing_again():
+def test_it_is_intact_also_if_it_returns_much_later():
     before = first(FULL_A, FULL_B)
     without = went_on(start_without(before, replace(FULL_A, corrupt=True)), before)
     again_without = went_on(start_without(without, FULL_A), without)
@@ -306,7 +306,7 @@ def test_it_is_so_also_if_it_comes_back_much_later_or_while_the_other_proves_not
     assert again(broken_twice, FULL_A, FULL_B).proves(0, IN_B)
 
 
-def test_a_directory_that_was_offline_proves_nothing_if_it_or_its_page_cache_is_not_what_it_was():
+def test_a_directory_that_was_offline_proves_nothing_if_it_or_its_page_cache_changed():
     before = first(FULL_A, FULL_B)
     without = went_on(start_without(before, replace(FULL_A, corrupt=True)), before)
     assert again(without, FULL_A, FULL_B).proves(0, IN_B)
@@ -321,7 +321,7 @@ def test_a_directory_that_was_offline_proves_nothing_if_it_or_its_page_cache_is_
     assert not again(suspect, FULL_A, FULL_B).proves(4, IN_B)
 
 
-def test_a_directory_that_was_offline_at_the_first_registration_after_a_boot_proves_nothing_of_before():
+def test_a_directory_offline_at_the_first_registration_of_a_boot_proves_nothing_older():
     """A start on that boot may have had it, and have come to no end: it says that it is of this boot."""
     before = first(FULL_A, FULL_B)
     record = next_incarnation(before, [FULL_A], host_id="host", boot_id="later", offline_directories=1)

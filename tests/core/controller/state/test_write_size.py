@@ -51,7 +51,7 @@ def begin_moves(world, partitions=20):
     return world.command(AlterReassignments(tuple(moves)))
 
 
-def test_creations_and_moves_of_many_partitions_of_many_topics_are_cut_into_writes_that_fit(world, sizes):
+def test_creations_and_moves_of_many_partitions_are_cut_into_writes_that_fit(world, sizes):
     result = begin_moves(world)
     assert [one.error for one in result.partitions] == [ErrorCode.none] * 20 * TOPICS
     assert max(sizes) <= LIMIT
@@ -99,9 +99,7 @@ def test_a_topic_that_does_not_fit_into_one_node_is_refused_when_made_and_when_i
     assert result.topics[0].error == ErrorCode.invalid_partitions
 
 
-def test_so_many_moves_of_one_topic_that_its_node_grows_too_large_are_refused_but_can_be_cancelled(
-    world, monkeypatch
-):
+def test_moves_that_make_a_topics_node_too_large_are_refused_but_can_be_cancelled(world, monkeypatch):
     monkeypatch.setattr("sparklog.core.controller.leaders.partition_writes.MOVING_TOPIC_BYTES_MAX", 1_000)
     world.create("t", ((3, 1),) * 20)
     targets = [Move(TopicPartition("t", one), (BrokerId(2), BrokerId(1))) for one in range(20)]

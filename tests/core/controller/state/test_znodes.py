@@ -36,7 +36,7 @@ def test_an_incarnations_epoch_is_the_transaction_that_wrote_it_until_it_is_rewr
     assert (again.broker_epoch, again.number, again.record.suspect) == (77, 1, ("a",))
 
 
-def test_the_logs_that_an_incarnation_spares_come_back_and_fit_into_a_node_if_each_is_of_another_topic():
+def test_the_spared_logs_of_an_incarnation_fit_into_a_node():
     spared = {(uuid.uuid4(), 1000 + number): 1_000_000 for number in range(SPARED_MAX)}
     spared |= {(uuid.UUID(int=1), 0): 3, (uuid.UUID(int=1), 2): 3, (uuid.UUID(int=1), 1): 4}
     record = replace(

@@ -197,7 +197,7 @@ def test_a_new_minimum_begins_a_new_leader_epoch_with_the_same_leader_and_isr(wo
     assert roles[-1].topics[0].partitions[0][1].min_insync_replicas == 2
 
 
-def test_a_lower_minimum_ends_the_eligibility_of_those_outside_the_isr_before_the_leader_hears_of_it(world):
+def test_a_lower_minimum_ends_eligibility_outside_the_isr_before_the_leader_knows(world):
     world.create(min_insync_replicas="2")
     world.propose(1, 1)
     assert world.stored().eligible == (2, 3)
@@ -213,7 +213,7 @@ def test_a_lower_minimum_ends_the_eligibility_of_those_outside_the_isr_before_th
     assert written < told
 
 
-def test_a_higher_minimum_makes_nobody_eligible_who_left_while_the_leader_could_commit_alone(world):
+def test_a_higher_minimum_makes_no_replica_eligible_that_left_before_it(world):
     world.create(min_insync_replicas="1")
     world.propose(1, 1)
     set_topic(world, min_insync_replicas="2")

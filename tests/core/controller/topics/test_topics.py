@@ -40,7 +40,7 @@ def refusal(world, **topic):
     return result.error, result.message
 
 
-def test_a_topic_is_answered_when_its_leaders_and_the_metadata_caches_have_acknowledged_it(world):
+def test_a_creation_is_answered_after_leaders_and_metadata_caches_have_acknowledged(world):
     done, _ = create(world, world.new_topic(replicas=((1, 2), (2, 3))))
     assert world.answer_in(done) is None
     answers = world.answer_pushes(done)
@@ -166,7 +166,7 @@ def test_a_controller_that_takes_over_amid_a_large_creation_finishes_it(world):
 # ------------------------------------------------------------------------------------------- deletion
 
 
-def test_a_deleted_topic_leaves_caches_and_replicas_at_once_and_zookeeper_when_all_have_confirmed(world):
+def test_a_deleted_topic_leaves_zookeeper_after_all_replicas_have_confirmed(world):
     world.create(replicas=((1, 2), (2, 3)))
     done, _ = delete(world, "t")
     (metadata,) = sends(done, act.SendUpdateMetadata, 1)
