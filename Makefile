@@ -9,13 +9,14 @@ OLDER_VENV  := .venv-spark-4.2
 OLDER_STAMP := $(OLDER_VENV)/.installed-$(OLDER_SPARK)
 OLDER_TESTS := tests/datasource tests/runtime/test_data_jobs.py
 
-.PHONY: demo test test-older-spark lint bench chaos setup clean
+.PHONY: demo test test-older-spark simulate lint bench chaos setup clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo   run the main job: earthquakes and flights through three replicated brokers"
 	@echo "make test   pass the tests: what touches Spark first with PySpark $(OLDER_SPARK), then all with the newest"
 	@echo "make setup  a virtual environment, .venv, with all of it"
+	@echo "make simulate SIMULATE_OPTIONS='--seeds 1-2000'   seeded runs of whole clusters (docs/simulation.md)"
 	@echo "make lint   ruff, mypy --strict, import-linter"
 	@echo "make chaos  faults upon real processes for an hour, and every long proof (docs/chaos.md)"
 	@echo "make bench  the figures of benchmarks/RESULTS.md, beside Apache Kafka where it can be had"
@@ -33,11 +34,17 @@ setup: $(STAMP)
 demo: $(STAMP)
 	@$(VENV)/bin/sparklog demo $(DEMO_OPTIONS)
 
+# What setup prints goes to standard error: standard output is the simulation's.
+simulate:
+	@$(MAKE) --no-print-directory setup >&2
+	@PYTHON=$(PYTHON) scripts/simulate $(SIMULATE_OPTIONS)
+
 lint: $(STAMP)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	cd tests/proof && $(abspath $(VENV))/bin/lint-imports
 
 test-older-spark: $(OLDER_STAMP)
 	$(OLDER_VENV)/bin/python -m pytest -m "every_spark or not integration" $(OLDER_TESTS)
@@ -53,9 +60,9 @@ bench: $(STAMP)
 chaos: $(STAMP)
 	@./scripts/chaos-setup
 	$(PYTHON) -m pytest -m chaos
-	$(PYTHON) -m tests.storage.crash_points
-	$(PYTHON) -m tests.storage.crash_points.real_power_cuts || [ $$? = 3 ] # 3: it has said why it is not run
-	$(PYTHON) tests/chaos/run.py $(CHAOS_OPTIONS)
+	$(PYTHON) -m crash_points
+	$(PYTHON) -m crash_points.real_power_cuts || [ $$? = 3 ] # 3: it has said why it is not run
+	$(PYTHON) tests/proof/chaos/run.py $(CHAOS_OPTIONS)
 
 clean:
 	rm -rf $(VENV) $(OLDER_VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

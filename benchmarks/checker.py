@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from sparklog.testing.histories import Writer
+from histories import Writer
 
 PARTITIONS: Final = 7
 PRODUCERS: Final = 6
@@ -171,7 +171,7 @@ def main() -> int:
         written_s = time.process_time() - began
         files = sorted(folder.iterdir())
         size = sum(path.stat().st_size for path in files)
-        process = subprocess.Popen([sys.executable, "-m", "sparklog.testing.histories", *map(str, files)])
+        process = subprocess.Popen([sys.executable, "-m", "histories", *map(str, files)])
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     judged_s, run_s = used.ru_utime + used.ru_stime, options.sends / options.rate

@@ -24,6 +24,12 @@ def test_it_has_the_three_packages_each_at_the_top(wheel) -> None:
     assert tops == {"sparklog", "pyspark_sparklog", "sparklog_runtime"}
 
 
+def test_it_has_nothing_of_the_proof(wheel) -> None:
+    rooms = {room for name in wheel.namelist() for room in name.split("/")}
+    assert rooms.isdisjoint({"tests", "proof", "simulation", "histories", "chaos", "crash_points"})
+    assert "simulat" not in wheel.read(_entry_points(wheel)).decode()
+
+
 def test_it_carries_the_demos_data_and_its_sources(wheel) -> None:
     for name in ("earthquakes.jsonl", "flights-200k.arrow", "README.md"):
         carried = wheel.read(f"sparklog_runtime/data/{name}")
@@ -34,7 +40,11 @@ def test_it_is_typed_and_names_its_commands(wheel) -> None:
     assert {f"{package}/py.typed" for package in ("sparklog", "pyspark_sparklog", "sparklog_runtime")} <= set(
         wheel.namelist()
     )
-    (entry_points,) = [name for name in wheel.namelist() if name.endswith("entry_points.txt")]
-    text = wheel.read(entry_points).decode()
+    text = wheel.read(_entry_points(wheel)).decode()
     for line in ("sparklog = sparklog.cli.main:main", "start = ", "demo = "):
         assert line in text
+
+
+def _entry_points(wheel) -> str:
+    (name,) = [name for name in wheel.namelist() if name.endswith("entry_points.txt")]
+    return name

@@ -135,10 +135,10 @@ def did_you_mean(given: str, known: Sequence[str]) -> str:
     return f"; did you mean {by_folded[near[0]]}?" if near else ""
 
 
-def build_parser(command: Command) -> Parser:
+def build_parser(command: Command, program: str = "sparklog ") -> Parser:
     """The parser of ``sparklog <command> ...``."""
     parser = Parser(
-        prog=f"sparklog {command.name}",
+        prog=f"{program}{command.name}",
         description=command.description or command.summary,
         epilog=examples_text(command.examples),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -22,22 +22,27 @@ EXAMPLES: Final = (
 
 def run_program(arguments: list[str], on_loaded: Callable[[], None]) -> int:
     """Run it; the exit status. ``on_loaded`` is called when nothing is left but the command itself."""
+    return exit_status_of(lambda: _run(arguments, on_loaded), program="sparklog")
+
+
+def exit_status_of(run: Callable[[], int], *, program: str) -> int:
+    """Run it; the exit status. Its error is printed on standard error as ``program: message``."""
     try:
-        status = _run(arguments, on_loaded)
+        status = run()
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
         _silence_stdout()  # whoever read our output has had enough: nothing is wrong
         return DONE
     except (UsageError, ConfigError) as error:
-        return _complain(error, WRONG_USAGE)
+        return _complain(program, error, WRONG_USAGE)
     except KafkaError as error:
-        return _complain(_words_of(error), FAILED)
+        return _complain(program, _words_of(error), FAILED)
     except SparklogError as error:
-        return _complain(error, FAILED)
+        return _complain(program, error, FAILED)
     except OSError as error:  # a full disk behind standard output, say
         _silence_stdout()
-        return _complain(error, FAILED)
+        return _complain(program, error, FAILED)
     return status
 
 
@@ -93,8 +98,8 @@ def _words_of(error: KafkaError) -> str:
     return error.message if code in error.message else f"{error.message} ({code})" if error.message else code
 
 
-def _complain(problem: object, status: int) -> int:
-    print(f"sparklog: {problem}", file=sys.stderr)
+def _complain(program: str, problem: object, status: int) -> int:
+    print(f"{program}: {problem}", file=sys.stderr)
     return status
 
 

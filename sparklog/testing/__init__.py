@@ -1,8 +1,7 @@
-"""Clusters of real brokers in the process of a test, a ZooKeeper in memory, and the simulation.
+"""Clusters of real brokers in the process of a test, with a ZooKeeper in memory.
 
 ``from sparklog.testing import InProcessCluster``; docs/testing.md shows a test with it. Nothing is imported
-before it is asked for: pytest loads this package with its plugin for every project, and the simulation comes
-without sockets and brokers.
+before it is asked for: pytest loads this package with its plugin for every project.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -110,19 +110,6 @@ def test_a_misspelt_option_is_named_before_one_that_is_missing(
     assert complaint in ran.err
 
 
-@pytest.mark.parametrize(
-    ("option", "complaint"),
-    [
-        ("--replay", "'1-3' is a range; a replay tells of one seed, as in --replay 17"),
-        ("--steps", "'1-3' is not a whole number"),
-    ],
-)
-def test_what_is_no_number_is_told_in_words_of_ours(option: str, complaint: str, sparklog: Sparklog) -> None:
-    ran = sparklog("simulate", "--seeds", "1", option, "1-3", connect=False)
-    assert ran.status == WRONG_USAGE
-    assert ran.err.endswith(f"sparklog simulate: {option}: {complaint}; see sparklog simulate --help\n")
-
-
 def test_an_installed_command_is_found_and_run(sparklog: Sparklog, install: Install) -> None:
     install(fly=command(lambda _: DONE))
     assert sparklog("fly", connect=False).status == DONE

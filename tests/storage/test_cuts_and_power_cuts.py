@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from simulation.disk import MountedDisk, SimulatedDisk
 from sparklog.storage.log_config import LogConfig
-from sparklog.testing.simulation.disk import MountedDisk, SimulatedDisk
 
 Bench = Any
 SMALL = LogConfig(segment_bytes=1_000, index_interval_bytes=150)

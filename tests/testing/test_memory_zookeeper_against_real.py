@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 import pytest
 from kazoo.protocol.states import Callback
 
+from simulation.schedule import US_PER_MS, Process, Schedule
+from simulation.zookeeper import Ensemble, SimulatedZooKeeper
 from sparklog.model.zookeeper import (
     Check,
     Create,
@@ -24,8 +26,6 @@ from sparklog.model.zookeeper import (
     ZooKeeperError,
 )
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
-from sparklog.testing.simulation.schedule import US_PER_MS, Process, Schedule
-from sparklog.testing.simulation.zookeeper import Ensemble, SimulatedZooKeeper
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 

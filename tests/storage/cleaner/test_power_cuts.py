@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sparklog.testing.simulation.disk import MountedDisk, SimulatedDisk, Trouble
-from sparklog.testing.simulation.schedule import ProcessDied
+from simulation.disk import MountedDisk, SimulatedDisk, Trouble
+from simulation.schedule import ProcessDied
 
 
 @dataclass

@@ -1,0 +1,405 @@
+"""One part of a run: a cluster of its own, clients, administrators, faults by the schedule, the verdict."""
+
+import contextlib
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from random import Random
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
+
+from chaos.admin import EVERY_S, MISTAKES, Administrators
+from chaos.bare import BareBench
+from chaos.bench import Bench, BenchOptions, Replicas
+from chaos.finale import FinalReadFailed, dump_replicas, read_everything
+from chaos.nemesis import Nemesis
+from chaos.places import Places
+from chaos.report import PAIRED, Ack, Part, Window, measure, not_judged, violated_rules
+from chaos.schedule import PAIRS, Turn, in_order, turns
+from chaos.workload import CLIENTS, ClientPlan, Workload
+from histories import HistoryError, Writer, read_history
+
+WARM_UP_S = 5.0
+WHOLE_TIMEOUT_S = 300.0
+AFTER_HEAL_S = 12.0
+SETTLE_S = 6.0
+"""From then on after healing every send must be answered, until producers stop."""
+CLIENTS_ANSWERED_S = 90.0
+"""For so long everybody may take to be answered once more, who may have begun again just before."""
+CONSUMERS_READ_ON_S = 5.0
+CLIENTS_END_S = 90.0
+WINDOW_ACKS_MIN = 1
+CHECKER = "histories"
+
+TOPICS = {"plain": 3, "rolled": 2, "moved": 2, "keyed": 2}
+"""``rolled`` has small segments and loses records to DeleteRecords; ``moved``'s two replicas move; ``keyed``
+is compacted.
+"""
+
+MEASURED = ("plain", "rolled")
+"""Topics that a single fault leaves with enough replicas for acks=all."""
+
+TOPIC_SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "rolled": {"segment.bytes": "65536"},
+    "keyed": {
+        "cleanup.policy": "compact",
+        "segment.bytes": "65536",
+        "min.cleanable.dirty.ratio": "0.2",
+        "delete.retention.ms": "5000",
+    },
+}
+BUSY_TOPIC_SETTINGS: Mapping[str, str] = {"segment.bytes": "12288"}
+REPLICAS = {"moved": 2}
+COMPACTED = frozenset({"keyed"})
+
+BUSY_FILES: Mapping[str, str] = {
+    "log.segment.bytes": "12288",
+    "log.index.interval.bytes": "1024",
+    "log.flush.offset.checkpoint.interval.ms": "1000",
+    "log.flush.interval.ms": "2000",
+    "log.flush.scheduler.interval.ms": "500",
+    "log.retention.check.interval.ms": "1000",
+    "log.segment.delete.delay.ms": "1000",
+    "replica.high.watermark.checkpoint.interval.ms": "500",
+}
+"""Brokers whose files come and go all the time: every kind of call is met within seconds."""
+
+BUSY_ADMINISTRATORS_S = (0.5, 2.0)
+
+
+@dataclass
+class PartOptions:
+    """What one part is to be."""
+
+    folder: Path
+    seed: int
+    seconds: float
+    nemeses: Sequence[Nemesis]
+    spark: str = "workers"
+    candidates: int = 2
+    rate: float = 120.0
+    pairs: float = PAIRS
+    has_busy_files: bool = False
+    """Small segments, and everything that brokers do now and then done often."""
+    with_administrators: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict)
+    places: Places | None = None
+    clients: Sequence[ClientPlan] = CLIENTS
+    windows_max: int = 1_000_000
+    first: Sequence[str] = ()
+    """Kinds that come first, in this order, each until it has struck."""
+    is_over_then: bool = False
+    """No other fault comes after those."""
+    warm_up_s: float = WARM_UP_S
+    mutant: str | None = None
+    """A bug that all brokers have (``bugs.py``)."""
+
+
+def run_part(options: PartOptions, say: Callable[[str], None], stop: threading.Event) -> Part:
+    """Live through it; the part says what was found."""
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+    part = Part(options.seed, 0.0, spark=options.spark)
+    histories = options.folder / "histories"
+    histories.mkdir(parents=True, exist_ok=True)
+    settings = {**(BUSY_FILES if options.has_busy_files else {}), **options.settings}
+    bench_options = BenchOptions(
+        options.folder,
+        spark=options.spark,
+        candidates=options.candidates,
+        settings=settings,
+        mutant=options.mutant,
+    )
+    make = BareBench if options.spark == "none" else Bench
+    with make(bench_options, options.places, say) as bench, Writer(histories / "harness.jsonl") as writer:
+        say(f"the cluster is up: {bench.bootstrap_servers}")
+        with Writer(histories / "administrators.jsonl") as admin_writer:
+            _Life(options, part, bench, writer, admin_writer, say, stop).live()
+        if part.verdict != "VIOLATED":
+            _dump(part, bench, writer)
+    _judge(part, histories, say)
+    (options.folder / "part.json").write_text(json.dumps(_as_json(part), indent=1))
+    return part
+
+
+def _dump(part: Part, bench: Bench, writer: Writer) -> None:
+    """Stop the brokers in good order, and read what they leave."""
+    replicas = {place: found.assigned for place, found in bench.replicas().items()}
+    if not bench.stop_application():
+        part.findings.append("brokers or controllers did not stop within their time")
+        return
+    log_dirs = {broker: bench.log_dir(broker) for broker in bench.broker_ids()}
+    part.dumps = sum(len(some) for some in replicas.values())
+    part.findings += dump_replicas(replicas, log_dirs, writer)
+
+
+class _Life:
+    """From the first topic to the final reads."""
+
+    def __init__(
+        self,
+        options: PartOptions,
+        part: Part,
+        bench: Bench,
+        writer: Writer,
+        admin_writer: Writer,
+        say: Callable[[str], None],
+        stop: threading.Event,
+    ) -> None:
+        self._options, self._part, self._bench, self._writer = options, part, bench, writer
+        self._say, self._stop = say, stop
+        rng = Random(f"part/{options.seed}")
+        self._watch_ended = threading.Event()
+        self._struck: set[str] = set()
+        self._workload = Workload(
+            bench.bootstrap_servers,
+            TOPICS,
+            options.folder,
+            Random(rng.random()),
+            options.rate,
+            options.clients,
+            COMPACTED,
+        )
+        self._administrators = Administrators(
+            bench.bootstrap_servers,
+            admin_writer,
+            Random(rng.random()),
+            brokers=bench.broker_ids(),
+            topics=TOPICS,
+            moving="moved",
+            shrinking="rolled",
+            every_s=BUSY_ADMINISTRATORS_S if options.has_busy_files else EVERY_S,
+        )
+
+    def live(self) -> None:
+        self._create_topics()
+        watcher = threading.Thread(target=self._watch_leaders, name="watch-leaders", daemon=True)
+        watcher.start()
+        began = time.monotonic()
+        try:
+            self._workload.start()
+            if self._options.with_administrators:
+                self._administrators.start()
+            self._stop.wait(self._options.warm_up_s)
+            self._strike(began + self._options.seconds)
+            self._part.crash_points = [point for one in self._options.nemeses for point in one.points]
+            self._mend()
+        finally:
+            self._administrators.stop()
+            self._watch_ended.set()
+            watcher.join()
+        self._part.seconds = time.monotonic() - began
+        self._part.client_crashes = self._workload.crashes
+        self._part.admin_done, self._part.admin_refused = (
+            self._administrators.done,
+            self._administrators.refused,
+        )
+        self._part.findings += [f"never asked for: {what}" for what in sorted(self._administrators.mistakes)]
+
+    def _create_topics(self) -> None:
+        admin = AdminClient({"bootstrap.servers": self._bench.bootstrap_servers, "log_level": 0})
+        busy = BUSY_TOPIC_SETTINGS if self._options.has_busy_files else {}
+        new = [
+            NewTopic(name, count, REPLICAS.get(name, 3), config={**TOPIC_SETTINGS.get(name, {}), **busy})
+            for name, count in TOPICS.items()
+        ]
+        for made in admin.create_topics(new, request_timeout=30).values():
+            made.result(60)
+        for name in COMPACTED:
+            self._writer.event("harness", "topic", topic=name, what="created", cleanup="compact")
+        self._bench.topics = dict(TOPICS)
+        missing = self._bench.wait_whole(WHOLE_TIMEOUT_S)
+        if missing is not None:
+            raise RuntimeError(f"new topics are not whole: {missing}")
+
+    def _watch_leaders(self) -> None:
+        """Tell every change of a leader that is seen; whoever led in between was not seen to."""
+        known: dict[tuple[str, int], Replicas] = {}
+        while not self._watch_ended.wait(0.5):
+            try:
+                found = self._bench.replicas()
+            except (KazooException, KazooTimeoutError) as error:  # ZooKeeper is under faults itself
+                logging.getLogger(__name__).info("leaders cannot be read: %r", error)
+                continue
+            except Exception as error:  # noqa: BLE001 (whatever it is, nobody watches any more)
+                self._part.findings.append(f"who leads cannot be read: {error!r}")
+                return
+            for (topic, partition), now in found.items():
+                before = known.get((topic, partition))
+                if before is None or before.leader_epoch != now.leader_epoch:
+                    self._writer.event(
+                        "harness",
+                        "leader",
+                        topic=topic,
+                        partition=partition,
+                        leader=str(now.leader),
+                        leader_epoch=now.leader_epoch,
+                    )
+            known = found
+
+    # Faults
+
+    def _usable(self) -> dict[str, Nemesis]:
+        usable = {}
+        for nemesis in self._options.nemeses:
+            lacking = nemesis.needs - self._bench.features
+            why = nemesis.probe()
+            if why is None and lacking:
+                why = f"this cluster has no {', '.join(sorted(lacking))}"
+            if why is None:
+                usable[nemesis.kind] = nemesis
+            else:
+                self._part.not_run[nemesis.kind] = why
+                self._writer.event("harness", "not_run", kind=nemesis.kind, why=why)
+                self._say(f"not run: {nemesis.kind}: {why}")
+        return usable
+
+    def _turns(self, usable: Mapping[str, Nemesis]) -> Iterator[Turn]:
+        options, number = self._options, 0
+        first = [kind for kind in options.first if kind in usable]
+        for turn in in_order(options.seed, first, self._struck):
+            number = turn.number
+            yield turn
+        if not options.is_over_then:
+            weights = {kind: nemesis.weight for kind, nemesis in usable.items()}
+            yield from turns(options.seed, weights, options.pairs, number)
+
+    def _strike(self, deadline: float) -> None:
+        usable = self._usable()
+        for turn in self._turns(usable):
+            over = turn.number > self._options.windows_max or time.monotonic() > deadline
+            if over or self._stop.wait(turn.calm_s):
+                return
+            self._window(turn, [usable[kind] for kind in turn.kinds])
+            if self._part.findings:
+                return
+
+    def _window(self, turn: Turn, nemeses: Sequence[Nemesis]) -> None:
+        rng = Random(turn.seed)
+        name = f"{turn.number}"
+        self._writer.event("harness", "fault", kind=turn.name, target="see the story", phase="begin", id=name)
+        window = Window(turn.number, "", "", time.monotonic_ns(), 0, 0)
+        told: list[str] = []
+        struck: list[str] = []
+        until: list[tuple[float, int]] = []
+        with contextlib.ExitStack() as ends:
+            for number, nemesis in enumerate(nemeses):
+                if number:  # the second of two strikes while the first lasts
+                    self._stop.wait(min(max(0.0, until[0][0] - time.monotonic()), rng.uniform(0.1, 2.0)))
+                seconds = nemesis.seconds(self._bench, rng)
+                self._say(f"{turn.number}. {nemesis.kind}{f', for {seconds:.1f} s' if seconds else ''}")
+                ends.callback(nemesis.end)
+                outcome, has_struck = strike(nemesis, self._bench, rng, self._part)
+                told.append(outcome)
+                if has_struck:
+                    struck.append(nemesis.kind)
+                self._say(f"   {outcome}")
+                until.append((time.monotonic() + seconds, number))
+            for when, number in sorted(until):
+                self._stop.wait(max(0.0, when - time.monotonic()))
+                nemeses[number].end()
+        window.name = PAIRED.join(struck)
+        window.what = "; ".join(told)
+        window.ended_ns = time.monotonic_ns()
+        missing = self._bench.wait_whole(WHOLE_TIMEOUT_S)
+        window.whole_ns = time.monotonic_ns()
+        self._writer.event("harness", "fault", kind=turn.name, target="see the story", phase="end", id=name)
+        if struck:
+            self._struck.update(struck)
+            self._part.windows.append(window)
+        if missing is not None:
+            self._part.findings.append(
+                f"window {turn.number} ({window.what}): not whole {WHOLE_TIMEOUT_S:.0f} s after it: {missing}"
+            )
+
+    # The end
+
+    def _mend(self) -> None:
+        self._administrators.stop()
+        self._bench.topics = topics = {**TOPICS, **self._administrators.scratch}
+        missing = self._bench.wait_whole(WHOLE_TIMEOUT_S)
+        if missing is not None:
+            self._part.findings.append(f"not whole at the end: {missing}")
+        self._workload.crash_nobody_more()
+        self._writer.event("harness", "heal")
+        time.sleep(AFTER_HEAL_S)
+        idle = self._workload.wait_for_all(CLIENTS_ANSWERED_S)
+        if idle:
+            self._part.findings.append(f"clients had no answer any more after healing: {', '.join(idle)}")
+        killed = self._workload.stop(CLIENTS_END_S, CONSUMERS_READ_ON_S)
+        if killed:
+            self._part.findings.append(f"clients did not come to their end: {', '.join(killed)}")
+        try:
+            self._part.records = read_everything(self._bench.bootstrap_servers, topics, self._writer)
+        except (FinalReadFailed, KafkaException) as error:
+            self._part.findings.append(f"the final read failed: {error}")
+
+
+def strike(nemesis: Nemesis, bench: Bench, rng: Random, part: Part) -> tuple[str, bool]:
+    """Begin a fault; what is to be told of it, and whether it struck.
+
+    Whom it aimed at may be gone, under faults: that is a miss. A mistake of the harness is a finding.
+    """
+    try:
+        return f"{nemesis.kind}: {nemesis.begin(bench, rng)}", True
+    except MISTAKES as error:
+        told = f"{nemesis.kind} cannot strike: {error!r}"
+        part.findings.append(told)
+    except Exception as error:  # noqa: BLE001 (a dead process, a broken connection, a file that is gone, ...)
+        told = f"{nemesis.kind} did not strike: {error!r}"
+        part.missed[nemesis.kind] = part.missed.get(nemesis.kind, 0) + 1
+    return told, False
+
+
+# -------------------------------------------------------------------------------------------------- verdict
+
+
+def _judge(part: Part, histories: Path, say: Callable[[str], None]) -> None:
+    """Counts from the history, and what the independent checker says of it."""
+    files = sorted(histories.glob("*.jsonl"))
+    try:
+        history = read_history(*files)
+    except HistoryError as error:
+        part.findings.append(f"the history cannot be read: {error}")
+        return
+    for send in history.sends:
+        part.sends[send.outcome] = part.sends.get(send.outcome, 0) + 1
+    part.polled = sum(len(read.records) for read in history.reads if hasattr(read, "records"))
+    acks = [
+        Ack(send.topic, send.partition, send.done_ns)
+        for send in history.sends
+        if send.is_ok and send.acks < 0
+    ]
+    measure(part.windows, acks, MEASURED)
+    overlapped = sum(window.acks >= WINDOW_ACKS_MIN for window in part.windows)
+    if not part.windows or overlapped < len(part.windows) / 2:
+        part.invalid.append(f"only {overlapped} of {len(part.windows)} fault windows saw acknowledgements")
+    say("the checker reads the history")
+    as_json, settle = histories.parent / "checker.json", ("--settle", f"{SETTLE_S:g}")
+    checked = subprocess.run(
+        [sys.executable, "-m", CHECKER, *settle, "--json-file", str(as_json), *map(str, files)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},  # where the checker is
+    )
+    (histories.parent / "checker.txt").write_text(checked.stdout + checked.stderr)
+    if as_json.exists():
+        part.not_judged = not_judged(json.loads(as_json.read_text()))
+    if checked.returncode == 1:
+        part.findings.append(f"the checker:\n{violated_rules(checked.stdout)}")
+    elif checked.returncode != 0:
+        part.invalid.append(f"the checker gave no verdict: {(checked.stdout + checked.stderr)[-500:]}")
+
+
+def _as_json(part: Part) -> dict[str, object]:
+    return {**asdict(part), "verdict": part.verdict}

@@ -1,0 +1,100 @@
+"""Histories by hand: each call is one thing that a client did, a second after the one before."""
+
+import pytest
+
+from histories.facts import SECOND
+from histories.model import (
+    Deleted,
+    Dump,
+    End,
+    FaultWindow,
+    FinalRead,
+    History,
+    Leader,
+    Poll,
+    Seek,
+    Send,
+    TopicEvent,
+)
+
+
+class Scribe:
+    """Writes one history, of partition 0 of one topic unless told otherwise."""
+
+    def __init__(self):
+        self.history = History()
+        self.now_ns = 0
+        self._numbers = {}
+
+    def tick(self, seconds=1):
+        self.now_ns += seconds * SECOND
+        return self.now_ns
+
+    def begin(self, value, **fields):
+        """A send without an answer yet; ``answer`` gives it one."""
+        session = fields.pop("session", "s")
+        seq = self._numbers[session] = self._numbers.get(session, -1) + 1
+        given = {"topic": "t", "partition": 0, "acks": -1, "is_idempotent": True, "process": "producer"}
+        given |= {"seq": seq} | fields
+        send = Send(value=value, session=session, invoked_ns=self.tick(), **given)
+        self.history.sends.append(send)
+        return send
+
+    def answer(self, send, outcome="ok", offset=-1, leader_epoch=-1):
+        send.outcome, send.offset, send.done_ns, send.leader_epoch = (
+            outcome,
+            offset,
+            self.tick(),
+            leader_epoch,
+        )
+        return send
+
+    def send(self, value, offset, *, leader_epoch=-1, **fields):
+        return self.answer(self.begin(value, **fields), "ok", offset, leader_epoch)
+
+    def poll(self, start, *records, process="consumer", leader_epoch=-1, epochs=()):
+        begun_ns = self.tick()
+        poll = Poll(process, "t", 0, start, records, begun_ns, self.tick(), leader_epoch, epochs)
+        self.history.reads.append(poll)
+
+    def seek(self, offset, process="consumer"):
+        self.history.reads.append(Seek(process, "t", 0, offset, self.tick()))
+
+    def end(self, offset, leader_epoch=-1):
+        self.history.ends.append(End("asker", "t", 0, self.tick(), self.tick(), offset, leader_epoch))
+
+    def final(self, *records, start=0, end=None):
+        last = records[-1][0] + 1 if records else start
+        read = FinalRead("t", 0, start, last if end is None else end, list(records), self.tick())
+        self.history.finals.append(read)
+
+    def dump(self, broker, *records, start=0, end=None, high_watermark=None, digests=None):
+        end = records[-1][0] + 1 if end is None else end
+        mark = end if high_watermark is None else high_watermark
+        copies = [(offset, epoch, value) for offset, epoch, value in records]
+        batches = [
+            (offset, offset, digest) for (offset, _, _), digest in zip(records, digests or (), strict=False)
+        ]
+        self.history.dumps.append(Dump(broker, "t", 0, start, end, mark, copies, batches, self.tick()))
+
+    def topic(self, *, is_created, is_compacted=False):
+        self.history.topics.append(TopicEvent("t", is_created, self.tick(), is_compacted))
+
+    def deleted(self, before):
+        self.history.deleted.append(Deleted("t", 0, before, self.tick()))
+
+    def leader(self, leader_epoch, *, is_unclean=False):
+        self.history.leaders.append(Leader("t", 0, "broker", leader_epoch, self.tick(), is_unclean))
+
+    def fault(self, kind, seconds):
+        window = FaultWindow(str(len(self.history.faults)), kind, "broker", self.tick())
+        self.history.faults.append(window)
+        window.end_ns = self.now_ns + seconds * SECOND
+
+    def heal(self):
+        self.history.healed_ns = self.tick()
+
+
+@pytest.fixture
+def scribe():
+    return Scribe()

@@ -1,0 +1,226 @@
+"""Machines with brokers, two controller candidates, ZooKeeper and a network: what there is in a run."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from simulation.administrator import Administrator
+from simulation.broker import (
+    RELAUNCH_MS,
+    STOPPED_CLEANLY,
+    Machine,
+    SimulatedBroker,
+    World,
+)
+from simulation.controller import SimulatedController
+from simulation.identities import ProducerIdsAreUnique
+from simulation.network import Network
+from simulation.operations import Operation
+from simulation.plan import CONTROLLERS, MAIN_TOPIC, SIDE_TOPIC, Plan
+from simulation.schedule import US_PER_MS, Process, Schedule
+from simulation.story import Story
+from simulation.tasks import Stage
+from simulation.waits import LOOK_MS, CommitsWhatTheIsrHas
+from simulation.witness import Witness
+from simulation.zookeeper import Ensemble
+from sparklog.model.config import BrokerConfig
+from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.testing.memory_zookeeper import ZooKeeperTree
+
+REPORT_MS: Final = 2
+"""A supervisor sees a process end after this time."""
+
+
+@dataclass(slots=True)
+class Seat:
+    """A place where a program runs: which process is there now, and how many faults keep it down."""
+
+    host: str
+    down: int = 0
+    launches: int = 0
+
+
+def _drift_max(plan: Plan) -> float:
+    """By how much of every second two machines' clocks may part."""
+    rates = [0.0, *(fault.amount for fault in plan.faults if fault.kind == "drift clock")]
+    return max(rates) - min(rates)
+
+
+class Cluster:
+    """The world of one run."""
+
+    def __init__(self, plan: Plan, *, is_told: bool = False) -> None:
+        self.plan = plan
+        self.schedule = Schedule()
+        self.story = Story(self.schedule, is_told)
+        network = Network(self.schedule, plan.seed, plan.delay_ms)
+        ensemble = Ensemble(self.schedule, plan.seed, plan.delay_ms, plan.session_timeout_ms, ZooKeeperTree())
+        config = BrokerConfig.parse(plan.settings)
+        identities = ProducerIdsAreUnique(tell=self.story.tell)
+        self.world = World(self.schedule, network, ensemble, config, plan.seed, identities, plan.directories)
+        self.machines = {host: Machine(BrokerId(number)) for number, host in enumerate(plan.brokers, 1)}
+        self.seats = {host: Seat(host) for host in (*plan.brokers, *CONTROLLERS)}
+        self.brokers: dict[str, SimulatedBroker] = {}
+        self.controllers: dict[str, SimulatedController] = {}
+        self.witness = Witness(
+            self.story,
+            ensemble.tree,
+            config,
+            (MAIN_TOPIC, SIDE_TOPIC),
+            identities,
+            clocks_jump=any(fault.kind == "jump clock" for fault in plan.faults),
+            drift_max=_drift_max(plan),
+        )
+        self.witness.excuses.rots = self._rots
+        self.administrator = Administrator(
+            self.schedule,
+            network,
+            self.witness,
+            self.story,
+            main=MAIN_TOPIC,
+            side=SIDE_TOPIC,
+            brokers=plan.brokers,
+            controllers=CONTROLLERS,
+        )
+        ensemble.on_change = self.witness.look_at_zookeeper
+        ensemble.on_write = self.witness.look_at_write
+        self.schedule.on_step = self._look
+        self.done: Counter[str] = Counter()
+        self.is_calm = False
+        """Whether no further fault strikes."""
+        self.before_launch: Callable[[str, int], None] = lambda host, launches: None
+        """Called with a broker's host, and how often it was launched there, before it starts."""
+        self._commits = CommitsWhatTheIsrHas()
+        rot = ("rot what derives", "rot a log")
+        self.witness.remembers.checkpoints_rot = any(fault.kind in rot for fault in plan.faults)
+        slow_news = ("delay watches", "lag zookeeper")
+        self.witness.presence.brokers = tuple(machine.broker_id for machine in self.machines.values())
+        self.witness.presence.is_blind = any(fault.kind in slow_news for fault in plan.faults)
+        self._by_process: dict[Process, SimulatedBroker] = {}
+        self._by_controller: dict[Process, SimulatedController] = {}
+
+    def start(self) -> None:
+        self.world.ensemble.start()
+        for host in self.seats:
+            self.launch(host)
+        self._look_at_waits()
+
+    def _look_at_waits(self) -> None:
+        if self.witness.is_silent:
+            return
+        for broker in self.brokers.values():
+            process = broker.process
+            replicas = broker.replicas if process.is_running and not process.is_waiting else None
+            self._commits.look_at(
+                broker.machine.broker_id, replicas, self.witness.truths, process.monotonic_ms()
+            )
+        self.schedule.after(LOOK_MS * US_PER_MS, None, self._look_at_waits)
+
+    def _look(self, process: Process | None) -> None:
+        broker = self._by_process.get(process) if process is not None else None
+        if broker is not None and broker.replicas is not None and broker.process.is_alive:
+            broker.machine.disk.is_looked_at = True
+            self.witness.look_at(broker.machine.broker_id, broker.replicas, broker.metadata)
+            broker.machine.disk.is_looked_at = False
+        controller = self._by_controller.get(process) if broker is None and process is not None else None
+        if controller is not None and process is not None and not process.is_waiting:
+            self.witness.look_at_controller(controller)
+
+    # ---- processes -----------------------------------------------------------------------------------------
+
+    def launch(self, host: str) -> None:
+        """Start the program of a seat, unless it runs or a fault keeps it down."""
+        seat = self.seats[host]
+        if seat.down or self.is_up(host):
+            return
+        seat.launches += 1
+        self.story.tell(host, "is launched")
+        if host in self.machines:
+            self.before_launch(host, seat.launches)
+            broker = SimulatedBroker(
+                self.world, self.machines[host], seat.launches, self._stopped, self._cleaned
+            )
+            self.brokers[host] = broker
+            self._by_process = {one.process: one for one in self.brokers.values()}
+            broker.launch()
+        else:
+            self.controllers[host] = SimulatedController(self.world, host, seat.launches)
+            self._by_controller = {one.process: one for one in self.controllers.values()}
+            self.controllers[host].launch()
+
+    def is_up(self, host: str) -> bool:
+        process = self.process(host)
+        return process is not None and process.is_alive
+
+    def process(self, host: str) -> Process | None:
+        holder = self.brokers.get(host) or self.controllers.get(host)
+        return None if holder is None else holder.process
+
+    def leads_in(self, address: str, topic_partition: TopicPartition) -> int:
+        """The epoch in which the broker that is at ``address`` now leads; -1 if it does not, or none is."""
+        for broker in self.brokers.values():
+            if broker.machine.address == address and broker.process.is_alive and broker.replicas is not None:
+                partition = broker.replicas.get(topic_partition)
+                leader = None if partition is None else partition._replica.leader
+                return -1 if leader is None else leader.leader_epoch
+        return -1
+
+    def _rots(self, broker_id: BrokerId, topic_partition: TopicPartition) -> bool:
+        machines = (one for one in self.machines.values() if one.broker_id == broker_id)
+        return any(machine.disk.rots(str(topic_partition)) for machine in machines)
+
+    def _stopped(self, broker: SimulatedBroker, why: str) -> None:
+        """A broker ended by itself: it could not start, or its session expired."""
+        host = broker.machine.host
+        self.story.tell(host, f"has stopped: {why}")
+        if why == STOPPED_CLEANLY:
+            self.witness.marks.reach("a broker stopped cleanly")
+            if broker.released_by >= 0 and self.brokers.get(host) is broker:  # none that was replaced
+                self.witness.stopped_cleanly(broker.machine.broker_id, broker.released_by)
+        self.schedule.after(RELAUNCH_MS * US_PER_MS, None, lambda: self.launch(host))
+
+    def _cleaned(self, broker: SimulatedBroker, topic_partition: TopicPartition, stage: Stage) -> None:
+        assert broker.replicas is not None
+        self.witness.cleaned(broker.machine.broker_id, broker.replicas.get(topic_partition))
+        if stage != "under way":
+            marks = self.witness.marks
+            marks.reach("a log was compacted" if stage == "done" else "a cleaning was overtaken by a cut")
+            self.story.tell(broker.machine.host, f"compaction of {topic_partition} is {stage}")
+
+    def end(self) -> None:
+        """The run is over."""
+        for broker in self.brokers.values():
+            broker.abandon()
+
+    def kill(self, host: str, *, is_reported: bool) -> None:
+        if not self.is_up(host):
+            return
+        if host in self.controllers:
+            self.controllers[host].die()
+            return
+        broker = self.brokers[host]
+        broker.die()
+        if is_reported and broker.epoch >= 0:
+            for controller in self.controllers.values():
+                self.schedule.after(
+                    REPORT_MS * US_PER_MS,
+                    None,
+                    lambda controller=controller: self._report(controller, broker),  # type: ignore[misc]
+                )
+
+    def _report(self, controller: SimulatedController, broker: SimulatedBroker) -> None:
+        if controller.process.is_alive and controller.candidate is not None:
+            controller.broker_died(broker.machine.broker_id, broker.epoch)
+
+    # ---- work ----------------------------------------------------------------------------------------------
+
+    def schedule_operations(self) -> None:
+        for operation in self.plan.operations:
+            self.schedule.at(operation.at_ms * US_PER_MS, None, partial(self._do, operation))
+
+    def _do(self, operation: Operation) -> None:
+        if not self.is_calm:
+            self.done[operation.kind] += 1
+            self.administrator.do(operation)

@@ -1,0 +1,68 @@
+"""Bugs of producer ids: who gets which."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from simulation.faults import Hunt
+from simulation.mix import ClientMix
+from simulation.mutants.mutant import Mutant, Switch
+from sparklog.core.controller import workbench
+from sparklog.core.controller.commands.broker_commands import AllocateProducerIdsResult
+from sparklog.core.controller.state.image import ClusterImage
+from sparklog.core.controller.state.znodes import PRODUCER_ID_BLOCK
+from sparklog.core.controller.steps import AllocateIds, Decision
+from sparklog.model.errors import ErrorCode
+from sparklog.model.zookeeper import ANY_VERSION, Check, Operation, SetData
+
+
+def _blocks_are_given_again(switch: Switch) -> None:
+    """A broker that asks again is given the block that it has already, as if its answer had been lost."""
+
+    def decide_block(original: Any) -> Any:
+        def mutated(image: ClusterImage, step: AllocateIds) -> Decision | AllocateProducerIdsResult:
+            block, request = image.producer_block, step.request
+            is_current = image.is_current(request.broker, request.broker_epoch)
+            if block is not None and is_current and block.broker == request.broker:
+                return AllocateProducerIdsResult(ErrorCode.none, block.first, block.last - block.first + 1)
+            decided: Decision | AllocateProducerIdsResult = original(image, step)
+            return decided
+
+        return mutated
+
+    switch.method(workbench, "decide_block", decide_block)
+
+
+def _blocks_without_a_version_check(switch: Switch) -> None:
+    """A block is written whatever ZooKeeper holds by then, by whoever was controller once."""
+
+    def wash(operations: Sequence[Operation]) -> Sequence[Operation]:
+        if not any(isinstance(one, SetData) and one.path == PRODUCER_ID_BLOCK for one in operations):
+            return operations
+        return [
+            replace(one, version=ANY_VERSION) if isinstance(one, SetData) else one
+            for one in operations
+            if not isinstance(one, Check)
+        ]
+
+    switch.ensemble.wash = wash
+
+
+IDENTITIES: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "blocks-are-given-again",
+        "KIP-730, with an answer that is remembered for a broker",
+        "two producers have one id, and the batches of one are taken for those of the other",
+        20,
+        _blocks_are_given_again,
+        is_quick=True,
+    ),
+    Mutant(
+        "blocks-without-a-version-check",
+        "KIP-98: blocks of ids without their compare-and-set",
+        "a controller that is none any more gives ids that others have",
+        20,
+        _blocks_without_a_version_check,
+        Hunt(plot=4, clients=ClientMix(crash_every_ms=500.0)),
+    ),
+)

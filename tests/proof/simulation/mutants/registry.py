@@ -1,0 +1,40 @@
+"""All mutants, by area."""
+
+from typing import Final
+
+from simulation.mutants.broker import BROKER
+from simulation.mutants.compaction import COMPACTION
+from simulation.mutants.control import CONTROL
+from simulation.mutants.elections import ELECTIONS
+from simulation.mutants.epochs import EPOCHS
+from simulation.mutants.failover import FAILOVER
+from simulation.mutants.follower import FOLLOWER
+from simulation.mutants.identities import IDENTITIES
+from simulation.mutants.isr import ISR
+from simulation.mutants.leader import LEADER
+from simulation.mutants.mutant import Mutant
+from simulation.mutants.proposals import PROPOSALS
+from simulation.mutants.recovery import RECOVERY
+from simulation.mutants.restarts import RESTARTS
+from simulation.mutants.storage import STORAGE
+
+MUTANTS: Final[tuple[Mutant, ...]] = (
+    *LEADER,
+    *ISR,
+    *FOLLOWER,
+    *EPOCHS,
+    *FAILOVER,
+    *BROKER,
+    *CONTROL,
+    *PROPOSALS,
+    *ELECTIONS,
+    *STORAGE,
+    *RECOVERY,
+    *RESTARTS,
+    *COMPACTION,
+    *IDENTITIES,
+)
+
+
+def find_mutant(name: str) -> Mutant | None:
+    return next((mutant for mutant in MUTANTS if mutant.name == name), None)

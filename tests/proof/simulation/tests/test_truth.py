@@ -1,0 +1,104 @@
+"""Up to where a replica's log holds what is committed."""
+
+import pytest
+
+from simulation.invariants import LogsBeginWhereTheyMay, Violation
+from simulation.truth import Entry, PartitionTruth, ReplicaView
+from sparklog.model.ids import BrokerId, TopicId, TopicPartition
+
+KEY = b"key"
+LATER_MS = 1_000
+
+
+def entry(base, end, epoch=0):
+    return Entry(base, end, epoch, 1, 0, base, 0)
+
+
+@pytest.fixture
+def truth():
+    """A compacted partition: three batches of one record each are committed, all of one key."""
+    made = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), is_thinned=True)
+    for offset in range(3):
+        made.committed.append(entry(offset, offset + 1))
+        made.note_records(made.committed[-1], [(KEY, b"value")], now_ms=0)
+    return made
+
+
+def view_of(entries, kept, end_offset):
+    return ReplicaView(BrokerId(1), entries=entries, kept=kept, end_offset=end_offset, matched=-1)
+
+
+def test_what_compaction_removed_between_two_batches_is_held(truth):
+    view = view_of([entry(0, 1), entry(2, 3)], {0: (), 2: (2,)}, 3)
+    truth.compare(view, LATER_MS)
+    assert view.shared_end == 3
+
+
+def test_what_was_never_there_is_not_held(truth):
+    view = view_of([entry(0, 1)], {0: (0,)}, 1)
+    truth.compare(view, LATER_MS)
+    assert view.shared_end == 1
+
+
+def test_what_a_log_gave_up_after_a_lossy_election_is_not_demanded_again():
+    """The next unclean election brought it back; seed 606052."""
+    truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), committed=[entry(0, 1)])
+    view = ReplicaView(BrokerId(1), entries=[entry(2, 3)], log_start=2, end_offset=3, matched=-1)
+    truth.compare(view, LATER_MS)
+    truth.committed += [entry(1, 2), entry(2, 3)]
+    truth.compare(view, LATER_MS)
+    assert view.shared_end == 3
+
+
+def test_the_newest_record_of_a_key_may_not_be_lacking(truth):
+    view = view_of([entry(0, 1), entry(3, 4, epoch=1)], {0: (), 3: (3,)}, 4)
+    truth.compare(view, LATER_MS)
+    assert view.shared_end == 2
+
+
+def test_a_tombstone_may_go_as_much_earlier_as_clocks_part(truth):
+    truth.committed.append(entry(3, 4))
+    truth.note_records(truth.committed[-1], [(KEY, None)], now_ms=500)
+    truth.delete_retention_ms = 1_000
+    for drift_max, end in ((0.0, 3), (0.05, 3), (0.06, 4)):
+        truth.drift_max = drift_max
+        view = view_of([entry(0, 1), entry(4, 5, epoch=1)], {0: (), 4: (4,)}, 5)
+        truth.compare(view, 1_420)
+        assert view.shared_end == end
+
+
+def test_what_an_uncommitted_batch_replaced_in_a_deposed_leader_s_log_is_held(truth):
+    """An election has lost the record that its cleaner kept instead; the leader does not know yet."""
+    truth.forgiven_end = 4
+    view = view_of([entry(0, 1), entry(3, 4, epoch=1)], {0: (), 3: (3,)}, 4)
+    truth.compare(view, LATER_MS)
+    assert view.shared_end == 3
+
+
+@pytest.mark.parametrize(("lost", "shared_end"), [([entry(0, 1), entry(1, 2)], 3), ([], 0)])
+def test_a_loss_below_the_elected_leaders_start_excuses_nothing_above_it(lost, shared_end):
+    truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), committed=[entry(2, 3)])
+    truth.lost = {one.base_offset: [one] for one in lost}
+    view = view_of([entry(0, 1), entry(1, 2), entry(2, 3)], {}, 3)
+    truth.compare(view, LATER_MS)
+    assert view.shared_end == shared_end
+
+
+def test_what_is_rightly_lacking_at_the_end_of_a_log_is_not_among_what_it_has(truth):
+    view = view_of([entry(0, 1), entry(3, 4, epoch=1)], {0: (), 3: (3,)}, 4)
+    truth.forgiven_end = 4
+    truth.compare(view, LATER_MS)
+    assert (view.held_end, view.shared_end) == (1, 3)
+
+
+def test_a_log_may_begin_behind_what_its_leader_alone_committed_and_an_election_has_lost(truth):
+    """A leader that was paused meanwhile commits, and retention removes it there."""
+    truth.may_delete, truth.lossy_epoch = True, 7
+    truth.lost[3] = [entry(3, 5, epoch=2)]
+    rule = LogsBeginWhereTheyMay()
+    rule.on_replica(truth, ReplicaView(BrokerId(1), log_start=5), None, [])
+    with pytest.raises(Violation, match="begins at 6"):
+        rule.on_replica(truth, ReplicaView(BrokerId(1), log_start=6), None, [])
+    truth.may_delete = False
+    with pytest.raises(Violation, match="begins at 5"):
+        rule.on_replica(truth, ReplicaView(BrokerId(1), log_start=5), None, [])

@@ -1,6 +1,0 @@
-"""For each rule histories that break it and nothing else, and histories beside them that are legal."""
-
-from tests.testing.histories.breaches import of_readers, of_records
-from tests.testing.histories.breaches.registry import BROKEN, LEGAL
-
-__all__ = ["BROKEN", "LEGAL", "of_readers", "of_records"]
