@@ -1,7 +1,9 @@
 """Kafka's four codecs, with a bound on what a payload may grow to.
 
-A few kilobytes of zstd can stand for gigabytes of zeros. Decompression therefore runs in steps and stops
-with CorruptBatch once ``DECOMPRESSED_BYTES_MAX`` is passed; memory stays within that bound plus one step.
+A few kilobytes of zstd can stand for gigabytes of zeros. Decompression therefore runs in steps of about a
+megabyte (``pieces_of``) and stops with CorruptBatch beyond ``DECOMPRESSED_BYTES_MAX``. A caller that looks at
+one piece after another holds two steps at most, but for two payloads: a bare snappy block is one piece, at
+most 22 times as large as its compressed form, and a zstd decoder holds the window that its frame names.
 
 Framing, as the Java clients have it:
 - gzip: RFC 1952, several members allowed;
@@ -13,6 +15,7 @@ Framing, as the Java clients have it:
 
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import Final
 
 import cramjam
@@ -24,7 +27,10 @@ from sparklog.records.envelope import Bytes, Compression
 DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
 """More than the largest frame a broker reads: whatever is legal compressed is legal uncompressed, too."""
 
-_STEP_BYTES: Final = 1 << 20
+STEP_BYTES: Final = 1 << 20
+"""How much is decompressed at a time."""
+
+_GZIP_SLICE_BYTES: Final = 1 << 16
 _GZIP_WINDOW_BITS: Final = 31
 _GZIP_LEVEL: Final = 6
 _LZ4_LEVEL: Final = 1
@@ -33,9 +39,13 @@ _ZSTD_LEVEL: Final = 3
 XERIAL_HEADER: Final = struct.pack(">8sii", b"\x82SNAPPY\x00", 1, 1)
 _XERIAL_MAGIC: Final = XERIAL_HEADER[:8]
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
+_SNAPPY_RATIO_MAX: Final = 22
+"""The densest element of a block is a copy: 3 bytes for 64."""
+
 _BLOCK_LENGTH: Final = struct.Struct(">i")
 assert len(XERIAL_HEADER) == 16
 
+_SNAPPY: Final = pa.Codec("snappy")
 _ARROW_NAMES: Final = {Compression.LZ4: "lz4", Compression.ZSTD: "zstd"}
 
 
@@ -61,15 +71,45 @@ def decompress(
     compression: Compression, data: Bytes, output_bytes_max: int = DECOMPRESSED_BYTES_MAX
 ) -> bytes:
     """The bytes that ``data`` stands for; CorruptBatch if it is damaged or stands for too many."""
+    pieces = list(pieces_of(compression, data, output_bytes_max))
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def pieces_of(
+    compression: Compression, data: Bytes, output_bytes_max: int = DECOMPRESSED_BYTES_MAX
+) -> Iterator[bytes]:
+    """What ``decompress`` returns, in order, in pieces of one to two megabytes; the last may be smaller.
+
+    CorruptBatch comes when the damage, or the byte beyond ``output_bytes_max``, is reached. What is not
+    compressed is one piece.
+    """
     match compression:
         case Compression.NONE:
-            return bytes(data)
+            return iter((bytes(data),))
         case Compression.GZIP:
-            return _decompress_gzip(data, output_bytes_max)
+            small = _inflated(memoryview(data))
         case Compression.SNAPPY:
-            return _decompress_snappy(memoryview(data), output_bytes_max)
+            small = _unsnapped(memoryview(data), output_bytes_max)
         case Compression.LZ4 | Compression.ZSTD:
-            return _decompress_stream(compression, data, output_bytes_max)
+            small = _streamed(compression, data)
+    return _steps(compression, small, output_bytes_max)
+
+
+def _steps(compression: Compression, small: Iterator[bytes], output_bytes_max: int) -> Iterator[bytes]:
+    """``small`` pieces joined to steps, up to the bound."""
+    waiting: list[bytes] = []
+    waiting_bytes = total_bytes = 0
+    for piece in small:
+        total_bytes += len(piece)
+        if total_bytes > output_bytes_max:
+            raise _too_large(compression, output_bytes_max)
+        waiting.append(piece)
+        waiting_bytes += len(piece)
+        if waiting_bytes >= STEP_BYTES:
+            yield waiting[0] if len(waiting) == 1 else b"".join(waiting)
+            waiting, waiting_bytes = [], 0
+    if waiting:
+        yield waiting[0] if len(waiting) == 1 else b"".join(waiting)
 
 
 def _too_large(compression: Compression, output_bytes_max: int) -> CorruptBatch:
@@ -80,39 +120,39 @@ def _damaged(compression: Compression, why: object) -> CorruptBatch:
     return CorruptBatch(f"{compression.name} payload cannot be decompressed: {why}")
 
 
-def _decompress_gzip(data: Bytes, output_bytes_max: int) -> bytes:
-    pieces: list[bytes] = []
-    size_bytes, rest = 0, bytes(data)
-    while rest:
-        inflater = zlib.decompressobj(_GZIP_WINDOW_BITS)
-        try:
-            piece = inflater.decompress(rest, output_bytes_max - size_bytes + 1)
-        except zlib.error as error:
-            raise _damaged(Compression.GZIP, error) from None
-        size_bytes += len(piece)
-        if size_bytes > output_bytes_max:
-            raise _too_large(Compression.GZIP, output_bytes_max)
-        if not inflater.eof:
+def _inflated(data: memoryview) -> Iterator[bytes]:
+    """The members of a gzip payload. Input goes in by slices, since zlib copies what it has not used."""
+    inflater = None
+    for start in range(0, len(data), _GZIP_SLICE_BYTES):
+        rest: Bytes = data[start : start + _GZIP_SLICE_BYTES]
+        while rest:
+            if inflater is None:
+                inflater = zlib.decompressobj(_GZIP_WINDOW_BITS)
+            try:
+                yield inflater.decompress(rest, STEP_BYTES)
+            except zlib.error as error:
+                raise _damaged(Compression.GZIP, error) from None
+            rest = inflater.unconsumed_tail
+            if inflater.eof:
+                rest, inflater = inflater.unused_data, None
+    while inflater is not None:
+        # The last slice is used up, but the inflater may hold output that found no room in a step.
+        piece = inflater.decompress(b"", STEP_BYTES)
+        if inflater.eof:
+            inflater = None
+        elif not piece:
             raise _damaged(Compression.GZIP, "it ends in the middle of a member")
-        pieces.append(piece)
-        rest = inflater.unused_data
-    return b"".join(pieces)
+        yield piece
 
 
-def _decompress_stream(compression: Compression, data: Bytes, output_bytes_max: int) -> bytes:
+def _streamed(compression: Compression, data: Bytes) -> Iterator[bytes]:
     """Arrow's streams decompress step by step, which cramjam's one-shot functions cannot."""
-    pieces: list[bytes] = []
-    size_bytes = 0
     try:
         with pa.CompressedInputStream(pa.BufferReader(data), _ARROW_NAMES[compression]) as stream:
-            while piece := stream.read(min(_STEP_BYTES, output_bytes_max - size_bytes + 1)):
-                size_bytes += len(piece)
-                if size_bytes > output_bytes_max:
-                    raise _too_large(compression, output_bytes_max)
-                pieces.append(piece)
+            while piece := stream.read(STEP_BYTES):
+                yield piece
     except (OSError, pa.ArrowException) as error:
         raise _damaged(compression, error) from None
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _compress_snappy(data: memoryview) -> bytes:
@@ -123,11 +163,12 @@ def _compress_snappy(data: memoryview) -> bytes:
     return b"".join(pieces)
 
 
-def _decompress_snappy(data: memoryview, output_bytes_max: int) -> bytes:
+def _unsnapped(data: memoryview, output_bytes_max: int) -> Iterator[bytes]:
+    """The blocks of xerial's frames, or the one bare block."""
     if bytes(data[:8]) != _XERIAL_MAGIC:
-        return _decompress_snappy_block(data, output_bytes_max, output_bytes_max)
-    pieces: list[bytes] = []
-    position, left = len(XERIAL_HEADER), output_bytes_max
+        yield _unsnapped_block(data, output_bytes_max)
+        return
+    position = len(XERIAL_HEADER)
     while position < len(data):
         if len(data) - position < _BLOCK_LENGTH.size:
             raise _damaged(Compression.SNAPPY, "it ends in the middle of a block's length")
@@ -135,19 +176,21 @@ def _decompress_snappy(data: memoryview, output_bytes_max: int) -> bytes:
         position += _BLOCK_LENGTH.size
         if not 0 <= length <= len(data) - position:
             raise _damaged(Compression.SNAPPY, f"a block of {length} bytes in {len(data) - position}")
-        piece = _decompress_snappy_block(data[position : position + length], left, output_bytes_max)
-        pieces.append(piece)
-        left -= len(piece)
+        yield _unsnapped_block(data[position : position + length], output_bytes_max)
         position += length
-    return b"".join(pieces)
 
 
-def _decompress_snappy_block(block: memoryview, left: int, output_bytes_max: int) -> bytes:
+def _unsnapped_block(block: memoryview, output_bytes_max: int) -> bytes:
+    """One block, whose length is checked before memory is taken for it."""
     if not block:
         return b""
     try:
-        if cramjam.snappy.decompress_raw_len(block) > left:
+        size_bytes = cramjam.snappy.decompress_raw_len(block)
+        if size_bytes > output_bytes_max:
             raise _too_large(Compression.SNAPPY, output_bytes_max)
-        return bytes(cramjam.snappy.decompress_raw(block))
-    except cramjam.DecompressionError as error:
+        if size_bytes > _SNAPPY_RATIO_MAX * len(block):
+            reason = f"a block of {len(block)} bytes claims {size_bytes}"
+            raise _damaged(Compression.SNAPPY, reason)
+        return bytes(_SNAPPY.decompress(block, decompressed_size=size_bytes, asbytes=True))
+    except (cramjam.DecompressionError, OSError, pa.ArrowException) as error:
         raise _damaged(Compression.SNAPPY, error) from None

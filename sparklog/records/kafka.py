@@ -8,6 +8,7 @@ Failure: CorruptBatch for bytes that are not what the envelope says; the reason 
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -15,11 +16,12 @@ import pyarrow as pa
 
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.bridge import binaries
-from sparklog.records.codecs import decompress
+from sparklog.records.codecs import decompress, pieces_of
 from sparklog.records.columns import CREATE_TIME, HEADERS_TYPE, LOG_APPEND_TIME, Int64s, normalise, row_batch
 from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, Bytes, Compression
 from sparklog.records.kafka_check import check_records
 from sparklog.records.kafka_encode import batch_of_rows
+from sparklog.records.kafka_pieces import check_growth, check_pieces
 from sparklog.records.kafka_spans import (
     FEW_RECORDS,
     Spans,
@@ -40,12 +42,15 @@ class KafkaRecords:
     """Implements ``payload.Payload``."""
 
     def validate(self, batch: Bytes, header: BatchHeader) -> None:
-        records = records_of(batch, header)
-        if header.record_count < SMALL_RECORD_COUNT:
+        pieces = pieces_of(header.compression, _payload(batch, header))
+        records, more = next(pieces, b""), next(pieces, None)
+        if more is not None:
+            check_pieces(chain((records, more), pieces), header.record_count, header.last_offset_delta)
+        elif header.record_count < SMALL_RECORD_COUNT:
             check_records(records, header.record_count, header.last_offset_delta)
-            return
-        for _ in _chunks(records, header):
-            """Each chunk is checked as it is measured."""
+        else:
+            for _ in _chunks(records, header):
+                """Each chunk is checked as it is measured."""
 
     def to_columns(self, batch: Bytes, header: BatchHeader) -> pa.RecordBatch:
         records = records_of(batch, header)
@@ -78,9 +83,13 @@ class KafkaRecords:
 
 def records_of(batch: Bytes, header: BatchHeader) -> bytes:
     """The records of a batch without envelope, decompressed."""
+    return decompress(header.compression, _payload(batch, header))
+
+
+def _payload(batch: Bytes, header: BatchHeader) -> memoryview:
     if len(batch) < header.size_bytes:
         raise CorruptBatch(f"{len(batch)} bytes are less than the batch's {header.size_bytes}")
-    return decompress(header.compression, memoryview(batch)[ENVELOPE_BYTES : header.size_bytes])
+    return memoryview(batch)[ENVELOPE_BYTES : header.size_bytes]
 
 
 def _chunks(records: bytes, header: BatchHeader) -> Iterator[Spans]:
@@ -93,23 +102,12 @@ def _chunks(records: bytes, header: BatchHeader) -> Iterator[Spans]:
         except IndexError:
             raise CorruptBatch(f"{left} of {header.record_count} records are missing") from None
         spans = spans_of(records, begins)
-        _check_offset_deltas(spans.offset_deltas, previous, header)
+        check_growth(spans.offset_deltas, previous, header.last_offset_delta)
         previous = int(spans.offset_deltas[-1])
         left -= len(begins)
         yield spans
     if position != len(records):
         raise CorruptBatch(f"{len(records) - position} bytes are left after {header.record_count} records")
-
-
-def _check_offset_deltas(deltas: Int64s, previous: int, header: BatchHeader) -> None:
-    """Offsets grow from record to record and stay within the batch; compaction may leave gaps."""
-    if not len(deltas):
-        return
-    if deltas[0] <= previous or deltas[-1] > header.last_offset_delta or np.any(np.diff(deltas) <= 0):
-        raise CorruptBatch(
-            f"offset deltas from {deltas[0]} to {deltas[-1]} after {previous} do not grow within 0 to "
-            f"{header.last_offset_delta}"
-        )
 
 
 def _span_columns(records: bytes, spans: Spans, header: BatchHeader) -> pa.RecordBatch:
@@ -129,7 +127,7 @@ def _walked_deltas(records: Sequence[WalkedRecord]) -> Int64s:
 
 def _walked_columns(records: Sequence[WalkedRecord], header: BatchHeader) -> pa.RecordBatch:
     offset_deltas = _walked_deltas(records)
-    _check_offset_deltas(offset_deltas, -1, header)
+    check_growth(offset_deltas, -1, header.last_offset_delta)
     return _rows(
         header,
         np.array([record.timestamp_delta_ms for record in records], np.int64),

@@ -82,9 +82,28 @@ def boundaries(payload: bytes, position: int, end: int, count: int) -> tuple[lis
     Of the ``count`` records that are left in ``payload[position:end]`` it takes as many as make a chunk: what
     is worked on at a time stays small, however many records a hostile batch claims. IndexError past the end.
     """
+    begins, position = _begins(payload, position, min(end, position + CHUNK_BYTES), count)
+    if position > end:
+        raise CorruptBatch(f"a record ends at byte {position}, beyond its payload's {end}")
+    return begins, position
+
+
+def whole_boundaries(payload: bytes, position: int, count: int) -> tuple[list[int], int]:
+    """``boundaries`` of those records only that end within ``payload``, which may be cut off anywhere.
+
+    A record that begins in the last ``VARINT_BYTES_MAX`` bytes may be left out.
+    """
+    last_begin = len(payload) - VARINT_BYTES_MAX
+    if position > last_begin:
+        return [], position
+    begins, behind = _begins(payload, position, min(last_begin + 1, position + CHUNK_BYTES), count)
+    return (begins, behind) if behind <= len(payload) else (begins[:-1], begins[-1])
+
+
+def _begins(payload: bytes, position: int, chunk_end: int, count: int) -> tuple[list[int], int]:
+    """The records that begin before ``chunk_end``, and the position behind the last of them."""
     begins: list[int] = []
     append = begins.append
-    chunk_end = min(end, position + CHUNK_BYTES)
     for _ in range(min(count, CHUNK_RECORDS)):
         append(position)
         byte = payload[position]
@@ -101,8 +120,6 @@ def boundaries(payload: bytes, position: int, end: int, count: int) -> tuple[lis
             position += 1 + (byte >> 1)
         if position >= chunk_end:
             break
-    if position > end:
-        raise CorruptBatch(f"a record ends at byte {position}, beyond its payload's {end}")
     return begins, position
 
 

@@ -1,0 +1,140 @@
+"""Whether the pieces of a decompressed payload are Kafka records, with one piece in memory at a time.
+
+A batch of a few kilobytes can decompress to a hundred megabytes, even to valid records. A leader appends the
+compressed bytes and needs none of the records, so it checks them as they are decompressed and forgets them.
+Records that end within a piece are measured side by side (``kafka_spans``). A record that reaches beyond its
+piece is walked field by field; its key, values and headers are skipped over, not joined. The verdict is that
+of checking the whole payload at once.
+
+Failure: CorruptBatch, from the check or from the decompression that yields the pieces.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sparklog.model.errors import CorruptBatch
+from sparklog.records.columns import Int64s
+from sparklog.records.kafka_spans import spans_of, whole_boundaries
+from sparklog.records.kafka_walk import (
+    HEADER_BYTES_MIN,
+    HEADERS_PER_RECORD_MAX,
+    VARINT_BYTES_MAX,
+    VARLONG_BYTES_MAX,
+    varint,
+)
+
+
+def check_pieces(pieces: Iterator[bytes], count: int, last_offset_delta: int) -> None:
+    """CorruptBatch unless exactly ``count`` records fill the ``pieces``, with offset deltas that grow and end
+    at ``last_offset_delta`` at the latest.
+    """
+    window = _Window(pieces)
+    left, previous = count, -1
+    try:
+        while left:
+            begins, behind = whole_boundaries(window.octets, window.position, left)
+            if begins:
+                offset_deltas = spans_of(window.octets, begins).offset_deltas
+                window.position = behind
+            else:
+                offset_deltas = np.array([_walk_record(window)], np.int64)
+            check_growth(offset_deltas, previous, last_offset_delta)
+            previous = int(offset_deltas[-1])
+            left -= len(offset_deltas)
+    except IndexError:
+        raise CorruptBatch(f"{left} of {count} records are missing") from None
+    if window.has_more():
+        raise CorruptBatch(f"bytes are left after {count} records")
+
+
+def check_growth(offset_deltas: Int64s, previous: int, last_offset_delta: int) -> None:
+    """CorruptBatch unless offsets grow from record to record, from above ``previous`` (-1 at the beginning)
+    to ``last_offset_delta`` at most; compaction may leave gaps.
+    """
+    if not len(offset_deltas):
+        return
+    first, last = offset_deltas[0], offset_deltas[-1]
+    if first <= previous or last > last_offset_delta or np.any(np.diff(offset_deltas) <= 0):
+        raise CorruptBatch(
+            f"offset deltas from {first} to {last} after {previous} do not grow within "
+            f"0 to {last_offset_delta}"
+        )
+
+
+class _Window:
+    """The piece that is looked at, and a position in it. Reading past the last piece is an IndexError."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self.octets = next(pieces, b"")
+        self.position = 0
+        self._pieces = pieces
+        self._forgotten_bytes = 0
+
+    @property
+    def offset(self) -> int:
+        """The position within the whole payload."""
+        return self._forgotten_bytes + self.position
+
+    def has_more(self) -> bool:
+        return self.position < len(self.octets) or self._extend()
+
+    def number(self, bytes_max: int = VARINT_BYTES_MAX) -> int:
+        """The varint at the position."""
+        while len(self.octets) - self.position < bytes_max and self._extend():
+            """A piece may be shorter than a varint."""
+        value, self.position = varint(self.octets, self.position, bytes_max)
+        return value
+
+    def skip(self, size_bytes: int) -> None:
+        """Pass over ``size_bytes``; a negative size, which means null, is none."""
+        self.position += max(size_bytes, 0)
+        while self.position > len(self.octets):
+            beyond_bytes = self.position - len(self.octets)
+            self.position = len(self.octets)
+            if not self._extend():
+                raise IndexError
+            self.position += beyond_bytes
+
+    def _extend(self) -> bool:
+        """Append the next piece to what is left of this one; False if there is none."""
+        piece = next(self._pieces, None)
+        if piece is None:
+            return False
+        self._forgotten_bytes += self.position
+        self.octets = self.octets[self.position :] + piece
+        self.position = 0
+        return True
+
+
+def _walk_record(window: _Window) -> int:
+    """Pass over one record, whose layout ``kafka_walk`` gives; its offset delta."""
+    length_bytes = window.number()
+    start = window.offset
+    if length_bytes < 0:
+        raise CorruptBatch(f"the record at byte {start} has a negative length")
+    window.skip(1)  # the attributes
+    window.number(VARLONG_BYTES_MAX)  # the timestamp delta
+    offset_delta = window.number()
+    window.skip(window.number())  # the key
+    window.skip(window.number())  # the value
+    _walk_headers(window, start + length_bytes)
+    if window.offset != start + length_bytes:
+        raise CorruptBatch(
+            f"the record at byte {start} has {window.offset - start} bytes, not {length_bytes} as it says"
+        )
+    return offset_delta
+
+
+def _walk_headers(window: _Window, record_end: int) -> None:
+    count = window.number()
+    if count < 0 or count * HEADER_BYTES_MIN > max(record_end - window.offset, 0):
+        raise CorruptBatch(f"{count} headers cannot be in {record_end - window.offset} bytes")
+    if count > HEADERS_PER_RECORD_MAX:
+        raise CorruptBatch(f"a record has {count} headers; at most {HEADERS_PER_RECORD_MAX} are read")
+    for _ in range(count):
+        key_bytes = window.number()
+        if key_bytes < 0:
+            raise CorruptBatch(f"the header at byte {window.offset} has no key")
+        window.skip(key_bytes)
+        window.skip(window.number())
