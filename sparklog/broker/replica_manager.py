@@ -11,14 +11,13 @@ from typing import Protocol
 
 from sparklog.broker.gone_replicas import GoneReplicas
 from sparklog.broker.log_dirs import DirectoryFailed, DirectoryOffline, LogDirs
-from sparklog.broker.partition.answers import DeletionResult
+from sparklog.broker.partition.answers import AppendResult, DeletionResult
 from sparklog.broker.partition.flusher import Flusher
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.ports import IsrProposals, Ports
 from sparklog.broker.throttles import ReplicationThrottle
-from sparklog.broker.waiting.deletions import DeletionPurgatory
 from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
-from sparklog.broker.waiting.produce import ProducePurgatory
+from sparklog.broker.waiting.joint_wait import JointWaits
 from sparklog.core.replication.actions import (
     AskLeaderOffsets,
     BackOff,
@@ -112,10 +111,10 @@ class ReplicaManager:
         self.broker_epoch = BrokerEpoch(-1)
         self.config = self.static_config = config
         self.dynamic_configs = DynamicConfigs()
-        self.produces = ProducePurgatory(ports)
+        self.appends = JointWaits(ports, timed_out=AppendResult(ErrorCode.request_timed_out))
         self.fetches = FetchPurgatory(ports)
         self.fetch_throttle = ReplicationThrottle(ports.clock, ports.new_guard())
-        self.deletions = DeletionPurgatory(ports)
+        self.deletions = JointWaits(ports, timed_out=DeletionResult(ErrorCode.request_timed_out))
         self._flusher = Flusher(ports.executor, ports.new_guard)
         self.clock = ports.clock
         self._log_dirs = log_dirs
@@ -461,7 +460,7 @@ class ReplicaManager:
         """Carry an effect to whom it concerns; called outside all partition locks, in order."""
         match effect:
             case CompleteProduce(token, error):
-                self.produces.complete(token, error)
+                self.appends.complete(token, AppendResult(error))
             case FlushLog():
                 self._flusher.request(partition)
             case CompleteDeletion(token, error, low_watermark):

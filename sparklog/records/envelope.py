@@ -174,6 +174,13 @@ def parse_header(buffer: Bytes, position: int = 0) -> BatchHeader:
     return header
 
 
+def claims_transaction(buffer: Bytes) -> bool:
+    """Whether the batch at the start of ``buffer`` says that it is transactional; nothing else is checked."""
+    if len(buffer) < ATTRIBUTES_POSITION + _ATTRIBUTES.size or buffer[MAGIC_POSITION] != MAGIC:
+        return False
+    return bool(_ATTRIBUTES.unpack_from(buffer, ATTRIBUTES_POSITION)[0] & TRANSACTIONAL_BIT)
+
+
 def crc_matches(buffer: Bytes, position: int, header: BatchHeader) -> bool:
     """Whether the batch is all there and its CRC-32C is the envelope's."""
     end = position + header.size_bytes

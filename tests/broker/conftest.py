@@ -3,6 +3,7 @@
 import threading
 import uuid
 from contextlib import nullcontext
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.broker.partition.answers import ReadRequest
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.waiting.joint_wait import Share
 from sparklog.core.controller.state import znodes
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import BrokerConfig
@@ -138,12 +140,9 @@ class Member:
     def produce(self, records, acks=-1, timeout_ms=1_000):
         """Answers appear in the returned list."""
         answers = []
-        purgatory = self.replicas.produces
-        wait, open_token = purgatory.begin(answers.append)
-        token = purgatory.expect(wait, self.partition)
-        result = self.partition.append_as_leader(records, split(records), acks, token)
-        purgatory.on_appended(wait, token, TP, result)
-        purgatory.finish(wait, open_token, timeout_ms)
+        append = partial(self.partition.append_as_leader, records, split(records), acks)
+        share = Share(TP, append, self.partition.forget_produce)
+        self.replicas.appends.run([share], timeout_ms, answers.append)
         return answers
 
     # Fetchers

@@ -8,8 +8,7 @@ from functools import partial
 
 from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.broker.partition.answers import DeletionResult
-from sparklog.broker.partition.partition import Partition
-from sparklog.broker.waiting.deletions import Delete, Results
+from sparklog.broker.waiting.joint_wait import Share, named_twice
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.messages.data.delete_records import (
@@ -19,24 +18,35 @@ from sparklog.wire.messages.data.delete_records import (
     DeleteRecordsTopicResult,
 )
 
+Results = dict[TopicPartition, DeletionResult]
+
 
 def handle(call: Call, request: DeleteRecordsRequest) -> None:
+    asked = [
+        (TopicPartition(topic.name, partition.partition_index), partition.offset)
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+    if named_twice(topic_partition for topic_partition, _ in asked):
+        # Which of two offsets is meant nobody can say.
+        invalid = DeletionResult(ErrorCode.invalid_request)
+        _answer(call, request, {topic_partition: invalid for topic_partition, _ in asked})
+        return
     live = frozenset(call.broker.metadata.snapshot.brokers)
     refused: Results = {}
-    wanted: list[tuple[Partition, Delete]] = []
-    for topic in request.topics:
-        for asked in topic.partitions:
-            topic_partition = TopicPartition(topic.name, asked.partition_index)
-            partition = call.partition(topic_partition)
-            if isinstance(partition, ErrorCode):
-                refused[topic_partition] = DeletionResult(partition)
-            else:
-                wanted.append((partition, partial(partition.delete_records, asked.offset, live)))
-    call.broker.replicas.deletions.delete(
-        refused,
-        wanted,
+    shares: list[Share[DeletionResult]] = []
+    for topic_partition, offset in asked:
+        partition = call.partition(topic_partition)
+        if isinstance(partition, ErrorCode):
+            refused[topic_partition] = DeletionResult(partition)
+        else:
+            delete = partial(partition.delete_records, offset, live)
+            shares.append(Share(topic_partition, delete, partition.forget_deletion))
+    call.broker.replicas.deletions.run(
+        shares,
         bounded_timeout_ms(request.timeout_ms),
         lambda results: call.carefully(lambda: _answer(call, request, results)),
+        refused=refused,
     )
 
 

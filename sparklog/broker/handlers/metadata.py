@@ -12,6 +12,7 @@ from sparklog.broker.metadata_cache import CachedTopic, Snapshot
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.model.ids import NO_TOPIC_ID, TopicId, topic_name_problem
+from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.wire.messages.admin.create_topics import CreatableTopic, CreateTopicsRequest
 from sparklog.wire.messages.discovery.metadata import (
     MetadataRequest,
@@ -114,6 +115,7 @@ def _topic(call: Call, snapshot: Snapshot, topic: CachedTopic) -> MetadataRespon
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
+        is_internal=topic.name in INTERNAL_TOPICS,
         partitions=[
             _partition(snapshot, topic, index, state) for index, state in sorted(topic.partitions.items())
         ],

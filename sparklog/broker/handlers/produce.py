@@ -2,20 +2,29 @@
 
 With acks=0 there is no response; if anything failed the connection is closed instead, the only way to say so.
 Each batch is checked before any lock is taken; a refused batch uses up no offset.
+
+Internal topics are closed to clients, as in Kafka (ReplicaManager.appendToLocalLog).
 """
 
+from functools import partial
 from typing import Final
 
 from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.broker.partition.answers import AppendResult
+from sparklog.broker.partition.partition import Partition
+from sparklog.broker.waiting.joint_wait import Share, named_twice
+from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.config import TopicConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.model.internal_topics import INTERNAL_TOPICS
+from sparklog.records.envelope import claims_transaction
 from sparklog.records.payload import SUPPORTED_PAYLOADS
 from sparklog.records.timestamps import check_create_times, stamp_append_time
 from sparklog.records.validate import Accepted, Refused, check_produced
 from sparklog.wire.messages.data.produce import (
     BatchIndexAndErrorMessage,
+    ProducePartition,
     ProducePartitionResponse,
     ProduceRequest,
     ProduceResponse,
@@ -40,55 +49,87 @@ Results = dict[TopicPartition, AppendResult]
 
 
 def handle(call: Call, request: ProduceRequest) -> None:
-    if request.acks not in (-1, 0, 1):
-        message = f"acks={request.acks}: must be 0, 1 or -1 (all)"
-        refusal = AppendResult(ErrorCode.invalid_required_acks, message=message)
-        _answer(call, request, dict.fromkeys(_asked(request), refusal))
-        return
-    if request.transactional_id is not None:
-        message = "transactions are not supported yet"
-        refusal = AppendResult(ErrorCode.transactional_id_authorization_failed, message=message)
+    refusal = _refusal(request)
+    if refusal is not None:
         _answer(call, request, dict.fromkeys(_asked(request), refusal))
         return
     call.broker.replicas.on_produce_request(call.context.connection_id)
-    purgatory = call.broker.replicas.produces
-    wait, open_token = purgatory.begin(
-        lambda results: call.carefully(lambda: _answer(call, request, results))
-    )
-    allow_arrow = bool(set(request.payload_kinds) & set(SUPPORTED_PAYLOADS))
+    refused: Results = {}
+    shares: list[Share[AppendResult]] = []
     for topic in request.topic_data:
         for data in topic.partition_data:
             topic_partition = TopicPartition(topic.name, data.index)
-            partition = call.partition(topic_partition)
-            if isinstance(partition, ErrorCode):
-                wait.results[topic_partition] = AppendResult(partition)
-                continue
-            records = memoryview(b"") if data.records is None else memoryview(data.records)
-            config = _topic_config(call, topic.name)
-            checked = check_produced(
-                records,
-                max_batch_bytes=config.get_int("max.message.bytes"),
-                allow_arrow=allow_arrow,
-                requires_keys="compact" in config.get_list("cleanup.policy"),
-            )
-            if isinstance(checked, Accepted):
-                checked = _timed(config, records, checked, call.broker.replicas.clock.wall_ms())
-            if isinstance(checked, Refused):
-                wait.results[topic_partition] = AppendResult(
-                    checked.error, message=checked.message, record_errors=checked.record_errors
-                )
-                continue
-            token = purgatory.expect(wait, partition)
-            result = partition.append_as_leader(
-                records,
-                checked.batches,
-                request.acks,
-                token,
-                after_refusal=call.broker.replicas.has_refused(call.context.connection_id, topic_partition),
-            )
-            purgatory.on_appended(wait, token, topic_partition, result)
+            partition = _writable(call, topic_partition)
+            if isinstance(partition, AppendResult):
+                refused[topic_partition] = partition
+            else:
+                append = partial(_append_one, call, request, partition, data)
+                shares.append(Share(topic_partition, append, partition.forget_produce))
+    call.broker.replicas.appends.run(
+        shares,
+        bounded_timeout_ms(request.timeout_ms),
+        lambda results: call.carefully(lambda: _answer(call, request, results)),
+        refused=refused,
+    )
     _let_go(call, request)
-    purgatory.finish(wait, open_token, bounded_timeout_ms(request.timeout_ms))
+
+
+def _refusal(request: ProduceRequest) -> AppendResult | None:
+    """Why nothing of the request is appended, whatever its batches are."""
+    if request.acks not in (-1, 0, 1):
+        message = f"acks={request.acks}: must be 0, 1 or -1 (all)"
+        return AppendResult(ErrorCode.invalid_required_acks, message=message)
+    if request.transactional_id is not None:
+        message = "transactions are not supported yet"
+        return AppendResult(ErrorCode.transactional_id_authorization_failed, message=message)
+    if any(
+        data.records is not None and claims_transaction(data.records)
+        for topic in request.topic_data
+        for data in topic.partition_data
+    ):
+        message = "a transactional batch in a request without transactional.id: set it, or write without"
+        return AppendResult(ErrorCode.transactional_id_authorization_failed, message=message)
+    twice = named_twice(_asked(request))
+    if twice:
+        message = f"{twice[0]} is named more than once: send one batch per partition and request"
+        return AppendResult(ErrorCode.invalid_request, message=message)
+    return None
+
+
+def _writable(call: Call, topic_partition: TopicPartition) -> Partition | AppendResult:
+    """The partition that a client may append to, or why it may not."""
+    if topic_partition.topic in INTERNAL_TOPICS:
+        message = f"only the cluster itself writes to {topic_partition.topic}"
+        return AppendResult(ErrorCode.invalid_topic_exception, message=message)
+    partition = call.partition(topic_partition)
+    return AppendResult(partition) if isinstance(partition, ErrorCode) else partition
+
+
+def _append_one(
+    call: Call, request: ProduceRequest, partition: Partition, data: ProducePartition, token: int
+) -> AppendResult:
+    """Check the batch for one partition, time it as its topic says, and append it."""
+    topic_partition = partition.topic_partition
+    records = memoryview(b"") if data.records is None else memoryview(data.records)
+    config = _topic_config(call, topic_partition.topic)
+    checked = check_produced(
+        records,
+        max_batch_bytes=config.get_int("max.message.bytes"),
+        allow_arrow=bool(set(request.payload_kinds) & set(SUPPORTED_PAYLOADS)),
+        requires_keys="compact" in config.get_list("cleanup.policy"),
+    )
+    if isinstance(checked, Accepted):
+        checked = _timed(config, records, checked, call.broker.replicas.clock.wall_ms())
+    if isinstance(checked, Refused):
+        return AppendResult(checked.error, message=checked.message, record_errors=checked.record_errors)
+    return partition.append_as_leader(
+        records,
+        checked.batches,
+        request.acks,
+        token,
+        origin=AppendOrigin.CLIENT,
+        after_refusal=call.broker.replicas.has_refused(call.context.connection_id, topic_partition),
+    )
 
 
 def _timed(config: TopicConfig, records: memoryview, accepted: Accepted, now_ms: int) -> Accepted | Refused:

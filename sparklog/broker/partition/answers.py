@@ -12,19 +12,24 @@ from sparklog.model.parts import Part
 
 
 class AppendResult(NamedTuple):
-    """What became of a produced batch. ``base_offset`` is -1 unless it is in the log."""
+    """What became of the batches for one partition. ``base_offset`` is -1 unless they are in the log."""
 
     error: ErrorCode
     base_offset: int = -1
     log_start_offset: int = -1
     waits: bool = False
+    """Whether they are in the log here, and replicas are awaited."""
     message: str = ""
     record_errors: tuple[tuple[int, str], ...] = ()
     """Index within the batch and reason, where single records are at fault."""
     log_append_time_ms: int = -1
     """The time that all its records got, where the topic goes by the leader's clock."""
     is_held_up: bool = False
-    """Whether it was refused only because it is behind a batch that was."""
+    """Whether it was refused only because it follows a batch that was refused."""
+
+    def decided(self, outcome: "AppendResult") -> "AppendResult":
+        """With the outcome that replication had; an error hides the offset, as the batch may be cut again."""
+        return outcome if outcome.error is not ErrorCode.none else self._replace(waits=False)
 
 
 class ReadResult(NamedTuple):
@@ -61,3 +66,7 @@ class DeletionResult(NamedTuple):
     error: ErrorCode
     low_watermark: int = -1
     waits: bool = False
+
+    def decided(self, outcome: "DeletionResult") -> "DeletionResult":
+        """The outcome: only the replicas together know the low watermark."""
+        return outcome

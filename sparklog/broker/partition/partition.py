@@ -22,12 +22,13 @@ from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import ACKS_ALL, NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, Refused
+from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
 from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId
 from sparklog.model.parts import Part
 from sparklog.model.time import MonotonicMs
-from sparklog.records.envelope import BatchHeader
+from sparklog.records.envelope import NO_SEQUENCE, BatchHeader
 from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.recovery.damage import find_damage, refuse_damaged
@@ -177,29 +178,45 @@ class Partition(PartitionShell):
         acks: int,
         token: int,
         *,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        leader_epoch: int | None = None,
         after_refusal: bool = False,
     ) -> AppendResult:
         """Give validated ``batches`` offsets and append them; with acks=all wait under ``token``.
 
         ``records`` is stamped in place: base offset and leader epoch, which no CRC covers.
-        ``after_refusal``: they came over a connection on which something was refused a moment ago.
+        ``leader_epoch``: append only if this replica leads in just this epoch; None: in whichever it leads.
+        ``after_refusal``: a batch was refused a moment ago on the connection that these arrived on.
+
+        The answer is the first of these that applies; the order is part of the rule.
+
+        1. The disk has failed: KAFKA_STORAGE_ERROR.
+        2. This replica does not lead, or not in ``leader_epoch``: NOT_LEADER_OR_FOLLOWER.
+        3. The log ends at a corruption, and no other replica is in sync: KAFKA_STORAGE_ERROR.
+        4. The log has the batch already: its offsets, as for a new one. This precedes every refusal that
+           follows, because a producer concludes from a refusal that the batch is not in the log.
+        5. ``acks`` is unknown, or too few replicas are in sync: INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS.
+        6. An earlier batch of its producer was refused and has not been repeated: NOT_ENOUGH_REPLICAS.
+        7. Its producer may not send it (epoch, sequence, transaction): the code of ``ProducerStates.check``.
+        8. The write fails: KAFKA_STORAGE_ERROR, and the partition is offline.
+        9. The batches are appended.
         """
         with self._step():
             leader = self._replica.leader
             if self._offline:
                 return AppendResult(ErrorCode.kafka_storage_error)
-            if leader is None:
+            if leader is None or leader_epoch not in (None, leader.leader_epoch):
                 self._await_again(batches)
                 return AppendResult(ErrorCode.not_leader_or_follower)
             if self.log.corruption is not None and self.log.corruption.ends_log:
                 reason = f"the log of this only replica is damaged: {self.log.corruption.reason}"
                 return AppendResult(ErrorCode.kafka_storage_error, message=reason)
-            repeated = self._check_producer(batches)
-            if isinstance(repeated, Duplicate):
-                # Before all that refuses: a producer takes a refusal as proof that this is not in the log.
-                waits = self._wait(leader, acks, token, repeated.base_offset, repeated.last_offset + 1)
-                is_stamped = batches[0][1].is_log_append_time
-                return waits._replace(log_append_time_ms=repeated.timestamp_ms) if is_stamped else waits
+            objection = self._check_producer(batches, origin)
+            if isinstance(objection, Duplicate):
+                return self._appended(
+                    leader, acks, token, objection.base_offset, objection.last_offset + 1,
+                    objection.timestamp_ms if batches[0][1].is_log_append_time else -1,
+                )  # fmt: skip
             error = leader.refuse_append(acks)
             if error is not ErrorCode.none:
                 if error is ErrorCode.not_enough_replicas:
@@ -209,19 +226,23 @@ class Partition(PartitionShell):
                 return AppendResult(
                     ErrorCode.not_enough_replicas, message=BEHIND_A_REFUSED_ONE, is_held_up=True
                 )
-            if isinstance(repeated, Refused):
-                return AppendResult(repeated.code, message=repeated.message)
-            base_offset = self._replica.marks.log_end_offset
-            stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
-            if not self._append(records, stamped):
-                return AppendResult(ErrorCode.kafka_storage_error)
-            self._go_on_with(batches)
-            self._apply(leader.on_appended(self._clock.monotonic_ms()))
-            waits = self._wait(leader, acks, token, base_offset, self._replica.marks.log_end_offset)
-            last = batches[-1][1]
-            if last.is_log_append_time:
-                return waits._replace(log_append_time_ms=last.max_timestamp_ms)
-            return waits
+            if isinstance(objection, Refused):
+                return AppendResult(objection.code, message=objection.message)
+            return self._append_new(leader, records, batches, acks, token)
+
+    def _append_new(
+        self, leader: Leader, records: bytearray | memoryview, batches: Batches, acks: int, token: int
+    ) -> AppendResult:
+        base_offset = self._replica.marks.log_end_offset
+        stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
+        if not self._append(records, stamped):
+            return AppendResult(ErrorCode.kafka_storage_error)
+        self._go_on_with(batches)
+        self._apply(leader.on_appended(self._clock.monotonic_ms()))
+        last = batches[-1][1]
+        append_time_ms = last.max_timestamp_ms if last.is_log_append_time else -1
+        end_offset = self._replica.marks.log_end_offset
+        return self._appended(leader, acks, token, base_offset, end_offset, append_time_ms)
 
     def append_as_follower(
         self,
@@ -489,25 +510,25 @@ class Partition(PartitionShell):
 
     # Details
 
-    def _check_producer(self, batches: Batches) -> Duplicate | Refused | None:
+    def _check_producer(self, batches: Batches, origin: AppendOrigin) -> Duplicate | Refused | None:
         for _, header in batches:
             if not header.has_producer:
                 continue
-            verdict = self.log.producers.check(producer_batch(header))
+            verdict = self.log.producers.check(producer_batch(header), origin)
             if isinstance(verdict, Duplicate | Refused):
                 return verdict
         return None
 
     def _await_again(self, batches: Batches) -> None:
         for _, header in batches[:1]:
-            if header.has_producer:
+            if header.base_sequence != NO_SEQUENCE:
                 self._refused.note(producer_batch(header), self._clock.monotonic_ms())
 
     def _is_behind_a_refused_one(self, batches: Batches, after_refusal: bool) -> bool:
         """Whether a gap in front of this, or all that was before it, is what was refused a moment ago."""
         for _, header in batches[:1] if after_refusal or self._refused.batches else ():
             batch = producer_batch(header)
-            if not header.has_producer or not self.log.producers.lacks_what_is_before(batch):
+            if header.base_sequence == NO_SEQUENCE or not self.log.producers.lacks_what_is_before(batch):
                 return False
             if self._refused.is_before(batch, self._clock.monotonic_ms()):
                 return True
@@ -520,11 +541,16 @@ class Partition(PartitionShell):
         for _, header in batches if self._refused.batches else ():
             self._refused.forget(header.producer_id)
 
-    def _wait(self, leader: Leader, acks: int, token: int, base_offset: int, end_offset: int) -> AppendResult:
+    def _appended(
+        self, leader: Leader, acks: int, token: int, base_offset: int, end_offset: int, append_time_ms: int
+    ) -> AppendResult:
+        """The result for batches that the log has from ``base_offset`` up to ``end_offset`` (exclusive)."""
         waits = acks == ACKS_ALL
         if waits:
             self._apply(leader.on_produce_waits(token, end_offset))
-        return AppendResult(ErrorCode.none, base_offset, self.log_start_offset, waits)
+        return AppendResult(
+            ErrorCode.none, base_offset, self.log_start_offset, waits, log_append_time_ms=append_time_ms
+        )
 
     def _check_reader(self, leader: Leader | None, request: ReadRequest) -> ErrorCode:
         if leader is None:

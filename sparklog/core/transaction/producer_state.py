@@ -27,6 +27,7 @@ from typing import Final
 
 import crc32c
 
+from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import NO_OFFSET, Offset, ProducerId
 
@@ -62,7 +63,9 @@ class CorruptSnapshot(SparklogError):  # noqa: N818 (the field's word for the th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerBatch:
-    """What the states need to know of one batch. A control batch (a transaction marker) has no sequences."""
+    """What the states need to know of one batch. Batches of coordinators, as transaction markers are, have
+    no sequences: NO_SEQUENCE.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -162,10 +165,14 @@ class ProducerStates:
 
     producers: dict[ProducerId, ProducerState] = field(default_factory=dict)
 
-    def check(self, batch: ProducerBatch) -> Verdict:
-        """Whether the leader may append a client's ``batch``. Replicated batches are not checked."""
+    def check(self, batch: ProducerBatch, origin: AppendOrigin = AppendOrigin.CLIENT) -> Verdict:
+        """Whether the leader may append ``batch``. Replicated batches are not checked.
+
+        A coordinator's batch has no sequence to check, and is never taken for a retry.
+        """
         state = self.producers.get(ProducerId(batch.producer_id))
-        if batch.first_sequence < 0:
+        is_numbered = origin is AppendOrigin.CLIENT
+        if is_numbered and batch.first_sequence < 0:
             return _refused(batch, state, ErrorCode.invalid_record, "a producer id without a sequence")
         if state is None:
             return Fresh()
@@ -173,13 +180,10 @@ class ProducerStates:
             return _refused(
                 batch, state, ErrorCode.invalid_producer_epoch, f"epoch {state.epoch} is in force"
             )
-        if batch.producer_epoch == state.epoch:
-            for known in state.batches:
-                if (known.first_sequence, known.last_sequence) == (batch.first_sequence, batch.last_sequence):
-                    return Duplicate(known.first_offset, known.last_offset, known.timestamp_ms)
-        expected = next_sequence(state.last_sequence) if batch.producer_epoch == state.epoch else 0
-        if batch.first_sequence != expected:
-            return _refused(batch, state, ErrorCode.out_of_order_sequence_number, f"expected {expected}")
+        if is_numbered:
+            verdict = _check_sequence(batch, state)
+            if not isinstance(verdict, Fresh):
+                return verdict
         if state.in_transaction and not batch.is_transactional:
             reason = f"its transaction has been open since offset {state.open_since}"
             return _refused(batch, state, ErrorCode.invalid_txn_state, reason)
@@ -209,15 +213,16 @@ class ProducerStates:
         if batch.is_control:
             state.open_since = NO_OFFSET
             return
-        state.batches.append(
-            RememberedBatch(
-                batch.first_sequence,
-                batch.last_sequence,
-                batch.first_offset,
-                batch.last_offset,
-                batch.timestamp_ms,
+        if batch.first_sequence != NO_SEQUENCE:
+            state.batches.append(
+                RememberedBatch(
+                    batch.first_sequence,
+                    batch.last_sequence,
+                    batch.first_offset,
+                    batch.last_offset,
+                    batch.timestamp_ms,
+                )
             )
-        )
         if batch.is_transactional and not state.in_transaction:
             state.open_since = Offset(batch.first_offset)
 
@@ -300,6 +305,18 @@ def handed_on(states: ProducerStates | None) -> bytes:
 def taken_over(data: bytes | memoryview) -> ProducerStates | None:
     """What ``handed_on`` gave; CorruptSnapshot when it is damaged."""
     return ProducerStates.restore(bytes(data)) if data else None
+
+
+def _check_sequence(batch: ProducerBatch, state: ProducerState) -> Verdict:
+    """Whether a batch, not of an earlier epoch, is a retry or continues its producer's sequence."""
+    is_of_this_epoch = batch.producer_epoch == state.epoch
+    for known in state.batches if is_of_this_epoch else ():
+        if (known.first_sequence, known.last_sequence) == (batch.first_sequence, batch.last_sequence):
+            return Duplicate(known.first_offset, known.last_offset, known.timestamp_ms)
+    expected = next_sequence(state.last_sequence) if is_of_this_epoch else 0
+    if batch.first_sequence != expected:
+        return _refused(batch, state, ErrorCode.out_of_order_sequence_number, f"expected {expected}")
+    return Fresh()
 
 
 def _refused(batch: ProducerBatch, state: ProducerState | None, code: ErrorCode, reason: str) -> Refused:

@@ -488,9 +488,9 @@ def test_a_produce_that_waits_for_followers_does_not_keep_its_bytes(broker) -> N
     other.connection.send(ProduceRequest(acks=-1, timeout_ms=TIMEOUT_MS, topic_data=[topic]))
     replicas = broker.server._replicas
     pause = threading.Event()
-    while not len(replicas.produces) or any(map(holds_bytes, gc.get_objects())):
+    while not len(replicas.appends) or any(map(holds_bytes, gc.get_objects())):
         pause.wait(0.01)
-    assert len(replicas.produces) == 1, "answered before its bytes were let go"
+    assert len(replicas.appends) == 1, "answered before its bytes were let go"
     other.connection.close()
 
 

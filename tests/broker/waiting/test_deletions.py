@@ -1,16 +1,17 @@
 """Records are deleted at the leader, and the answer waits for all replicas that live."""
 
-import threading
+from functools import partial
 
 import pytest
 
 from sparklog.broker.partition.answers import DeletionResult
-from sparklog.broker.ports import Ports
-from sparklog.broker.waiting.deletions import DeletionPurgatory
+from sparklog.broker.waiting.joint_wait import Share
 from sparklog.core.replication.actions import CompleteDeletion, RaiseLogStart
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
 from sparklog.storage.log_config import LogConfig
 
+TP = TopicPartition("quakes", 0)
 LIVE = (1, 2)
 
 
@@ -35,10 +36,8 @@ def delete(member, offset, live=LIVE, timeout_ms=1_000):
     """Answers appear in the returned list."""
     answers = []
     partition = member.partition
-    member.replicas.deletions.delete(
-        {}, [(partition, lambda token: partition.delete_records(offset, live, token))], timeout_ms,
-        lambda results: answers.extend(results.values()),
-    )  # fmt: skip
+    share = Share(TP, partial(partition.delete_records, offset, live), partition.forget_deletion)
+    member.replicas.deletions.run([share], timeout_ms, lambda results: answers.extend(results.values()))
     return answers
 
 
@@ -117,25 +116,6 @@ def test_a_leader_that_is_deposed_answers_at_once(pair):
     answers = delete(pair[1], 12)
     pair[1].become(2, 2)
     assert answers == [DeletionResult(ErrorCode.not_leader_or_follower)]
-
-
-def test_a_request_is_answered_once_when_its_last_partition_is_decided(pair):
-    answers = []
-    partition = pair[1].partition
-    purgatory = DeletionPurgatory(
-        Ports(clock=pair[1].clock, timer=pair[1].timer, executor=None, new_guard=threading.Lock)
-    )
-    tokens = []
-
-    def park(token):
-        tokens.append(token)
-        return DeletionResult(ErrorCode.none, waits=True)
-
-    purgatory.delete({}, [(partition, park)], 1_000, answers.append)
-    purgatory.complete(tokens[0], DeletionResult(ErrorCode.none, 5))
-    purgatory.complete(tokens[0], DeletionResult(ErrorCode.none, 6))
-    pair[1].timer.fire()
-    assert [list(one.values()) for one in answers] == [[DeletionResult(ErrorCode.none, 5)]]
 
 
 def test_a_follower_that_begins_anew_within_a_batch_takes_the_whole_of_it(pair, batch):

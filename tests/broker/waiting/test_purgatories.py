@@ -102,7 +102,7 @@ def test_a_produce_that_nobody_replicates_times_out_and_its_data_stays(members, 
     assert members[1].partition.log_end_offset == 1
     members[1].become(1, 2, isr=(1,), replicas=(1, 2), min_isr=1)
     assert len(answers) == 1
-    assert len(members[1].replicas.produces) == 0
+    assert len(members[1].replicas.appends) == 0
 
 
 def test_below_min_isr_nothing_is_appended(members, batch) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.core.transaction.producer_state import (
+    NO_SEQUENCE,
     PRODUCERS_HANDED_ON_MAX,
     SEQUENCE_MAX,
     CorruptSnapshot,
@@ -20,6 +21,7 @@ from sparklog.core.transaction.producer_state import (
     handed_on,
     taken_over,
 )
+from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import ProducerId
 
@@ -111,6 +113,19 @@ def test_sequences_wrap_to_zero() -> None:
 
 def test_a_producer_id_without_a_sequence_is_refused() -> None:
     assert refusal(ProducerStates(), batch(-1)) == ErrorCode.invalid_record
+
+
+def test_a_coordinators_batch_has_no_sequence_and_is_no_retry() -> None:
+    coordinators = batch(NO_SEQUENCE, offset=10)
+    states = states_after(batch(0, 9), coordinators)
+    assert states.check(coordinators, AppendOrigin.COORDINATOR) == Fresh()
+    assert states.check(batch(10, offset=11)) == Fresh(), "its producer's own numbers go on"
+
+
+def test_a_coordinators_batch_of_an_older_epoch_is_fenced() -> None:
+    verdict = states_after(batch(0, epoch=3)).check(batch(NO_SEQUENCE, epoch=2), AppendOrigin.COORDINATOR)
+    assert isinstance(verdict, Refused)
+    assert verdict.code is ErrorCode.invalid_producer_epoch
 
 
 def test_replicated_batches_are_taken_as_they_come() -> None:

@@ -1,0 +1,191 @@
+"""Requests that wait in several partitions and get one answer.
+
+A request has one share per partition: something to do under the partition's lock, after which the share is
+decided at once or waits for replicas under a token. The request is answered exactly once: when its last share
+is decided, or when its time is up. What was done by then stays done; the late shares say REQUEST_TIMED_OUT.
+
+    client --> run(shares) --> begin(token) in each partition ...... complete(token, outcome) from its outbox
+                                                                 \\..... the deadline
+               answer(results by partition) <---------------------/
+
+A completion may arrive before ``begin`` has returned, because any thread may let out a partition's outbox.
+Such an outcome is kept until the share's own result is known.
+
+If ``begin`` raises, the exception goes to the caller, who answers for the whole request: all tokens are
+forgotten here and in the partitions, and ``answer`` is not called.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+
+from sparklog.broker.ports import Ports
+from sparklog.model.ids import TopicPartition
+from sparklog.model.ports import Cancellable, Guard
+
+
+class ShareResult(Protocol):
+    """What became of one share of a request."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether the share is to be decided later, by ``JointWaits.complete``."""
+
+    def decided(self, outcome: Self) -> Self:
+        """This result, which waited, with the outcome that it waited for."""
+
+
+ResultT = TypeVar("ResultT", bound=ShareResult)
+
+
+class Share(NamedTuple, Generic[ResultT]):
+    """One partition's part of a request."""
+
+    topic_partition: TopicPartition
+    begin: Callable[[int], ResultT]
+    """Does it; if the result waits, then under the token that ``begin`` is given."""
+    forget: Callable[[int], None]
+    """Makes the partition forget a token: nobody waits for it any more."""
+
+
+@dataclass(slots=True)
+class _OpenShare(Generic[ResultT]):
+    """A share that is not decided yet."""
+
+    topic_partition: TopicPartition
+    forget: Callable[[int], None]
+    result: ResultT | None = None
+    """None until ``begin`` has returned."""
+    outcome: ResultT | None = None
+    """A completion that arrived before ``begin`` returned."""
+
+
+@dataclass(slots=True)
+class JointWait(Generic[ResultT]):
+    """One request. ``guard`` protects all of it."""
+
+    guard: Guard
+    answer: Callable[[dict[TopicPartition, ResultT]], None]
+    results: dict[TopicPartition, ResultT]
+    open_shares: dict[int, _OpenShare[ResultT]] = field(default_factory=dict)
+    deadline: Cancellable | None = None
+    all_begun: bool = False
+    is_answered: bool = False
+
+
+class JointWaits(Generic[ResultT]):
+    """The waiting requests of one kind, by the tokens that their partitions know."""
+
+    def __init__(self, ports: Ports, *, timed_out: ResultT) -> None:
+        """``timed_out`` is the result of a share that is still undecided at its request's deadline."""
+        self._ports = ports
+        self._timed_out = timed_out
+        self._tokens = itertools.count(1)
+        self._waits: dict[int, JointWait[ResultT]] = {}
+
+    def __len__(self) -> int:
+        """How many shares wait."""
+        return len(self._waits)
+
+    def run(
+        self,
+        shares: Iterable[Share[ResultT]],
+        timeout_ms: int,
+        answer: Callable[[dict[TopicPartition, ResultT]], None],
+        *,
+        refused: dict[TopicPartition, ResultT] | None = None,
+    ) -> None:
+        """Begin each of ``shares``, in order; ``answer`` gets their results and those of ``refused``.
+
+        No two of them may be about the same partition, because results are by partition (``named_twice``).
+        ``answer`` is called on this thread, on the one that completes the last share, or on the timer's.
+        """
+        wait = JointWait(self._ports.new_guard(), answer, {} if refused is None else dict(refused))
+        try:
+            for share in shares:
+                self._begin(wait, share)
+        except BaseException:
+            self._abandon(wait)
+            raise
+        with wait.guard:
+            wait.all_begun = True
+            if wait.open_shares:
+                wait.deadline = self._ports.timer.after(timeout_ms, lambda: self._time_out(wait))
+        self._answer_if_decided(wait)
+
+    def complete(self, token: int, outcome: ResultT) -> None:
+        """The share that waits under ``token`` is decided; a token that nobody waits for is ignored."""
+        wait = self._waits.get(token)
+        if wait is None:
+            return
+        with wait.guard:
+            share = wait.open_shares.get(token)
+            if share is None:
+                return
+            if share.result is None:
+                share.outcome = outcome
+                return
+            self._decide(wait, token, share.result.decided(outcome))
+        self._answer_if_decided(wait)
+
+    def _begin(self, wait: JointWait[ResultT], share: Share[ResultT]) -> None:
+        token = next(self._tokens)
+        # The token is known before the share begins, so that no completion can arrive too early.
+        begun = _OpenShare[ResultT](share.topic_partition, share.forget)
+        with wait.guard:
+            wait.open_shares[token] = begun
+        self._waits[token] = wait
+        result = share.begin(token)
+        with wait.guard:
+            begun.result = result
+            if not result.waits:
+                self._decide(wait, token, result)
+            elif begun.outcome is not None:
+                self._decide(wait, token, result.decided(begun.outcome))
+
+    def _decide(self, wait: JointWait[ResultT], token: int, result: ResultT) -> None:
+        """Within the guard of ``wait``."""
+        share = wait.open_shares.pop(token)
+        wait.results[share.topic_partition] = result
+        self._waits.pop(token, None)
+
+    def _time_out(self, wait: JointWait[ResultT]) -> None:
+        with wait.guard:
+            late = self._take_open(wait)
+            for share in late.values():
+                wait.results[share.topic_partition] = self._timed_out
+        self._forget(late)
+        self._answer_if_decided(wait)
+
+    def _abandon(self, wait: JointWait[ResultT]) -> None:
+        with wait.guard:
+            wait.is_answered = True
+            left = self._take_open(wait)
+        self._forget(left)
+
+    def _take_open(self, wait: JointWait[ResultT]) -> dict[int, _OpenShare[ResultT]]:
+        """Within the guard of ``wait``: its open shares, which are open no longer."""
+        taken = dict(wait.open_shares)
+        wait.open_shares.clear()
+        return taken
+
+    def _forget(self, shares: dict[int, _OpenShare[ResultT]]) -> None:
+        for token, share in shares.items():
+            self._waits.pop(token, None)
+            share.forget(token)
+
+    def _answer_if_decided(self, wait: JointWait[ResultT]) -> None:
+        with wait.guard:
+            if wait.is_answered or wait.open_shares or not wait.all_begun:
+                return
+            wait.is_answered = True
+        if wait.deadline is not None:
+            wait.deadline.cancel()
+        wait.answer(wait.results)
+
+
+def named_twice(topic_partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """The partitions that a request names more than once, which it must not."""
+    return [named for named, count in Counter(topic_partitions).items() if count > 1]

@@ -1,0 +1,7 @@
+"""Topics of the cluster's own state, by Kafka's names: coordinators write them, clients only read them."""
+
+from typing import Final
+
+GROUP_OFFSETS_TOPIC: Final = "__consumer_offsets"
+TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
+INTERNAL_TOPICS: Final = frozenset({GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC})
