@@ -5,13 +5,15 @@ import threading
 
 import pytest
 
-from sparklog.controller.broker_channels import BrokerChannels
+from sparklog.controller.broker_channels import BrokerChannels, ChannelPorts
 from sparklog.core.controller.actions import PushId, SendStopReplica
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, TopicPartition
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
+from sparklog.network.loop_threads import LoopThreads
+from sparklog.network.peer_connections import PeerConnections
 from sparklog.network.reactor import Reactor
 from sparklog.wire.codec import decode_request, encode_response
 from sparklog.wire.messages.control.stop_replica import StopReplicaResponse
@@ -60,17 +62,22 @@ def senders():
 
 
 @pytest.fixture
-def channels(answers):
-    channels = BrokerChannels(
-        ControllerEpoch(1),
-        lambda answer: answers.put((answer.push, answer.broker, dict(answer.errors))),
-        client_id="test",
-        request_timeout_ms=10_000,
-    )
+def ports():
+    peers = PeerConnections(client_id="test")
+    loops = LoopThreads(lambda call: peers.call(call.broker, call.message, timeout_ms=call.timeout_ms))
+    yield ChannelPorts(loops, peers.forget, threading.Lock, SystemClock())
+    loops.close(WAIT_S)
+    assert not senders()
+
+
+@pytest.fixture
+def channels(answers, ports):
+    def on_answer(answer):
+        answers.put((answer.push, answer.broker, dict(answer.errors)))
+
+    channels = BrokerChannels(ControllerEpoch(1), on_answer, ports, request_timeout_ms=10_000)
     yield channels
     channels.close()
-    channels.join(WAIT_S * 1_000)
-    assert not senders()
 
 
 def broker(port, epoch=7):
@@ -114,7 +121,7 @@ def test_what_was_meant_for_another_incarnation_is_dropped(channels, peer, answe
     assert peer.seen.get(timeout=WAIT_S) == 2
 
 
-def test_a_channel_to_nobody_ends_at_once_when_it_is_closed(channels, peer, answers):
+def test_a_channel_to_nobody_ends_at_once_when_it_is_closed(channels, peer, answers, ports):
     port = peer.reactor.ports[0]
     peer.reactor.stop()
     channels.connect(broker(port))
@@ -122,21 +129,20 @@ def test_a_channel_to_nobody_ends_at_once_when_it_is_closed(channels, peer, answ
     channels.disconnect(PEER, BrokerEpoch(7))
     channels.connect(broker(port, epoch=8))
     channels.close()
-    channels.join(WAIT_S * 1_000)
+    ports.loops.close(WAIT_S)
     assert answers.empty()
 
 
-def test_a_bug_in_an_answers_handling_keeps_no_later_message_from_the_broker(peer):
+def test_a_bug_in_an_answers_handling_keeps_no_later_message_from_the_broker(peer, ports):
     def fail(answer):
         if answer.push == 1:
             raise KeyError("a bug")
         answers.put(answer.push)
 
     answers = queue.Queue()
-    channels = BrokerChannels(ControllerEpoch(1), fail, client_id="test", request_timeout_ms=10_000)
+    channels = BrokerChannels(ControllerEpoch(1), fail, ports, request_timeout_ms=10_000)
     channels.connect(broker(peer.reactor.ports[0]))
     channels.send(stop(1))
     channels.send(stop(2))
     assert answers.get(timeout=WAIT_S) == 2
     channels.close()
-    channels.join(WAIT_S * 1_000)

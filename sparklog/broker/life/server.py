@@ -23,7 +23,6 @@ from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.following.fetcher import Fetcher
 from sparklog.broker.following.fetcher_threads import FetcherThreads
-from sparklog.broker.following.peers import PeerConnections
 from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.life.housekeeping import Housekeeping
 from sparklog.broker.life.metrics import broker_metrics
@@ -44,6 +43,7 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.executor import ThreadExecutor
+from sparklog.network.peer_connections import PeerConnections
 from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
 from sparklog.wire.messages.control.assign_replicas_to_dirs import (

@@ -1,25 +1,31 @@
 """Connections to other brokers: one each, opened when needed and again after a failure."""
 
 import threading
-from typing import Any
+from typing import Any, Final
 
 from sparklog.model.cluster import Broker
 from sparklog.model.ids import BrokerId
 from sparklog.network.connection import Connection
 
-CONNECT_TIMEOUT_MS = 10_000
+CONNECT_TIMEOUT_MS: Final = 10_000
 
 
 class PeerConnections:
-    """``ports.Peers`` over TCP. A broker that moved to another address is connected to anew."""
+    """Requests to brokers over TCP. A broker that moved to another address is connected to anew."""
 
-    def __init__(self, *, client_id: str) -> None:
+    def __init__(self, *, client_id: str, connect_timeout_ms: int = CONNECT_TIMEOUT_MS) -> None:
         self._client_id = client_id
+        self._connect_timeout_ms = connect_timeout_ms
         self._lock = threading.Lock()
         self._connections: dict[BrokerId, tuple[Broker, Connection]] = {}
         self._is_closed = False
 
     def call(self, broker: Broker, message: Any, *, timeout_ms: int) -> Any:
+        """Send ``message`` and wait for its response.
+
+        Raises OSError if the broker cannot be reached or is silent, SparklogError if its answer is not
+        understood.
+        """
         connection = self._connection(broker, timeout_ms)
         try:
             return connection.call(message, timeout_ms=timeout_ms)
@@ -28,6 +34,7 @@ class PeerConnections:
             raise
 
     def forget(self, broker_id: BrokerId) -> None:
+        """Close the connection to this broker; a call that waits on it ends with OSError."""
         with self._lock:
             known = self._connections.pop(broker_id, None)
         if known is not None:
@@ -52,14 +59,19 @@ class PeerConnections:
             broker.host,
             broker.port,
             client_id=self._client_id,
-            timeout_ms=min(timeout_ms, CONNECT_TIMEOUT_MS),
+            timeout_ms=min(timeout_ms, self._connect_timeout_ms),
         )
         with self._lock:
+            # Another thread may have connected meanwhile: the later connection stays.
+            replaced = self._connections.get(broker.id)
             if not self._is_closed:
                 self._connections[broker.id] = (broker, connection)
-                return connection
+        if replaced is not None:
+            replaced[1].close()
+        if not self._is_closed:
+            return connection
         connection.close()
-        raise ConnectionError(f"broker {broker.id} is not called any more: this broker stops")
+        raise ConnectionError(f"broker {broker.id} is not called any more: this side stops")
 
     def _drop(self, broker_id: BrokerId, connection: Connection) -> None:
         with self._lock:
