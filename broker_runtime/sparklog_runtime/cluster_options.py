@@ -10,6 +10,7 @@ from typing import Final
 
 from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
+from sparklog_runtime.conf_files import cluster_spark_conf
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.session import local_conf
 from sparklog_runtime.settings_check import check_settings, is_local
@@ -81,23 +82,27 @@ def is_on_this_machine(master: str) -> bool:
 
 
 def default_conf(options: ClusterOptions, layout: Layout) -> dict[str, str]:
-    """Spark settings for these options; what the user sets himself goes over them."""
+    """Spark settings of ``sparklog start`` for these options; what the user sets himself goes over them."""
     master = options.spark_master()
     conf = local_conf(layout, ui=options.ui)
-    if not is_on_this_machine(master):
+    if is_on_this_machine(master):
+        # Brokers of one executor, successors among them, are forked by one process: it imports what each
+        # would import by itself.
+        conf["spark.python.daemon.module"] = "sparklog_runtime.python_daemon"
+    else:
         conf["spark.driver.host"] = own_address(options.zookeeper)
         del conf["spark.driver.bindAddress"]
-    # Brokers of one executor, successors among them, are forked by one process: it imports what each
-    # would import by itself.
-    conf["spark.python.daemon.module"] = "sparklog_runtime.python_daemon"
     if not is_local(master):
-        # One core an executor and as many as there are brokers: one broker on each, and nothing else.
-        conf["spark.executor.cores"] = "1"
-        conf["spark.cores.max"] = str(options.brokers)
-        # The supervisor launches a dead broker again. A second attempt of Spark's would only start Python to
-        # hear that, and keep the executor busy meanwhile: seconds in which the broker is missing.
-        conf["spark.task.maxFailures"] = "1"
+        conf = sized_for(options.brokers, master, {**conf, **cluster_spark_conf()})
     return conf
+
+
+def sized_for(brokers: int, master: str, conf: Mapping[str, str]) -> dict[str, str]:
+    """These settings, with as many executors as there are brokers unless they say how many there are."""
+    if master == "yarn" or master.startswith("k8s://"):
+        return {"spark.executor.instances": str(brokers), **conf}
+    cores = conf.get("spark.executor.cores", "1")
+    return {"spark.cores.max": str(brokers * int(cores)), **conf}
 
 
 def own_address(zookeeper: str | None) -> str:

@@ -49,6 +49,16 @@ class Layout:
         return self.root / "logs"
 
     @property
+    def spark_log(self) -> Path:
+        """Spark's own log, from its logging library."""
+        return self.logs / "spark.log"
+
+    @property
+    def spark_output(self) -> Path:
+        """What Spark's processes write to standard output and standard error."""
+        return self.logs / "spark-output.log"
+
+    @property
     def scratch(self) -> Path:
         return self.root / "spark"
 

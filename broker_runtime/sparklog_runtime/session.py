@@ -23,6 +23,7 @@ from typing import Any, Final
 from sparklog.model.errors import SparklogError
 from sparklog_runtime.broker_plan import BrokerPlan
 from sparklog_runtime.broker_task import run_broker_task
+from sparklog_runtime.conf_files import spark_log_options
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.processes import ROOT_VARIABLE, RUN_VARIABLE
 
@@ -38,23 +39,6 @@ _LATE_COMPILER: Final = (
 )
 """Lets the JVM's optimising compiler begin ten times later than by default. While Spark starts it has a core
 to itself, for code that never runs again: the start took 7.0 s of CPU time with it and 4.9 s so."""
-
-_LOG4J: Final = """\
-# Written anew by every start: Spark's own log goes to a file that is rolled, not to the screen.
-rootLogger.level = {level}
-rootLogger.appenderRef.file.ref = file
-appender.file.type = RollingFile
-appender.file.name = file
-appender.file.fileName = {log_file}
-appender.file.filePattern = {log_file}.%i
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
-appender.file.policies.type = Policies
-appender.file.policies.size.type = SizeBasedTriggeringPolicy
-appender.file.policies.size.size = 20MB
-appender.file.strategy.type = DefaultRolloverStrategy
-appender.file.strategy.max = 3
-"""
 
 
 def spark_home() -> Path:
@@ -84,12 +68,6 @@ def local_conf(layout: Layout, *, ui: bool) -> dict[str, str]:
     }
 
 
-def _write_log4j(layout: Layout, level: str) -> Path:
-    path = layout.scratch / "log4j2.properties"
-    path.write_text(_LOG4J.format(level=level, log_file=layout.logs / "spark.log"), encoding="utf-8")
-    return path
-
-
 class SparkHost:
     """Spark's JVM and the context in it. ``launch``, ``connect``, ``stop``; ``stop`` at any moment."""
 
@@ -115,14 +93,14 @@ class SparkHost:
     def jvm_pid(self) -> int | None:
         return None if self._jvm is None else self._jvm.pid
 
-    def launch(self, log_level: str = "info") -> None:
+    def launch(self) -> None:
         """Start the JVM and return at once."""
         home = spark_home()
         submit = home / "bin" / "spark-submit"
         if not submit.exists():
             raise SparklogError(f"no Spark in {home}: {submit} does not exist; unset or correct SPARK_HOME")
         java_options = (
-            f"-Dlog4j2.configurationFile={_write_log4j(self._layout, log_level).as_uri()} {_LATE_COMPILER} "
+            f"{spark_log_options(self._layout.spark_log)} {_LATE_COMPILER} "
             + self._conf.get("spark.driver.extraJavaOptions", "")
         ).strip()
         conf = {**self._conf, "spark.driver.extraJavaOptions": java_options}
