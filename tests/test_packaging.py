@@ -36,12 +36,17 @@ def test_it_carries_the_demos_data_and_its_sources(wheel) -> None:
         assert carried == (ROOT / "broker_runtime/sparklog_runtime/data" / name).read_bytes()
 
 
+def test_it_carries_the_settings_files_of_which_conf_is_the_only_source(wheel) -> None:
+    for source in (ROOT / "conf").iterdir():
+        assert wheel.read(f"sparklog_runtime/conf/{source.name}") == source.read_bytes()
+
+
 def test_it_is_typed_and_names_its_commands(wheel) -> None:
     assert {f"{package}/py.typed" for package in ("sparklog", "pyspark_sparklog", "sparklog_runtime")} <= set(
         wheel.namelist()
     )
     text = wheel.read(_entry_points(wheel)).decode()
-    for line in ("sparklog = sparklog.cli.main:main", "start = ", "demo = "):
+    for line in ("sparklog = sparklog.cli.main:main", "start = ", "demo = ", "conf = ", "submit = "):
         assert line in text
 
 

@@ -14,7 +14,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -221,7 +220,7 @@ class LocalCluster:
         )
 
     def _application(self) -> str:
-        return self.options.application or f"{socket.gethostname()}:{self.layout.root}"
+        return self.options.application_name()
 
     def _driver_host(self) -> str:
         """The address at which brokers and other controllers reach this process."""

@@ -13,7 +13,7 @@ from sparklog.model.errors import ConfigError
 from sparklog_runtime.conf_files import cluster_spark_conf
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.session import local_conf
-from sparklog_runtime.settings_check import check_settings, is_local
+from sparklog_runtime.settings_check import check_settings, executor_cores, is_local
 
 DEFAULT_PORT: Final = 9092
 
@@ -42,6 +42,9 @@ class ClusterOptions:
 
     def ids(self) -> tuple[int, ...]:
         return self.broker_ids or tuple(range(1, self.brokers + 1))
+
+    def application_name(self) -> str:
+        return self.application or f"{socket.gethostname()}:{Layout.at(self.root).root}"
 
     def spark_master(self) -> str:
         return self.master or f"local[{self.brokers + 2}]"
@@ -84,25 +87,28 @@ def is_on_this_machine(master: str) -> bool:
 def default_conf(options: ClusterOptions, layout: Layout) -> dict[str, str]:
     """Spark settings of ``sparklog start`` for these options; what the user sets himself goes over them."""
     master = options.spark_master()
-    conf = local_conf(layout, ui=options.ui)
+    conf = {**local_conf(layout, ui=options.ui), **driver_address_conf(options)}
     if is_on_this_machine(master):
         # Brokers of one executor, successors among them, are forked by one process: it imports what each
         # would import by itself.
         conf["spark.python.daemon.module"] = "sparklog_runtime.python_daemon"
-    else:
-        conf["spark.driver.host"] = own_address(options.zookeeper)
-        del conf["spark.driver.bindAddress"]
     if not is_local(master):
         conf = sized_for(options.brokers, master, {**conf, **cluster_spark_conf()})
     return conf
+
+
+def driver_address_conf(options: ClusterOptions) -> dict[str, str]:
+    """Where executors reach the driver: the loopback on this machine, else its address towards ZooKeeper."""
+    if is_on_this_machine(options.spark_master()):
+        return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return {"spark.driver.host": own_address(options.zookeeper)}
 
 
 def sized_for(brokers: int, master: str, conf: Mapping[str, str]) -> dict[str, str]:
     """These settings, with as many executors as there are brokers unless they say how many there are."""
     if master == "yarn" or master.startswith("k8s://"):
         return {"spark.executor.instances": str(brokers), **conf}
-    cores = conf.get("spark.executor.cores", "1")
-    return {"spark.cores.max": str(brokers * int(cores)), **conf}
+    return {"spark.cores.max": str(brokers * executor_cores(conf)), **conf}
 
 
 def own_address(zookeeper: str | None) -> str:

@@ -4,8 +4,8 @@
     spark-defaults.conf    settings of Spark: what ``start`` and ``submit`` use on a cluster by themselves
     log4j2.properties      where Spark's own log goes
 
-They lie in ``conf/`` at the top of a clone, and in ``sparklog_runtime/conf`` of an installed package, where the
-wheel puts them (``pyproject.toml``).
+They lie in ``conf/`` at the top of a clone, and in ``sparklog_runtime/conf`` of an installed package, where
+the wheel puts them (``pyproject.toml``).
 """
 
 from pathlib import Path
@@ -38,12 +38,14 @@ def cluster_spark_conf() -> dict[str, str]:
     return parse_spark_properties((conf_folder() / SPARK_FILE).read_text(encoding="utf-8"))
 
 
-def spark_log_options(spark_log: Path, level: str = "info") -> str:
-    """Java options with which Spark's log goes to ``spark_log``, and nothing of it to the screen."""
+def spark_log_options(spark_log: Path, log4j_file: Path | None = None) -> str:
+    """Java options with which Spark's log goes to ``spark_log``, and nothing of it to the screen.
+
+    ``log4j_file`` None stands for the package's own.
+    """
     options = {
-        "log4j2.configurationFile": (conf_folder() / LOG4J_FILE).as_uri(),
+        "log4j2.configurationFile": (log4j_file or conf_folder() / LOG4J_FILE).absolute().as_uri(),
         "sparklog.spark.log": str(spark_log),
-        "sparklog.spark.log.level": level,
     }
     return " ".join(_quoted(f"-D{name}={value}") for name, value in options.items())
 

@@ -4,6 +4,7 @@ Start and work run on a thread of their own, so that the main thread, where sign
 wait for the first of: done, failed, asked to stop.
 """
 
+import contextlib
 import logging
 import os
 import signal
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from sparklog.cli.command import DONE, FAILED
 from sparklog.model.errors import SparklogError
@@ -27,6 +28,9 @@ log = logging.getLogger(__name__)
 
 STOP_DEADLINE_S: Final = 60.0
 
+READY: Final = "sparklog is ready"
+"""How the line begins that says so, and no other line of ours."""
+
 SIGNAL_POLL_S: Final = 0.1
 """Python runs signal handlers on the main thread, and a signal that the kernel gave to another thread does
 not end a wait there that has no time-out. Nor may a handler set the event that it interrupts the wait for:
@@ -37,7 +41,7 @@ that takes the event's lock a second time.
 def serve(cluster: LocalCluster) -> int:
     """Say that the cluster is ready, and wait for its end."""
     keep_from_demos(cluster.layout.root)
-    print(cluster.ready_line(), flush=True)
+    _write(sys.stdout, cluster.ready_line())
     cluster.wait_ended()
     return DONE
 
@@ -216,4 +220,26 @@ class Voice:
 
 
 def say(text: str) -> None:
-    print(f"sparklog: {text}", file=sys.stderr, flush=True)
+    """A line of ours on standard error."""
+    _write(sys.stderr, f"sparklog: {text}")
+
+
+def repeat(line: str) -> bool:
+    """Write a line of a driver of ours to where it belongs; False if it is none of ours."""
+    if line.startswith(READY):
+        _write(sys.stdout, line)
+    elif line.startswith("sparklog: "):
+        _write(sys.stderr, line)
+    else:
+        return False
+    return True
+
+
+def _write(stream: TextIO, line: str) -> None:
+    """A terminal or pipe that is gone hinders nothing: the log has it too, and a stop has more to do."""
+    try:
+        print(line, file=stream, flush=True)
+    except OSError:
+        # What is left in the buffer would fail again when Python ends, and change its exit status.
+        with contextlib.suppress(OSError), open(os.devnull, "w", encoding="utf-8") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())

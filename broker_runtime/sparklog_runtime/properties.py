@@ -59,15 +59,15 @@ def _parse_lines(text: str, parse: Callable[[str], tuple[str, str]]) -> dict[str
     return found
 
 
-def read_properties(
-    path: Path, parse: Callable[[str], dict[str, str]] = parse_properties
-) -> dict[str, str]:
+def read_properties(path: Path, parse: Callable[[str], dict[str, str]] = parse_properties) -> dict[str, str]:
     """The settings in a file; ConfigError names the file."""
     try:
         return parse(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"settings file {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"settings file {path} is no text in UTF-8: byte {error.start} cannot be read") from None
+        raise ConfigError(
+            f"settings file {path} is no text in UTF-8: byte {error.start} cannot be read"
+        ) from None
     except ConfigError as error:
         raise ConfigError(f"settings file {path}: {error}") from None

@@ -52,12 +52,19 @@ def spark_home() -> Path:
     return Path(found.origin).parent
 
 
+def spark_submit_program() -> Path:
+    """Spark's ``spark-submit``; SparklogError if there is none."""
+    home = spark_home()
+    program = home / "bin" / "spark-submit"
+    if not program.exists():
+        raise SparklogError(f"no Spark in {home}: {program} does not exist; unset or correct SPARK_HOME")
+    return program
+
+
 def local_conf(layout: Layout, *, ui: bool) -> dict[str, str]:
     """Spark settings for brokers on this machine."""
     return {
         "spark.app.name": "sparklog",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "true" if ui else "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(layout.scratch),
@@ -95,23 +102,20 @@ class SparkHost:
 
     def launch(self) -> None:
         """Start the JVM and return at once."""
-        home = spark_home()
-        submit = home / "bin" / "spark-submit"
-        if not submit.exists():
-            raise SparklogError(f"no Spark in {home}: {submit} does not exist; unset or correct SPARK_HOME")
+        program = spark_submit_program()
         java_options = (
             f"{spark_log_options(self._layout.spark_log)} {_LATE_COMPILER} "
             + self._conf.get("spark.driver.extraJavaOptions", "")
         ).strip()
         conf = {**self._conf, "spark.driver.extraJavaOptions": java_options}
-        command = [str(submit)]
+        command = [str(program)]
         for name, value in conf.items():
             command += ["--conf", f"{name}={value}"]
         with self._lock:
             if self._stopped:
                 return
             self._launched_at = time.monotonic()
-            self._jvm = self._start_jvm([*command, "pyspark-shell"], home)
+            self._jvm = self._start_jvm([*command, "pyspark-shell"], program.parents[1])
 
     def _start_jvm(self, command: list[str], home: Path) -> subprocess.Popen[bytes]:
         environment = {

@@ -81,6 +81,28 @@ def _switch_problems(conf: Mapping[str, str]) -> list[str]:
     return [f"{name}=true {why}: set {name}=false" for name, why in harm.items() if _is_true(conf, name)]
 
 
+def executor_cores(conf: Mapping[str, str]) -> int:
+    """Cores of an executor; ConfigError where that is no number of cores."""
+    text = conf.get("spark.executor.cores", "1").strip()
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise ConfigError(f"spark.executor.cores={text!r} is no number of cores: set it to 1 or more")
+    return int(text)
+
+
+def _cores_max_problems(conf: Mapping[str, str], master: str, brokers: int) -> list[str]:
+    """On a standalone cluster the application's cores must reach for an executor to each broker."""
+    text = conf.get("spark.cores.max", "")
+    if not master.startswith("spark://") or not text.strip().isdigit():
+        return []
+    needed = brokers * executor_cores(conf)
+    if int(text) >= needed:
+        return []
+    return [
+        f"spark.cores.max={text} does not reach for {brokers} executors of {executor_cores(conf)} cores, one "
+        f"for each broker: set spark.cores.max={needed} or more"
+    ]
+
+
 def _slot_problems(conf: Mapping[str, str], master: str, brokers: int) -> list[str]:
     task_cpus = int(conf.get("spark.task.cpus", "1"))
     if is_local(master):
@@ -112,7 +134,7 @@ def _memory_problems(conf: Mapping[str, str]) -> list[str]:
     total_mib = _memory_mib(text)
     if total_mib is None:
         return [f"spark.executor.pyspark.memory={text} is no amount of memory: set it to 4g, say"]
-    cores = int(conf.get("spark.executor.cores", "1"))
+    cores = executor_cores(conf)
     share_mib = total_mib / cores
     if total_mib > 0 and share_mib < BROKER_MEMORY_MIB_MIN:
         return [
@@ -125,7 +147,12 @@ def _memory_problems(conf: Mapping[str, str]) -> list[str]:
 
 def settings_problems(conf: Mapping[str, str], master: str, brokers: int) -> list[str]:
     """What in these Spark settings would kill brokers; each entry ends with what to change."""
-    return [*_switch_problems(conf), *_slot_problems(conf, master, brokers), *_memory_problems(conf)]
+    return [
+        *_switch_problems(conf),
+        *_slot_problems(conf, master, brokers),
+        *_cores_max_problems(conf, master, brokers),
+        *_memory_problems(conf),
+    ]
 
 
 def check_settings(conf: Mapping[str, str], master: str, brokers: int) -> None:

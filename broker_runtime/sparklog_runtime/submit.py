@@ -3,11 +3,12 @@
     spark-submit --master spark://HOST:7077 --properties-file conf/spark-defaults.conf \\
         .../sparklog_runtime/submit.py --brokers 3 --settings conf/server.properties
 
-Spark gives executors on the workers' hosts, one broker goes onto each, and what a broker stores lies under
-the log roots of its host (``log.dirs``), in ``broker-N``. A broker's identity stays with those directories:
-wherever its task lands next, a host that has the data of broker 2 serves broker 2. ZooKeeper is one that
-exists already (``zookeeper.connect``). This driver runs a controller candidate; give every application that
-hosts brokers of the cluster a name of its own, as replicas of a partition are spread over applications.
+``sparklog submit`` makes that command, and runs it. Spark gives executors on the workers' hosts, one broker
+runs on each, and what a broker stores lies under the log roots of its host (``log.dirs``), in ``broker-N``. A
+broker's identity stays with those directories: wherever its task lands next, a host that has the data of
+broker 2 serves broker 2. ZooKeeper is one that exists already (``zookeeper.connect``). This driver runs a
+controller candidate; every application that hosts brokers of the cluster needs a name of its own, as replicas
+of a partition are spread over applications.
 
 The driver's own files (``cluster.json``, logs, lock) are under ``--root``.
 """
@@ -22,8 +23,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sparklog.cli.command import WRONG_USAGE
-from sparklog.cli.values import natural
+from sparklog.cli.command import WRONG_USAGE, Parser
+from sparklog.cli.values import directory, natural, port
 from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
 from sparklog_runtime.cluster import LocalCluster
@@ -32,33 +33,39 @@ from sparklog_runtime.commands import broker_ids
 from sparklog_runtime.foreground import Voice, run_in_foreground, say, serve
 from sparklog_runtime.processes import die_with_parent
 from sparklog_runtime.properties import read_properties
+from sparklog_runtime.submission.driver_line import stop_with_submit
 
 _PARENT_POLL_S: Final = 0.5
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="submit.py", description="brokers of a cluster of its own")
+def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
+    """What ``sparklog submit`` and this program take alike."""
     add = parser.add_argument
     add("--brokers", type=natural, required=True, metavar="N", help="how many brokers to host")
-    add("--settings", type=Path, required=True, metavar="FILE", help="settings, like conf/server.properties")
+    add(
+        "--settings",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="settings of brokers, with zookeeper.connect and log.dirs: server.properties of `sparklog conf`",
+    )
     add("--broker-ids", type=broker_ids, metavar="1,2,3", help="the brokers' ids (default: 1..N)")
     add(
         "--port",
-        type=natural,
+        type=port,
         default=DEFAULT_PORT,
         help="the first broker's port, the others follow (default: %(default)s)",
     )
     add(
         "--root",
-        type=Path,
+        type=directory,
         default=Path("sparklog"),
         metavar="DIR",
         help="the driver's own files (default: ./sparklog)",
     )
-    return parser
 
 
-def cluster_options(args: argparse.Namespace, application: str) -> ClusterOptions:
+def cluster_options(args: argparse.Namespace, application: str = "") -> ClusterOptions:
     """Arguments and settings file as options; ConfigError says what is missing from the file."""
     settings = read_properties(args.settings)
     zookeeper = settings.pop("zookeeper.connect", "")
@@ -99,14 +106,33 @@ def _stop_with_spark() -> None:
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
+def _application_name(context: Any) -> str:
+    """What the application was called; nothing if Spark called it after this file."""
+    name = str(context.appName)
+    return "" if name == Path(__file__).name else name
+
+
+def _python_of_executors(context: Any) -> None:
+    """Executors run the Python of this driver, which has sparklog, unless the user named theirs.
+
+    PySpark would take whichever ``python3`` is the first on their path.
+    """
+    if not os.environ.get("PYSPARK_PYTHON"):  # Spark puts spark.pyspark.python there
+        context.pythonExec = sys.executable
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """What ``spark-submit`` runs; returns the exit status."""
-    args = _parser().parse_args(argv)
+    stop_with_submit()
+    parser = Parser(prog="sparklog", description=__doc__, allow_abbrev=False)
+    add_cluster_arguments(parser)
+    args = parser.parse_args(argv)
     from pyspark import SparkContext
 
     context: Any = SparkContext.getOrCreate()
+    _python_of_executors(context)
     try:
-        options = cluster_options(args, str(context.appName))
+        options = cluster_options(args, _application_name(context))
         for warning in check_broker_settings(options.settings).warnings:
             say(f"warning: {warning}")
         voice = Voice()
@@ -122,4 +148,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    # Python looks for modules beside its script first, where ours have names that others' may have, too.
+    sys.path.remove(os.path.dirname(os.path.abspath(__file__)))
     sys.exit(main())

@@ -1,0 +1,131 @@
+"""``spark-submit`` in the foreground: its output sorted, its driver stopped on a signal, nothing left behind.
+
+    sparklog submit  ->  spark-submit's JVM  ->  the driver, in Python
+
+The JVM has a session of its own, so that neither Ctrl-C nor a terminal that closes reaches it: its end would
+take Spark away from the driver before brokers have stopped. A signal reaches this process, and it asks the
+driver to stop (``driver_line``). The driver stops brokers and controller in their order, then ends, then the
+JVM does.
+
+The driver's lines come through the JVM's standard output. Ours begin with ``sparklog``; everything else, and
+the JVM's standard error, goes to a file under the root directory.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable
+from types import FrameType
+from typing import IO, Final
+
+from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
+from sparklog_runtime.foreground import STOP_DEADLINE_S, repeat, say
+from sparklog_runtime.layout import Layout
+from sparklog_runtime.process_end import end_in_words
+from sparklog_runtime.submission.driver_line import DriverLine
+from sparklog_runtime.submission.spark_command import SparkCommand
+
+DRIVER_STOP_S: Final = STOP_DEADLINE_S + 15.0
+"""The driver gives up by itself after ``STOP_DEADLINE_S``; it is killed only after that."""
+
+LATE_DRIVER_S: Final = 5.0
+"""How long a driver that nobody has heard of yet may take to call and to end."""
+
+_POLL_S: Final = 0.1
+_LINES_SHOWN: Final = 3
+
+
+class DriverProcess:
+    """One run of a ``SparkCommand``. ``run`` once, on the main thread, as signals arrive there."""
+
+    def __init__(self, command: SparkCommand, layout: Layout) -> None:
+        self._command = command
+        self._layout = layout
+        self._line = DriverLine()
+        self._signals: list[int] = []
+        self._has_spoken = False
+        """Whether the driver has written a line of ours: then it has said why it failed."""
+
+    def run(self) -> int:
+        """Start, wait for the end, and stop on a signal; returns the exit status."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+        self._layout.logs.mkdir(parents=True, exist_ok=True)
+        with self._layout.spark_output.open("ab") as output:
+            jvm = self._start(output)
+            relay = threading.Thread(target=self._relay, args=(jvm.stdout, output), name="relay", daemon=True)
+            relay.start()
+            try:
+                self._wait(jvm)
+            finally:
+                self._line.close()
+            relay.join(_POLL_S)
+        return self._status(jvm.returncode)
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        self._signals.append(number)
+
+    def _start(self, output: IO[bytes]) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            self._command.arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            env={**os.environ, **self._command.environment, **self._line.variables},
+            start_new_session=True,
+        )
+
+    def _relay(self, lines: Iterable[bytes], output: IO[bytes]) -> None:
+        """Sort what the driver writes, until it and the JVM have closed their ends."""
+        for line in lines:
+            text = line.decode("utf-8", "replace").rstrip("\n")
+            if repeat(text):
+                self._has_spoken = True
+            else:
+                output.write(line)
+                output.flush()
+
+    def _wait(self, jvm: "subprocess.Popen[bytes]") -> None:
+        """Until JVM and driver have ended; from the first signal on with a deadline."""
+        while not self._signals and jvm.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                jvm.wait(_POLL_S)
+        if self._signals:
+            self._stop(jvm)
+        if not self._line.wait_ended(DRIVER_STOP_S):
+            self._kill(jvm)
+        jvm.wait()
+
+    def _stop(self, jvm: "subprocess.Popen[bytes]") -> None:
+        say(f"stopping on {signal.Signals(self._signals[0]).name}")
+        self._line.hang_up()
+        if not self._line.has_driver:
+            jvm.terminate()  # it has started no driver yet, or one that will find the line closed
+        deadline = time.monotonic() + (DRIVER_STOP_S if self._line.has_driver else LATE_DRIVER_S)
+        while jvm.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                jvm.wait(_POLL_S)
+        if jvm.poll() is None:
+            self._kill(jvm)
+
+    def _kill(self, jvm: "subprocess.Popen[bytes]") -> None:
+        say("the driver did not stop in time; it is killed, and brokers end with their executors")
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(jvm.pid, signal.SIGKILL)
+
+    def _status(self, status: int) -> int:
+        if self._signals or status == DONE:
+            return DONE
+        if status == WRONG_USAGE and self._has_spoken:
+            return WRONG_USAGE
+        if not self._has_spoken:
+            say(f"spark-submit {end_in_words(status)}: {self._last_output()}")
+        say(f"Spark's log is {self._layout.spark_log}, what it wrote beside that {self._layout.spark_output}")
+        return FAILED
+
+    def _last_output(self) -> str:
+        text = self._layout.spark_output.read_text(encoding="utf-8", errors="replace")
+        return " / ".join(text.strip().splitlines()[-_LINES_SHOWN:]) or "it wrote nothing"
