@@ -18,7 +18,6 @@ def main(argv: "list[str] | tuple[str, ...] | None" = None) -> int:
     if argv is None:
         _end_at_once_on_interrupt(is_wanted=True)
     try:
-        _import_kio()
         from sparklog.cli.program import run_program
 
         return run_program(
@@ -50,17 +49,6 @@ def _say_interrupted() -> None:
         os.write(2, b"sparklog: interrupted\n")
     except OSError:  # standard error is closed; the status tells
         return
-
-
-def _import_kio() -> None:
-    """Without hypothesis: where that is installed kio hands it strategies, which takes longest of all."""
-    if "hypothesis" in sys.modules:
-        return
-    sys.modules["hypothesis"] = None  # type: ignore[assignment]  # how Python is told that there is none
-    try:
-        import kio.static.primitive  # noqa: F401
-    finally:
-        del sys.modules["hypothesis"]
 
 
 if __name__ == "__main__":

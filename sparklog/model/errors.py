@@ -4,7 +4,7 @@ Expected outcomes travel as ``ErrorCode`` values. Exceptions are for broken disk
 caller must be told about; each says what was wrong, with the value, and what to do.
 """
 
-from kio.schema.errors import ErrorCode
+from sparklog.model.error_codes import ErrorCode
 
 __all__ = [
     "ConfigError",

@@ -1,17 +1,24 @@
-"""Kafka's message schemas as data: what kio's generated classes say about each API and version.
+"""Kafka's message schemas as data: the fields of every message in every version that is known here.
 
-kio has one module per API, version and direction, generated from Kafka's own message definitions. They are
-imported when a version is first used, never all at once: a broker meets perhaps forty of the two hundred.
+They are in ``schemas.json``, which ``scripts/make_schemas.py`` makes from the schemas of the ``kio`` package
+(decision 0001). A message, named as in ``"Fetch request"``, has an entry for each run of versions with one
+layout: ``{"versions": [first, last], "flexible": ..., "fields": [...]}``, with the fields in the order in
+which they are written. A field has a ``name``, either a ``type`` of Kafka's or an entity's ``fields``, and
+where they apply ``tag``, ``"array": true`` and ``"nullable": true``.
+
+The file is read when the first message is coded.
 """
 
-import dataclasses
-import importlib
+import json
 from dataclasses import dataclass
-from types import NoneType, UnionType
-from typing import Any, get_args, get_origin
+from functools import cache
+from pkgutil import get_data
+from typing import Any, Final
 
 from sparklog.wire.extensions import Direction
 from sparklog.wire.versions import KNOWN_VERSIONS
+
+SCHEMAS: Final = "schemas.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,39 +37,39 @@ class SchemaField:
 class Schema:
     """One entity of one version: its fields in the order in which they are written."""
 
-    name: str
     flexible: bool
     fields: tuple[SchemaField, ...]
 
 
 def load_schema(api_key: int, version: int, direction: Direction) -> Schema:
-    """The schema of a whole request or response; the version must be a known one."""
-    api = KNOWN_VERSIONS[api_key]
-    module = importlib.import_module(f"kio.schema.{api.module}.v{version}.{direction}")
-    return _schema_of(getattr(module, api.name + direction.capitalize()))
+    """The schema of a whole request or response; KeyError for a version that the file does not have."""
+    message = f"{KNOWN_VERSIONS[api_key].name} {direction}"
+    for layout in _schemas()[message]:
+        first, last = layout["versions"]
+        if first <= version <= last:
+            return _schema_of(layout["fields"], flexible=layout["flexible"])
+    raise KeyError(f"{message} version {version}: run scripts/make_schemas.py")
 
 
-def _schema_of(entity: Any) -> Schema:
-    fields = tuple(_schema_field(field) for field in dataclasses.fields(entity))
-    return Schema(entity.__name__, bool(entity.__flexible__), fields)
+@cache
+def _schemas() -> dict[str, Any]:
+    text = get_data(__package__, SCHEMAS)
+    assert text is not None, f"{__package__} is not loaded from files"
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
-def _schema_field(field: "dataclasses.Field[Any]") -> SchemaField:
-    inner, nullable = _without_none(field.type)
-    is_array = get_origin(inner) is tuple
-    if is_array:
-        inner = get_args(inner)[0]
-    kafka_type = field.metadata.get("kafka_type")
-    entity = _schema_of(inner) if kafka_type is None else None
-    name = field.name
-    if kafka_type is not None and kafka_type.startswith(("timedelta_", "datetime_")):
-        name += "_ms"
-    return SchemaField(name, kafka_type, entity, is_array, nullable, field.metadata.get("tag"))
+def _schema_of(fields: list[dict[str, Any]], *, flexible: bool) -> Schema:
+    return Schema(flexible, tuple(_schema_field(field, flexible=flexible) for field in fields))
 
 
-def _without_none(annotation: Any) -> tuple[Any, bool]:
-    """The type beside None in ``X | None``, and whether there was a None."""
-    if get_origin(annotation) is not UnionType:
-        return annotation, False
-    (inner,) = (argument for argument in get_args(annotation) if argument is not NoneType)
-    return inner, True
+def _schema_field(field: dict[str, Any], *, flexible: bool) -> SchemaField:
+    entity = _schema_of(field["fields"], flexible=flexible) if "fields" in field else None
+    return SchemaField(
+        name=field["name"],
+        kafka_type=field.get("type"),
+        entity=entity,
+        is_array=field.get("array", False),
+        nullable=field.get("nullable", False),
+        tag=field.get("tag"),
+    )

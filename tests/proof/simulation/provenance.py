@@ -13,7 +13,7 @@ import histories
 import simulation
 import sparklog
 
-LIBRARIES: Final = ("cramjam", "crc32c", "kazoo", "kio", "numpy", "pyarrow")
+LIBRARIES: Final = ("cramjam", "crc32c", "kazoo", "numpy", "pyarrow")
 """What sparklog depends on and a run loads."""
 
 
@@ -36,7 +36,7 @@ def code_digest() -> str:
     found = hashlib.sha256()
     for package in (sparklog, histories, simulation):
         (root,) = package.__path__
-        for source in sorted(Path(root).rglob("*.py")):
+        for source in sorted(path for path in Path(root).rglob("*") if path.suffix in (".py", ".json")):
             name = f"{package.__name__}/{source.relative_to(root)}"
             found.update(name.encode() + b"\0" + source.read_bytes() + b"\0")
     return found.hexdigest()[:16]

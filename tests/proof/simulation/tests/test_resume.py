@@ -127,7 +127,7 @@ def test_a_file_of_other_code_is_refused_with_the_commit_that_has_it(file, kept,
     ("was", "told"),
     [
         ({"python": "CPython 3.11.1"}, "its seeds ran with CPython 3.11.1, and here is "),
-        ({"libraries": {"kio": "0.4.0"}}, "its seeds ran with kio 0.4.0, and here is "),
+        ({"libraries": {"kazoo": "0.4.0"}}, "its seeds ran with kazoo 0.4.0, and here is "),
     ],
 )
 def test_a_file_of_another_python_or_library_is_refused(was, told, file, kept, nothing_runs, capsys):
@@ -208,7 +208,7 @@ WRONG = [
     {"python": None},
     {"libraries": []},
     {"libraries": {}},
-    {"libraries": {"kio": 5}},
+    {"libraries": {"kazoo": 5}},
     {"more": 1},
 ]
 
