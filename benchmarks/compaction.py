@@ -20,7 +20,8 @@ from sparklog.core.compaction import dirty_range
 from sparklog.model.ids import NO_TOPIC_ID, TopicPartition
 from sparklog.network.clock import SystemClock
 from sparklog.records.envelope import Compression, crc_matches, split, stamp
-from sparklog.records.payload import PayloadKind, payload
+from sparklog.records.payload import payload
+from sparklog.records.payload_kinds import PayloadKind
 from sparklog.storage.cleaner.round import CleanerMemory, Round
 from sparklog.storage.cleaner.view import LogView, remaining, view_of
 from sparklog.storage.disk import LocalDisk

@@ -43,7 +43,7 @@ from sparklog.model.parts import read_parts
 from sparklog.network.clock import SystemClock
 from sparklog.network.executor import ThreadExecutor
 from sparklog.records.envelope import Compression, build_envelope, crc_matches, split, stamp
-from sparklog.records.payload import PayloadKind
+from sparklog.records.payload_kinds import PayloadKind
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig

@@ -19,7 +19,8 @@ from pyspark_sparklog.row_sizes import Int64s, row_sizes
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.records.envelope import Compression
-from sparklog.records.payload import PayloadKind, payload
+from sparklog.records.payload import payload
+from sparklog.records.payload_kinds import PayloadKind
 
 BATCH_BYTES: Final = 1_000_000
 BATCH_OVERHEAD_BYTES: Final = 2_048

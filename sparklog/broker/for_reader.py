@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.parts import FileSlice, Part, part_length
 from sparklog.records.envelope import ENVELOPE_BYTES, parse_header
-from sparklog.records.payload import takes_arrow
+from sparklog.records.payload_kinds import takes_arrow
 from sparklog.records.transcode import arrow_to_records
 
 

@@ -20,7 +20,8 @@ from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import Part, read_parts
 from sparklog.records.bridge import values_of
 from sparklog.records.envelope import BatchHeader, Bytes, crc_matches, split
-from sparklog.records.payload import SUPPORTED_PAYLOADS, payload_of
+from sparklog.records.payload import payload_of
+from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.records.reading import read_columns
 from sparklog.wire.messages.data.fetch import (
     AbortedTransaction,

@@ -17,7 +17,7 @@ from sparklog.client.produce_ledger import ProduceLedger
 from sparklog.client.produce_queue import QueuedBatch
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.records.payload import SUPPORTED_PAYLOADS
+from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.wire.messages.data.produce import (
     ProducePartition,
     ProducePartitionResponse,

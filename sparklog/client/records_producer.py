@@ -20,7 +20,8 @@ from sparklog.records.bridge import binaries, numbers
 from sparklog.records.columns import HEADERS_TYPE
 from sparklog.records.envelope import Compression
 from sparklog.records.kafka_spans import headers_list
-from sparklog.records.payload import PayloadKind, payload
+from sparklog.records.payload import payload
+from sparklog.records.payload_kinds import PayloadKind
 
 Headers = Sequence[tuple[str, bytes | None]]
 

@@ -24,7 +24,7 @@ from crc32c import crc32c
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.columns import Int64s
 from sparklog.records.envelope import ENVELOPE_BYTES, Bytes
-from sparklog.records.payload import ARROW_VERSION, PayloadKind
+from sparklog.records.payload_kinds import ARROW_VERSION, PayloadKind
 
 FIXED: Final = struct.Struct("<BBHIIIIHHiiIIII")
 """Kind, version, flags, header length, header CRC, schema id, row count, column count, entry length, key

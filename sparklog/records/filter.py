@@ -14,53 +14,25 @@ the base timestamp *is* the horizon. Timestamps of records are differences to it
 readers compute stays the same.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sparklog.records.columns import Int64s
 from sparklog.records.envelope import (
     CONTROL_BIT,
-    DELETE_HORIZON_BIT,
     LOG_APPEND_TIME_BIT,
     TRANSACTIONAL_BIT,
     BatchHeader,
     Bytes,
     build_envelope,
 )
+from sparklog.records.filter_arrow import ArrowRun
+from sparklog.records.filter_records import RecordsRun
 from sparklog.records.kafka_spans import CHUNK_BYTES, CHUNK_RECORDS
 from sparklog.records.reading import Batch, is_joint
-
-Booleans = npt.NDArray[np.bool_]
+from sparklog.records.run import Run
 
 _EMPTY_BATCH_BITS = LOG_APPEND_TIME_BIT | TRANSACTIONAL_BIT | CONTROL_BIT
-
-
-class Run(ABC):
-    """The rows of one batch, or of several that were decoded together."""
-
-    __slots__ = ("batches", "first_rows", "is_tombstone", "keys", "offsets")
-
-    def __init__(
-        self, batches: Sequence[Batch], keys: Any, offsets: Int64s, is_tombstone: Booleans, counts: Int64s
-    ) -> None:
-        self.batches = batches
-        self.first_rows = np.concatenate(([0], np.cumsum(counts)))
-        """Batch n has the rows from ``first_rows[n]`` up to ``first_rows[n + 1]``."""
-        self.keys = keys
-        """A binary array."""
-        self.offsets = offsets
-        self.is_tombstone = is_tombstone
-
-    @abstractmethod
-    def rebuild(self, nth: int, rows: Int64s, delete_horizon_ms: int | None = None) -> bytes:
-        """Batch ``nth`` with only these ``rows`` (indexes into the run's); at least one must stay.
-
-        A delete horizon replaces the base timestamp; None leaves base timestamp and horizon as they are.
-        """
 
 
 def decode_runs(buffer: Bytes, batches: Sequence[Batch]) -> Iterator[Run]:
@@ -93,17 +65,11 @@ def decode_runs(buffer: Bytes, batches: Sequence[Batch]) -> Iterator[Run]:
 def decode(batch: Bytes, origin: Batch) -> Run:
     """One batch, of whatever kind."""
     if origin[1].is_arrow:
-        from sparklog.records.filter_arrow import ArrowRun
-
         return ArrowRun.decode(batch, origin)
-    from sparklog.records.filter_records import RecordsRun
-
     return RecordsRun.decode(batch, origin)
 
 
 def _joint_run(buffer: Bytes, batches: Sequence[Batch]) -> Run:
-    from sparklog.records.filter_records import RecordsRun
-
     first, last = batches[0], batches[-1]
     return RecordsRun.decode_jointly(
         bytes(memoryview(buffer)[first[0] : last[0] + last[1].size_bytes]), first[0], batches
@@ -125,32 +91,6 @@ def emptied(header: BatchHeader) -> bytes:
         last_offset_delta=header.last_offset_delta,
         base_timestamp_ms=header.max_timestamp_ms,
         max_timestamp_ms=header.max_timestamp_ms,
-        base_offset=header.base_offset,
-        leader_epoch=header.leader_epoch,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-    )
-
-
-def rebuilt_envelope(
-    header: BatchHeader,
-    payload: Bytes | Sequence[Bytes],
-    timestamps_ms: Int64s,
-    delete_horizon_ms: int | None,
-) -> bytes:
-    """The envelope around what is left of a batch, whose records have these timestamps."""
-    attributes, base_timestamp_ms = header.attributes, header.base_timestamp_ms
-    if delete_horizon_ms is not None:
-        attributes, base_timestamp_ms = attributes | DELETE_HORIZON_BIT, delete_horizon_ms
-    newest_ms = header.max_timestamp_ms if header.is_log_append_time else int(timestamps_ms.max())
-    return build_envelope(
-        payload,
-        attributes=attributes,
-        record_count=len(timestamps_ms),
-        last_offset_delta=header.last_offset_delta,
-        base_timestamp_ms=base_timestamp_ms,
-        max_timestamp_ms=newest_ms,
         base_offset=header.base_offset,
         leader_epoch=header.leader_epoch,
         producer_id=header.producer_id,

@@ -7,44 +7,14 @@ Kinds are imported when first asked for, so that reading envelopes stays cheap f
 """
 
 import functools
-from collections.abc import Callable, Sequence
-from enum import IntEnum
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sparklog.records.envelope import BatchHeader, Bytes, Compression
+from sparklog.records.payload_kinds import PayloadKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-class PayloadKind(IntEnum):
-    """What follows the envelope; told by the ARROW bit of the attributes."""
-
-    RECORDS = 0
-    ARROW = 1
-
-
-RECORDS_VERSION: Final = 2
-"""Kafka's own number: message format v2."""
-
-ARROW_VERSION: Final = 1
-
-
-def capability(kind: PayloadKind, version: int) -> int:
-    """A kind and a version of it as one number of the ``payload_kinds`` tags."""
-    return kind << 8 | version
-
-
-SUPPORTED_PAYLOADS: Final = (
-    capability(PayloadKind.RECORDS, RECORDS_VERSION),
-    capability(PayloadKind.ARROW, ARROW_VERSION),
-)
-"""What this release reads and writes; our clients say so in each Fetch and Produce."""
-
-
-def takes_arrow(payload_kinds: Sequence[int]) -> bool:
-    """Whether a client that sent these ``payload_kinds`` can read arrow payloads as we write them."""
-    return capability(PayloadKind.ARROW, ARROW_VERSION) in payload_kinds
 
 
 class Payload(Protocol):

@@ -9,7 +9,8 @@ from sparklog.model.parts import FileSlice, part_length, read_parts
 from sparklog.records.arrow import ArrowPayload
 from sparklog.records.envelope import crc_matches, split, stamp
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.payload import SUPPORTED_PAYLOADS, payload_of
+from sparklog.records.payload import payload_of
+from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.storage.disk import LocalDisk
 
 TAKES_RECORDS_ONLY = ()

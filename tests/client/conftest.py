@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from sparklog.client.cluster import ClusterClient
-from sparklog.records.payload import PayloadKind, payload
+from sparklog.records.payload import payload
+from sparklog.records.payload_kinds import PayloadKind
 
 
 def load_fake_cluster() -> Any:

@@ -14,7 +14,7 @@ from sparklog.client.records_producer import Producer
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.records.envelope import parse_header
-from sparklog.records.payload import PayloadKind
+from sparklog.records.payload_kinds import PayloadKind
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest
 from sparklog.wire.messages.data.produce import ProduceRequest
 

@@ -16,7 +16,8 @@ from sparklog.model.errors import CorruptBatch, ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.records.columns import ROW_SCHEMA
 from sparklog.records.envelope import CONTROL_BIT, TRANSACTIONAL_BIT, build_envelope, parse_header
-from sparklog.records.payload import PayloadKind, payload
+from sparklog.records.payload import payload
+from sparklog.records.payload_kinds import PayloadKind
 from sparklog.wire.messages.data.fetch import AbortedTransaction, FetchRequest
 from sparklog.wire.messages.discovery.metadata import MetadataRequest
 

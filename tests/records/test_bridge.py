@@ -89,7 +89,8 @@ import sys
 import numpy as np, pyarrow as pa
 from sparklog.records.bridge import binaries
 from sparklog.records.envelope import parse_header
-from sparklog.records.payload import PayloadKind, payload
+from sparklog.records.payload import payload
+from sparklog.records.payload_kinds import PayloadKind
 for kind in PayloadKind:
     for count in (1, {few}):
         rows = pa.record_batch({{"key": binaries([b"k"] * count), "value": binaries([b"v"] * count)}})

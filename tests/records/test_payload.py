@@ -6,15 +6,8 @@ import pytest
 from sparklog.records.arrow import ArrowPayload
 from sparklog.records.envelope import ARROW_BIT, build_envelope, parse_header
 from sparklog.records.kafka import KafkaRecords
-from sparklog.records.payload import (
-    SUPPORTED_PAYLOADS,
-    PayloadKind,
-    capability,
-    kind_of,
-    payload,
-    payload_of,
-    takes_arrow,
-)
+from sparklog.records.payload import kind_of, payload, payload_of
+from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS, PayloadKind, capability, takes_arrow
 
 
 def header(attributes: int):

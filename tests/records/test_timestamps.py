@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 from sparklog.model.errors import ErrorCode
-from sparklog.records.payload import PayloadKind, payload, payload_of
+from sparklog.records.payload import payload, payload_of
+from sparklog.records.payload_kinds import PayloadKind
 from sparklog.records.timestamps import check_create_times, stamp_append_time
 from sparklog.records.validate import Accepted, Refused, check_produced
 

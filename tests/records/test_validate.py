@@ -8,7 +8,8 @@ from sparklog.records.arrow import ArrowPayload
 from sparklog.records.envelope import CONTROL_BIT, Compression, build_envelope, parse_header, stamp
 from sparklog.records.filter import restamped
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.payload import PayloadKind, payload
+from sparklog.records.payload import payload
+from sparklog.records.payload_kinds import PayloadKind
 from sparklog.records.validate import Accepted, Refused, check_produced, check_replicated
 
 MAX_BATCH_BYTES = 1_000_000

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.records.envelope import Compression, build_envelope, split, stamp
-from sparklog.records.payload import PayloadKind, payload_of
+from sparklog.records.payload import payload_of
+from sparklog.records.payload_kinds import PayloadKind
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 

@@ -19,7 +19,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.records.envelope import claims_transaction
-from sparklog.records.payload import SUPPORTED_PAYLOADS
+from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.records.timestamps import check_create_times, stamp_append_time
 from sparklog.records.validate import Accepted, Refused, check_produced
 from sparklog.wire.messages.data.produce import (

@@ -20,7 +20,7 @@ from sparklog.network.exchange import Exchange
 from sparklog.records.arrow import ArrowPayload
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.payload import SUPPORTED_PAYLOADS
+from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.wire.messages.admin.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from sparklog.wire.messages.control.leader_and_isr import (
     LeaderAndIsrRequest,

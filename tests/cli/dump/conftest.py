@@ -28,7 +28,8 @@ from sparklog.records.envelope import (
     stamp,
 )
 from sparklog.records.kafka_encode import Record, build_records_batch, encode
-from sparklog.records.payload import PayloadKind, payload
+from sparklog.records.payload import payload
+from sparklog.records.payload_kinds import PayloadKind
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig

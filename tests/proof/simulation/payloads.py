@@ -17,7 +17,7 @@ from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, parse_header
 from sparklog.records.kafka import records_of
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.kafka_walk import walk
-from sparklog.records.payload import SUPPORTED_PAYLOADS
+from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 
 VALUE: Final = b"value"
 """Of each record without a key."""

@@ -22,7 +22,8 @@ from sparklog.records.envelope import (
     stamp,
 )
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.payload import PayloadKind, payload, payload_of
+from sparklog.records.payload import payload, payload_of
+from sparklog.records.payload_kinds import PayloadKind
 from sparklog.storage.cleaner.round import CleanerMemory, Round, RoundReport
 from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.cleaner.view import LogView, remaining, view_of

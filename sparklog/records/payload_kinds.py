@@ -1,0 +1,35 @@
+"""The kinds of payload, their versions, and how a client says which of them it can read."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final
+
+
+class PayloadKind(IntEnum):
+    """What follows the envelope: the ARROW bit of its attributes says which."""
+
+    RECORDS = 0
+    ARROW = 1
+
+
+RECORDS_VERSION: Final = 2
+"""Kafka's own number: message format v2."""
+
+ARROW_VERSION: Final = 1
+
+
+def capability(kind: PayloadKind, version: int) -> int:
+    """A kind and a version of it as one number of the ``payload_kinds`` tags."""
+    return kind << 8 | version
+
+
+SUPPORTED_PAYLOADS: Final = (
+    capability(PayloadKind.RECORDS, RECORDS_VERSION),
+    capability(PayloadKind.ARROW, ARROW_VERSION),
+)
+"""What this release reads and writes; our clients say so in each Fetch and Produce."""
+
+
+def takes_arrow(payload_kinds: Sequence[int]) -> bool:
+    """Whether a client that sent these ``payload_kinds`` can read arrow payloads as we write them."""
+    return capability(PayloadKind.ARROW, ARROW_VERSION) in payload_kinds
