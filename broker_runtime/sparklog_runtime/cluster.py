@@ -305,7 +305,7 @@ class LocalCluster:
             ),
             thread=_inheritable_thread(),
         )
-        control_port = supervisor.listen(self._driver_host())
+        control_port = supervisor.listen(self._driver_host(), self._config.get_int("supervisor.port"))
         self._supervisor = supervisor
         self._patience.check()
         supervisor.launch(self._plans(supervisor.token, control_port), self._job_launcher(context, conf))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sparklog_runtime.control_channel import ControlConnection, ControlError, Message, require_str
+from sparklog_runtime.tcp_ports import listen
 
 log = logging.getLogger(__name__)
 
@@ -33,9 +34,9 @@ class ControlListener:
         self._connections: set[ControlConnection] = set()
         self._socket: socket.socket | None = None
 
-    def open(self, host: str) -> int:
-        """Listen on a free port of ``host``; returns its number."""
-        self._socket = socket.create_server((host, 0), backlog=64)
+    def open(self, host: str, port: int) -> int:
+        """Listen on a port of ``host``, 0 for any; returns its number. PortInUse names it."""
+        self._socket = listen(host, port, "choose another supervisor.port, or 0 for any")
         threading.Thread(
             target=self._accept, args=(self._socket,), name="supervisor-accept", daemon=True
         ).start()

@@ -54,7 +54,7 @@ class ControllerCandidate:
             self._server = ControllerServer(
                 zookeeper=self._zookeeper,
                 host=host,
-                port=0,
+                port=config.get_int("controller.port"),
                 cluster_config=config,
                 clock=SystemClock(),
                 pid=os.getpid(),

@@ -136,9 +136,9 @@ class Supervisor:
 
     # ------------------------------------------------------------------ from the driver
 
-    def listen(self, host: str) -> int:
-        """Open the control port; returns its number."""
-        return self._listener.open(host)
+    def listen(self, host: str, port: int = 0) -> int:
+        """Open the control port, 0 for any; returns its number. PortInUse if another process has it."""
+        return self._listener.open(host, port)
 
     def launch(self, plans: Sequence[BrokerPlan], launcher: JobLauncher) -> None:
         """Run one job per plan, each on a thread of its own, until ``stop``."""

@@ -10,8 +10,12 @@ import errno
 import socket
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from sparklog.model.errors import SparklogError
+
+_QUEUE_LENGTH: Final = 64
+"""Connections that may wait until they are accepted."""
 
 
 class PortInUse(SparklogError):  # noqa: N818 (it states a fact)
@@ -44,16 +48,29 @@ class PortReservation:
         try:
             bound.bind((host, port))
         except OSError as error:
-            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-                raise
-            why = "is in use by another process" if error.errno == errno.EADDRINUSE else "needs privileges"
-            raise PortInUse(f"port {port} on {host} {why}; choose another with --port") from None
+            raise _port_error(error, host, port, "choose another with --port") from None
         self.ports.append(bound.getsockname()[1])
 
     def release(self) -> None:
         for bound in self._sockets:
             bound.close()
         self._sockets.clear()
+
+
+def listen(host: str, port: int, remedy: str) -> socket.socket:
+    """A socket that listens on ``port`` of ``host``, 0 for any free one; PortInUse ends with ``remedy``."""
+    try:
+        return socket.create_server((host, port), backlog=_QUEUE_LENGTH)
+    except OSError as error:
+        raise _port_error(error, host, port, remedy) from None
+
+
+def _port_error(error: OSError, host: str, port: int, remedy: str) -> Exception:
+    """PortInUse with the port's address and the remedy; what is no matter of ports stays as it is."""
+    why = {errno.EADDRINUSE: "is in use by another process", errno.EACCES: "needs privileges"}
+    if error.errno not in why:
+        return error
+    return PortInUse(f"port {port} on {host} {why[error.errno]}; {remedy}")
 
 
 def is_listening(host: str, port: int) -> bool:

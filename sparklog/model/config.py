@@ -243,6 +243,12 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("metrics.port", "int", -1,
             "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "
             "one, -1 serves none. Sparklog's own.", -1, 65_535),
+    Setting("controller.port", "int", 0,
+            "Port of the controller on the driver's host, to which brokers connect; 0 takes a free one. "
+            "Sparklog's own.", 0, 65_535),
+    Setting("supervisor.port", "int", 0,
+            "Port on the driver's host to which each broker's process keeps a connection, so that its death "
+            "is seen at once; 0 takes a free one. Sparklog's own.", 0, 65_535),
 )  # fmt: skip
 """What a broker acts on."""
 
