@@ -49,8 +49,6 @@ class ControllerCandidate:
         self._zookeeper = KazooZooKeeper(connect_string, config.get_int("zookeeper.session.timeout.ms"))
         self._zookeeper.start(config.get_int("zookeeper.connection.timeout.ms"))
         try:
-            if is_alone:
-                self._put_predecessor_aside(application)
             self._server = ControllerServer(
                 zookeeper=self._zookeeper,
                 host=host,
@@ -60,6 +58,8 @@ class ControllerCandidate:
                 pid=os.getpid(),
                 application=application,
             )
+            if is_alone:
+                self._put_predecessor_aside(application)
             self._server.start()
         except BaseException:
             self._zookeeper.close()
