@@ -17,6 +17,10 @@ class BrokerContext:
 
     broker_id: BrokerId
     cluster_id: str
+    brokers_listener: str
+    """The listener that other brokers and the controller use: requests between them are served there
+    alone.
+    """
     metadata: MetadataCache
     replicas: ReplicaManager
     controller: ControllerLink

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sparklog.controller.messages import push_answer, push_request
+from sparklog.controller.push_messages import push_answer, push_request
 from sparklog.core.controller.actions import PushAnswer, Send
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import ErrorCode

@@ -146,12 +146,12 @@ class Candidate:
         self._is_pausing = False
         self._run()
 
-    def command(self, request: Command, answer: AnswerCommand) -> None:
+    def command(self, command: Command, answer: AnswerCommand) -> None:
         if self._term is None:
-            answer(refusal(request, ErrorCode.not_controller, "This is not the active controller."))
+            answer(refusal(command.request, ErrorCode.not_controller, "This is not the active controller."))
             return
         term = self._term
-        self._in_term(lambda: term.command(request, answer))
+        self._in_term(lambda: term.command(command, answer))
 
     def push_answered(self, epoch: ControllerEpoch, answer: PushAnswer) -> None:
         """A broker answered what the controller of ``epoch`` sent it; maybe that was an earlier term."""

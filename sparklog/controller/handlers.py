@@ -7,16 +7,15 @@ way, so that the broker can pass it on as it is (KIP-590).
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
-from sparklog.controller import admin_messages, messages
 from sparklog.controller.ports import AnswerCommand
 from sparklog.core.controller.commands.command import Command
+from sparklog.core.security.api_rules import API_RULES, ListenerKind
+from sparklog.core.security.requester import Requester, decode_requester
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, WireError
-from sparklog.model.ids import TopicId
 from sparklog.model.parts import Part, read_parts
 from sparklog.network.exchange import Exchange
 from sparklog.wire.codec import (
@@ -27,18 +26,7 @@ from sparklog.wire.codec import (
     decode_request,
     encode_response,
 )
-from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
-from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
-from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest
-from sparklog.wire.messages.admin.create_topics import CreateTopicsRequest
-from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest
-from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest
-from sparklog.wire.messages.admin.incremental_alter_configs import IncrementalAlterConfigsRequest
-from sparklog.wire.messages.admin.list_partition_reassignments import ListPartitionReassignmentsRequest
-from sparklog.wire.messages.control.allocate_producer_ids import AllocateProducerIdsRequest
-from sparklog.wire.messages.control.alter_partition import AlterPartitionRequest
-from sparklog.wire.messages.control.assign_replicas_to_dirs import AssignReplicasToDirsRequest
-from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
+from sparklog.wire.commands.command_apis import COMMAND_APIS, NewTopicId
 from sparklog.wire.messages.control.envelope import EnvelopeRequest, EnvelopeResponse
 from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from sparklog.wire.versions import API_VERSIONS_KEY, KNOWN_VERSIONS
@@ -51,58 +39,16 @@ Submit = Callable[[Command, AnswerCommand], None]
 SendResponse = Callable[[Message], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
-    """How one API's request becomes a command, and the command's result a response."""
-
-    to_command: Callable[[Any], Command]
-    to_response: Callable[[Any], Message]
-
-
 class ControllerHandlers:
     """``handle`` is the reactor's; ``submit`` gives a command to whoever may be controller; ``new_topic_id``
     draws the ids of topics that are created."""
 
     def __init__(
-        self, config: BrokerConfig, submit: Submit, *, new_topic_id: Callable[[], TopicId] = uuid.uuid4
+        self, config: BrokerConfig, submit: Submit, *, new_topic_id: NewTopicId = uuid.uuid4
     ) -> None:
+        self._config = config
         self._submit = submit
-
-        def create_topics(request: CreateTopicsRequest) -> Command:
-            return messages.create_topics(request, [new_topic_id() for _ in request.topics])
-
-        self._apis: Mapping[int, Api] = {
-            AlterPartitionRequest.API_KEY: Api(messages.alter_partition, messages.alter_partition_response),
-            ControlledShutdownRequest.API_KEY: Api(
-                messages.controlled_shutdown, messages.controlled_shutdown_response
-            ),
-            AllocateProducerIdsRequest.API_KEY: Api(
-                messages.allocate_producer_ids, messages.allocate_producer_ids_response
-            ),
-            AssignReplicasToDirsRequest.API_KEY: Api(messages.lose_logs, messages.lose_logs_response),
-            CreateTopicsRequest.API_KEY: Api(
-                create_topics, lambda result: messages.create_topics_response(result, config)
-            ),
-            DeleteTopicsRequest.API_KEY: Api(messages.delete_topics, messages.delete_topics_response),
-            CreatePartitionsRequest.API_KEY: Api(
-                admin_messages.create_partitions, admin_messages.create_partitions_response
-            ),
-            AlterConfigsRequest.API_KEY: Api(
-                admin_messages.alter_configs, admin_messages.alter_configs_response
-            ),
-            ElectLeadersRequest.API_KEY: Api(
-                admin_messages.elect_leaders, admin_messages.elect_leaders_response
-            ),
-            AlterPartitionReassignmentsRequest.API_KEY: Api(
-                admin_messages.alter_reassignments, admin_messages.alter_reassignments_response
-            ),
-            ListPartitionReassignmentsRequest.API_KEY: Api(
-                admin_messages.list_reassignments, admin_messages.list_reassignments_response
-            ),
-            IncrementalAlterConfigsRequest.API_KEY: Api(
-                admin_messages.incremental_alter_configs, admin_messages.incremental_alter_configs_response
-            ),
-        }
+        self._new_topic_id = new_topic_id
 
     def handle(self, exchange: Exchange) -> None:
         try:
@@ -122,29 +68,39 @@ class ControllerHandlers:
             else:
                 exchange.reply(parts)
 
+        requester = exchange.context.requester
         if isinstance(request.body, EnvelopeRequest):
-            self._open_envelope(request.body, respond)
-        elif not self._serve(request, respond):
+            self._open_envelope(request.body, requester, respond)
+        elif not self._serve(request, requester, respond):
             exchange.close()
 
-    def _serve(self, request: Request, respond: SendResponse) -> bool:
+    def _serve(self, request: Request, requester: Requester, respond: SendResponse) -> bool:
         """Answer the request, now or later; False if it is nothing that a controller serves."""
         if isinstance(request.body, ApiVersionsRequest):
             respond(self._api_versions(ErrorCode.none))
             return True
-        api = self._apis.get(request.header.api_key)
+        api = COMMAND_APIS.get(request.header.api_key)
         if api is None:
             return False
-        self._submit(api.to_command(request.body), lambda result: respond(api.to_response(result)))
+        command = Command(api.to_request(request.body, self._new_topic_id), requester)
+        self._submit(command, lambda result: respond(api.to_response(result, self._config)))
         return True
 
-    def _open_envelope(self, envelope: EnvelopeRequest, respond: SendResponse) -> None:
+    def _open_envelope(self, envelope: EnvelopeRequest, broker: Requester, respond: SendResponse) -> None:
+        """Serve the request inside for the requester that ``broker`` names, not for the broker."""
         try:
+            requester = decode_requester(envelope.request_principal, envelope.client_host_address)
             inner = decode_request(envelope.request_data)
         except UnsupportedVersion:
             respond(EnvelopeResponse(error_code=ErrorCode.unsupported_version))
             return
-        except WireError:
+        except WireError as error:
+            logger.warning("refused an envelope from %s: %s", broker, error)
+            respond(EnvelopeResponse(error_code=ErrorCode.invalid_request))
+            return
+        rule = API_RULES[inner.header.api_key]
+        if ListenerKind.clients not in rule.listeners:
+            logger.warning("refused an envelope from %s: %s asks for %s", broker, requester, rule.name)
             respond(EnvelopeResponse(error_code=ErrorCode.invalid_request))
             return
 
@@ -155,7 +111,7 @@ class ControllerHandlers:
             else:
                 respond(EnvelopeResponse(response_data=read_parts(whole)[SIZE_PREFIX_BYTES:]))
 
-        if not self._serve(inner, respond_inside):
+        if not self._serve(inner, requester, respond_inside):
             respond(EnvelopeResponse(error_code=ErrorCode.invalid_request))
 
     def _refuse_version(self, exchange: Exchange, unsupported: UnsupportedVersion) -> None:
@@ -167,7 +123,7 @@ class ControllerHandlers:
         exchange.reply(encode_response(response, 0, unsupported.header.correlation_id))
 
     def _api_versions(self, error: ErrorCode) -> ApiVersionsResponse:
-        served = sorted([*self._apis, API_VERSIONS_KEY, EnvelopeRequest.API_KEY])
+        served = [key for key, rule in API_RULES.items() if ListenerKind.controller in rule.listeners]
         keys = [
             ApiVersion(api_key=key, min_version=KNOWN_VERSIONS[key].min, max_version=KNOWN_VERSIONS[key].max)
             for key in served

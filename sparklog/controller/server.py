@@ -163,8 +163,8 @@ class ControllerServer:
         assert self._candidate is not None, "the controller was not started"
         return self._candidate
 
-    def _submit_command(self, request: Command, answer: AnswerCommand) -> None:
-        self._loop.submit(lambda: self._in_candidate().command(request, answer))
+    def _submit_command(self, command: Command, answer: AnswerCommand) -> None:
+        self._loop.submit(lambda: self._in_candidate().command(command, answer))
 
     def _on_failure(self, error: Exception) -> None:
         self._in_candidate().fail(error)

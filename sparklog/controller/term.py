@@ -38,7 +38,7 @@ from sparklog.core.controller.actions import (
     WakeAt,
     WriteZooKeeper,
 )
-from sparklog.core.controller.commands.command import Command, CommandId, Result, refusal
+from sparklog.core.controller.commands.command import Command, CommandId, Result, describe_change, refusal
 from sparklog.core.controller.machine import ControllerMachine
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller_epoch
@@ -115,11 +115,14 @@ class Term:
             self.brokers_changed()
         self._tell(lambda: self._machine.on_broker_died(broker, broker_epoch, self._now()))
 
-    def command(self, request: Command, answer: AnswerCommand) -> None:
+    def command(self, command: Command, answer: AnswerCommand) -> None:
+        change = describe_change(command.request)
+        if change is not None:
+            logger.info("%s asks to %s", command.requester, change)
         self._next_command += 1
-        command = CommandId(self._next_command)
-        self._waiting[command] = (request, answer)
-        self._tell(lambda: self._machine.on_command(command, request, self._now()))
+        command_id = CommandId(self._next_command)
+        self._waiting[command_id] = (command, answer)
+        self._tell(lambda: self._machine.on_command(command_id, command, self._now()))
 
     def push_answered(self, answer: PushAnswer) -> None:
         self._tell(lambda: self._machine.on_push_answered(answer, self._now()))
@@ -148,8 +151,8 @@ class Term:
         self._channels.close()
         self._deferred.clear()
         waiting, self._waiting = self._waiting, {}
-        for request, answer in waiting.values():
-            answer(refusal(request, ErrorCode.not_controller))
+        for command, answer in waiting.values():
+            answer(refusal(command.request, ErrorCode.not_controller))
 
     def story(self) -> str:
         """What lately happened in this term, for people."""

@@ -26,10 +26,11 @@ import threading
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from sparklog.core.security.requester import ANONYMOUS
 from sparklog.model.errors import WireError
 from sparklog.model.parts import Part
 from sparklog.model.time import Clock, MonotonicMs
-from sparklog.network.exchange import ANONYMOUS, Exchange, RequestContext
+from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.network.inbound import FrameReceiver
 from sparklog.network.outbound import OutboundParts
 

@@ -2,13 +2,11 @@
 
 import threading
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from sparklog.core.security.requester import ANONYMOUS, Requester
 from sparklog.model.parts import Part
 from sparklog.model.time import MonotonicMs
-
-ANONYMOUS: Final = "User:ANONYMOUS"
-"""Who a connection speaks for until it has authenticated."""
 
 
 class RequestContext(NamedTuple):
@@ -19,6 +17,11 @@ class RequestContext(NamedTuple):
     listener: str
     received_ms: MonotonicMs
     principal: str = ANONYMOUS
+
+    @property
+    def requester(self) -> Requester:
+        """Principal and address, as commands and log lines name them."""
+        return Requester(self.principal, self.client_host)
 
 
 class ReplyPath(Protocol):

@@ -1,47 +1,115 @@
 """The controller's listener, without a network."""
 
+import pytest
+
 from sparklog.controller.handlers import SIZE_PREFIX_BYTES, ControllerHandlers
 from sparklog.core.controller.commands.config_commands import ConfigResult, ConfigsResult
+from sparklog.core.controller.commands.partition_commands import ElectLeaders
+from sparklog.core.security.requester import ANONYMOUS, Requester
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import read_parts
+from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.wire.codec import decode_response, encode_request
+from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest
 from sparklog.wire.messages.admin.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
     IncrementallyAlterableConfig,
 )
+from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
 from sparklog.wire.messages.control.envelope import EnvelopeRequest, EnvelopeResponse
+from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
 
 
-class Exchange:
-    def __init__(self, frame):
-        self.frame = frame
-        self.replies = []
+class Replies:
+    """The connection of a broker, which keeps what it is sent."""
 
-    def reply(self, parts):
-        self.replies.append(read_parts(parts))
+    def __init__(self):
+        self.frames = []
+        self.is_closed = False
 
-    def close(self):
-        raise AssertionError("closed")
+    def send_reply(self, parts, throttle_ms):
+        self.frames.append(read_parts(parts)[SIZE_PREFIX_BYTES:])
+
+    def disconnect(self):
+        self.is_closed = True
 
 
-def in_envelope(request, version):
+class Controller:
+    """The handlers, and the commands that they submitted."""
+
+    def __init__(self):
+        self.submitted = []
+        self.handlers = ControllerHandlers(
+            BrokerConfig(), lambda command, answer: self.submitted.append((command, answer))
+        )
+
+    def ask(self, request, version=0):
+        """The connection on which a broker at 10.0.0.2 sent ``request``."""
+        replies = Replies()
+        frame = encode_request(request, version, 8, "broker")[SIZE_PREFIX_BYTES:]
+        context = RequestContext(1, "10.0.0.2", "CONTROLLER", 0)
+        self.handlers.handle(Exchange(memoryview(bytearray(frame)), context, replies))
+        return replies
+
+
+@pytest.fixture
+def controller():
+    return Controller()
+
+
+def in_envelope(request, version, principal=b"User:alice", address=b"10.0.0.9"):
     inner = encode_request(request, version, 7, "client")[SIZE_PREFIX_BYTES:]
-    envelope = EnvelopeRequest(request_data=inner, request_principal=b"", client_host_address=b"")
-    return Exchange(encode_request(envelope, 0, 8, "broker")[SIZE_PREFIX_BYTES:])
+    return EnvelopeRequest(request_data=inner, request_principal=principal, client_host_address=address)
 
 
-def test_an_answer_that_its_version_cannot_carry_does_not_cost_the_office():
+def error_of(replies):
+    (frame,) = replies.frames
+    return decode_response(EnvelopeResponse, 0, frame)[1].error_code
+
+
+def test_a_forwarded_request_is_its_clients_command_and_not_the_brokers(controller):
+    controller.ask(in_envelope(ElectLeadersRequest(topic_partitions=None), 2))
+    ((command, _),) = controller.submitted
+    assert command.requester == Requester("User:alice", "10.0.0.9")
+    assert command.request == ElectLeaders(unclean=False)
+
+
+def test_a_brokers_own_request_is_its_own_command(controller):
+    controller.ask(ControlledShutdownRequest(broker_id=2, broker_epoch=5), 3)
+    ((command, _),) = controller.submitted
+    assert command.requester == Requester(ANONYMOUS, "10.0.0.2")
+
+
+@pytest.mark.parametrize(
+    ("principal", "address"), [(None, b"10.0.0.9"), (b"alice", b"10.0.0.9"), (b"User:alice", b"")]
+)
+def test_an_envelope_without_a_requester_is_refused(controller, principal, address):
+    envelope = in_envelope(ElectLeadersRequest(topic_partitions=None), 2, principal, address)
+    assert error_of(controller.ask(envelope)) is ErrorCode.invalid_request
+    assert controller.submitted == []
+
+
+def test_a_client_cannot_have_a_request_forwarded_that_is_for_brokers_only(controller):
+    shutdown = ControlledShutdownRequest(broker_id=2, broker_epoch=5)
+    for request, version in ((shutdown, 3), (in_envelope(shutdown, 3), 0)):
+        assert error_of(controller.ask(in_envelope(request, version))) is ErrorCode.invalid_request
+    assert controller.submitted == []
+
+
+def test_a_request_for_brokers_alone_closes_the_connection(controller):
+    assert controller.ask(
+        StopReplicaRequest(controller_id=1, controller_epoch=1, topic_states=[]), 4
+    ).is_closed
+
+
+def test_an_answer_that_its_version_cannot_carry_costs_its_client_alone(controller):
     name = "x" * 32_760
     change = IncrementallyAlterableConfig(name=name, config_operation=0, value="1")
     resource = IncrementalAlterConfigsResource(resource_type=2, resource_name="t", configs=[change])
-    exchange = in_envelope(IncrementalAlterConfigsRequest(resources=[resource]), 0)
-    submitted = []
-    handlers = ControllerHandlers(BrokerConfig(), lambda command, answer: submitted.append(answer))
-    handlers.handle(exchange)
-    (answer,) = submitted
+    replies = controller.ask(in_envelope(IncrementalAlterConfigsRequest(resources=[resource]), 0))
+    ((_, answer),) = controller.submitted
     refused = ConfigResult(2, "t", ErrorCode.invalid_config, f"unknown setting {name}")
     answer(ConfigsResult((refused,)))
-    _, response = decode_response(EnvelopeResponse, 0, exchange.replies[0][SIZE_PREFIX_BYTES:])
-    assert response.error_code is ErrorCode.unknown_server_error
+    assert error_of(replies) is ErrorCode.unknown_server_error

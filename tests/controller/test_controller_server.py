@@ -123,7 +123,10 @@ def test_an_envelope_with_nonsense_inside_is_refused(bench):
     controller = bench.controller()
     strange = encode_request(MetadataRequest(topics=None), 12, 1, None)[4:]
     for inner, error in ((b"nonsense", ErrorCode.invalid_request), (strange, ErrorCode.invalid_request)):
-        assert bench.call(controller, EnvelopeRequest(request_data=inner)).error_code is error
+        envelope = EnvelopeRequest(
+            request_data=inner, request_principal=b"User:ANONYMOUS", client_host_address=b"127.0.0.1"
+        )
+        assert bench.call(controller, envelope).error_code is error
 
 
 def test_a_request_that_no_controller_serves_closes_the_connection(bench):

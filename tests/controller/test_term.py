@@ -8,6 +8,7 @@ from sparklog.controller.candidate import Candidate
 from sparklog.controller.term import DEFERRED_MAX, Term, TermEnded
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIds
+from sparklog.core.controller.commands.command import Command
 from sparklog.core.controller.commands.config_commands import (
     BROKER,
     ChangeConfigs,
@@ -17,6 +18,7 @@ from sparklog.core.controller.commands.config_commands import (
 from sparklog.core.controller.commands.topic_commands import CreateTopics, NewTopic
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
+from sparklog.core.security.requester import Requester
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
@@ -25,6 +27,9 @@ from sparklog.model.zookeeper import Create, SetData
 from sparklog.zookeeper.registration import register_broker
 
 pytestmark = pytest.mark.integration
+
+
+REQUESTER = Requester("User:alice", "10.0.0.7")
 
 
 @dataclass
@@ -105,11 +110,14 @@ class Office:
 
     def create(self, name="t"):
         topic = NewTopic(name, id=_topic_id(name), assignment={0: (BrokerId(1), BrokerId(2))})
-        self.term.command(CreateTopics((topic,), 0), self.answers.append)
+        self.ask(CreateTopics((topic,), 0))
 
     def allocate(self, broker=1):
         request = AllocateProducerIds(BrokerId(broker), BrokerEpoch(self.epochs[broker]))
-        self.term.command(request, self.answers.append)
+        self.ask(request)
+
+    def ask(self, request):
+        self.term.command(Command(request, REQUESTER), self.answers.append)
 
     def state(self, name="t"):
         node = self.zookeeper._inner.get(znodes.state_path(name, 0))
@@ -223,7 +231,7 @@ def test_a_broker_that_is_down_takes_settings_once_zookeeper_confirms_that_it_re
     office.term.brokers_changed()
     office.zookeeper.is_away = True
     resources = tuple(ConfigChange(BROKER, name, (change,)) for name in ("1", "9"))
-    office.term.command(ChangeConfigs(resources), office.answers.append)
+    office.ask(ChangeConfigs(resources))
     office.allocate(2)
     assert office.answers == []
     office.zookeeper.is_away = False
@@ -257,7 +265,7 @@ def test_a_report_about_a_registration_that_was_not_read_yet_is_understood(offic
 def test_an_election_that_may_lose_records_is_counted(office, allowed, losses):
     configs = {"unclean.leader.election.enable": allowed}
     topic = NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1), BrokerId(2))}, configs=configs)
-    office.term.command(CreateTopics((topic,), 0), office.answers.append)
+    office.ask(CreateTopics((topic,), 0))
     for broker in (1, 2):
         office.expire(broker)
         office.term.brokers_changed()
@@ -296,7 +304,7 @@ def test_an_office_that_was_taken_away_is_noticed_when_its_node_changes(office):
 
 def test_whoever_waits_at_the_end_of_a_term_is_sent_to_the_next_controller(office):
     topic = NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
-    office.term.command(CreateTopics((topic,), 60_000), office.answers.append)
+    office.ask(CreateTopics((topic,), 60_000))
     assert office.answers == []
     office.term.close()
     assert [one.error for one in office.answers[0].topics] == [ErrorCode.not_controller]
@@ -305,7 +313,7 @@ def test_whoever_waits_at_the_end_of_a_term_is_sent_to_the_next_controller(offic
 
 def test_a_creation_is_answered_at_its_deadline(office):
     topic = NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
-    office.term.command(CreateTopics((topic,), 5_000), office.answers.append)
+    office.ask(CreateTopics((topic,), 5_000))
     assert 5_000 in office.wakes
     office.clock.now_ms = 5_000
     office.term.tick()

@@ -1,6 +1,7 @@
 import pytest
 
-from sparklog.network.exchange import ANONYMOUS, Exchange, RequestContext
+from sparklog.core.security.requester import ANONYMOUS
+from sparklog.network.exchange import Exchange, RequestContext
 
 
 class RecordingPath:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sparklog.core.security.api_rules import API_RULES, ListenerKind
 from sparklog.wire.extensions import EXTENSIONS
 from sparklog.wire.schema import load_schema
 from sparklog.wire.versions import API_VERSIONS, INTERNAL_VERSIONS, KNOWN_VERSIONS, VersionRange
@@ -62,6 +63,20 @@ def test_the_page_has_the_table_as_it_is(heading: str, table: dict[int, VersionR
         for key, api in table.items()
     }
     assert _table_under(heading) == expected
+
+
+def test_the_page_has_the_rules_of_every_api() -> None:
+    expected = {
+        (
+            str(key),
+            rule.name,
+            ", ".join(kind.value for kind in ListenerKind if kind in rule.listeners),
+            "; ".join(map(str, rule.rights)) or "-",
+            rule.quota.value,
+        )
+        for key, rule in API_RULES.items()
+    }
+    assert _table_under("Listeners, rights and quotas") == expected
 
 
 def test_the_page_names_every_tag_of_ours() -> None:

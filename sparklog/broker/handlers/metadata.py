@@ -8,11 +8,14 @@ because clients send their admin requests there and every broker forwards them.
 import logging
 
 from sparklog.broker.call import Call
+from sparklog.broker.forwarding import ask_controller
 from sparklog.broker.metadata_cache import CachedTopic, Snapshot
 from sparklog.model.cluster import PartitionState
-from sparklog.model.errors import ErrorCode, WireError
+from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.model.ids import NO_TOPIC_ID, TopicId, topic_name_problem
 from sparklog.model.internal_topics import INTERNAL_TOPICS
+from sparklog.wire.codec import encode_request
+from sparklog.wire.framing import FRAME_PREFIX
 from sparklog.wire.messages.admin.create_topics import CreatableTopic, CreateTopicsRequest
 from sparklog.wire.messages.discovery.metadata import (
     MetadataRequest,
@@ -22,6 +25,7 @@ from sparklog.wire.messages.discovery.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from sparklog.wire.versions import KNOWN_VERSIONS
 
 logger = logging.getLogger(__name__)
 
@@ -95,10 +99,13 @@ def _asked(
 
 
 def _create(call: Call, name: str) -> ErrorCode:
+    """Create the topic in the name of the client that asked for it."""
     request = CreateTopicsRequest(topics=[CreatableTopic(name=name)], timeout_ms=AUTO_CREATE_TIMEOUT_MS)
+    version = KNOWN_VERSIONS[request.API_KEY].max
+    frame = encode_request(request, version, call.header.correlation_id, call.header.client_id)
     try:
-        response = call.broker.controller.call(request, timeout_ms=AUTO_CREATE_TIMEOUT_MS)
-    except (OSError, WireError) as problem:
+        response = ask_controller(call, frame[FRAME_PREFIX.size :], AUTO_CREATE_TIMEOUT_MS)
+    except (OSError, WireError, KafkaError) as problem:
         logger.info("topic %s could not be created automatically: %s", name, problem)
         return ErrorCode.leader_not_available
     error = ErrorCode(response.topics[0].error_code)

@@ -277,6 +277,7 @@ class BrokerServer:
         context = BrokerContext(
             broker_id=options.broker_id,
             cluster_id=self._registration.cluster_id,
+            brokers_listener="PLAINTEXT",
             metadata=self._metadata,
             replicas=replicas,
             controller=link,

@@ -190,9 +190,10 @@ class ControllerMachine:
 
     # ------------------------------------------------------------------------- commands and answers
 
-    def on_command(self, command: CommandId, request: Command, now_ms: int) -> list[Action]:
-        """Somebody asks for something; an ``Answer`` with the same id follows, now or later."""
-        self._expect(now_ms, "settled", f"command {command}: {request}")
+    def on_command(self, command: CommandId, given: Command, now_ms: int) -> list[Action]:
+        """A command was given; an ``Answer`` with the same id follows, now or later."""
+        request = given.request
+        self._expect(now_ms, "settled", f"command {command} of {given.requester}: {request}")
         match request:
             case AlterPartition():
                 self.bench.steps.append(ChangeIsrs(command, request))

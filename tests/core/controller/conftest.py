@@ -8,13 +8,14 @@ import pytest
 
 from sparklog.controller.snapshot import read_brokers, read_registered, read_snapshot
 from sparklog.core.controller import actions as act
-from sparklog.core.controller.commands.command import CommandId
+from sparklog.core.controller.commands.command import Command, CommandId
 from sparklog.core.controller.commands.partition_commands import AlterPartition, IsrProposal, ProposedMember
 from sparklog.core.controller.commands.topic_commands import CreateTopics, NewTopic
 from sparklog.core.controller.machine import ControllerMachine
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, next_incarnation
 from sparklog.core.controller.state.log_ends import LogEnd
+from sparklog.core.security.requester import ANONYMOUS, Requester
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
@@ -29,6 +30,8 @@ from sparklog.model.zookeeper import (
     SetData,
     Stat,
 )
+
+REQUESTER = Requester(ANONYMOUS, "10.0.0.7")
 
 
 @dataclass
@@ -212,8 +215,12 @@ class World:
     def command(self, request):
         """The answer, or None while the command waits."""
         self.next_command += 1
-        done = self.do(self.machine.on_command(CommandId(self.next_command), request, self.now_ms))
-        return self.answer_in(done, self.next_command)
+        return self.answer_in(self.submit(request), self.next_command)
+
+    def submit(self, request, command_id=None):
+        """What the machine does about the request of somebody."""
+        command_id = CommandId(self.next_command if command_id is None else command_id)
+        return self.do(self.machine.on_command(command_id, Command(request, REQUESTER), self.now_ms))
 
     def answer_in(self, done, command=None):
         found = [one.result for one in done if isinstance(one, act.Answer) and command in (None, one.command)]
@@ -275,8 +282,7 @@ class World:
         topic = self.new_topic(name, replicas, configs=settings)
         request = CreateTopics((topic,), 10_000)
         self.next_command += 1
-        done = self.do(self.machine.on_command(CommandId(self.next_command), request, self.now_ms))
-        self.answer_pushes(done)
+        self.answer_pushes(self.submit(request))
         return topic.id
 
     def propose(

@@ -127,9 +127,7 @@ def test_a_reload_closes_channels_of_brokers_that_went_and_opens_those_of_newcom
         world.zk.lose_next = "before"
 
     world.before_write.append(meanwhile)
-    done = world.do(
-        world.machine.on_command(77, AllocateProducerIds(BrokerId(3), BrokerEpoch(world.epoch(3))), 0)
-    )
+    done = world.submit(AllocateProducerIds(BrokerId(3), BrokerEpoch(world.epoch(3))), 77)
     closed = {(one.broker, one.broker_epoch) for one in done if isinstance(one, act.Disconnect)}
     opened = {one.broker.id for one in done if isinstance(one, act.Connect)}
     assert (1, before) in closed

@@ -424,6 +424,7 @@ class SimulatedBroker:
         return BrokerContext(
             broker_id=machine.broker_id,
             cluster_id=cluster_id,
+            brokers_listener="PLAINTEXT",
             metadata=self.metadata,
             replicas=replicas,
             controller=cast(ControllerLink, cast(Any, calls)),

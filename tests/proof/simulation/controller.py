@@ -38,8 +38,8 @@ class SimulatedController:
     def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> None:
         self.process.soon(lambda: self._in_candidate().broker_died(broker_id, broker_epoch))
 
-    def command(self, request: Command, answer: AnswerCommand) -> None:
-        self.process.soon(lambda: self._in_candidate().command(request, answer))
+    def command(self, command: Command, answer: AnswerCommand) -> None:
+        self.process.soon(lambda: self._in_candidate().command(command, answer))
 
     def _start(self) -> None:
         world, process = self._world, self.process

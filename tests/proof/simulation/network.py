@@ -201,7 +201,7 @@ class Connection:
         context = RequestContext(
             connection_id=self.number,
             client_host=self.origin,
-            listener="SIMULATED",
+            listener="PLAINTEXT",
             received_ms=MonotonicMs(self.network.schedule.now_ms),
         )
         path = _Answers(self, host)

@@ -35,9 +35,10 @@ from simulation.plan import FAULTS_BEGIN_MS, MAIN_TOPIC, SIDE_TOPIC, Plan, Produ
 from simulation.schedule import US_PER_MS, Escaped, OutOfSteps, dice
 from simulation.strikes import Strikes
 from simulation.truth import PartitionTruth
-from sparklog.core.controller.commands.command import Result
+from sparklog.core.controller.commands.command import Command, Result
 from sparklog.core.controller.commands.topic_commands import CreateTopics, NewTopic, TopicsResult
 from sparklog.core.controller.state.znodes import DELETE_TOPICS
+from sparklog.core.security.requester import ANONYMOUS, Requester
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
@@ -223,8 +224,9 @@ class _Run:
             configs=self.plan.topic_configs,
         )
         while not self._created:
+            command = Command(CreateTopics((topic,), timeout_ms=1_000), Requester(ANONYMOUS, "simulation"))
             for controller in self.cluster.controllers.values():
-                controller.command(CreateTopics((topic,), timeout_ms=1_000), self._on_created)
+                controller.command(command, self._on_created)
             self._run_until(schedule.now_ms + 200)
 
     def _on_created(self, result: Result) -> None:

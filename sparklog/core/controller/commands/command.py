@@ -1,10 +1,12 @@
 """What the controller is asked, and what it answers. The wire's versions and layouts are not known here.
 
-A command travels with a ``CommandId`` that its shell chose; the machine returns the id with the result,
-at once or after writes and acknowledgements, exactly once.
+A command is a request and its requester. It travels with a ``CommandId`` that its shell chose; the machine
+returns the id with the result, at once or after writes and acknowledgements, exactly once.
 """
 
-from typing import NewType
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NewType
 
 from sparklog.core.controller.commands.broker_commands import (
     AllocateProducerIds,
@@ -35,12 +37,15 @@ from sparklog.core.controller.commands.topic_commands import (
     TopicResult,
     TopicsResult,
 )
+from sparklog.core.security.requester import Requester
 from sparklog.model.errors import ErrorCode
 
 CommandId = NewType("CommandId", int)
 
+NAMES_SHOWN_MAX: Final = 3
+NAME_CHARACTERS_MAX: Final = 60
 
-Command = (
+Request = (
     AlterPartition
     | CreateTopics
     | DeleteTopics
@@ -53,8 +58,6 @@ Command = (
     | AllocateProducerIds
     | LoseLogs
 )
-
-
 Result = (
     AlterPartitionResult
     | TopicsResult
@@ -67,9 +70,46 @@ Result = (
 )
 
 
-def refusal(command: Command, error: ErrorCode, message: str = "") -> Result:
-    """The answer to ``command`` that says ``error`` and nothing else."""
-    match command:
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A request, and who sent it: a broker, or the client whose request a broker forwarded."""
+
+    request: Request
+    requester: Requester
+
+
+def describe_change(request: Request) -> str | None:
+    """What an administrator's request is to change, as part of a log line; None if it changes nothing.
+
+    Values of settings are left out, because some are secrets.
+    """
+    match request:
+        case CreateTopics(topics, _, False):
+            return f"create topics {_some([topic.name for topic in topics])}"
+        case DeleteTopics(doomed):
+            return f"delete topics {_some([one.name or str(one.id) for one in doomed])}"
+        case CreatePartitions(increases, _, False):
+            return f"add partitions to topics {_some([one.topic for one in increases])}"
+        case ChangeConfigs(resources, False):
+            return f"change settings of {_some([one.name or 'all brokers' for one in resources])}"
+        case ElectLeaders(unclean, partitions):
+            kind = "unclean" if unclean else "preferred"
+            return f"elect {kind} leaders of {'all' if partitions is None else len(partitions)} partitions"
+        case AlterReassignments(moves):
+            return f"move {_some([str(move.partition) for move in moves])}"
+    return None
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first few of ``names``, which anybody may have sent, in a form that is safe in a log."""
+    shown = ", ".join(repr(name[:NAME_CHARACTERS_MAX]) for name in names[:NAMES_SHOWN_MAX])
+    more = len(names) - NAMES_SHOWN_MAX
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def refusal(request: Request, error: ErrorCode, message: str = "") -> Result:
+    """The result of ``request`` that says ``error`` and nothing else."""
+    match request:
         case AlterPartition():
             return AlterPartitionResult(error)
         case ControlledShutdown():

@@ -66,9 +66,7 @@ def test_a_late_report_of_damage_is_settled_by_the_brokers_answer_to_its_role(wo
     world.next_command += 1
     topic_id = world.machine.image.topics["t"].id
     report = LoseLogs(BrokerId(2), BrokerEpoch(world.epoch(2)), ((topic_id, 0),))
-    roles = sends(
-        world.do(world.machine.on_command(world.next_command, report, world.now_ms)), act.SendLeaderAndIsr, 2
-    )
+    roles = sends(world.submit(report), act.SendLeaderAndIsr, 2)
     assert world.propose(1, 1, 2, 3).error == ErrorCode.ineligible_replica
     world.answer_pushes(roles, {(2, partition): ErrorCode.none})
     assert world.propose(1, 1, 2, 3).error == ErrorCode.none
@@ -81,7 +79,7 @@ def test_a_topic_that_is_made_again_does_not_inherit_the_failed_logs_of_its_name
     lost(world, 1)
     world.next_command += 1
     doomed = DeleteTopics((DoomedTopic("t"),), 10_000)
-    stops = world.do(world.machine.on_command(world.next_command, doomed, world.now_ms))
+    stops = world.submit(doomed)
     world.zk.lose_next = lose
     world.answer_pushes(stops)
     assert not world.zk.lose_next

@@ -3,7 +3,6 @@
 import pytest
 
 from sparklog.core.controller import actions as act
-from sparklog.core.controller.commands.command import CommandId
 from sparklog.core.controller.commands.topic_commands import (
     CreatePartitions,
     DeleteTopics,
@@ -19,7 +18,7 @@ def increase(world, count, assignment=None, topic="t", **more):
     world.next_command += 1
     placed = None if assignment is None else tuple(tuple(map(BrokerId, one)) for one in assignment)
     request = CreatePartitions((Increase(topic, count, placed),), 10_000, **more)
-    return world.do(world.machine.on_command(CommandId(world.next_command), request, world.now_ms))
+    return world.submit(request)
 
 
 def refusal(world, *arguments, **named):

@@ -21,13 +21,13 @@ def create(world, *topics, timeout_ms=10_000, validate_only=False):
     """What was done, and the command's id."""
     world.next_command += 1
     request = CreateTopics(topics, timeout_ms, validate_only)
-    return world.do(world.machine.on_command(world.next_command, request, world.now_ms)), world.next_command
+    return world.submit(request), world.next_command
 
 
 def delete(world, *names, timeout_ms=10_000):
     world.next_command += 1
     request = DeleteTopics(tuple(DoomedTopic(name) for name in names), timeout_ms)
-    return world.do(world.machine.on_command(world.next_command, request, world.now_ms)), world.next_command
+    return world.submit(request), world.next_command
 
 
 def sends(done, kind, broker=None):
@@ -270,7 +270,7 @@ def test_nobody_is_elected_in_a_topic_that_is_being_deleted(world):
 def test_a_topic_may_be_named_by_its_id_and_unknown_ones_are_refused(world):
     topic = world.create(replicas=((1, 2),))
     doomed = (DoomedTopic(id=topic), DoomedTopic(id=world.new_topic().id), DoomedTopic("u"))
-    done = world.do(world.machine.on_command(9, DeleteTopics(doomed, 10_000), 0))
+    done = world.submit(DeleteTopics(doomed, 10_000), 9)
     result = world.answer_in([*done, *world.answer_pushes(done)], 9)
     assert [one.error for one in result.topics] == [
         ErrorCode.none,

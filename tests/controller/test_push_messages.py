@@ -3,23 +3,15 @@
 import uuid
 from dataclasses import replace
 
-from sparklog.controller import messages
+from sparklog.controller import push_messages
 from sparklog.core.controller.actions import (
     SendLeaderAndIsr,
     SendStopReplica,
     SendUpdateMetadata,
     TopicUpdate,
 )
-from sparklog.core.controller.commands.partition_commands import AlterPartitionResult, IsrAnswer
-from sparklog.core.controller.commands.topic_commands import (
-    DeleteTopics,
-    DoomedTopic,
-    TopicResult,
-    TopicsResult,
-)
 from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.model.cluster import Broker, PartitionState
-from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.parts import read_parts
@@ -55,7 +47,7 @@ def answered(message, version=None):
 
 def test_metadata_names_live_brokers_with_epochs_and_dead_replicas_as_offline():
     send = SendUpdateMetadata(1, ONE.id, ONE.epoch, (ONE, TWO), (UPDATE,), {}, {})
-    request = over_the_wire(messages.push_request(send, 9))
+    request = over_the_wire(push_messages.push_request(send, 9))
     assert (request.controller_epoch, request.broker_epoch) == (9, 71)
     assert [(one.id_, one.epoch, one.rack, one.endpoints[0].port) for one in request.live_brokers] == [
         (1, 71, "app", 9001),
@@ -70,19 +62,19 @@ def test_metadata_names_live_brokers_with_epochs_and_dead_replicas_as_offline():
 
 def test_updates_of_metadata_are_numbered_so_that_one_that_comes_again_late_is_known():
     send = SendUpdateMetadata(17, ONE.id, ONE.epoch, (ONE, TWO), (UPDATE,), {}, {})
-    assert over_the_wire(messages.push_request(send, 9)).push == 17
+    assert over_the_wire(push_messages.push_request(send, 9)).push == 17
 
 
 def test_roles_say_in_which_epoch_an_election_may_have_lost_records():
     lossy = replace(UPDATE, partitions=((5, replace(STATE, lost_in_epoch=3)),))
     send = SendLeaderAndIsr(1, ONE.id, ONE.epoch, True, (lossy,), frozenset(), (ONE,))
-    (state,) = over_the_wire(messages.push_request(send, 9)).topic_states[0].partition_states
+    (state,) = over_the_wire(push_messages.push_request(send, 9)).topic_states[0].partition_states
     assert state.lost_in_epoch == 3
 
 
 def test_roles_carry_the_partition_epoch_and_say_what_is_new():
     send = SendLeaderAndIsr(1, ONE.id, ONE.epoch, True, (UPDATE,), frozenset({PARTITION}), (ONE,))
-    request = over_the_wire(messages.push_request(send, 9))
+    request = over_the_wire(push_messages.push_request(send, 9))
     assert (request.type_, request.controller_epoch, request.broker_epoch) == (1, 9, 71)
     (state,) = request.topic_states[0].partition_states
     assert (state.leader, state.leader_epoch, state.partition_epoch, state.is_new) == (1, 4, 6, True)
@@ -94,7 +86,7 @@ def test_the_errors_of_a_push_are_named_by_partition():
     error = LeaderAndIsrPartitionError(partition_index=5, error_code=ErrorCode.kafka_storage_error)
     fine = LeaderAndIsrPartitionError(partition_index=6)
     topics = [LeaderAndIsrTopicError(topic_id=TOPIC, partition_errors=[error, fine])]
-    assert messages.push_errors(roles, LeaderAndIsrResponse(topics=topics)) == {
+    assert push_messages.push_errors(roles, LeaderAndIsrResponse(topics=topics)) == {
         PARTITION: ErrorCode.kafka_storage_error,
         TopicPartition("t", 6): ErrorCode.none,
     }
@@ -102,13 +94,13 @@ def test_the_errors_of_a_push_are_named_by_partition():
     failed = StopReplicaPartitionError(
         topic_name="t", partition_index=5, error_code=ErrorCode.kafka_storage_error
     )
-    assert messages.push_errors(stop, StopReplicaResponse(partition_errors=[failed])) == {
+    assert push_messages.push_errors(stop, StopReplicaResponse(partition_errors=[failed])) == {
         PARTITION: ErrorCode.kafka_storage_error
     }
     refused = StopReplicaResponse(error_code=ErrorCode.stale_controller_epoch)
-    assert messages.push_errors(stop, refused) == {PARTITION: ErrorCode.stale_controller_epoch}
+    assert push_messages.push_errors(stop, refused) == {PARTITION: ErrorCode.stale_controller_epoch}
     metadata = SendUpdateMetadata(1, ONE.id, ONE.epoch, (), (), {}, {})
-    assert messages.push_errors(metadata, UpdateMetadataResponse()) == {}
+    assert push_messages.push_errors(metadata, UpdateMetadataResponse()) == {}
 
 
 def test_the_ends_of_logs_that_nobody_leads_travel_with_the_answer():
@@ -122,49 +114,12 @@ def test_the_ends_of_logs_that_nobody_leads_travel_with_the_answer():
         LeaderAndIsrPartitionError(partition_index=7),
     ]
     topics = [LeaderAndIsrTopicError(topic_id=TOPIC, partition_errors=told)]
-    answer = messages.push_answer(send, answered(LeaderAndIsrResponse(topics=topics)))
+    answer = push_messages.push_answer(send, answered(LeaderAndIsrResponse(topics=topics)))
     assert (answer.push, answer.broker, answer.broker_epoch) == (8, ONE.id, ONE.epoch)
     assert answer.log_ends == {PARTITION: LogEnd(4, 3, 17)}
 
 
 def test_stopping_replicas_says_whether_their_logs_go_too():
     send = SendStopReplica(1, ONE.id, ONE.epoch, ((PARTITION, -2),), delete=True)
-    (state,) = over_the_wire(messages.push_request(send, 9)).topic_states[0].partition_states
+    (state,) = over_the_wire(push_messages.push_request(send, 9)).topic_states[0].partition_states
     assert (state.partition_index, state.leader_epoch, state.delete_partition) == (5, -2, True)
-
-
-def test_answers_to_proposals_carry_the_state_or_the_error():
-    good = IsrAnswer(TOPIC, 5, ErrorCode.none, STATE)
-    bad = IsrAnswer(TOPIC, 6, ErrorCode.ineligible_replica)
-    response = answered(messages.alter_partition_response(AlterPartitionResult(ErrorCode.none, (good, bad))))
-    first, second = response.topics[0].partitions
-    assert (first.leader_id, first.leader_epoch, first.isr, first.partition_epoch) == (1, 4, [1], 6)
-    assert (second.partition_index, second.error_code) == (6, ErrorCode.ineligible_replica)
-
-
-def test_created_topics_show_every_setting_with_its_source():
-    config = BrokerConfig.parse({"min.insync.replicas": "2"})
-    result = TopicResult("t", id=TOPIC, partitions=1, replication_factor=3, configs={"retention.ms": "1"})
-    response = answered(messages.create_topics_response(TopicsResult((result,)), config))
-    settings = {one.name: (one.value, one.config_source) for one in response.topics[0].configs}
-    assert settings["retention.ms"] == ("1", messages.SOURCE_TOPIC)
-    assert settings["min.insync.replicas"] == ("2", messages.SOURCE_BROKER)
-    assert settings["cleanup.policy"] == ("delete", messages.SOURCE_DEFAULT)
-
-
-def test_refused_topics_say_why_in_every_version():
-    result = TopicsResult((TopicResult("t", ErrorCode.topic_already_exists, "Topic 't' already exists."),))
-    for version in range(1, 8):
-        response = answered(messages.create_topics_response(result, BrokerConfig()), version)
-        assert response.topics[0].error_message == "Topic 't' already exists."
-
-
-def test_topics_to_delete_come_by_name_or_id():
-    from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest, DeleteTopicState
-
-    old = messages.delete_topics(DeleteTopicsRequest(topic_names=["a"], timeout_ms=5))
-    new = messages.delete_topics(
-        DeleteTopicsRequest(topics=[DeleteTopicState(name="b"), DeleteTopicState(topic_id=TOPIC)])
-    )
-    assert old == DeleteTopics((DoomedTopic("a"),), 5)
-    assert new.topics == (DoomedTopic("b"), DoomedTopic(None, TOPIC))

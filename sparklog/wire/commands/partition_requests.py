@@ -1,40 +1,32 @@
-"""From administrators' requests to the machine's commands, and from results to responses."""
+"""In-sync replicas, elections and moves: requests as commands, results as responses."""
 
 from collections.abc import Iterable
-from typing import Final
 
-from sparklog.core.controller.commands.config_commands import (
-    ChangeConfigs,
-    ConfigChange,
-    ConfigsResult,
-    Operation,
-    SettingChange,
-)
 from sparklog.core.controller.commands.partition_commands import (
+    AlterPartition,
+    AlterPartitionResult,
     AlterReassignments,
     ElectLeaders,
+    IsrAnswer,
+    IsrProposal,
     ListReassignments,
     Move,
     PartitionsResult,
+    ProposedMember,
     ReassignmentsResult,
 )
-from sparklog.core.controller.commands.topic_commands import CreatePartitions, Increase, TopicsResult
-from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.wire.messages.admin.alter_configs import (
-    AlterConfigsRequest,
-    AlterConfigsResourceResponse,
-    AlterConfigsResponse,
+from sparklog.model.ids import (
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    TopicId,
+    TopicPartition,
 )
 from sparklog.wire.messages.admin.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
-)
-from sparklog.wire.messages.admin.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreatePartitionsTopicResult,
 )
 from sparklog.wire.messages.admin.elect_leaders import (
     ElectionType,
@@ -43,106 +35,59 @@ from sparklog.wire.messages.admin.elect_leaders import (
     ElectLeadersResponse,
     ReplicaElectionResult,
 )
-from sparklog.wire.messages.admin.incremental_alter_configs import (
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResourceResponse,
-    IncrementalAlterConfigsResponse,
-)
 from sparklog.wire.messages.admin.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
-
-OPERATIONS: Final[tuple[Operation, ...]] = ("set", "delete", "append", "subtract")
-"""By the number that stands for them in IncrementalAlterConfigs."""
-
-
-def create_partitions(request: CreatePartitionsRequest) -> CreatePartitions:
-    topics = tuple(
-        Increase(
-            topic.name,
-            topic.count,
-            None if topic.assignments is None else tuple(_ids(one.broker_ids) for one in topic.assignments),
-        )
-        for topic in request.topics
-    )
-    return CreatePartitions(topics, request.timeout_ms, request.validate_only)
+from sparklog.wire.messages.control.alter_partition import (
+    AlterPartitionPartitionResponse,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AlterPartitionTopicResponse,
+)
 
 
-def _ids(brokers: Iterable[int]) -> tuple[BrokerId, ...]:
-    return tuple(map(BrokerId, brokers))
-
-
-def create_partitions_response(result: TopicsResult) -> CreatePartitionsResponse:
-    return CreatePartitionsResponse(
-        results=[
-            CreatePartitionsTopicResult(
-                name=topic.name, error_code=topic.error, error_message=topic.message or None
-            )
-            for topic in result.topics
-        ]
-    )
-
-
-def incremental_alter_configs(request: IncrementalAlterConfigsRequest) -> ChangeConfigs:
-    resources = tuple(
-        ConfigChange(
-            resource.resource_type,
-            resource.resource_name,
-            tuple(
-                SettingChange(one.name, _operation(one.config_operation), one.value)
-                for one in resource.configs
+def alter_partition(request: AlterPartitionRequest) -> AlterPartition:
+    proposals = tuple(
+        IsrProposal(
+            topic_id=topic.topic_id,
+            partition=one.partition_index,
+            leader_epoch=LeaderEpoch(one.leader_epoch),
+            partition_epoch=one.partition_epoch,
+            isr=tuple(
+                ProposedMember(BrokerId(member.broker_id), BrokerEpoch(member.broker_epoch))
+                for member in one.new_isr_with_epochs
             ),
         )
-        for resource in request.resources
+        for topic in request.topics
+        for one in topic.partitions
     )
-    return ChangeConfigs(resources, request.validate_only)
+    return AlterPartition(BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch), proposals)
 
 
-def _operation(number: int) -> Operation | None:
-    return OPERATIONS[number] if 0 <= number < len(OPERATIONS) else None
+def alter_partition_response(result: AlterPartitionResult) -> AlterPartitionResponse:
+    by_topic: dict[TopicId, list[AlterPartitionPartitionResponse]] = {}
+    for answer in result.answers:
+        by_topic.setdefault(answer.topic_id, []).append(_isr_answer(answer))
+    topics = [
+        AlterPartitionTopicResponse(topic_id=topic, partitions=answers) for topic, answers in by_topic.items()
+    ]
+    return AlterPartitionResponse(error_code=result.error, topics=topics)
 
 
-def incremental_alter_configs_response(result: ConfigsResult) -> IncrementalAlterConfigsResponse:
-    return IncrementalAlterConfigsResponse(
-        responses=[
-            IncrementalAlterConfigsResourceResponse(
-                error_code=one.error,
-                error_message=one.message or None,
-                resource_type=one.kind,
-                resource_name=one.name,
-            )
-            for one in result.resources
-        ]
-    )
-
-
-def alter_configs(request: AlterConfigsRequest) -> ChangeConfigs:
-    resources = tuple(
-        ConfigChange(
-            resource.resource_type,
-            resource.resource_name,
-            tuple(SettingChange(one.name, "set", one.value) for one in resource.configs),
-            replaces_all=True,
-        )
-        for resource in request.resources
-    )
-    return ChangeConfigs(resources, request.validate_only)
-
-
-def alter_configs_response(result: ConfigsResult) -> AlterConfigsResponse:
-    return AlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=one.error,
-                error_message=one.message or None,
-                resource_type=one.kind,
-                resource_name=one.name,
-            )
-            for one in result.resources
-        ]
+def _isr_answer(answer: IsrAnswer) -> AlterPartitionPartitionResponse:
+    state = answer.state
+    if state is None:
+        return AlterPartitionPartitionResponse(partition_index=answer.partition, error_code=answer.error)
+    return AlterPartitionPartitionResponse(
+        partition_index=answer.partition,
+        error_code=answer.error,
+        leader_id=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=list(state.isr),
+        partition_epoch=state.partition_epoch,
     )
 
 
@@ -231,3 +176,7 @@ def list_reassignments_response(result: ReassignmentsResult) -> ListPartitionRea
         error_message=result.message or None,
         topics=[OngoingTopicReassignment(name=topic, partitions=moves) for topic, moves in by_topic.items()],
     )
+
+
+def _ids(brokers: Iterable[int]) -> tuple[BrokerId, ...]:
+    return tuple(map(BrokerId, brokers))

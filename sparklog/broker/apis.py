@@ -1,0 +1,104 @@
+"""The table of what a broker serves: a row an API.
+
+What a row does not say stands in ``sparklog.core.security.api_rules``, where every API of the protocol has a
+row: listeners, rights and quota. The controller serves what ``sparklog.wire.commands.command_apis`` lists.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from sparklog.broker.call import Call
+from sparklog.broker.forwarding import forward
+from sparklog.broker.handlers import (
+    api_versions,
+    delete_records,
+    describe_cluster,
+    describe_configs,
+    describe_log_dirs,
+    fetch,
+    find_coordinator,
+    init_producer_id,
+    leader_and_isr,
+    list_offsets,
+    metadata,
+    offset_for_leader_epoch,
+    produce,
+    stop_replica,
+    update_metadata,
+)
+from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
+from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest
+from sparklog.wire.messages.admin.create_topics import CreateTopicsRequest
+from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest
+from sparklog.wire.messages.admin.describe_configs import DescribeConfigsRequest
+from sparklog.wire.messages.admin.describe_log_dirs import DescribeLogDirsRequest
+from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest
+from sparklog.wire.messages.admin.incremental_alter_configs import IncrementalAlterConfigsRequest
+from sparklog.wire.messages.admin.list_partition_reassignments import ListPartitionReassignmentsRequest
+from sparklog.wire.messages.control.leader_and_isr import LeaderAndIsrRequest
+from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
+from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest
+from sparklog.wire.messages.data.delete_records import DeleteRecordsRequest
+from sparklog.wire.messages.data.fetch import FetchRequest
+from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest
+from sparklog.wire.messages.data.list_offsets import ListOffsetsRequest
+from sparklog.wire.messages.data.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from sparklog.wire.messages.data.produce import ProduceRequest
+from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
+from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
+from sparklog.wire.messages.discovery.find_coordinator import FindCoordinatorRequest
+from sparklog.wire.messages.discovery.metadata import MetadataRequest
+
+Handler = Callable[[Call, Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """How a broker serves one API.
+
+    ``waits_for_controller``: the handler asks the controller, and blocks until it answers. Request handlers
+    are few: while the controller is away, two such requests would stop the broker for all clients, so other
+    threads take them.
+
+    ``needs_metadata``: the answer is what the controller told this broker of the cluster. Until it has told
+    anything the connection is closed, and the client asks another broker, or again. An answer without brokers
+    and topics would be believed: librdkafka then forgets every address that it had, and never connects again.
+    """
+
+    handler: Handler
+    waits_for_controller: bool = False
+    needs_metadata: bool = False
+
+
+_FORWARDED: Final = Api(forward, waits_for_controller=True)
+
+APIS: Final[Mapping[int, Api]] = MappingProxyType(
+    {
+        ProduceRequest.API_KEY: Api(produce.handle),
+        FetchRequest.API_KEY: Api(fetch.handle),
+        ListOffsetsRequest.API_KEY: Api(list_offsets.handle),
+        OffsetForLeaderEpochRequest.API_KEY: Api(offset_for_leader_epoch.handle),
+        DeleteRecordsRequest.API_KEY: Api(delete_records.handle),
+        InitProducerIdRequest.API_KEY: Api(init_producer_id.handle, waits_for_controller=True),
+        ApiVersionsRequest.API_KEY: Api(api_versions.handle),
+        MetadataRequest.API_KEY: Api(metadata.handle, needs_metadata=True),
+        DescribeClusterRequest.API_KEY: Api(describe_cluster.handle, needs_metadata=True),
+        FindCoordinatorRequest.API_KEY: Api(find_coordinator.handle),
+        CreateTopicsRequest.API_KEY: _FORWARDED,
+        DeleteTopicsRequest.API_KEY: _FORWARDED,
+        CreatePartitionsRequest.API_KEY: _FORWARDED,
+        DescribeConfigsRequest.API_KEY: Api(describe_configs.handle, needs_metadata=True),
+        AlterConfigsRequest.API_KEY: _FORWARDED,
+        IncrementalAlterConfigsRequest.API_KEY: _FORWARDED,
+        ElectLeadersRequest.API_KEY: _FORWARDED,
+        AlterPartitionReassignmentsRequest.API_KEY: _FORWARDED,
+        ListPartitionReassignmentsRequest.API_KEY: _FORWARDED,
+        DescribeLogDirsRequest.API_KEY: Api(describe_log_dirs.handle),
+        LeaderAndIsrRequest.API_KEY: Api(leader_and_isr.handle),
+        StopReplicaRequest.API_KEY: Api(stop_replica.handle),
+        UpdateMetadataRequest.API_KEY: Api(update_metadata.handle),
+    }
+)

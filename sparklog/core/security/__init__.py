@@ -1,0 +1,1 @@
+"""Who asks, and what a request needs before it is served."""

@@ -1,0 +1,44 @@
+"""The words of access control lists, with Kafka's numbers (KIP-11, KIP-140)."""
+
+import enum
+from dataclasses import dataclass
+
+
+class AclOperation(enum.IntEnum):
+    """What somebody may be allowed to do to a resource."""
+
+    read = 3
+    write = 4
+    create = 5
+    delete = 6
+    alter = 7
+    describe = 8
+    cluster_action = 9
+    describe_configs = 10
+    alter_configs = 11
+    idempotent_write = 12
+
+
+class ResourceType(enum.IntEnum):
+    """What a right is about. There is one resource of type ``cluster``; the others have names."""
+
+    topic = 2
+    group = 3
+    cluster = 4
+    transactional_id = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """An operation on a resource, or on each resource of that type that a request names.
+
+    ``condition`` says, for people, which requests of an API need this right; "" stands for all of them.
+    """
+
+    operation: AclOperation
+    resource: ResourceType
+    condition: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.operation.name.upper()} on {self.resource.name.upper()}"
+        return f"{name} ({self.condition})" if self.condition else name

@@ -1,0 +1,115 @@
+"""The requests that the controller decides on: each as a command's request, and each result as a response.
+
+The controller serves them. A broker forwards those of clients. While no controller can be asked, it answers
+them with ``refuse``, so that a refusal has the same layout from both.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from sparklog.core.controller.commands.command import Request, refusal
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_TOPIC_ID, TopicId
+from sparklog.wire.codec import Message
+from sparklog.wire.commands import broker_requests, config_requests, partition_requests, topic_requests
+from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
+from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest
+from sparklog.wire.messages.admin.create_topics import CreateTopicsRequest
+from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest
+from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest
+from sparklog.wire.messages.admin.incremental_alter_configs import IncrementalAlterConfigsRequest
+from sparklog.wire.messages.admin.list_partition_reassignments import ListPartitionReassignmentsRequest
+from sparklog.wire.messages.control.allocate_producer_ids import AllocateProducerIdsRequest
+from sparklog.wire.messages.control.alter_partition import AlterPartitionRequest
+from sparklog.wire.messages.control.assign_replicas_to_dirs import AssignReplicasToDirsRequest
+from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
+
+NewTopicId = Callable[[], TopicId]
+
+DEFAULT_TIMEOUT_MS: Final = 25_000
+"""For requests that name no time-out of their own; below the 30 s that clients wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandApi:
+    """How one API's request becomes what the controller is asked, and its result a response.
+
+    A topic that is created needs an id, and is shown with all its settings; the other APIs need neither.
+    """
+
+    to_request: Callable[[Any, NewTopicId], Request]
+    to_response: Callable[[Any, BrokerConfig], Message]
+    timeout_ms: Callable[[Any], int]
+    """How long the requester waits."""
+
+
+def _row(
+    to_request: Callable[[Any], Request],
+    to_response: Callable[[Any], Message],
+    timeout_ms: Callable[[Any], int] = lambda _: DEFAULT_TIMEOUT_MS,
+) -> CommandApi:
+    return CommandApi(
+        lambda request, _: to_request(request), lambda result, _: to_response(result), timeout_ms
+    )
+
+
+def _own_timeout_ms(request: Any) -> int:
+    timeout_ms: int = request.timeout_ms
+    return timeout_ms
+
+
+COMMAND_APIS: Final[Mapping[int, CommandApi]] = MappingProxyType(
+    {
+        AlterPartitionRequest.API_KEY: _row(
+            partition_requests.alter_partition, partition_requests.alter_partition_response
+        ),
+        ControlledShutdownRequest.API_KEY: _row(
+            broker_requests.controlled_shutdown, broker_requests.controlled_shutdown_response
+        ),
+        AllocateProducerIdsRequest.API_KEY: _row(
+            broker_requests.allocate_producer_ids, broker_requests.allocate_producer_ids_response
+        ),
+        AssignReplicasToDirsRequest.API_KEY: _row(
+            broker_requests.lose_logs, broker_requests.lose_logs_response
+        ),
+        CreateTopicsRequest.API_KEY: CommandApi(
+            topic_requests.create_topics, topic_requests.create_topics_response, _own_timeout_ms
+        ),
+        DeleteTopicsRequest.API_KEY: _row(
+            topic_requests.delete_topics, topic_requests.delete_topics_response, _own_timeout_ms
+        ),
+        CreatePartitionsRequest.API_KEY: _row(
+            topic_requests.create_partitions, topic_requests.create_partitions_response, _own_timeout_ms
+        ),
+        AlterConfigsRequest.API_KEY: _row(
+            config_requests.alter_configs, config_requests.alter_configs_response
+        ),
+        IncrementalAlterConfigsRequest.API_KEY: _row(
+            config_requests.incremental_alter_configs, config_requests.incremental_alter_configs_response
+        ),
+        ElectLeadersRequest.API_KEY: _row(
+            partition_requests.elect_leaders, partition_requests.elect_leaders_response, _own_timeout_ms
+        ),
+        AlterPartitionReassignmentsRequest.API_KEY: _row(
+            partition_requests.alter_reassignments,
+            partition_requests.alter_reassignments_response,
+            _own_timeout_ms,
+        ),
+        ListPartitionReassignmentsRequest.API_KEY: _row(
+            partition_requests.list_reassignments,
+            partition_requests.list_reassignments_response,
+            _own_timeout_ms,
+        ),
+    }
+)
+
+
+def refuse(message: Message, error: ErrorCode, reason: str, config: BrokerConfig) -> Message:
+    """The response to the request ``message`` that says ``error`` about everything that it names."""
+    api = COMMAND_APIS[message.API_KEY]
+    request = api.to_request(message, lambda: NO_TOPIC_ID)
+    return api.to_response(refusal(request, error, reason), config)

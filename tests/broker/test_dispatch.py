@@ -1,0 +1,182 @@
+"""From a frame to its handler: by API, by listener, by what the broker knows."""
+
+import threading
+
+import pytest
+
+from sparklog.broker.apis import APIS
+from sparklog.broker.context import BrokerContext
+from sparklog.broker.dispatch import Dispatcher
+from sparklog.broker.forwarding import forward
+from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.core.security.api_rules import API_RULES, ListenerKind
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode
+from sparklog.model.parts import read_parts
+from sparklog.network.exchange import Exchange, RequestContext
+from sparklog.wire.codec import decode_response, encode_request, encode_response
+from sparklog.wire.commands.command_apis import COMMAND_APIS
+from sparklog.wire.messages.admin.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
+from sparklog.wire.messages.control.envelope import EnvelopeResponse
+from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
+from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
+from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
+from sparklog.wire.versions import KNOWN_VERSIONS
+from tests.wire.least_request import least_request
+
+ALICE = "User:alice"
+STOP = StopReplicaRequest(controller_id=-1, controller_epoch=1, broker_epoch=1, topic_states=[])
+CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")], timeout_ms=7)
+
+
+class Connection:
+    """A client's connection on a listener, which keeps what it is sent."""
+
+    def __init__(self, listener):
+        self.listener = listener
+        self.replies = []
+        self.is_closed = False
+
+    def send_reply(self, parts, throttle_ms):
+        self.replies.append(read_parts(parts)[4:])
+
+    def disconnect(self):
+        self.is_closed = True
+
+
+class Replicas:
+    """Replicas of a broker whose epoch is not known yet: requests of controllers close the connection."""
+
+    knows_its_epoch = False
+    config = BrokerConfig()
+
+
+class Controller:
+    """Answers envelopes with what it is given, or not at all."""
+
+    def __init__(self):
+        self.envelopes = []
+        self.answer = None
+
+    def call(self, message, *, timeout_ms):
+        self.envelopes.append((message, timeout_ms))
+        if self.answer is None:
+            raise ConnectionError("no controller is elected")
+        return self.answer
+
+
+class AtOnce:
+    def submit(self, work):
+        work()
+
+
+class Served:
+    """A broker with a listener for clients, and another for brokers."""
+
+    def __init__(self):
+        self.controller = Controller()
+        self.dispatcher = Dispatcher(
+            BrokerContext(
+                broker_id=1,
+                cluster_id="c",
+                brokers_listener="INTERNAL",
+                metadata=MetadataCache(threading.Lock()),
+                replicas=Replicas(),
+                controller=self.controller,
+                producer_ids=None,
+                waiting_room=AtOnce(),
+            )
+        )
+
+    def ask(self, request, listener="EXTERNAL", version=None):
+        connection = Connection(listener)
+        version = KNOWN_VERSIONS[request.API_KEY].max if version is None else version
+        frame = encode_request(request, version, 42, "client")[4:]
+        context = RequestContext(1, "10.0.0.9", listener, 0, ALICE)
+        self.dispatcher(Exchange(memoryview(bytearray(frame)), context, connection))
+        return connection
+
+
+@pytest.fixture
+def served():
+    return Served()
+
+
+def test_a_broker_serves_every_api_of_its_listeners():
+    of_brokers = {ListenerKind.clients, ListenerKind.brokers}
+    assert set(APIS) == {key for key, rule in API_RULES.items() if rule.listeners & of_brokers}
+
+
+def test_what_the_controller_decides_for_clients_is_forwarded_and_waits_apart():
+    forwarded = {key for key, api in APIS.items() if api.handler is forward}
+    assert forwarded == APIS.keys() & COMMAND_APIS.keys()
+    assert all(APIS[key].waits_for_controller for key in forwarded)
+
+
+@pytest.mark.parametrize("listener", ["EXTERNAL", "INTERNAL"])
+def test_both_listeners_serve_clients(served, listener):
+    connection = served.ask(ApiVersionsRequest(), listener)
+    assert len(connection.replies) == 1
+    assert not connection.is_closed
+
+
+def test_the_controllers_requests_are_refused_on_the_clients_listener(served, caplog):
+    assert served.ask(STOP, "EXTERNAL").is_closed
+    assert "StopReplica is not served on listener EXTERNAL" in caplog.text
+    caplog.clear()
+    served.ask(STOP, "INTERNAL")
+    assert "is not served" not in caplog.text
+
+
+@pytest.mark.parametrize("listener", ["EXTERNAL", "INTERNAL"])
+def test_what_only_a_controller_serves_is_refused_on_both(served, listener, caplog):
+    assert served.ask(ControlledShutdownRequest(broker_id=1, broker_epoch=1), listener).is_closed
+    assert "ControlledShutdown is not served by brokers" in caplog.text
+
+
+def test_a_broker_that_knows_nothing_of_the_cluster_says_nothing_about_it(served):
+    assert served.ask(DescribeClusterRequest()).is_closed
+
+
+def test_a_forwarded_request_names_its_client_and_waits_longer_than_that(served):
+    result = CreatableTopicResult(name="t", num_partitions=3)
+    response = read_parts(encode_response(CreateTopicsResponse(topics=[result]), 7, 42))[4:]
+    served.controller.answer = EnvelopeResponse(response_data=response)
+    (reply,) = served.ask(CREATE).replies
+    ((envelope, timeout_ms),) = served.controller.envelopes
+    assert (envelope.request_principal, envelope.client_host_address) == (b"User:alice", b"10.0.0.9")
+    assert timeout_ms > CREATE.timeout_ms
+    correlation_id, answer = decode_response(CreateTopicsResponse, 7, reply)
+    assert (correlation_id, answer.topics) == (42, [result])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        EnvelopeResponse(error_code=ErrorCode.invalid_request),
+        EnvelopeResponse(response_data=None),
+        EnvelopeResponse(response_data=b"nonsense"),
+    ],
+)
+def test_without_the_controllers_word_a_request_has_timed_out(served, answer):
+    served.controller.answer = answer
+    (reply,) = served.ask(CREATE).replies
+    correlation_id, refused = decode_response(CreateTopicsResponse, 7, reply)
+    assert correlation_id == 42
+    assert refused.topics[0].error_code is ErrorCode.request_timed_out
+    assert "try again" in refused.topics[0].error_message
+
+
+@pytest.mark.parametrize("key", sorted(APIS.keys() & COMMAND_APIS.keys()))
+def test_every_forwarded_api_can_be_refused_in_every_version(served, key):
+    request = least_request(key)
+    for version in range(KNOWN_VERSIONS[key].min, KNOWN_VERSIONS[key].max + 1):
+        (reply,) = served.ask(request, version=version).replies
+        decode_response(key, version, reply)
