@@ -96,10 +96,6 @@ class SparkHost:
     def context(self) -> Any:
         return self._context
 
-    @property
-    def jvm_pid(self) -> int | None:
-        return None if self._jvm is None else self._jvm.pid
-
     def launch(self) -> None:
         """Start the JVM and return at once."""
         program = spark_submit_program()

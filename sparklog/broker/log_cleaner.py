@@ -137,15 +137,6 @@ class LogCleaner:
                     self._busy.add(chosen)
                     return Cleaning(self, candidates[chosen].partition, candidates[chosen].view)
 
-    def clean_all(self) -> int:
-        """Clean until nothing is due, without pauses or threads; how many rounds that were."""
-        rounds = 0
-        while (cleaning := self.next()) is not None:
-            for _ in cleaning.run():
-                """No pause."""
-            rounds += 1
-        return rounds
-
     def pause_ms(self, done_bytes: int) -> int:
         """How long a cleaner must rest after this much work (``log.cleaner.io.max.bytes.per.second``)."""
         with self._guard:

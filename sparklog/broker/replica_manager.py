@@ -86,7 +86,7 @@ class Fetchers(Protocol):
     def together(self) -> AbstractContextManager[None]:
         """Many ``start`` within: no poll that is underway is ended for each of them, but once after all."""
 
-    def ask_leader_offsets(self, partition: Partition, leader_epoch: int) -> None: ...
+    def ask_leader_offsets(self, partition: Partition) -> None: ...
 
     def back_off(self, partition: Partition, error: ErrorCode) -> None: ...
 
@@ -474,8 +474,8 @@ class ReplicaManager:
                     self._fetchers.start(partition, leader)
             case StopFetching():
                 self._fetchers.stop(partition)
-            case AskLeaderOffsets(leader_epoch):
-                self._fetchers.ask_leader_offsets(partition, leader_epoch)
+            case AskLeaderOffsets():
+                self._fetchers.ask_leader_offsets(partition)
             case BackOff(error):
                 self._fetchers.back_off(partition, error)
             case ReportLogFailure(reason, is_suspect):

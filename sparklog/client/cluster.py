@@ -179,22 +179,6 @@ class ClusterClient:
             )
         return self._call(Endpoint(broker.host, broker.port), message, deadline)
 
-    def call_leader(
-        self,
-        tp: TopicPartition,
-        build: Callable[[Leader], Any],
-        read: Callable[[Any], Answer[T]],
-        *,
-        timeout_ms: int | None = None,
-    ) -> T:
-        """``call_leaders`` for one partition."""
-        return self.call_leaders(
-            [tp],
-            lambda leaders: build(leaders[tp]),
-            lambda response: {tp: read(response)},
-            timeout_ms=timeout_ms,
-        )[tp]
-
     def call_leaders(
         self,
         tps: Iterable[TopicPartition],
@@ -281,10 +265,6 @@ class ClusterClient:
     @property
     def is_closed(self) -> bool:
         return self._closed.is_set()
-
-    def knows_topic(self, name: str) -> bool:
-        """Whether a broker has described this topic before: if it is unknown now, that may pass."""
-        return name in self._known_topics
 
     def gave_up(self, obstacles: Mapping[TopicPartition, ErrorCode], deadline: Deadline) -> KafkaError:
         """The error for partitions that still refuse when the time is up."""

@@ -39,14 +39,6 @@ class Partitioner:
         """The partition of one record; without a key the one that is stuck to."""
         return self._sticky if key is None else partition_for_key(key, self.partitions_count)
 
-    def for_keys(self, keys: pa.Array | pa.ChunkedArray) -> Int32s:
-        """The partition of each key of a column; null ones go to the partition that is stuck to."""
-        hashes = positive_hashes(keys)
-        partitions = (hashes % self.partitions_count).astype(np.int32)
-        if keys.null_count:
-            partitions[_nulls(keys)] = self._sticky
-        return partitions
-
     def next_batch(self) -> None:
         """Records without keys go to the next partition from now on."""
         self._sticky = (self._sticky + 1) % self.partitions_count
@@ -84,12 +76,6 @@ def split_by_partition(
         int(in_order[start]): gathered.slice(start, end - start)
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     }
-
-
-def _nulls(keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-    if isinstance(keys, pa.ChunkedArray):
-        return np.concatenate([nulls_of(chunk) for chunk in keys.chunks])
-    return nulls_of(keys)
 
 
 def _has_offsets(kind: pa.DataType) -> bool:

@@ -105,11 +105,6 @@ class PartitionQueue:
         return len(self._waiting) + len(self._in_flight) + len(self._returned)
 
     @property
-    def last_obstacle(self) -> ErrorCode:
-        """What the batch at the front met when it was last tried."""
-        return self._waiting[0].obstacle if self._waiting else ErrorCode.none
-
-    @property
     def is_homeless(self) -> bool:
         """Whether it has batches to send, nothing in flight, and no leader to send to."""
         return self.leader is None and bool(self._waiting) and not self._in_flight

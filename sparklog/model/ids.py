@@ -31,7 +31,6 @@ NO_TOPIC_ID: Final = uuid.UUID(int=0)
 NO_LEADER: Final = BrokerId(-1)
 NO_EPOCH: Final = LeaderEpoch(-1)
 NO_OFFSET: Final = Offset(-1)
-NO_PRODUCER: Final = ProducerId(-1)
 NO_BROKER_EPOCH: Final = BrokerEpoch(-1)
 
 TOPIC_NAME_LENGTH_MAX: Final = 249

@@ -44,10 +44,6 @@ class FrameReceiver:
         return self._position < len(self._unread)
 
     @property
-    def is_mid_frame(self) -> bool:
-        return self._frame is not None or self.has_unread
-
-    @property
     def buffered_bytes(self) -> int:
         """Memory held for this peer right now."""
         return len(self._unread) + (len(self._frame) if self._frame is not None else 0)

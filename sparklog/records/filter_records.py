@@ -13,7 +13,7 @@ and Arrow joins heads and tails.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,8 +37,6 @@ from sparklog.records.kafka_spans import (
 from sparklog.records.kafka_walk import VARINT_BYTES_MAX, VARLONG_BYTES_MAX, check_count, varint
 from sparklog.records.reading import Batch, check_offset_deltas, per_row, record_boundaries
 from sparklog.records.run import Run, rebuilt_envelope
-
-_HEAD_BYTES_MAX: Final = VARINT_BYTES_MAX + 1 + VARLONG_BYTES_MAX
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,30 +1,22 @@
-"""From one payload kind to the other, where a reader knows only one.
+"""From *arrow* to *records*, for readers that know only those.
 
-The broker turns *arrow* into *records* when a plain Kafka client fetches. Such a client must see the same
-records at the same offsets as everybody else, and the same producer id, epoch, sequence and transactional
-bit, or read-committed consumers would go wrong; so of the envelope only the payload's own bits change.
+The broker transcodes when a plain Kafka client fetches. Such a client must see the same records at the same
+offsets as everybody else, and the same producer id, epoch, sequence and transactional bit, or read-committed
+consumers would go wrong; so of the envelope only the payload's own bits change.
 """
 
-import numpy as np
-import pyarrow as pa
-
 from sparklog.model.errors import CorruptBatch
-from sparklog.records.arrow import payload_pieces, read_rows
-from sparklog.records.bridge import values_of
-from sparklog.records.columns import Int64s, RowColumns
+from sparklog.records.arrow import read_rows
 from sparklog.records.envelope import (
     ARROW_BIT,
-    COMPRESSION_MASK,
     DELETE_HORIZON_BIT,
     BatchHeader,
     Bytes,
-    Compression,
     build_envelope,
     crc_matches,
     parse_header,
 )
 from sparklog.records.kafka_encode import encode, header_lists
-from sparklog.records.payload import payload_of
 
 
 def arrow_to_records(batch: Bytes) -> bytes:
@@ -47,36 +39,6 @@ def arrow_to_records(batch: Bytes) -> bytes:
     # A delete horizon is the base timestamp of what is stored, and nothing to whom this is sent.
     attributes = header.attributes & ~(ARROW_BIT | DELETE_HORIZON_BIT)
     return _rebuilt(header, (payload,), attributes, base_timestamp_ms)
-
-
-def records_to_arrow(batch: Bytes, *, compression: Compression = Compression.NONE) -> bytes:
-    """The same batch with an *arrow* payload. Control batches have no rows and stay as they are."""
-    header = parse_header(batch)
-    if header.is_arrow or header.is_control:
-        raise CorruptBatch(f"the batch at offset {header.base_offset} has no records to transcode")
-    columns = payload_of(header).to_columns(batch, header)
-    offset_deltas: Int64s = values_of(columns.column("offset")) - header.base_offset
-    is_dense = np.array_equal(offset_deltas, np.arange(len(offset_deltas)))
-    pieces = payload_pieces(
-        _row_columns(columns, header),
-        header.base_timestamp_ms,
-        compression,
-        None if is_dense else offset_deltas,
-    )
-    attributes = (header.attributes & ~COMPRESSION_MASK) | ARROW_BIT
-    return _rebuilt(header, pieces, attributes, header.base_timestamp_ms)
-
-
-def _row_columns(columns: pa.RecordBatch, header: BatchHeader) -> RowColumns:
-    key, headers = columns.column("key"), columns.column("headers")
-    timestamps_ms: Int64s = values_of(columns.column("timestamp")) // 1_000
-    return RowColumns(
-        row_count=columns.num_rows,
-        key=None if key.null_count == len(key) else key,
-        value=columns.column("value"),
-        timestamps_ms=None if header.is_log_append_time else timestamps_ms,
-        headers=None if headers.null_count == len(headers) else headers,
-    )
 
 
 def _rebuilt(

@@ -161,7 +161,7 @@ class Member:
     def together(self):
         return nullcontext()
 
-    def ask_leader_offsets(self, partition, leader_epoch) -> None:
+    def ask_leader_offsets(self, partition) -> None:
         self.fetcher.ask_leader_offsets(partition)
 
     def back_off(self, partition, error) -> None:

@@ -16,7 +16,7 @@ from sparklog.records.envelope import (
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.payload import payload_of
 from sparklog.records.reading import read_columns
-from sparklog.records.transcode import records_to_arrow
+from tests.records.to_arrow import records_to_arrow
 
 kinds = st.sampled_from(["records", "lz4", "arrow", "log append time", "control", "empty"])
 sizes = st.integers(1, 60)

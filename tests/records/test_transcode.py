@@ -10,7 +10,6 @@ from sparklog.records.arrow import ArrowPayload, payload_pieces
 from sparklog.records.columns import HEADERS_TYPE, normalise
 from sparklog.records.envelope import (
     ARROW_BIT,
-    CONTROL_BIT,
     DELETE_HORIZON_BIT,
     LOG_APPEND_TIME_BIT,
     TRANSACTIONAL_BIT,
@@ -24,7 +23,8 @@ from sparklog.records.filter import restamped
 from sparklog.records.kafka import KafkaRecords
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.payload import payload_of
-from sparklog.records.transcode import arrow_to_records, records_to_arrow
+from sparklog.records.transcode import arrow_to_records
+from tests.records.to_arrow import records_to_arrow
 
 NOW_MS = 1_700_000_000_123
 
@@ -163,18 +163,6 @@ def test_the_wrong_kind_of_batch_is_refused():
     batch = build_records_batch([Record(value=b"v")], now_ms=0)
     with pytest.raises(CorruptBatch, match="no arrow payload"):
         arrow_to_records(batch)
-    with pytest.raises(CorruptBatch, match="no records"):
-        records_to_arrow(records_to_arrow(batch))
-    control = build_envelope(
-        batch[61:],
-        attributes=CONTROL_BIT,
-        record_count=1,
-        last_offset_delta=0,
-        base_timestamp_ms=0,
-        max_timestamp_ms=0,
-    )
-    with pytest.raises(CorruptBatch, match="no records"):
-        records_to_arrow(control)
 
 
 def test_a_damaged_arrow_batch_is_refused():

@@ -61,10 +61,6 @@ class QuakeFeed:
             thread.join()
         self._cluster.close()
 
-    @property
-    def acknowledged_count(self) -> int:
-        return sum(len(writer.acknowledged) for writer in self.writers)
-
     def acknowledged(self) -> list[tuple[str, bytes]]:
         return [record for writer in self.writers for record in writer.acknowledged]
 

@@ -163,10 +163,6 @@ class Fetcher:
                 longest_ms = self._config.get_int("replica.fetch.backoff.ms")
                 followed.backoff_ms = min(2 * followed.backoff_ms, longest_ms)
 
-    def is_idle(self) -> bool:
-        with self._guard:
-            return not self._followed
-
     # The round
 
     def run_once(self) -> int:

@@ -83,7 +83,7 @@ class FetcherThreads:
         with self._lock:
             self._followed.stop(partition)
 
-    def ask_leader_offsets(self, partition: Partition, leader_epoch: int) -> None:
+    def ask_leader_offsets(self, partition: Partition) -> None:
         if (runner := self._runner_of(partition)) is not None:
             runner.fetcher.ask_leader_offsets(partition)
 

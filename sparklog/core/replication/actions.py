@@ -103,9 +103,7 @@ class StopFetching:
 
 @dataclass(frozen=True, slots=True)
 class AskLeaderOffsets:
-    """The fetch offset is outside the leader's log: ask where that starts and ends."""
-
-    leader_epoch: LeaderEpoch
+    """The fetch offset is outside the leader's log: ask for the offsets at which that starts and ends."""
 
 
 @dataclass(frozen=True, slots=True)

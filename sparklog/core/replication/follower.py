@@ -101,7 +101,7 @@ class Follower:
         """Truncate to where the logs part; no watermark moves on this reply (KAFKA-14704)."""
         offset = self.truncation_offset(diverging)
         self.begins_anew = self._shares_nothing(offset, leader_start)
-        return [AskLeaderOffsets(self.leader_epoch) if self.begins_anew else TruncateTo(offset)]
+        return [AskLeaderOffsets() if self.begins_anew else TruncateTo(offset)]
 
     def _shares_nothing(self, offset: int, leader_start: int) -> bool:
         """Where logs part before ours begins, they share nothing that we have. What we gave up at our start
@@ -145,7 +145,7 @@ class Follower:
             return []
         self.begins_anew = False
         if error is ErrorCode.offset_out_of_range:
-            return [AskLeaderOffsets(self.leader_epoch)]
+            return [AskLeaderOffsets()]
         if error is ErrorCode.fenced_leader_epoch:
             self.failed = error
         return [BackOff(error)]

@@ -14,7 +14,6 @@ from sparklog.core.replication.progress import FollowerProgress
 from sparklog.model.ids import BrokerId
 
 RACK_AWARE_SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-LEADER_SELECTOR: Final = "org.apache.kafka.common.replica.LeaderSelector"
 
 
 def closest_replica(

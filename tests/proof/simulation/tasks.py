@@ -62,7 +62,7 @@ class FetcherTasks:
     def stop(self, partition: Partition) -> None:
         self._followed.stop(partition)
 
-    def ask_leader_offsets(self, partition: Partition, leader_epoch: int) -> None:
+    def ask_leader_offsets(self, partition: Partition) -> None:
         if (loop := self._followed.runner_of(partition)) is not None:
             loop.fetcher.ask_leader_offsets(partition)
 

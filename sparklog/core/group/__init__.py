@@ -1,1 +1,0 @@
-"""Consumer groups and committed offsets. Empty until consumer groups come."""
