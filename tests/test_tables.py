@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from simulation.faults import ALL_KINDS
 from simulation.mutants import MUTANTS
-from simulation.operations import ALL_OPERATIONS
+from simulation.plans.faults import ALL_KINDS
+from simulation.plans.operations import ALL_OPERATIONS
 
 ROOT = Path(__file__).parents[1]
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")

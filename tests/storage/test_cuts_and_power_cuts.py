@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulation.disk import MountedDisk, SimulatedDisk
+from simulation.disks.disk import MountedDisk, SimulatedDisk
 from sparklog.storage.log_config import LogConfig
 
 Bench = Any

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import pytest
 from kazoo.protocol.states import Callback
 
+from simulation.machines.zookeeper import Ensemble, SimulatedZooKeeper
 from simulation.schedule import US_PER_MS, Process, Schedule
-from simulation.zookeeper import Ensemble, SimulatedZooKeeper
 from sparklog.model.zookeeper import (
     Check,
     Create,

@@ -8,8 +8,8 @@ from histories.check import check
 from histories.facts import SECOND, Limits
 from histories.findings import Finding
 from histories.model import History, Send
-from simulation.consumers import Consumer
-from simulation.invariants import Violation
+from simulation.clients.consumers import Consumer
+from simulation.invariants.invariant import Violation
 from simulation.marks import Marks
 from simulation.recorder import NS_PER_US, Recorder
 from simulation.witness import Witness

@@ -6,25 +6,25 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from simulation.administrator import Administrator
-from simulation.broker import (
+from simulation.clients.administrator import Administrator
+from simulation.invariants.waits import LOOK_MS, CommitsWhatTheIsrHas
+from simulation.machines.broker import (
     RELAUNCH_MS,
     STOPPED_CLEANLY,
     Machine,
     SimulatedBroker,
     World,
 )
-from simulation.controller import SimulatedController
-from simulation.identities import ProducerIdsAreUnique
-from simulation.network import Network
-from simulation.operations import Operation
-from simulation.plan import CONTROLLERS, MAIN_TOPIC, SIDE_TOPIC, Plan
+from simulation.machines.controller import SimulatedController
+from simulation.machines.network import Network
+from simulation.machines.producer_id_blocks import ProducerIdsAreUnique
+from simulation.machines.tasks import Stage
+from simulation.machines.zookeeper import Ensemble
+from simulation.plans.operations import Operation
+from simulation.plans.plan import CONTROLLERS, MAIN_TOPIC, SIDE_TOPIC, Plan
 from simulation.schedule import US_PER_MS, Process, Schedule
 from simulation.story import Story
-from simulation.tasks import Stage
-from simulation.waits import LOOK_MS, CommitsWhatTheIsrHas
 from simulation.witness import Witness
-from simulation.zookeeper import Ensemble
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.testing.memory_zookeeper import ZooKeeperTree

@@ -18,7 +18,7 @@ from typing import Final
 from simulation.fleet import processes_for, summaries
 from simulation.marks import ALL_MARKS
 from simulation.mutants import MUTANTS, Mutant, find_mutant
-from simulation.plan import draw_plan
+from simulation.plans.plan import draw_plan
 from simulation.progress_file import Progress, Violated, claim, load, save
 from simulation.provenance import (
     code_digest,
@@ -26,8 +26,8 @@ from simulation.provenance import (
     library_versions,
     python_version,
 )
+from simulation.run import Outcome, simulate
 from simulation.shrink import shrink
-from simulation.simulation import Outcome, simulate
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE, Command, build_parser
 from sparklog.cli.main import INTERRUPTED
 from sparklog.cli.program import exit_status_of

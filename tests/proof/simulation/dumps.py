@@ -10,9 +10,9 @@ from functools import lru_cache
 
 from histories.batches import Batch, decode_envelope, read_batches
 from histories.soundness import DamagedBatchError
-from simulation.broker import SimulatedBroker
-from simulation.disk import LOG, SimulatedDisk
-from simulation.invariants import Violation
+from simulation.disks.disk import LOG, SimulatedDisk
+from simulation.invariants.invariant import Violation
+from simulation.machines.broker import SimulatedBroker
 from simulation.recorder import Recorder, SeenDump
 from simulation.truth import PartitionTruth
 from sparklog.model.ids import TopicPartition

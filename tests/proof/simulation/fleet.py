@@ -16,8 +16,8 @@ from multiprocessing import connection
 from typing import Final
 
 from simulation.mutants import find_mutant
-from simulation.plan import draw_plan
-from simulation.simulation import simulate
+from simulation.plans.plan import draw_plan
+from simulation.run import simulate
 
 SEEDS_AT_A_TIME: Final = 10
 """How many seeds a process is given: it takes some seconds."""

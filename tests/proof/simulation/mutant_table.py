@@ -16,8 +16,8 @@ from pathlib import Path
 from statistics import median
 
 from simulation.mutants import MUTANTS, Mutant, find_mutant
-from simulation.plan import draw_plan
-from simulation.simulation import simulate
+from simulation.plans.plan import draw_plan
+from simulation.run import simulate
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "mutants.md"
 STARTS = (1, 10_001, 20_001, 30_001, 40_001)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from simulation.mutants import Mutant
-from simulation.plan import Plan, Step
-from simulation.simulation import Outcome, simulate
+from simulation.plans.plan import Plan, Step
+from simulation.run import Outcome, simulate
 
 
 @dataclass(frozen=True, slots=True)

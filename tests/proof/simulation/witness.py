@@ -7,19 +7,20 @@ is marked for deletion is watched no longer; one that is created under the same 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from simulation.controller import SimulatedController
-from simulation.derived import EpochsAreAsTheLogSays, ProducersAreAsTheLogSays
-from simulation.durable import AcknowledgedIsSynced
-from simulation.excuses import Excuses
-from simulation.identities import ProducerIdsAreUnique
-from simulation.invariants import Invariant, NoElectionLoses, Violation, all_invariants
+from simulation.invariants.derived import EpochsAreAsTheLogSays, ProducersAreAsTheLogSays
+from simulation.invariants.durable import AcknowledgedIsSynced
+from simulation.invariants.excuses import Excuses
+from simulation.invariants.invariant import Invariant, Violation
+from simulation.invariants.minimum import EnoughAreInSync
+from simulation.invariants.presence import CountsWhoIsThere, StopsOutsideTheIsr
+from simulation.invariants.replication import NoElectionLoses, rules_of_replication
+from simulation.invariants.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
+from simulation.invariants.states import ControllersAreSane, StatesAreSound, check_write
+from simulation.machines.controller import SimulatedController
+from simulation.machines.producer_id_blocks import ProducerIdsAreUnique
 from simulation.marks import Marks
-from simulation.minimum import EnoughAreInSync
-from simulation.presence import CountsWhoIsThere, StopsOutsideTheIsr
 from simulation.recorder import Recorder
-from simulation.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
 from simulation.state_marks import mark_log, mark_state, mark_take_over
-from simulation.states import ControllersAreSane, StatesAreSound, check_write
 from simulation.story import Story
 from simulation.truth import Entry, Fingerprint, PartitionTruth, ReplicaView, Rows
 from sparklog.broker.metadata_cache import MetadataCache
@@ -75,7 +76,7 @@ class Witness:
     invariants: list[Invariant] = field(
         default_factory=lambda: [
             StatesAreSound(),
-            *all_invariants(),
+            *rules_of_replication(),
             EpochsAreAsTheLogSays(),
             ProducersAreAsTheLogSays(),
         ]

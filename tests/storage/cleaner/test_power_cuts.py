@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulation.disk import MountedDisk, SimulatedDisk, Trouble
+from simulation.disks.disk import MountedDisk, SimulatedDisk, Trouble
 from simulation.schedule import ProcessDied
 
 

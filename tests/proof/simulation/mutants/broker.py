@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
-from simulation.broker import SimulatedBroker
-from simulation.faults import Hunt
-from simulation.mix import ClientMix
+from simulation.machines.broker import SimulatedBroker
+from simulation.machines.tasks import RegistrationTask
 from simulation.mutants.mutant import Mutant, Switch
-from simulation.tasks import RegistrationTask
+from simulation.plans.client_mix import ClientMix
+from simulation.plans.faults import Hunt
 from sparklog.broker.gone_replicas import GoneReplicas
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager

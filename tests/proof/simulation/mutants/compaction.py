@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from simulation.faults import Hunt
 from simulation.mutants.mutant import Mutant, Switch
+from simulation.plans.faults import Hunt
 from sparklog.broker import log_cleaner
 from sparklog.core.compaction import IfEmpty, LastOfProducer
 from sparklog.records.envelope import BatchHeader

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from simulation.faults import Hunt
 from simulation.mutants.mutant import Mutant, Switch
+from simulation.plans.faults import Hunt
 from sparklog.controller.term import Term
 from sparklog.core.controller.actions import Action, SendUpdateMetadata, WriteZooKeeper
 from sparklog.core.controller.commands.partition_commands import AlterPartition, IsrProposal, ProposedMember

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from simulation.faults import Hunt
 from simulation.mutants.mutant import Mutant, Switch
+from simulation.plans.faults import Hunt
 from sparklog.core.controller.state import leader_choice
 from sparklog.core.controller.state.incarnation import Incarnation, LogId
 from sparklog.core.controller.state.leader_choice import Candidates, Rules

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from simulation.faults import Hunt
 from simulation.mutants.mutant import Mutant, Switch
+from simulation.plans.faults import Hunt
 from sparklog.broker.following import fetcher
 from sparklog.broker.following.fetcher import Fetcher
 from sparklog.broker.partition.partition import Partition

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from simulation.faults import Hunt
-from simulation.mix import ClientMix
 from simulation.mutants.mutant import Mutant, Switch
+from simulation.plans.client_mix import ClientMix
+from simulation.plans.faults import Hunt
 from sparklog.core.controller import workbench
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIdsResult
 from sparklog.core.controller.state.image import ClusterImage

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from simulation.faults import Hunt
 from simulation.mutants.mutant import Mutant, Switch
+from simulation.plans.faults import Hunt
 from sparklog.core.replication import leader as leader_module
 from sparklog.core.replication.actions import Action
 from sparklog.core.replication.isr import (

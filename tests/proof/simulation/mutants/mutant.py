@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from simulation.faults import Hunt
-from simulation.zookeeper import Ensemble
+from simulation.machines.zookeeper import Ensemble
+from simulation.plans.faults import Hunt
 
 
 @dataclass(slots=True)

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from simulation.faults import Hunt
 from simulation.mutants.mutant import Mutant, Switch
+from simulation.plans.faults import Hunt
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.controller import workbench
 from sparklog.core.controller.actions import SendStopReplica

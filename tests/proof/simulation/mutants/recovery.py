@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from simulation.faults import Hunt
 from simulation.mutants.mutant import Mutant, Switch
+from simulation.plans.faults import Hunt
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.storage.log_directory import LogDirectory
 from sparklog.storage.recovery import log_recovery, scan

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from simulation.faults import Hunt
 from simulation.mutants.mutant import Mutant, Switch
+from simulation.plans.faults import Hunt
 from sparklog.core.controller.state import incarnation
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, StoredIncarnation
 from sparklog.model.ids import BrokerEpoch, TopicPartition

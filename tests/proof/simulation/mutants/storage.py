@@ -4,8 +4,8 @@ import contextlib
 from dataclasses import replace
 from typing import Any, Final
 
-from simulation.faults import Hunt
 from simulation.mutants.mutant import Mutant, Switch
+from simulation.plans.faults import Hunt
 from sparklog.broker import log_cleaner, log_dirs
 from sparklog.broker.partition import partition, partition_shell
 from sparklog.broker.partition.partition_shell import PartitionShell

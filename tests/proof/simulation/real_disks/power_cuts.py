@@ -24,7 +24,7 @@ from pathlib import Path
 
 from chaos import loop_disk
 from chaos.loop_disk import LoopDisk
-from simulation.disk import SimulatedDisk, Trouble
+from simulation.disks.disk import SimulatedDisk, Trouble
 from simulation.real_disks.steps import Side, Step, random_step
 from simulation.schedule import Process, Schedule
 from sparklog.storage.disk import LocalDisk

@@ -8,15 +8,16 @@ import pytest
 
 from histories.check import RULES, check
 from histories.model import ACKS_ALL, Poll, Send
-from simulation import black_box, simulation
-from simulation.clients import Producer
+from simulation import black_box
+from simulation import run as running
+from simulation.clients.idempotent_producers import Producer
 from simulation.dumps import dump_replicas
-from simulation.invariants import Violation
+from simulation.invariants.invariant import Violation
 from simulation.marks import Marks
 from simulation.mutants import find_mutant
-from simulation.operations import Operation
-from simulation.plan import BROKERS, SIDE_TOPIC, draw_plan
-from simulation.simulation import simulate
+from simulation.plans.operations import Operation
+from simulation.plans.plan import BROKERS, SIDE_TOPIC, draw_plan
+from simulation.run import simulate
 from sparklog.model.ids import TopicId, TopicPartition
 
 SEEDS_MAX = 40
@@ -210,7 +211,7 @@ def test_a_replica_whose_disk_has_something_else_at_rest_is_noticed(monkeypatch,
             data.clear()
         dump_replicas(truths, brokers, recorder)
 
-    monkeypatch.setattr("simulation.simulation.dump_replicas", damage_one)
+    monkeypatch.setattr("simulation.run.dump_replicas", damage_one)
     violation = simulate(quiet_plan()).violation
     assert violation is not None
     assert violation.invariant == "ReplicasAreEqual"
@@ -237,7 +238,7 @@ def test_a_cluster_at_rest_that_answers_no_producer_is_noticed(monkeypatch):
 @pytest.fixture
 def producers_of_before(monkeypatch):
     """When all is at rest first, producers know of an earlier topic, and of who led that."""
-    hear = simulation._Run._hear_from_producers
+    hear = running._Run._hear_from_producers
 
     def hear_from_late_ones(run):
         for producer in run.producers:
@@ -246,7 +247,7 @@ def producers_of_before(monkeypatch):
             producer._leader = next(host for host in BROKERS if host != f"broker-{leader}")
         hear(run)
 
-    monkeypatch.setattr(simulation._Run, "_hear_from_producers", hear_from_late_ones)
+    monkeypatch.setattr(running._Run, "_hear_from_producers", hear_from_late_ones)
 
 
 @pytest.mark.usefixtures("producers_of_before")
@@ -275,7 +276,7 @@ def test_a_cluster_that_never_tells_producers_of_the_new_topic_is_noticed(monkey
 def test_a_topic_that_is_gone_before_its_producers_have_heard_of_it_is_given_nothing(monkeypatch):
     """As when a controller comes late to a deletion that was asked for twice."""
     plan = replace(quiet_plan(), operations=(Operation(0, 1_600, "create topic", 0.5),))
-    tell, found, gone = simulation._Run._tell_of_new_topics, Producer._found, []
+    tell, found, gone = running._Run._tell_of_new_topics, Producer._found, []
 
     def tell_while_it_is_deleted(run):
         run.cluster.administrator.do(Operation(1, 0, "delete topic", 0.5))
@@ -289,7 +290,7 @@ def test_a_topic_that_is_gone_before_its_producers_have_heard_of_it_is_given_not
         else:
             found(producer, response)
 
-    monkeypatch.setattr(simulation._Run, "_tell_of_new_topics", tell_while_it_is_deleted)
+    monkeypatch.setattr(running._Run, "_tell_of_new_topics", tell_while_it_is_deleted)
     monkeypatch.setattr(Producer, "_found", found_when_it_is_gone)
     assert simulate(plan).violation is None
     assert gone == [True]

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from simulation.plan import draw_plan
-from simulation.simulation import simulate
+from simulation.plans.plan import draw_plan
+from simulation.run import simulate
 
 
 @pytest.mark.parametrize("seed", range(1, 11))

@@ -5,11 +5,11 @@ import functools
 import pytest
 
 from simulation import fleet
-from simulation.faults import ALL_KINDS
 from simulation.fleet import processes_for, summaries
 from simulation.marks import ALL_MARKS
-from simulation.operations import ALL_OPERATIONS
-from simulation.plan import draw_plan
+from simulation.plans.faults import ALL_KINDS
+from simulation.plans.operations import ALL_OPERATIONS
+from simulation.plans.plan import draw_plan
 
 SEEDS = range(1, 2_001)
 AT_A_TIME = 125

@@ -3,9 +3,9 @@
 import pytest
 
 from simulation.mutants import MUTANTS, find_mutant
-from simulation.plan import draw_plan
+from simulation.plans.plan import draw_plan
+from simulation.run import simulate
 from simulation.shrink import minimize, shrink
-from simulation.simulation import simulate
 
 SAMPLE = [mutant for mutant in MUTANTS if mutant.is_quick]
 

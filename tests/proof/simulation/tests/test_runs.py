@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from simulation.clients import Producer
-from simulation.faults import Fault
-from simulation.mix import ClientMix
-from simulation.more_clients import PlainProducer
-from simulation.plan import BROKERS, PLAIN, draw_plan
-from simulation.simulation import simulate
+from simulation.clients.idempotent_producers import Producer
+from simulation.clients.plain_producers import PlainProducer
+from simulation.plans.client_mix import ClientMix
+from simulation.plans.faults import Fault
+from simulation.plans.plan import BROKERS, PLAIN, draw_plan
+from simulation.run import simulate
 from sparklog.core.transaction.producer_state import BATCHES_KEPT
 from sparklog.model.errors import ErrorCode
 
 PROOF = str(Path(__file__).parents[2])
 
 DIGESTS = """
-from simulation.plan import draw_plan
-from simulation.simulation import simulate
+from simulation.plans.plan import draw_plan
+from simulation.run import simulate
 
 for seed in (3, 12):
     outcome = simulate(draw_plan(seed), is_told=True)

@@ -11,7 +11,7 @@ from simulation import command
 from simulation.fleet import Summary, summary_of
 from simulation.marks import ALL_MARKS
 from simulation.mutants import MUTANTS
-from simulation.plan import draw_plan
+from simulation.plans.plan import draw_plan
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
 from sparklog.model.errors import ConfigError
 

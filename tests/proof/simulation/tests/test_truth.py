@@ -2,7 +2,8 @@
 
 import pytest
 
-from simulation.invariants import LogsBeginWhereTheyMay, Violation
+from simulation.invariants.invariant import Violation
+from simulation.invariants.replication import LogsBeginWhereTheyMay
 from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 

@@ -5,13 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from simulation.atlas import Atlas
-from simulation.clients import Workplace
-from simulation.disk import SimulatedDisk, Trouble
-from simulation.invariants import Violation, all_invariants
+from simulation.clients.client import Workplace
+from simulation.disks.disk import SimulatedDisk, Trouble
+from simulation.invariants.invariant import Violation
+from simulation.invariants.replication import rules_of_replication
 from simulation.recorder import SentBatch
 from simulation.schedule import Process, ProcessDied, Schedule
 from simulation.story import Story
+from simulation.strikes.atlas import Atlas
 from simulation.truth import entry_of
 from simulation.witness import Witness
 from sparklog.core.controller.state.znodes import (
@@ -59,7 +60,7 @@ class Scene:
         self._session = self.tree.open_session()
         config = BrokerConfig.parse({name.replace("_", "."): value for name, value in settings.items()})
         self.witness = Witness(
-            Story(Schedule()), self.tree, config, (TP.topic,), invariants=all_invariants()
+            Story(Schedule()), self.tree, config, (TP.topic,), invariants=rules_of_replication()
         )  # states here are sketches
         self._put_assignment(BROKERS)
 

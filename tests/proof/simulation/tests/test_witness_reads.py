@@ -1,7 +1,7 @@
 """The witness looks only at what a step has changed, and knows what looking at everything would tell."""
 
-from simulation.plan import draw_plan
-from simulation.simulation import simulate
+from simulation.plans.plan import draw_plan
+from simulation.run import simulate
 from simulation.truth import ReplicaView
 
 

@@ -1,0 +1,89 @@
+"""Who an idempotent producer is: an id and an epoch, which any broker gives.
+
+As librdkafka, a producer that starts over asks for the next epoch of its id, or (a Kafka client of before
+KIP-360, or one that has crashed) for another id. It asks until it is answered, somebody else each time; of
+an answer that comes after it gave up on it nothing is left but an id that nobody has.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from simulation.schedule import dice
+from sparklog.model.errors import ErrorCode
+from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+if TYPE_CHECKING:
+    from simulation.clients.client import Workplace
+    from simulation.clients.idempotent_producers import Producer
+
+BUMPS: Final = 0.5
+"""Share of those who start over that go on under their id."""
+
+ASK_AGAIN_MS: Final = 120
+NO_ID: Final = -1
+
+
+class ProducerIdentity:
+    """``on_known`` is called whenever there is an id."""
+
+    def __init__(self, place: "Workplace", producer: "Producer", on_known: Callable[[], None]) -> None:
+        self.producer_id = NO_ID
+        self.epoch = NO_ID
+        self.is_known = False
+        self._place = place
+        self._producer = producer
+        self._on_known = on_known
+        self._draw = dice(place.seed, f"{producer.name} asks who it is")
+        self._questions = 0
+        """A crash begins another: whoever is answered then is no more."""
+
+    def __str__(self) -> str:
+        return f"{self.producer_id}:{self.epoch}" if self.epoch else str(self.producer_id)
+
+    def ask(self) -> None:
+        """For an id, as somebody whom nobody knows."""
+        self.is_known = False
+        self.producer_id, self.epoch = NO_ID, NO_ID
+        self._questions += 1
+        self._ask(self._questions)
+
+    def start_over(self) -> None:
+        """For another epoch or another id. Who has none yet goes on asking for that."""
+        if not self.is_known:
+            return
+        if self._draw.random() >= BUMPS:
+            self.ask()
+            return
+        self.is_known = False
+        self._questions += 1
+        self._ask(self._questions)
+
+    def _ask(self, question: int) -> None:
+        if question != self._questions:
+            return
+        request = InitProducerIdRequest(producer_id=self.producer_id, producer_epoch=self.epoch)
+        host = self._draw.choice(self._place.hosts)
+
+        def again() -> None:
+            if question == self._questions:
+                self._place.witness.marks.reach("a producer asked again for its id")
+                self._producer.later(ASK_AGAIN_MS, lambda: self._ask(question))
+
+        def answered(response: InitProducerIdResponse) -> None:
+            if response.error_code is not ErrorCode.none:
+                again()
+            elif question == self._questions:
+                self._learn(host, response)
+
+        self._producer.call(host, request, answered, lambda error: again())
+
+    def _learn(self, host: str, response: InitProducerIdResponse) -> None:
+        if response.producer_id == self.producer_id:
+            self._place.witness.marks.reach("a producer went on in another epoch")
+        self.producer_id, self.epoch = response.producer_id, response.producer_epoch
+        self.is_known = True
+        self._place.story.tell(self._producer.name, f"is told by {host} that it is producer {self}")
+        self._place.witness.identities.on_answer(
+            self._producer.process_name, response.producer_id, response.producer_epoch
+        )
+        self._on_known()

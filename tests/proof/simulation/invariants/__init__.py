@@ -1,0 +1,1 @@
+"""Rules that must hold after every step. Each is a class, whose name is what a broken run reports."""

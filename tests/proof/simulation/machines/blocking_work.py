@@ -1,0 +1,179 @@
+"""Threads of a broker that ask the controller, and wait for its answer in the middle of a call.
+
+Everything else in the simulation goes on by events. What hands out producer ids stands still until it is
+answered, while its broker serves others. So such work has a real thread, a *strand*, and the schedule decides
+when that runs: an event hands over to the strand and stands still until that waits or has done. Two never run
+at once, so nothing depends on how the machine schedules threads.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from simulation.machines.tasks import LinkTask
+from simulation.schedule import US_PER_MS, Process, ProcessDied
+from sparklog.broker.life.server import CONTROLLER_CALLS_MAX
+
+Wake = Callable[[Any], None]
+
+
+class _Strand:
+    """One piece of work."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.is_done = False
+        self._work = work
+        self._turn, self._back = threading.Lock(), threading.Lock()
+        """Held by whoever waits for the other."""
+        self._is_ended = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="strand", daemon=True)
+
+    def start(self) -> None:
+        self._turn.acquire()
+        self._back.acquire()
+        self._thread.start()
+        self._wait_for_it()
+
+    def go_on(self) -> None:
+        """Let it run until it waits or has done; what it raises is raised here."""
+        self._turn.release()
+        self._wait_for_it()
+
+    def end(self) -> None:
+        """Its process is gone: it does nothing any more that reaches the world."""
+        if not self.is_done:
+            self._is_ended = True
+            self.go_on()
+
+    def stand_still(self) -> None:
+        """Called by the work."""
+        self._back.release()
+        self._turn.acquire()
+        if self._is_ended:
+            raise ProcessDied
+
+    def _wait_for_it(self) -> None:
+        self._back.acquire()
+        if self.is_done:
+            self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        except ProcessDied:
+            pass
+        except BaseException as error:  # noqa: BLE001 (whoever let it run is told)
+            self._error = error
+        self.is_done = True
+        self._back.release()
+
+
+class Strands:
+    """``model.ports.Executor``: the threads in which one broker asks its controller."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self._running: list[_Strand] = []
+        self._queue: deque[Callable[[], None]] = deque()
+        self._now: _Strand | None = None
+
+    def submit(self, work: Callable[[], None]) -> None:
+        self._queue.append(work)
+        self.process.soon(self._begin)
+
+    def wait(self, ask: Callable[[Wake], None]) -> Any:
+        """For the strand that runs: stand still until the argument of ``ask`` is called, in a later event of
+        this process; returns what that was given first."""
+        strand, answers = self._now, list[Any]()
+        assert strand is not None, "nobody but a strand may wait"
+
+        def wake(answer: Any) -> None:
+            answers.append(answer)
+            if len(answers) == 1 and not strand.is_done:
+                self._let(strand, strand.go_on)
+
+        ask(wake)
+        strand.stand_still()
+        return answers[0]
+
+    def end(self) -> None:
+        """The process is gone."""
+        self._queue.clear()
+        running, self._running = self._running, []
+        for strand in running:
+            strand.end()
+
+    def _begin(self) -> None:
+        if self._queue and len(self._running) < CONTROLLER_CALLS_MAX:
+            strand = _Strand(self._queue.popleft())
+            self._running.append(strand)
+            self._let(strand, strand.start)
+
+    def _let(self, strand: _Strand, run: Callable[[], None]) -> None:
+        assert self._now is None, "strands run one after the other"
+        self._now = strand
+        try:
+            run()
+        finally:
+            self._now = None
+            if strand.is_done and strand in self._running:
+                self._running.remove(strand)
+                self.process.soon(self._begin)
+
+
+class StrandLock:
+    """A lock that strands wait for, in the order in which they came."""
+
+    def __init__(self, strands: Strands) -> None:
+        self._strands = strands
+        self._is_held = False
+        self._waiting: deque[Wake] = deque()
+
+    def __enter__(self) -> None:
+        if self._is_held:
+            self._strands.wait(self._waiting.append)  # who leaves hands it on
+        self._is_held = True
+
+    def __exit__(self, *unused: object) -> None:
+        if self._waiting:
+            wake = self._waiting.popleft()
+            self._strands.process.soon(lambda: wake(None))
+        else:
+            self._is_held = False
+
+
+class ControllerCalls:
+    """``ControllerLink.call``, over the events of ``LinkTask``."""
+
+    def __init__(self, strands: Strands, link: LinkTask) -> None:
+        self._strands: Final = strands
+        self._link: Final = link
+        self._waiting: list[Wake] = []
+        link.on_change(self._changed)
+
+    def call(self, message: Any, *, timeout_ms: int) -> Any:
+        if self._link.address is None:
+            self._strands.wait(lambda wake: self._wait_for_controller(wake, timeout_ms))
+
+        def ask(wake: Wake) -> None:
+            self._link.call(message, timeout_ms=timeout_ms, on_response=wake, on_failure=wake)
+
+        answer = self._strands.wait(ask)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    def _wait_for_controller(self, wake: Wake, timeout_ms: int) -> None:
+        process = self._strands.process
+        self._waiting.append(wake)
+        process.schedule.after(timeout_ms * US_PER_MS, process, lambda: wake(None))
+
+    def _changed(self) -> None:
+        if self._link.address is not None:
+            waiting, self._waiting = self._waiting, []
+            for wake in waiting:
+                self._strands.process.soon(lambda wake=wake: wake(None))  # type: ignore[misc]

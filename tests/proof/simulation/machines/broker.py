@@ -1,0 +1,437 @@
+"""A simulated broker: the shipped rooms of ``sparklog.broker``, composed over simulated ports.
+
+The machine (its disk and its boot) outlives its processes. ``SimulatedBroker.launch`` is one process: it
+opens and recovers the logs, listens, registers, and serves until it dies. The order is ``BrokerServer``'s.
+"""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from simulation.disks.disk import SimulatedDisk
+from simulation.machines.blocking_work import ControllerCalls, Strands
+from simulation.machines.network import Network
+from simulation.machines.producer_id_blocks import ProducerIdsAreUnique, WatchedIds
+from simulation.machines.tasks import (
+    ChoreTasks,
+    CleanerTask,
+    FetcherTasks,
+    LinkTask,
+    LostLogsTask,
+    ProposalTask,
+    RegistrationTask,
+    Stage,
+)
+from simulation.machines.zookeeper import Ensemble, SimulatedZooKeeper
+from simulation.schedule import (
+    US_PER_MS,
+    InlineExecutor,
+    Process,
+    ProcessTimer,
+    Schedule,
+    Tripwire,
+    dice,
+)
+from sparklog.broker.context import BrokerContext
+from sparklog.broker.dispatch import Dispatcher
+from sparklog.broker.following.fetcher import Fetcher
+from sparklog.broker.life.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS, WITHDRAW_RETRY_MS
+from sparklog.broker.log_cleaner import LogCleaner
+from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
+from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.ports import Peers, Ports
+from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.to_controller.controller_link import ControllerLink
+from sparklog.broker.to_controller.isr_proposals import ProposalQueue
+from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
+from sparklog.model.cluster import Broker
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.zookeeper import ZooKeeperError
+from sparklog.storage.log_directory import DirectoryUnusable, LogDirectory
+from sparklog.wire.messages.control.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
+from sparklog.zookeeper.registration import (
+    read_or_create_cluster_id,
+    read_suspect,
+    register_broker,
+    report_missing,
+    report_suspect,
+    withdraw_suspect,
+)
+
+STOPPED_CLEANLY: Final = "it was told to"
+
+RELAUNCH_MS: Final = 300
+"""What a supervisor waits before it launches a broker again that could not start."""
+
+PORT: Final = 9092
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What all machines share."""
+
+    schedule: Schedule
+    network: Network
+    ensemble: Ensemble
+    config: BrokerConfig
+    seed: int
+    identities: ProducerIdsAreUnique
+    directories: tuple[str, ...] = ("data",)
+    """The names of each broker's log directories."""
+
+
+@dataclass(slots=True)
+class Machine:
+    """A broker's host: what stays when the broker's process dies."""
+
+    broker_id: BrokerId
+    disk: SimulatedDisk = field(default_factory=SimulatedDisk)
+    boots: int = 0
+    generation: int = 0
+    """How many machines had its place before."""
+
+    @property
+    def host(self) -> str:
+        """The name of the place that it takes."""
+        return f"broker-{self.broker_id}"
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}-{self.generation}" if self.generation else self.host
+
+    @property
+    def boot_id(self) -> str:
+        return f"{self.address} boot {self.boots}"
+
+
+OnCleaned = Callable[["SimulatedBroker", TopicPartition, Stage], None]
+
+
+class SimulatedBroker:
+    """One process of a broker."""
+
+    def __init__(
+        self,
+        world: World,
+        machine: Machine,
+        number: int,
+        on_stopped: Callable[["SimulatedBroker", str], None],
+        on_cleaned: OnCleaned,
+    ) -> None:
+        self.machine = machine
+        self.process = Process(world.schedule, f"{machine.address}#{number}")
+        self.replicas: ReplicaManager | None = None
+        self.epoch = BrokerEpoch(-1)
+        self.metadata = MetadataCache(Tripwire())
+        self._world = world
+        self._number = number
+        self._on_stopped = on_stopped
+        self._on_cleaned = on_cleaned
+        self._link: LinkTask | None = None
+        self._cleaner: CleanerTask | None = None
+        self._strands: Strands | None = None
+        self.released_by = -1
+        """Which version of the controller's epoch said that this broker may stop; -1: none."""
+        self._is_leaving = False
+        self._dispatcher: Dispatcher | None = None
+        self._is_failing = False
+        self._suspect: str | None = None
+        self.has_told = False
+        """Whether it ended by itself, and told ZooKeeper whatever it knew of its disks."""
+        self._zookeeper: SimulatedZooKeeper | None = None
+
+    @property
+    def is_registered(self) -> bool:
+        return self.process.is_alive and self.epoch >= 0
+
+    @property
+    def has_registered(self) -> bool:
+        """Whether its start came to an end. (It may be dead.)"""
+        return self.epoch >= 0
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it serves nobody any more, as its disk failed or it closes."""
+        return self._is_failing
+
+    def launch(self) -> None:
+        self.process.soon(self._start)
+
+    def die(self) -> None:
+        """As by SIGKILL: nothing is flushed, nobody is told."""
+        if self.process.is_alive:
+            self.process.kill()
+            self._world.network.died(self.process)
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Leave no round of the cleaner behind that garbage collection would end, and no thread."""
+        if self._strands is not None:
+            self._strands.end()
+        if self._cleaner is not None:
+            self._cleaner.abandon()
+
+    def shut_down(self) -> None:
+        """As ``BrokerServer.stop``: move leaderships away, put everything on disk, and say so."""
+        if self.is_registered and not self._is_leaving:
+            self._is_leaving = True
+            self.process.soon(lambda: self._ask_to_leave(1))
+
+    def _ask_to_leave(self, attempt: int) -> None:
+        assert self._link is not None
+        asked = self._controller_epoch()
+
+        def answered(response: ControlledShutdownResponse) -> None:
+            is_free = response.error_code is ErrorCode.none and not response.remaining_partitions
+            if is_free:
+                self.released_by = asked
+            if is_free or attempt >= self._world.config.get_int("controlled.shutdown.max.retries"):
+                self._close_cleanly()
+            else:
+                delay_us = SHUTDOWN_RETRY_MS * US_PER_MS
+                self._world.schedule.after(delay_us, self.process, lambda: self._ask_to_leave(attempt + 1))
+
+        self._link.call(
+            ControlledShutdownRequest(broker_id=self.machine.broker_id, broker_epoch=self.epoch),
+            timeout_ms=SHUTDOWN_TIMEOUT_MS,
+            on_response=answered,
+            on_failure=lambda error: self._close_cleanly(),
+        )
+
+    def _controller_epoch(self) -> int:
+        """The number of the controller that is asked now; -1 if whoever is asked is none."""
+        assert self._link is not None
+        tree = self._world.ensemble.tree
+        node, epoch = tree.get(CONTROLLER), tree.get(CONTROLLER_EPOCH)
+        if node is None or epoch is None or decode_controller(node.data).host != self._link.address:
+            return -1
+        return epoch.stat.version
+
+    def _close_cleanly(self) -> None:
+        if self._is_failing or self.replicas is None:
+            return  # it stops in another way already
+        self._is_failing = True
+        if self._dispatcher is not None:
+            self._dispatcher.close()
+        self.abandon()
+        try:
+            self.replicas.close(self.epoch)
+            why = STOPPED_CLEANLY
+        except (SparklogError, OSError) as error:
+            why = f"it was told to, but {error}"
+            if isinstance(error, DirectoryFailed) and error.is_suspect:
+                self._suspect = str(error.directory.uuid)
+        self.has_told = self._suspect is None
+        if self._suspect is not None and self._zookeeper is not None:
+            try:
+                report_suspect(self._zookeeper, self.machine.broker_id, self._suspect, self.epoch)
+                self.has_told = True
+            except SparklogError as error:
+                why = f"{why}; and ZooKeeper does not know that its disk failed: {error}"
+        self._leave(why)
+
+    def _start(self) -> None:
+        try:
+            self._open()
+        except (SparklogError, OSError) as error:
+            # The launcher tries again, as the runtime does with a broker that cannot start.
+            self.has_told = not isinstance(error, ZooKeeperError)
+            self._leave(f"{type(error).__name__}: {error}")
+
+    def _stop(self, why: str) -> None:
+        self.die()
+        self._on_stopped(self, why)
+
+    def _fail(self, why: str, suspect: str | None = None) -> None:
+        """As ``BrokerServer``: serve nobody from now on, leave word of a failed fsync, and stop."""
+        self._suspect = suspect or self._suspect
+        if self._is_failing:
+            return
+        self._is_failing = True
+        if self._dispatcher is not None:
+            self._dispatcher.close()
+        self.process.soon(lambda: self._stop_failed(why, suspect))
+
+    def _stop_failed(self, why: str, suspect: str | None) -> None:
+        if self.replicas is not None:
+            self.replicas.stop_serving(why)
+        if suspect is not None and self.epoch >= 0 and not self._is_withdrawn(suspect):
+            delay_us = WITHDRAW_RETRY_MS * US_PER_MS
+            self._world.schedule.after(delay_us, self.process, lambda: self._stop_failed(why, suspect))
+            return
+        self.has_told = self._suspect in (None, suspect)
+        self._leave(why)
+
+    def _leave(self, why: str) -> None:
+        """A process that ends by itself ends its session: nobody waits for that to expire."""
+        if self._zookeeper is not None:
+            self._zookeeper.close()
+        self._stop(why)
+
+    def _is_withdrawn(self, suspect: str) -> bool:
+        assert self._zookeeper is not None
+        try:
+            withdraw_suspect(self._zookeeper, self.machine.broker_id, self.epoch, suspect)
+        except SparklogError:
+            return False
+        return True
+
+    def _open(self) -> None:
+        world, machine, process = self._world, self.machine, self.process
+        zookeeper = self._zookeeper = world.ensemble.client(process, machine.address)
+        zookeeper.on_session(self._on_session)
+        cluster_id = read_or_create_cluster_id(zookeeper)
+        log_dirs = self._open_directories(cluster_id)
+        suspect = read_suspect(zookeeper, machine.broker_id) | log_dirs.suspects()
+        self._load(log_dirs, suspect)
+        identities = log_dirs.identities()
+        context = self._compose(zookeeper, log_dirs, cluster_id)
+        self._dispatcher = Dispatcher(context)
+        world.network.listen(machine.address, process, self._dispatcher)
+        has_racks = bool(world.config.get_str("replica.selector.class"))
+        rack = f"rack-{machine.broker_id % 2}" if has_racks else None
+        endpoint = Broker(machine.broker_id, machine.address, PORT, rack=rack)
+        self.epoch = register_broker(
+            zookeeper,
+            endpoint,
+            identities,
+            boot_id=machine.boot_id,
+            host_id=machine.address,
+            offline_directories=len(log_dirs.offline),
+        )
+        log_dirs.forget_suspects()
+        context.replicas.broker_epoch = self.epoch
+        for one in context.replicas.suspects():
+            self._report_suspect(one)
+        RegistrationTask(process, zookeeper, machine.broker_id, self.epoch, self._fail).start()
+        ChoreTasks(process, context.replicas, world.config).start()
+        self._start_cleaner(context.replicas, log_dirs)
+        context.producer_ids.look_ahead(self.epoch)
+
+    def _load(self, log_dirs: LogDirs, suspect: frozenset[str]) -> None:
+        """As ``Registration``."""
+        assert self._zookeeper is not None
+        try:
+            log_dirs.load(InlineExecutor(), suspect)
+        finally:
+            for one in log_dirs.lost_at_start:
+                report_suspect(self._zookeeper, self.machine.broker_id, one)
+
+    def _report_suspect(self, suspect: str) -> None:
+        """As ``BrokerServer``: ZooKeeper hears of it, then the note in the other directory goes."""
+        self.process.soon(lambda: self._tell_zookeeper(suspect))
+
+    def _tell_zookeeper(self, suspect: str) -> None:
+        assert self._zookeeper is not None
+        assert self.replicas is not None
+        try:
+            if self.epoch < 0:
+                raise SparklogError("not registered yet")
+            report_suspect(self._zookeeper, self.machine.broker_id, suspect, self.epoch)
+        except SparklogError:
+            delay_us = WITHDRAW_RETRY_MS * US_PER_MS
+            self._world.schedule.after(delay_us, self.process, lambda: self._tell_zookeeper(suspect))
+            return
+        self.replicas.forget_suspect(suspect)
+
+    def _open_directories(self, cluster_id: str) -> LogDirs:
+        """As ``Registration.open_directories``: without those whose disk refuses, if there are others."""
+        machine, process = self.machine, self.process
+        draw = dice(self._world.seed, f"directory {process.name}")
+        opened: list[LogDirectory] = []
+        unusable: dict[str, str] = {}
+        is_one_suspect = False
+        for name in self._world.directories:
+            path = f"/{machine.host}/{name}"
+            try:
+                directory = LogDirectory.open(
+                    path,
+                    machine.broker_id,
+                    cluster_id,
+                    machine.disk.mount(process),
+                    process,
+                    boot_id=machine.boot_id,
+                    new_uuid=lambda: uuid.UUID(int=draw.getrandbits(128)),
+                )
+            except DirectoryUnusable as error:
+                unusable[path] = str(error)
+                is_one_suspect |= error.is_suspect
+            else:
+                opened.append(directory)
+        if is_one_suspect:
+            assert self._zookeeper is not None
+            report_missing(self._zookeeper, machine.broker_id, {str(one.uuid) for one in opened})
+        if not opened:
+            raise LogDirectoryError("; ".join(unusable.values()))
+        return LogDirs(opened, self._world.config, unusable)
+
+    def _start_cleaner(self, replicas: ReplicaManager, log_dirs: LogDirs) -> None:
+        config, draw = self._world.config, dice(self._world.seed, f"cleaner {self.process.name}")
+        cleaner = LogCleaner(
+            replicas.partitions,
+            log_dirs,
+            config,
+            self.process,
+            guard=Tripwire(),
+            new_seed=lambda: draw.getrandbits(64),
+        )
+        self._cleaner = CleanerTask(
+            self.process, cleaner, config, draw, lambda tp, stage: self._on_cleaned(self, tp, stage)
+        )
+        if config.get_bool("log.cleaner.enable"):
+            self._cleaner.start()
+
+    def _compose(self, zookeeper: SimulatedZooKeeper, log_dirs: LogDirs, cluster_id: str) -> BrokerContext:
+        world, machine, process = self._world, self.machine, self.process
+        config = world.config
+
+        def new_fetcher(leader: BrokerId) -> Fetcher:
+            return Fetcher(
+                broker_id=machine.broker_id,
+                broker_epoch=lambda: self.epoch,
+                leader=leader,
+                find_broker=self.metadata.broker,
+                peers=cast(Peers, None),  # the fetch loop asks the fetcher's questions
+                config=config,
+                clock=process,
+                guard=Tripwire(),
+            )
+
+        link = LinkTask(process, machine.address, world.network, zookeeper)
+        queue = ProposalQueue(machine.broker_id, lambda: self.epoch, lambda tp: replicas.get(tp))  # noqa: PLW0108
+        replicas = ReplicaManager(
+            machine.broker_id,
+            config,
+            log_dirs,
+            Ports(clock=process, timer=ProcessTimer(process), executor=InlineExecutor(), new_guard=Tripwire),
+            fetchers=FetcherTasks(process, machine.address, world.network, new_fetcher),
+            proposals=ProposalTask(process, link, queue),
+            on_disk_failure=self._fail,
+            on_replicas_lost=LostLogsTask(process, link, machine.broker_id, lambda: self.epoch).report,
+            on_suspect=self._report_suspect,
+        )
+        replicas.load()
+        link.start()
+        self.replicas, self._link = replicas, link
+        strands = self._strands = Strands(process)
+        calls = ControllerCalls(strands, link)
+        return BrokerContext(
+            broker_id=machine.broker_id,
+            cluster_id=cluster_id,
+            brokers_listener="PLAINTEXT",
+            metadata=self.metadata,
+            replicas=replicas,
+            controller=cast(ControllerLink, cast(Any, calls)),
+            producer_ids=WatchedIds(machine.broker_id, calls, strands, world.identities),
+            waiting_room=strands,
+        )
+
+    def _on_session(self, event: str) -> None:
+        if event == "expired":
+            self._stop("its ZooKeeper session has expired")

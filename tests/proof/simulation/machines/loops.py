@@ -1,0 +1,128 @@
+"""Drives loops (``sparklog.model.loops``) by events: the counterpart of ``sparklog.network.loop_threads``.
+
+A loop that fails ends the run: in a real process it would begin anew, and the bug would only be in the log.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from simulation.machines.network import Call, Network
+from simulation.schedule import US_PER_MS, Event, Process
+from sparklog.model.ids import BrokerId
+from sparklog.model.loops import (
+    Await,
+    CallBroker,
+    CallController,
+    Loop,
+    Pause,
+    Question,
+    Signal,
+    go_on,
+)
+
+TURN_US: Final = 50
+"""What a turn of a loop takes at least."""
+
+
+OnOutcome = Callable[[Any], None]
+OnError = Callable[[OSError], None]
+
+
+class LoopTasks:
+    """``sparklog.model.loops.Loops``: the loops of one process."""
+
+    def __init__(self, process: Process, host: str, network: Network) -> None:
+        self.process: Final = process
+        self.host: Final = host
+        self.network: Final = network
+        self._running: list[_LoopTask] = []
+
+    def start(self, name: str, begin: Callable[[], Loop]) -> None:
+        task = _LoopTask(self, begin())
+        self._running.append(task)
+        self.process.soon(task.begin)
+
+    def hang_up(self, broker_id: BrokerId) -> None:
+        """End the calls to this broker, as ``PeerConnections.forget`` does."""
+        for task in self._running:
+            if (call := task.call_to(broker_id)) is not None:
+                call.abandon()
+
+    def call_controller(
+        self, question: CallController, answered: "OnOutcome", failed: "OnError"
+    ) -> Call | None:
+        raise AssertionError(f"this process has no way to the controller: {question}")
+
+    def ended(self, task: "_LoopTask") -> None:
+        self._running.remove(task)
+
+
+class _LoopTask:
+    """One loop: each outcome is an event, which goes on to the next question."""
+
+    def __init__(self, tasks: LoopTasks, loop: Loop) -> None:
+        self._tasks = tasks
+        self._process = tasks.process
+        self._loop = loop
+        self._question: Question | None = None
+        self._call: Call | None = None
+
+    def begin(self) -> None:
+        self._take(go_on(self._loop))
+
+    def call_to(self, broker_id: BrokerId) -> Call | None:
+        """The call that it waits for, if that goes to this broker."""
+        question = self._question
+        return self._call if isinstance(question, CallBroker) and question.broker.id == broker_id else None
+
+    def _take(self, question: Question | None) -> None:
+        self._question, self._call = question, None
+        match question:
+            case None:
+                self._tasks.ended(self)
+            case Pause(delay_ms):
+                self._after(delay_ms * US_PER_MS, lambda: self._answered(None))
+            case Await(signal, timeout_ms):
+                self._await(signal, timeout_ms)
+            case CallBroker(broker, message, timeout_ms):
+                tasks = self._tasks
+                self._call = tasks.network.call(
+                    self._process,
+                    tasks.host,
+                    broker.host,
+                    message,
+                    timeout_ms=timeout_ms,
+                    on_response=self._answered,
+                    on_failure=self._failed,
+                )
+            case CallController():
+                self._tasks.call_controller(question, self._answered, self._failed)
+
+    def _await(self, signal: Signal, timeout_ms: int | None) -> None:
+        ends: list[Event] = []
+
+        def ended() -> None:
+            signal.wake = None
+            for event in ends:
+                event.cancel()
+            self._answered(signal.take())
+
+        def given() -> None:
+            signal.wake = None
+            ends.append(self._after(0, ended))
+
+        if timeout_ms is not None:
+            ends.append(self._after(timeout_ms * US_PER_MS, ended))
+        if signal.is_given:
+            given()
+        else:
+            signal.wake = given
+
+    def _after(self, delay_us: int, action: Callable[[], None]) -> Event:
+        return self._process.schedule.after(max(delay_us, TURN_US), self._process, action)
+
+    def _answered(self, outcome: Any) -> None:
+        self._take(go_on(self._loop, outcome))
+
+    def _failed(self, error: OSError) -> None:
+        self._take(go_on(self._loop, error=error))

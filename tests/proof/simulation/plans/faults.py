@@ -1,0 +1,170 @@
+"""What goes wrong, as an explicit list drawn from the seed: each fault stands alone and can be left out.
+
+A fault begins at a time, strikes a target, and ends by itself. The list is what a failing run is shrunk by,
+so nothing else in a run may depend on how many faults there are.
+
+Destructive faults keep to what replication promises (the *fault atlas*): a power cut strikes only where
+min.insync.replicas is 2, one replica at a time, and never the last of an ISR; the next one waits until the
+replica is counted again. Where the atlas forbids it, the machine only loses its process. The same holds for a
+log that rots. What an fsync should have saved is lost only while another member of the ISR has it. What can
+be made again (indexes, snapshots, checkpoints) rots at any time, and writes fail and disks fill whenever they
+like.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from simulation.plans.client_mix import NO_MIX, ClientMix
+from simulation.plans.operations import OperationKind
+
+Kind = Literal[
+    "kill broker",
+    "kill broker in a write",
+    "stop broker",
+    "cut the power",
+    "cut all power",
+    "pause broker",
+    "fail a write",
+    "fail an fsync",
+    "fail a checkpoint",
+    "fill the disk",
+    "rot a log",
+    "rot what derives",
+    "rot a batch",
+    "slow the disk",
+    "wipe the disk",
+    "reboot",
+    "replace broker",
+    "launch twice",
+    "kill controller",
+    "pause controller",
+    "cut link",
+    "cut one way",
+    "isolate broker",
+    "cut from controllers",
+    "hang connections",
+    "lose frames",
+    "lose answers",
+    "repeat requests",
+    "flip bits",
+    "delay frames",
+    "delay answers",
+    "cut zookeeper",
+    "expire session",
+    "lose zookeeper answers",
+    "delay watches",
+    "lag zookeeper",
+    "jump clock",
+    "drift clock",
+]
+
+
+LEADER: Final = "the leader"
+FIRST_FOLLOWER: Final = "the first follower"
+LAST_FOLLOWER: Final = "the last follower"
+"""Targets that plots name by what they do for the first partition when the fault strikes."""
+
+THAT_LEADER: Final = "that leader"
+"""Whom the last fault struck that was meant for the leader."""
+
+CONTROLLER: Final = "the controller"
+
+EVERY_CLIENT: Final = "every client"
+"""One end of a link, for all that have called somebody by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """``amount`` means what the kind makes of it: a probability, milliseconds, a number of writes."""
+
+    number: int
+    at_ms: int
+    kind: Kind
+    target: str
+    other: str
+    duration_ms: int
+    amount: float
+
+    def __str__(self) -> str:
+        other = f" and {self.other}" if self.other else ""
+        where = f"{self.target}{other}"
+        return f"at {self.at_ms} ms for {self.duration_ms} ms: {self.kind} ({where}, {self.amount:g})"
+
+
+DESTRUCTIVE_KINDS: Final[frozenset[Kind]] = frozenset(
+    {"cut the power", "reboot", "wipe the disk", "rot a log", "rot a batch", "replace broker"}
+)
+"""Those that take what one replica has, where others have it: see ``Plan.may_lose_one``."""
+
+BROKER_KINDS: Final[tuple[Kind, ...]] = (
+    "kill broker",
+    "kill broker in a write",
+    "stop broker",
+    "cut the power",
+    "reboot",
+    "replace broker",
+    "launch twice",
+    "pause broker",
+    "isolate broker",
+    "cut from controllers",
+)
+DISK_KINDS: Final[tuple[Kind, ...]] = (
+    "fail a write",
+    "fail an fsync",
+    "fail a checkpoint",
+    "fill the disk",
+    "rot a log",
+    "rot what derives",
+    "rot a batch",
+    "slow the disk",
+    "wipe the disk",
+)
+CONTROLLER_KINDS: Final[tuple[Kind, ...]] = ("kill controller", "pause controller")
+LINK_KINDS: Final[tuple[Kind, ...]] = (
+    "cut link",
+    "cut one way",
+    "hang connections",
+    "lose frames",
+    "lose answers",
+    "repeat requests",
+    "delay frames",
+    "delay answers",
+)
+ZOOKEEPER_KINDS: Final[tuple[Kind, ...]] = (
+    "cut zookeeper",
+    "expire session",
+    "lose zookeeper answers",
+    "delay watches",
+    "lag zookeeper",
+)
+SWARM_KINDS: Final[tuple[Kind, ...]] = (
+    *BROKER_KINDS,
+    *DISK_KINDS,
+    *CONTROLLER_KINDS,
+    *LINK_KINDS,
+    *ZOOKEEPER_KINDS,
+    "jump clock",
+    "drift clock",
+)
+ALL_KINDS: Final[tuple[Kind, ...]] = (*SWARM_KINDS, "flip bits", "cut all power")
+"""Flips, and the power of all, are drawn by themselves: one kind more in the swarm would make other runs
+of all seeds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """Where a certain bug shows: a plot by number, or nothing but these kinds; with these settings, a main
+    topic of these configs, these clients, and administrators that do nothing but this.
+    """
+
+    kinds: tuple[Kind, ...] = ()
+    plot: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    is_compacted: bool = False
+    topic_configs: Mapping[str, str] = field(default_factory=dict)
+    operations: tuple[OperationKind, ...] = ()
+    clients: ClientMix = NO_MIX
+
+
+NO_HUNT: Final = Hunt()

@@ -1,0 +1,1 @@
+"""Faults that follow a script, because faults drawn one by one would hardly ever play it."""

@@ -1,0 +1,1 @@
+"""Carries out the faults of a plan upon a cluster."""

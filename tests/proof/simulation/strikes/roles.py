@@ -1,0 +1,49 @@
+"""Whom a fault means that names its target by a role."""
+
+from simulation.cluster import Cluster
+from simulation.plans.faults import (
+    CONTROLLER,
+    FIRST_FOLLOWER,
+    LAST_FOLLOWER,
+    LEADER,
+    THAT_LEADER,
+)
+from sparklog.core.controller.state import znodes
+from sparklog.model.ids import BrokerId
+
+
+class Roles:
+    """Looks at ZooKeeper when a fault strikes."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._that_leader: str | None = None
+
+    def find(self, target: str) -> str | None:
+        """The name of the place; ``target`` itself if it is one, None if nobody has that role now."""
+        if target == LEADER:
+            self._that_leader = self._of_replica(target)
+            return self._that_leader
+        if target == THAT_LEADER:
+            return self._that_leader
+        if target == CONTROLLER:
+            return self._controller()
+        return self._of_replica(target) if target in (FIRST_FOLLOWER, LAST_FOLLOWER) else target
+
+    def _of_replica(self, role: str) -> str | None:
+        """Of the first partition."""
+        truth = next(iter(self._cluster.witness.truths.values()), None)
+        if truth is None or truth.state is None or not truth.state.has_leader:
+            return None
+        leader = truth.state.leader
+        followers = [one for one in truth.state.replicas if one != leader]
+        if role == LEADER or not followers:
+            return self._host(leader) if role == LEADER else None
+        return self._host(followers[0 if role == FIRST_FOLLOWER else -1])
+
+    def _host(self, broker_id: BrokerId) -> str:
+        return next(host for host, one in self._cluster.machines.items() if one.broker_id == broker_id)
+
+    def _controller(self) -> str | None:
+        node = self._cluster.world.ensemble.tree.get(znodes.CONTROLLER)
+        return None if node is None else znodes.decode_controller(node.data).host
