@@ -17,7 +17,6 @@ A log that was opened damaged says so in ``corruption``; see ``recovery``.
 """
 
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -38,6 +37,7 @@ from sparklog.storage.late_removals import LateRemovals, remove_files
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_read import LogRead, Reading
 from sparklog.storage.log_removal import DELETED_SUFFIX, STRAY_SUFFIX, remove_segments, rename_away
+from sparklog.storage.open_segments import OpenSegments
 from sparklog.storage.partition_metadata import settle_directory
 from sparklog.storage.record_times import first_record_from
 from sparklog.storage.recovery.log_recovery import (
@@ -51,9 +51,6 @@ from sparklog.storage.recovery.log_recovery import (
 from sparklog.storage.retention import Retention
 from sparklog.storage.segment import NO_TIMESTAMP, Segment
 from sparklog.storage.snapshots import Snapshots, producer_batch, replay
-
-SEALED_OPEN_MAX: Final = 4
-"""Sealed segments of one log whose files and indexes are kept open after they were read."""
 
 SNAPSHOT_BATCHES: Final = 4_096
 """Batches after which producer states are saved again, so that a truncation need not replay a segment."""
@@ -110,7 +107,7 @@ class Log:
         self._aside = recovered.aside
         self._snapshots: Snapshots = recovered.snapshots
         self._unsynced: dict[int, Segment] = {segment.base_offset: segment for segment in recovered.scanned}
-        self._open_sealed: deque[Segment] = deque()
+        self._open = OpenSegments()
         on_disk = recovered.epochs_on_disk
         self._epoch_file = EpochFile(disk, directory, on_disk, not (on_disk and recovered.scanned))
         self._names_changed = bool(recovered.scanned)
@@ -263,7 +260,7 @@ class Log:
         self._unsynced[active.base_offset] = active
         self._unsynced[base_offset] = segment
         self._names_changed = True
-        self._keep_open(active)
+        self._open.keep(active, segment)
 
     def _new_segment(self, base_offset: int) -> Segment:
         return Segment.create(self._disk, self.directory, base_offset, self.config, self._clock.wall_ms())
@@ -290,7 +287,7 @@ class Log:
         for index in range(self._index_of(fetch_offset), len(self._segments)):
             segment = self._segments[index]
             goes_on = reading.take(segment)
-            self._keep_open(segment)
+            self._open.keep(segment, self._segments[-1])
             if not goes_on:
                 break
         return reading.result()
@@ -311,7 +308,7 @@ class Log:
             segment = self._segments[index]
             found = next(segment.headers_from(offset), None)
             if found is not None:
-                self._keep_open(segment)
+                self._open.keep(segment, self._segments[-1])
                 return found[1]
         return None
 
@@ -324,7 +321,7 @@ class Log:
                 batch = segment.file.pread(header.size_bytes, position)
                 found = first_record_from(batch, header, timestamp_ms, self.log_start_offset)
                 if found is not None:
-                    self._keep_open(segment)
+                    self._open.keep(segment, self._segments[-1])
                     return found
         return None
 
@@ -336,18 +333,6 @@ class Log:
     def _index_of(self, offset: int) -> int:
         """Index of the segment in whose range ``offset`` lies."""
         return max(0, bisect_right(self._segments, offset, key=_base_of) - 1)
-
-    def _keep_open(self, segment: Segment) -> None:
-        """Keep a sealed segment open for a while, at the price of the one that was longest so."""
-        if segment is self._segments[-1] or segment in self._open_sealed:
-            return
-        self._open_sealed.append(segment)
-        if len(self._open_sealed) > SEALED_OPEN_MAX:
-            self._open_sealed.popleft().cool()
-
-    def _forget_open(self) -> None:
-        sealed = self._segments[:-1]
-        self._open_sealed = deque(segment for segment in self._open_sealed if segment in sealed)
 
     # ---- cutting -------------------------------------------------------------------------------------------
 
@@ -440,7 +425,7 @@ class Log:
         active.end_offset = self.log_end_offset
         self._unsynced[active.base_offset] = active
         self._names_changed = True
-        self._forget_open()
+        self._open.forget_all_but(self._segments[:-1])
 
     def raise_log_start(self, offset: int) -> bool:
         """Make ``offset`` the first that can be read; whether it was not. Nothing is removed yet."""
@@ -479,7 +464,7 @@ class Log:
             self._unsynced.pop(segment.base_offset, None)
         del self._segments[:doomed]
         self._names_changed = True
-        self._forget_open()
+        self._open.forget_all_but(self._segments[:-1])
         self._snapshots.remove_before(self._segments[0].base_offset)
         if self.corruption is not None and self.corruption.offset < self._segments[0].base_offset:
             self._forget_damage()
@@ -509,7 +494,7 @@ class Log:
             self._unsynced.pop(segment.base_offset, None)
         self._unsynced[swap.fresh.base_offset] = swap.fresh
         self._names_changed = True
-        self._forget_open()
+        self._open.forget_all_but(self._segments[:-1])
         self._snapshots.thin(self.segment_bases)
         return True
 
@@ -531,7 +516,7 @@ class Log:
                 paths.append(self._snapshots.path(segment.base_offset))
         files = tuple(segment.file for segment in segments)
         for segment in segments:
-            self._keep_open(segment)
+            self._open.keep(segment, self._segments[-1])
         directories = [self.directory] if self._names_changed or not self._is_linked else []
         if not self._is_linked:
             directories.append(self.directory.rpartition("/")[0] or ".")
