@@ -13,9 +13,9 @@ from typing import Final
 
 from pyspark_sparklog.options import BOOTSTRAP, INT_MAX, Connection, Options
 from sparklog.client.cluster import NEW_TOPIC_WAIT_MS
-from sparklog.client.producer import ACKS_ALL
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import topic_name_problem
+from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.records.envelope import Compression
 
 WRITE_OPTIONS: Final = (BOOTSTRAP, "topic", "includeHeaders")

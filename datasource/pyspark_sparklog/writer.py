@@ -25,13 +25,14 @@ from pyspark_sparklog.placing import PartitionChoice, rows_by_topic
 from pyspark_sparklog.row_sizes import row_sizes
 from pyspark_sparklog.write_options import WriteOptions
 from pyspark_sparklog.write_schema import check_schema
-from sparklog.client.admin import TOPIC_RESOURCE, Admin
+from sparklog.client.admin import Admin
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import TopicMetadata
 from sparklog.client.partitioner import split_by_partition
 from sparklog.client.producer import BatchProducer
 from sparklog.model.errors import ConfigError, KafkaError
 from sparklog.model.ids import TopicPartition
+from sparklog.model.kafka_numbers import TOPIC_RESOURCE
 
 WRITTEN_COLUMNS: Final = ["key", "value", "headers"]
 ASK_AGAIN_S: Final = 0.05

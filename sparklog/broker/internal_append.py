@@ -16,10 +16,10 @@ from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.waiting.joint_wait import Share
-from sparklog.core.replication.leader import ACKS_ALL
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
 

@@ -22,12 +22,12 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.settings import (
     DescribedSetting,
     Settings,
-    Source,
     describe_all_brokers,
     describe_broker,
     describe_topic,
 )
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
+from sparklog.model.kafka_numbers import ConfigSource
 
 EXAMPLES = (
     "sparklog configs describe --topic events --root /tmp/sparklog",
@@ -62,7 +62,11 @@ def describe(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
     with patience("asking for the settings"):
         found = _found(cluster, arguments)
     shown = {
-        name: {key: one for key, one in settings.items() if arguments.all or one.source is not Source.DEFAULT}
+        name: {
+            key: one
+            for key, one in settings.items()
+            if arguments.all or one.source is not ConfigSource.DEFAULT
+        }
         for name, settings in found.items()
     }
     if wants_json(arguments):
@@ -159,13 +163,13 @@ def _alter(
     changes = ClusterChanges(cluster)
     if arguments.topic is not None:
         with topic_wanted(cluster, arguments, arguments.topic):
-            before, level = describe_topic(cluster, arguments.topic), Source.TOPIC
+            before, level = describe_topic(cluster, arguments.topic), ConfigSource.TOPIC
             changes.alter_topic_configs(arguments.topic, change)
     elif arguments.broker is not None:
-        before, level = _before_at(cluster, arguments.broker), Source.DYNAMIC_BROKER
+        before, level = _before_at(cluster, arguments.broker), ConfigSource.DYNAMIC_BROKER
         changes.alter_broker_configs(arguments.broker, change)
     else:
-        before, level = describe_all_brokers(cluster), Source.DYNAMIC_DEFAULT_BROKER
+        before, level = describe_all_brokers(cluster), ConfigSource.DYNAMIC_DEFAULT_BROKER
         changes.alter_broker_configs(None, change)
     return changed_by(change, before, level)
 

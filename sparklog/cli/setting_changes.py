@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sparklog.cli.command import UsageError
 from sparklog.cli.progress import say
-from sparklog.client.settings import DescribedSetting, Settings, Source
+from sparklog.client.settings import DescribedSetting, Settings
 from sparklog.model.config import (
     BROKER_SETTINGS,
     TOPIC_SETTINGS,
@@ -15,18 +15,19 @@ from sparklog.model.config import (
     nearest_broker_setting,
     nearest_topic_setting,
 )
+from sparklog.model.kafka_numbers import ConfigSource
 from sparklog.model.kafka_properties import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
 
 Change = Mapping[str, str | None]
 """New values by name; None gives a setting back to what lies under it."""
 
-SOURCES: Final[Mapping[Source, str]] = {
-    Source.UNKNOWN: "unknown",
-    Source.TOPIC: "topic",
-    Source.DYNAMIC_BROKER: "dynamic, this broker",
-    Source.DYNAMIC_DEFAULT_BROKER: "dynamic, all brokers",
-    Source.STATIC_BROKER: "static, at start",
-    Source.DEFAULT: "default",
+SOURCES: Final[Mapping[ConfigSource, str]] = {
+    ConfigSource.UNKNOWN: "unknown",
+    ConfigSource.TOPIC: "topic",
+    ConfigSource.DYNAMIC_BROKER: "dynamic, this broker",
+    ConfigSource.DYNAMIC_DEFAULT_BROKER: "dynamic, all brokers",
+    ConfigSource.STATIC_BROKER: "static, at start",
+    ConfigSource.DEFAULT: "default",
 }
 
 
@@ -78,7 +79,7 @@ def changes_of(set_: Iterable[tuple[str, str]], delete: Iterable[str], *, is_top
     return changes
 
 
-def changed_by(change: Change, settings: Settings, level: Source) -> list[Changed]:
+def changed_by(change: Change, settings: Settings, level: ConfigSource) -> list[Changed]:
     """What ``change`` makes of ``settings`` where ``level`` is whose settings are changed."""
     found = []
     for name, value in change.items():
@@ -92,7 +93,7 @@ def changed_by(change: Change, settings: Settings, level: Source) -> list[Change
     return found
 
 
-def _after(value: str | None, before: DescribedSetting | None, level: Source) -> tuple[str, str]:
+def _after(value: str | None, before: DescribedSetting | None, level: ConfigSource) -> tuple[str, str]:
     if value is None:
         under = before.without(level) if before is not None else None
         return (under.value, SOURCES[under.source]) if under is not None else ("", "")

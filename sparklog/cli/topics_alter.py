@@ -16,8 +16,9 @@ from sparklog.cli.values import partition_count, setting
 from sparklog.client.admin import UNKNOWN_TOPIC_WAIT_MS
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.settings import Source, describe_topic
+from sparklog.client.settings import describe_topic
 from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.kafka_numbers import ConfigSource
 
 SUMMARY = "give a topic more partitions, or other settings"
 
@@ -61,7 +62,13 @@ def alter(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
         before = len(cluster.topic(name, timeout_ms=UNKNOWN_TOPIC_WAIT_MS).partitions)
         settings = describe_topic(cluster, name)
         _change(ClusterChanges(cluster), name, before, arguments.partitions, change)
-    _show(arguments, name, before, arguments.partitions or before, changed_by(change, settings, Source.TOPIC))
+    _show(
+        arguments,
+        name,
+        before,
+        arguments.partitions or before,
+        changed_by(change, settings, ConfigSource.TOPIC),
+    )
     return DONE
 
 

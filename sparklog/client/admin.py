@@ -17,6 +17,7 @@ from sparklog.client.offsets import CONSUMER, DEBUG_REPLICA, OffsetAndTimestamp
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
+from sparklog.model.kafka_numbers import TOPIC_RESOURCE, ConfigSource
 from sparklog.wire.messages.admin.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -45,10 +46,6 @@ __all__ = [
     "TopicDescription",
 ]
 
-TOPIC_RESOURCE: Final = 2
-BROKER_RESOURCE: Final = 4
-TOPIC_CONFIG_SOURCE: Final = 1
-"""``config_source`` of a setting that was set for the topic itself."""
 
 UNKNOWN_TOPIC_WAIT_MS: Final = 1_000
 """How long a description waits for a topic that may have been created a moment ago."""
@@ -186,7 +183,7 @@ class Admin:
         """What was set for each topic itself."""
         described = self.describe_configs(TOPIC_RESOURCE, names)
         return {
-            name: {key: value for key, (value, source) in settings.items() if source == TOPIC_CONFIG_SOURCE}
+            name: {key: value for key, (value, source) in settings.items() if source == ConfigSource.TOPIC}
             for name, settings in described.items()
         }
 

@@ -13,6 +13,7 @@ from sparklog.client.cluster import Answer, ClusterClient
 from sparklog.client.metadata import Leader
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
+from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
 from sparklog.wire.messages.admin.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -49,9 +50,6 @@ from sparklog.wire.messages.data.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
-
-TOPIC_RESOURCE: Final = 2
-BROKER_RESOURCE: Final = 4
 
 ANSWER_SLACK_MS: Final = 5_000
 """For the broker's own answer that its time is up."""

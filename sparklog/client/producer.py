@@ -22,12 +22,12 @@ from sparklog.client.produce_queue import IN_FLIGHT_MAX, QueuedBatch
 from sparklog.client.produce_router import ProduceRouter
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
+from sparklog.model.kafka_numbers import ACKS, ACKS_ALL
 from sparklog.records.envelope import SEQUENCE_MODULUS, BatchHeader, parse_header, set_producer
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-__all__ = ["ACKS_ALL", "BatchProducer", "Delivered"]
+__all__ = ["BatchProducer", "Delivered"]
 
-ACKS_ALL: Final = -1
 BUFFER_BYTES_MAX: Final = 32 * 1024 * 1024
 LOOK_AT_CLOCK_MS: Final = 1_000
 """A lost wake-up costs no more than this."""
@@ -49,7 +49,7 @@ class BatchProducer:
         timeout_ms: int = 120_000,
         buffer_bytes_max: int = BUFFER_BYTES_MAX,
     ) -> None:
-        if acks not in (ACKS_ALL, 0, 1):
+        if acks not in ACKS:
             raise ConfigError(f"acks={acks}: must be 0, 1 or -1 (all)")
         if idempotent and acks != ACKS_ALL:
             raise ConfigError(f"acks={acks}: an idempotent producer needs acks=-1 (all)")

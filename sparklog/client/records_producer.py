@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.partitioner import Partitioner
-from sparklog.client.producer import ACKS_ALL, BatchProducer, Delivered
+from sparklog.client.producer import BatchProducer, Delivered
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
+from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.records.bridge import binaries, numbers
 from sparklog.records.columns import HEADERS_TYPE
 from sparklog.records.envelope import Compression

@@ -6,31 +6,16 @@ to itself alone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Final
 
 from sparklog.client.cluster import ClusterClient
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
+from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigSource
 from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
 )
-
-TOPIC_RESOURCE: Final = 2
-BROKER_RESOURCE: Final = 4
-
-
-class Source(IntEnum):
-    """Where a value comes from, under the numbers of Kafka's protocol."""
-
-    UNKNOWN = 0
-    TOPIC = 1
-    DYNAMIC_BROKER = 2
-    DYNAMIC_DEFAULT_BROKER = 3
-    STATIC_BROKER = 4
-    DEFAULT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +24,7 @@ class Synonym:
 
     name: str
     value: str
-    source: Source
+    source: ConfigSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +33,11 @@ class DescribedSetting:
 
     name: str
     value: str
-    source: Source
+    source: ConfigSource
     read_only: bool = False
     synonyms: tuple[Synonym, ...] = ()
 
-    def without(self, source: Source) -> Synonym | None:
+    def without(self, source: ConfigSource) -> Synonym | None:
         """What would count if ``source`` said nothing."""
         return next((one for one in self.synonyms if one.source != source), None)
 
@@ -100,5 +85,5 @@ def _setting(told: DescribeConfigsResourceResult) -> DescribedSetting:
     )
 
 
-def _source(number: int) -> Source:
-    return Source(number) if number in set(Source) else Source.UNKNOWN
+def _source(number: int) -> ConfigSource:
+    return ConfigSource(number) if number in set(ConfigSource) else ConfigSource.UNKNOWN

@@ -9,12 +9,7 @@ from sparklog.controller.term import DEFERRED_MAX, Term, TermEnded
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIds
 from sparklog.core.controller.commands.command import Command
-from sparklog.core.controller.commands.config_commands import (
-    BROKER,
-    ChangeConfigs,
-    ConfigChange,
-    SettingChange,
-)
+from sparklog.core.controller.commands.config_commands import ChangeConfigs, ConfigChange, SettingChange
 from sparklog.core.controller.commands.topic_commands import CreateTopics, NewTopic
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
@@ -23,6 +18,7 @@ from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.kafka_numbers import BROKER_RESOURCE
 from sparklog.model.zookeeper import Create, SetData
 from sparklog.zookeeper.registration import register_broker
 
@@ -230,7 +226,7 @@ def test_a_broker_that_is_down_takes_settings_once_zookeeper_confirms_that_it_re
     office.expire(1)
     office.term.brokers_changed()
     office.zookeeper.is_away = True
-    resources = tuple(ConfigChange(BROKER, name, (change,)) for name in ("1", "9"))
+    resources = tuple(ConfigChange(BROKER_RESOURCE, name, (change,)) for name in ("1", "9"))
     office.ask(ChangeConfigs(resources))
     office.allocate(2)
     assert office.answers == []

@@ -11,15 +11,14 @@ from typing import Final
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicId
 from sparklog.wire.messages.data.fetch import (
+    NO_SESSION,
+    OPENING_EPOCH,
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
     ForgottenTopic,
 )
-
-NO_SESSION: Final = 0
-OPENING_EPOCH: Final = 0
 
 _EPOCH_MAX: Final = 2**31 - 1
 

@@ -23,6 +23,7 @@ from sparklog.model.config import (
     render,
 )
 from sparklog.model.errors import ErrorCode
+from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigSource
 from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -31,15 +32,6 @@ from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-
-TOPIC_RESOURCE: Final = 2
-BROKER_RESOURCE: Final = 4
-
-SOURCE_TOPIC: Final = 1
-SOURCE_DYNAMIC_BROKER: Final = 2
-SOURCE_DYNAMIC_DEFAULT: Final = 3
-SOURCE_STATIC_BROKER: Final = 4
-SOURCE_DEFAULT: Final = 5
 
 TYPE_STRING: Final = 2
 CONFIG_TYPES: Final = {"bool": 1, "string": TYPE_STRING, "int": 5, "float": 6, "list": 7}
@@ -122,7 +114,7 @@ def describe_all_brokers(dynamic: DynamicConfigs) -> Iterator[DescribeConfigsRes
 def _own_level(name: str, overrides: Mapping[str, str]) -> list[DescribeConfigsSynonym]:
     if name not in overrides:
         return []
-    return [DescribeConfigsSynonym(name=name, value=overrides[name], source=SOURCE_TOPIC)]
+    return [DescribeConfigsSynonym(name=name, value=overrides[name], source=ConfigSource.TOPIC)]
 
 
 def _levels(name: str, static: BrokerConfig, dynamic: DynamicConfigs) -> list[DescribeConfigsSynonym]:
@@ -130,12 +122,15 @@ def _levels(name: str, static: BrokerConfig, dynamic: DynamicConfigs) -> list[De
     levels = _dynamic_levels(name, dynamic)
     if name in static.given:
         text = render(static.given[name])
-        levels.append(DescribeConfigsSynonym(name=name, value=text, source=SOURCE_STATIC_BROKER))
+        levels.append(DescribeConfigsSynonym(name=name, value=text, source=ConfigSource.STATIC_BROKER))
     return [*levels, _default(name, BROKER_SETTINGS[name])]
 
 
 def _dynamic_levels(name: str, dynamic: DynamicConfigs) -> list[DescribeConfigsSynonym]:
-    levels = ((dynamic.own, SOURCE_DYNAMIC_BROKER), (dynamic.everybodys, SOURCE_DYNAMIC_DEFAULT))
+    levels = (
+        (dynamic.own, ConfigSource.DYNAMIC_BROKER),
+        (dynamic.everybodys, ConfigSource.DYNAMIC_DEFAULT_BROKER),
+    )
     return [
         DescribeConfigsSynonym(name=name, value=configs[name], source=source)
         for configs, source in levels
@@ -144,7 +139,7 @@ def _dynamic_levels(name: str, dynamic: DynamicConfigs) -> list[DescribeConfigsS
 
 
 def _default(name: str, setting: Setting) -> DescribeConfigsSynonym:
-    return DescribeConfigsSynonym(name=name, value=render(setting.default), source=SOURCE_DEFAULT)
+    return DescribeConfigsSynonym(name=name, value=render(setting.default), source=ConfigSource.DEFAULT)
 
 
 def _described(
@@ -154,7 +149,7 @@ def _described(
         name=setting.name,
         value=levels[0].value,
         read_only=read_only,
-        is_default=levels[0].source == SOURCE_DEFAULT,
+        is_default=levels[0].source == ConfigSource.DEFAULT,
         config_source=levels[0].source,
         synonyms=levels,
         config_type=CONFIG_TYPES[setting.kind],

@@ -18,6 +18,7 @@ from sparklog.model.config import TopicConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import INTERNAL_TOPICS
+from sparklog.model.kafka_numbers import ACKS
 from sparklog.records.envelope import claims_transaction
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.records.timestamps import check_create_times, stamp_append_time
@@ -76,7 +77,7 @@ def handle(call: Call, request: ProduceRequest) -> None:
 
 def _refusal(request: ProduceRequest) -> AppendResult | None:
     """Why nothing of the request is appended, whatever its batches are."""
-    if request.acks not in (-1, 0, 1):
+    if request.acks not in ACKS:
         message = f"acks={request.acks}: must be 0, 1 or -1 (all)"
         return AppendResult(ErrorCode.invalid_required_acks, message=message)
     if request.transactional_id is not None:

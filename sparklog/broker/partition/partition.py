@@ -19,13 +19,14 @@ from sparklog.broker.partition.partition_shell import PartitionShell
 from sparklog.core.replication.actions import RestartAt, TruncateTo, WakeFetch
 from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.isr import committed_isr, effective_isr
-from sparklog.core.replication.leader import ACKS_ALL, NOBODY_WAITS, Diverging, IsrReply, Leader
+from sparklog.core.replication.leader import NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, Refused
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
 from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId
+from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.model.parts import Part
 from sparklog.model.time import MonotonicMs
 from sparklog.records.envelope import NO_SEQUENCE, BatchHeader

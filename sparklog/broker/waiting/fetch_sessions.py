@@ -31,16 +31,15 @@ from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicId
 from sparklog.model.ports import Guard
 from sparklog.model.time import MonotonicMs
 from sparklog.wire.messages.data.fetch import (
+    CLOSING_EPOCH,
+    NO_SESSION,
+    OPENING_EPOCH,
     FetchableTopicResponse,
     FetchPartition,
     FetchPartitionData,
     FetchRequest,
     FetchResponse,
 )
-
-NO_SESSION: Final = 0
-OPENING_EPOCH: Final = 0
-CLOSING_EPOCH: Final = -1
 
 EVICTION_MS: Final = 120_000
 """Kafka's min.incremental.fetch.session.eviction.ms."""

@@ -11,9 +11,10 @@ from typing import Final
 from sparklog.cli.progress import say
 from sparklog.client.changes import ClusterChanges, OngoingMove
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.settings import Settings, Source, describe_broker, describe_topic
+from sparklog.client.settings import Settings, describe_broker, describe_topic
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
+from sparklog.model.kafka_numbers import ConfigSource
 
 LEADER_RATE: Final = "leader.replication.throttled.rate"
 FOLLOWER_RATE: Final = "follower.replication.throttled.rate"
@@ -62,13 +63,13 @@ def remove_throttle(cluster: ClusterClient, topics: Iterable[str]) -> tuple[list
     changes = ClusterChanges(cluster)
     brokers, limited = [], []
     for broker in sorted(cluster.metadata([], max_age_ms=0).brokers):
-        found = _set_by(_settings_of(cluster, broker), RATES, Source.DYNAMIC_BROKER)
+        found = _set_by(_settings_of(cluster, broker), RATES, ConfigSource.DYNAMIC_BROKER)
         if found:
             changes.alter_broker_configs(broker, found)
             brokers.append(int(broker))
     for topic in sorted(set(topics)):
         try:
-            found = _set_by(describe_topic(cluster, topic), REPLICAS, Source.TOPIC)
+            found = _set_by(describe_topic(cluster, topic), REPLICAS, ConfigSource.TOPIC)
         except KafkaError as error:
             if error.code is not ErrorCode.unknown_topic_or_partition:
                 raise
@@ -86,7 +87,7 @@ def _settings_of(cluster: ClusterClient, broker: int) -> Settings:
         return {}
 
 
-def _set_by(settings: Settings, names: Iterable[str], source: Source) -> dict[str, None]:
+def _set_by(settings: Settings, names: Iterable[str], source: ConfigSource) -> dict[str, None]:
     """Those of ``names`` that ``source`` gives a value, to be deleted."""
     return {name: None for name in names if name in settings and settings[name].source is source}
 

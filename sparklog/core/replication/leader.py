@@ -45,9 +45,8 @@ from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
+from sparklog.model.kafka_numbers import ACKS, ACKS_ALL
 from sparklog.model.time import MonotonicMs
-
-ACKS_ALL = -1
 
 NOBODY_WAITS: Mapping[BrokerId, MonotonicMs] = MappingProxyType({})
 
@@ -132,7 +131,7 @@ class Leader:
 
     def refuse_append(self, acks: int) -> ErrorCode:
         """Why a write may not be appended now, or ``none``."""
-        if acks not in (-1, 0, 1):
+        if acks not in ACKS:
             return ErrorCode.invalid_required_acks
         if acks == ACKS_ALL and self.is_under_min_isr:
             return ErrorCode.not_enough_replicas

@@ -18,6 +18,7 @@ from sparklog.model.ids import (
     BrokerId,
     TopicId,
 )
+from sparklog.model.kafka_numbers import ConfigSource
 from sparklog.wire.messages.admin.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -56,7 +57,6 @@ def _new_topic(topic: CreatableTopic, topic_id: TopicId) -> NewTopic:
     )
 
 
-SOURCE_TOPIC, SOURCE_BROKER, SOURCE_DEFAULT = 1, 4, 5
 """Where a setting's value comes from, as DescribeConfigs numbers it."""
 
 
@@ -83,11 +83,11 @@ def _settings(overrides: Mapping[str, str], config: BrokerConfig) -> list[Creata
     settings = []
     inherited = config.topic({})
     for name, setting in TOPIC_SETTINGS.items():
-        source = SOURCE_BROKER if setting.broker_name in config.given else SOURCE_DEFAULT
+        source = ConfigSource.STATIC_BROKER if setting.broker_name in config.given else ConfigSource.DEFAULT
         value = overrides.get(name, render(inherited.get(name)))
         settings.append(
             CreatableTopicConfigs(
-                name=name, value=value, config_source=SOURCE_TOPIC if name in overrides else source
+                name=name, value=value, config_source=ConfigSource.TOPIC if name in overrides else source
             )
         )
     return settings

@@ -16,8 +16,6 @@ from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.broker_commands import ControlledShutdown
 from sparklog.core.controller.commands.config_commands import (
     ALL_BROKERS,
-    BROKER,
-    TOPIC,
     ChangeConfigs,
     ConfigChange,
     SettingChange,
@@ -32,6 +30,7 @@ from sparklog.core.controller.commands.topic_commands import (
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
 from sparklog.model.zookeeper import Create, SetData
 
 BROKERS = (1, 2, 3, 4)
@@ -175,9 +174,9 @@ class Schedule:
     def change_settings(self):
         names = list(self.world.machine.image.topics)
         if self.dice.random() < 0.3:
-            kind, name = BROKER, ALL_BROKERS
+            kind, name = BROKER_RESOURCE, ALL_BROKERS
         elif names:
-            kind, name = TOPIC, self.dice.choice(names)
+            kind, name = TOPIC_RESOURCE, self.dice.choice(names)
         else:
             return
         operation, value = self.dice.choice([("set", "1"), ("set", "2"), ("set", "3"), ("delete", None)])

@@ -26,10 +26,10 @@ from histories.model import (
 from simulation.schedule import Schedule
 from simulation.truth import Entry, Rows
 from sparklog.model.ids import TopicPartition
+from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.records.envelope import BatchHeader
 
 NS_PER_US: Final = 1_000
-ACKS_ALL: Final = -1
 
 
 @dataclass(slots=True, eq=False)

@@ -10,6 +10,7 @@ from sparklog.core.controller.commands.topic_commands import (
 )
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
+from sparklog.model.kafka_numbers import ConfigSource
 from sparklog.wire.commands import topic_requests
 from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
@@ -21,9 +22,9 @@ def test_created_topics_show_every_setting_with_its_source(answered):
     result = TopicResult("t", id=TOPIC, partitions=1, replication_factor=3, configs={"retention.ms": "1"})
     response = answered(topic_requests.create_topics_response(TopicsResult((result,)), config))
     settings = {one.name: (one.value, one.config_source) for one in response.topics[0].configs}
-    assert settings["retention.ms"] == ("1", topic_requests.SOURCE_TOPIC)
-    assert settings["min.insync.replicas"] == ("2", topic_requests.SOURCE_BROKER)
-    assert settings["cleanup.policy"] == ("delete", topic_requests.SOURCE_DEFAULT)
+    assert settings["retention.ms"] == ("1", ConfigSource.TOPIC)
+    assert settings["min.insync.replicas"] == ("2", ConfigSource.STATIC_BROKER)
+    assert settings["cleanup.policy"] == ("delete", ConfigSource.DEFAULT)
 
 
 def test_refused_topics_say_why_in_every_version(answered):

@@ -2,16 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Literal
 
 from sparklog.model.errors import ErrorCode
-
-TOPIC: Final = 2
-
-
-BROKER: Final = 4
-"""The kinds of resources that have settings, by Kafka's numbers."""
-
 
 Operation = Literal["set", "delete", "append", "subtract"]
 

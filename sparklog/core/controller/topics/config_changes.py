@@ -14,8 +14,6 @@ from typing import Final
 
 from sparklog.core.controller.commands.config_commands import (
     ALL_BROKERS,
-    BROKER,
-    TOPIC,
     ChangeConfigs,
     ConfigChange,
     ConfigResult,
@@ -41,6 +39,7 @@ from sparklog.model.config import (
     check_topic_settings,
 )
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
+from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
 from sparklog.model.zookeeper import ANY_VERSION, Create, Operation, SetData
 
 RESOURCES_MAX: Final = 1_000
@@ -84,10 +83,10 @@ def _refuse_all(step: ApplyConfigs, message: str) -> ConfigsResult:
 
 def _plan(image: ClusterImage, change: ConfigChange) -> tuple[Mapping[str, str], dict[str, str]]:
     """The resource's settings before and after. Raises KafkaError that says why they cannot be."""
-    if change.kind not in (TOPIC, BROKER):
+    if change.kind not in (TOPIC_RESOURCE, BROKER_RESOURCE):
         message = f"resource type {change.kind} has no settings: ask for topics (2) or brokers (4)"
         raise KafkaError(ErrorCode.invalid_request, message)
-    if change.kind == TOPIC:
+    if change.kind == TOPIC_RESOURCE:
         topic = image.topics.get(change.name)
         if topic is None or image.is_deleting(change.name):
             message = f"The topic '{change.name}' does not exist."
@@ -98,14 +97,14 @@ def _plan(image: ClusterImage, change: ConfigChange) -> tuple[Mapping[str, str],
         before, known = image.broker_configs.get(change.name, {}), BROKER_SETTINGS
     after = {} if change.replaces_all else dict(before)
     for one in change.changes:
-        _apply(after, one, known, image, is_topic=change.kind == TOPIC)
+        _apply(after, one, known, image, is_topic=change.kind == TOPIC_RESOURCE)
     _check(change, before, after)
     return before, after
 
 
 def strangers(image: ClusterImage, request: ChangeConfigs) -> list[str]:
     """Brokers that the request names and the image does not know: down, or not there at all."""
-    named = (one.name for one in request.resources if one.kind == BROKER and _is_broker_id(one.name))
+    named = (one.name for one in request.resources if one.kind == BROKER_RESOURCE and _is_broker_id(one.name))
     return [name for name in named if not image.has_known(name)]
 
 
@@ -174,13 +173,13 @@ def _edit_list(
 def _check(change: ConfigChange, before: Mapping[str, str], after: Mapping[str, str]) -> None:
     check_configs(change.name, encode_configs(after))
     try:
-        if change.kind == TOPIC:
+        if change.kind == TOPIC_RESOURCE:
             check_topic_settings(after)
         else:
             check_broker_settings(after)
     except ConfigError as error:
         raise KafkaError(ErrorCode.invalid_config, str(error)) from None
-    if change.kind == TOPIC:
+    if change.kind == TOPIC_RESOURCE:
         return
     changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
     fixed = sorted(name for name in changed if name in BROKER_SETTINGS.keys() - DYNAMIC_BROKER_SETTINGS)
@@ -201,7 +200,7 @@ def _check(change: ConfigChange, before: Mapping[str, str], after: Mapping[str, 
 
 def _write(image: ClusterImage, change: ConfigChange, after: Mapping[str, str]) -> Operation:
     data = encode_configs(after)
-    if change.kind == TOPIC:
+    if change.kind == TOPIC_RESOURCE:
         return SetData(topic_config_path(change.name), data, ANY_VERSION)
     path = broker_config_path(change.name)
     if change.name in image.broker_configs:
@@ -210,6 +209,6 @@ def _write(image: ClusterImage, change: ConfigChange, after: Mapping[str, str]) 
 
 
 def _change(change: ConfigChange, after: dict[str, str]) -> Change:
-    if change.kind == TOPIC:
+    if change.kind == TOPIC_RESOURCE:
         return TopicConfigsChanged(change.name, after)
     return BrokerConfigsChanged(change.name, after)

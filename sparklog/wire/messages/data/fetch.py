@@ -6,11 +6,16 @@ response is decoded they are one view into the frame, or none if the partition h
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId
 from sparklog.model.parts import Part
+
+NO_SESSION: Final = 0
+OPENING_EPOCH: Final = 0
+CLOSING_EPOCH: Final = -1
+"""The session id of a fetch without a session, and the epochs that open and end one (KIP-227)."""
 
 
 @dataclass(slots=True, kw_only=True)

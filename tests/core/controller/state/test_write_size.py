@@ -4,12 +4,7 @@ import uuid
 
 import pytest
 
-from sparklog.core.controller.commands.config_commands import (
-    TOPIC,
-    ChangeConfigs,
-    ConfigChange,
-    SettingChange,
-)
+from sparklog.core.controller.commands.config_commands import ChangeConfigs, ConfigChange, SettingChange
 from sparklog.core.controller.commands.partition_commands import AlterReassignments, ListReassignments, Move
 from sparklog.core.controller.commands.topic_commands import CreatePartitions, CreateTopics, Increase
 from sparklog.core.controller.leaders.partition_writes import change_state, create_state
@@ -18,6 +13,7 @@ from sparklog.core.controller.state.znodes import Assignment, TopicNode
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.kafka_numbers import TOPIC_RESOURCE
 from sparklog.model.zookeeper import SetData
 
 LIMIT = 6_000
@@ -118,7 +114,7 @@ def test_settings_that_are_too_large_are_refused_and_so_are_too_many_in_one_requ
 
     def change(*names):
         changes = (SettingChange("retention.ms", "set", "1000"),)
-        resources = tuple(ConfigChange(TOPIC, name, changes) for name in names)
+        resources = tuple(ConfigChange(TOPIC_RESOURCE, name, changes) for name in names)
         return [one.error for one in world.command(ChangeConfigs(resources)).resources]
 
     monkeypatch.setattr("sparklog.core.controller.topics.config_changes.WRITE_BYTES_MAX", 200)

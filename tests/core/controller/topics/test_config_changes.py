@@ -5,18 +5,17 @@ import pytest
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.config_commands import (
     ALL_BROKERS,
-    BROKER,
-    TOPIC,
     ChangeConfigs,
     ConfigChange,
     SettingChange,
 )
 from sparklog.core.controller.state import znodes
 from sparklog.model.errors import ErrorCode
+from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
 from sparklog.model.zookeeper import Create
 
 
-def change(world, *changes, kind=TOPIC, name="t", validate_only=False, **more):
+def change(world, *changes, kind=TOPIC_RESOURCE, name="t", validate_only=False, **more):
     """The result; changes are (setting, operation, value)."""
     settings = tuple(SettingChange(*one) for one in changes)
     resource = ConfigChange(kind, name, settings, **more)
@@ -95,15 +94,15 @@ def test_a_dry_run_says_what_would_be_and_changes_nothing(world):
 def test_an_unknown_topic_an_unknown_kind_and_a_broker_without_a_number_are_refused(world):
     assert change(world, name="nosuch").error == ErrorCode.unknown_topic_or_partition
     assert change(world, kind=9).error == ErrorCode.invalid_request
-    assert change(world, kind=BROKER, name="first").error == ErrorCode.invalid_request
+    assert change(world, kind=BROKER_RESOURCE, name="first").error == ErrorCode.invalid_request
     world.create()
     assert change(world, ("retention.ms", None, "1")).error == ErrorCode.invalid_request
 
 
 def test_one_bad_resource_does_not_keep_the_others_from_being_changed(world):
     world.create()
-    good = ConfigChange(TOPIC, "t", (SettingChange("retention.ms", "set", "5"),))
-    bad = ConfigChange(TOPIC, "nosuch", ())
+    good = ConfigChange(TOPIC_RESOURCE, "t", (SettingChange("retention.ms", "set", "5"),))
+    bad = ConfigChange(TOPIC_RESOURCE, "nosuch", ())
     results = world.command(ChangeConfigs((bad, good, good))).resources
     assert [one.error for one in results] == [
         ErrorCode.unknown_topic_or_partition,
@@ -125,9 +124,9 @@ def test_a_change_whose_write_got_lost_is_made_once(world, lost):
 
 
 def test_a_broker_hears_its_own_settings_over_those_of_all_brokers(world):
-    change(world, ("log.retention.ms", "set", "7"), kind=BROKER, name=ALL_BROKERS)
+    change(world, ("log.retention.ms", "set", "7"), kind=BROKER_RESOURCE, name=ALL_BROKERS)
     world.done.clear()
-    change(world, ("log.retention.ms", "set", "8"), kind=BROKER, name="2")
+    change(world, ("log.retention.ms", "set", "8"), kind=BROKER_RESOURCE, name="2")
     everybodys = {"log.retention.ms": "7"}
     told = {one.broker: (one.dynamic_configs, one.default_configs) for one in metadata(world)}
     assert told == {1: ({}, everybodys), 2: ({"log.retention.ms": "8"}, everybodys), 3: ({}, everybodys)}
@@ -137,19 +136,19 @@ def test_a_broker_hears_its_own_settings_over_those_of_all_brokers(world):
 
 
 def test_what_is_read_at_start_alone_cannot_be_changed_while_brokers_run(world):
-    refused = change(world, ("num.io.threads", "set", "4"), kind=BROKER, name=ALL_BROKERS)
+    refused = change(world, ("num.io.threads", "set", "4"), kind=BROKER_RESOURCE, name=ALL_BROKERS)
     assert refused.error == ErrorCode.invalid_request
     assert "Cannot update these configs dynamically: num.io.threads" in refused.message
 
 
 def test_what_the_controller_acts_on_cannot_differ_between_brokers(world):
-    refused = change(world, ("min.insync.replicas", "set", "2"), kind=BROKER, name="1")
+    refused = change(world, ("min.insync.replicas", "set", "2"), kind=BROKER_RESOURCE, name="1")
     assert refused.error == ErrorCode.invalid_config
     assert "set it for all brokers" in refused.message
 
 
 def set_retention(world, broker):
-    return change(world, ("log.retention.ms", "set", "8"), kind=BROKER, name=broker)
+    return change(world, ("log.retention.ms", "set", "8"), kind=BROKER_RESOURCE, name=broker)
 
 
 def test_settings_of_a_broker_that_never_was_are_refused_with_those_that_were(world):
@@ -179,7 +178,7 @@ def test_settings_that_a_broker_without_a_registration_has_can_be_taken_back(wor
     path, configs = znodes.broker_config_path("9"), {"log.retention.ms": "8"}
     world.zk.multi([Create(path, znodes.encode_configs(configs))])
     world.activate()
-    assert change(world, ("log.retention.ms", "delete", None), kind=BROKER, name="9").configs == {}
+    assert change(world, ("log.retention.ms", "delete", None), kind=BROKER_RESOURCE, name="9").configs == {}
     assert set_retention(world, "9").error == ErrorCode.broker_id_not_registered
 
 
@@ -239,7 +238,7 @@ def test_a_minimum_changed_by_a_controller_that_died_in_between_is_settled_by_th
 def test_the_cluster_s_minimum_holds_for_topics_without_their_own(world):
     world.create("own", min_insync_replicas="1")
     world.create("t")
-    change(world, ("min.insync.replicas", "set", "2"), kind=BROKER, name=ALL_BROKERS)
+    change(world, ("min.insync.replicas", "set", "2"), kind=BROKER_RESOURCE, name=ALL_BROKERS)
     assert world.stored("t").min_insync_replicas == 2
     assert world.stored("own").min_insync_replicas == 1
 
@@ -256,5 +255,5 @@ def test_unclean_election_allowed_while_nobody_leads_elects_at_once(world):
 @pytest.mark.parametrize("name", ["007", "\u0663", "1" * 5_000, "-1", "one"])
 def test_a_broker_goes_by_its_id_and_by_no_other_spelling_of_it(world, name):
     change = SettingChange("log.retention.ms", "set", "1000")
-    request = ChangeConfigs((ConfigChange(BROKER, name, (change,)),))
+    request = ChangeConfigs((ConfigChange(BROKER_RESOURCE, name, (change,)),))
     assert world.command(request).resources[0].error == ErrorCode.invalid_request

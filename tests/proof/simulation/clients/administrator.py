@@ -16,6 +16,7 @@ from simulation.story import Story
 from simulation.truth import PartitionTruth
 from simulation.witness import Witness
 from sparklog.model.errors import ErrorCode
+from sparklog.model.kafka_numbers import TOPIC_RESOURCE
 from sparklog.wire.messages.admin.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -56,7 +57,6 @@ DEMANDS_LATE_MS: Final = 10_000
 sent twice, and controllers stand still, or wait for ZooKeeper, with what they were asked."""
 
 PARTITIONS_MAX: Final = 3
-TOPIC_RESOURCE: Final = 2
 
 AGAIN: Final = frozenset(
     {ErrorCode.not_controller, ErrorCode.request_timed_out, ErrorCode.unknown_server_error}

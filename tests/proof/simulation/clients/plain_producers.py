@@ -6,10 +6,11 @@ Some seeds have some of them (``plans/client_mix.py``).
 from typing import Final
 
 from simulation.clients.client import PRODUCE_TIMEOUT_MS, Client, Workplace
-from simulation.recorder import ACKS_ALL, SentBatch
+from simulation.recorder import SentBatch
 from simulation.truth import PartitionTruth, entry_of
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.records.envelope import build_envelope, parse_header
 from sparklog.records.kafka import records_of
 from sparklog.records.kafka_encode import Record, build_records_batch
