@@ -122,7 +122,7 @@ class Candidate:
     def fail(self, error: Exception) -> None:
         """An event went wrong: a bug, or state in ZooKeeper that we do not understand. Start afresh."""
         if self._term is not None and not isinstance(error, SparklogError):
-            logger.error("what led to the failure:\n%s", self._term.story())
+            logger.error("what led to the failure:\n%s", self._term.recent_events())
         self._pause(str(error) if isinstance(error, SparklogError) else repr(error))
 
     def _pause(self, reason: str) -> None:

@@ -154,9 +154,9 @@ class Term:
         for command, answer in waiting.values():
             answer(refusal(command.request, ErrorCode.not_controller))
 
-    def story(self) -> str:
-        """What lately happened in this term, for people."""
-        return "\n".join(self._machine.story.lines)
+    def recent_events(self) -> str:
+        """The latest facts and decisions of this term, for people."""
+        return "\n".join(self._machine.events.lines)
 
     # ------------------------------------------------------------------------- actions
 

@@ -1,7 +1,8 @@
 """The active controller as a pure machine: facts in, actions out, one ZooKeeper write at a time.
 
-Every fact becomes steps (``sparklog.core.controller.steps``); a step decides over the cluster image, the
-shell writes the decision, and only a confirmed write is replayed into the image and told to brokers:
+Every fact becomes steps (``sparklog.core.controller.steps``) in the pending work
+(``sparklog.core.controller.work``). A step decides over the cluster image, and the shell writes the decision.
+Only a confirmed write is replayed into the image and sent to brokers:
 
     fact -> step -> decision -> WriteZooKeeper -> on_written -> replay -> pushes, answers, next step
 
@@ -12,24 +13,23 @@ shell writes the decision, and only a confirmed write is replayed into the image
                        writing --on_write_lost--> reloading --on_reloaded--> ..
     settled --settings for a broker that is not alive--> reading registered --on_registered--> ..
 
-Whatever was not confirmed is taken again, as the same step, after reading. Too many refusals in a row mean
-that we and ZooKeeper do not understand each other, and the machine resigns.
+A step whose write was not confirmed is taken again after reading. After ``REFUSALS_MAX`` refusals in a row
+the machine resigns, because its image and ZooKeeper do not converge.
 
-Elections are level-triggered: events only say *which* partitions to look at (``dirty``), and what a partition
-needs follows from the image alone. So a retry, a reload and a new controller all come to the same end.
+Elections are level-triggered: facts only say *which* partitions to check (``unchecked``), and what a
+partition needs follows from the image alone. So a retry, a reload and a new controller all come to the same
+end.
 
 A fact is legal only while the machine is settled, except for the outcome that it waits for. Anything else is
-a bug in the shell and raises ``IllegalTransition`` with the story.
+a bug in the shell and raises ``IllegalTransition`` with the recent events.
 """
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, assert_never
+from typing import Final, Literal
 
 from sparklog.core.controller.actions import (
     Action,
-    Answer,
     Connect,
     PushAnswer,
     ReadBrokers,
@@ -40,46 +40,23 @@ from sparklog.core.controller.actions import (
     WakeAt,
     WriteZooKeeper,
 )
-from sparklog.core.controller.commands.broker_commands import (
-    AllocateProducerIds,
-    ControlledShutdown,
-    LoseLogs,
-)
 from sparklog.core.controller.commands.command import Command, CommandId
-from sparklog.core.controller.commands.config_commands import ChangeConfigs
-from sparklog.core.controller.commands.partition_commands import (
-    AlterPartition,
-    AlterReassignments,
-    ElectLeaders,
-    ListReassignments,
-)
-from sparklog.core.controller.commands.topic_commands import CreatePartitions, CreateTopics, DeleteTopics
 from sparklog.core.controller.leaders.partition_writes import elect_one
-from sparklog.core.controller.leaders.reassignment import list_moves
+from sparklog.core.controller.recent_events import EVENT_CHARACTERS_MAX, RecentEvents
 from sparklog.core.controller.state.image import ClusterImage, LiveBroker, Snapshot
 from sparklog.core.controller.state.znodes import BROKER_INCARNATIONS, CONTROLLER_EPOCH
-from sparklog.core.controller.steps import (
-    AllocateIds,
-    ApplyConfigs,
-    ChangeIsrs,
-    Decision,
-    Elect,
-    FailBrokers,
-    Reassign,
-    RemoveRegistration,
-    StartBrokers,
-)
-from sparklog.core.controller.story import Story
-from sparklog.core.controller.topics.config_changes import strangers
-from sparklog.core.controller.workbench import Workbench
+from sparklog.core.controller.steps import Decision, Elect, FailBrokers, RemoveRegistration, StartBrokers
+from sparklog.core.controller.work import broker_answers, command_intake
+from sparklog.core.controller.work.broker_steps import report_leaderless
+from sparklog.core.controller.work.commits import commit
+from sparklog.core.controller.work.pending_work import PendingWork
+from sparklog.core.controller.work.step_decisions import next_outcome
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.zookeeper import Check, Operation, Reason
 
 REFUSALS_MAX: Final = 20
 """Refused or lost writes in a row after which the machine gives up its office."""
-
-STORY_LINE_MAX: Final = 500
 
 Phase = Literal["new", "settled", "writing", "reading brokers", "reading registered", "reloading", "resigned"]
 
@@ -90,49 +67,51 @@ class ControllerMachine:
 
     config: BrokerConfig
     phase: Phase = "new"
-    story: Story = field(default_factory=Story)
-    bench: Workbench = field(init=False)
+    events: RecentEvents = field(default_factory=RecentEvents)
+    work: PendingWork = field(init=False)
     decision: Decision | None = None
     refusals: int = 0
     rebalance_at_ms: int = -1
 
     def __post_init__(self) -> None:
         nothing = ClusterImage(self.config, ControllerEpoch(-1), -1)
-        self.bench = Workbench(nothing, self.story)
+        self.work = PendingWork(nothing, self.events)
 
     @property
     def image(self) -> ClusterImage:
-        return self.bench.image
+        return self.work.image
 
     # ------------------------------------------------------------------------- becoming active
 
     def on_activated(self, snapshot: Snapshot, now_ms: int) -> list[Action]:
-        """We were elected, and this is what ZooKeeper holds. Every broker is told everything."""
+        """This controller was elected, and ``snapshot`` is what ZooKeeper holds. Every broker is sent
+        everything.
+        """
         self._expect(now_ms, "new", f"activated in epoch {snapshot.controller_epoch}")
-        self.bench.image = ClusterImage.of(snapshot, self.config)
+        self.work.image = ClusterImage.of(snapshot, self.config)
         connects = [Connect(broker) for broker in self.image.live_brokers()]
-        return [*connects, *self.bench.start_over(), *self._rebalance(now_ms), *self._continue(now_ms)]
+        return [*connects, *self._start_over(), *self._rebalance(now_ms), *self._continue(now_ms)]
 
     def on_reloaded(self, snapshot: Snapshot, now_ms: int) -> list[Action]:
-        """Everything was read again after a write whose outcome we could not tell. Still our epoch."""
+        """Everything was read again, after a write that was refused or lost. The controller epoch is the
+        same.
+        """
         self._expect(now_ms, "reloading", f"reloaded in epoch {snapshot.controller_epoch}")
-        before, self.bench.image = self.image, ClusterImage.of(snapshot, self.config)
+        before, self.work.image = self.image, ClusterImage.of(snapshot, self.config)
         actions = self._channels_after(before)
         self.image.registered = before.registered
         self._keep_what_brokers_said(before)
-        self._forget_earlier_news()
-        return [*actions, *self.bench.start_over(), *self._continue(now_ms)]
+        self.work.forget_news_of_brokers()
+        return [*actions, *self._start_over(), *self._continue(now_ms)]
 
-    def _forget_earlier_news(self) -> None:
-        """What was read just now says all about who is there; steps that wait with older news are obsolete. A
-        broker that is in both would be started twice."""
-        kept = (step for step in self.bench.steps if not isinstance(step, FailBrokers | StartBrokers))
-        self.bench.steps = deque(kept)
+    def _start_over(self) -> list[Action]:
+        self.work.start_over()
+        return report_leaderless(self.image)
 
     def _channels_after(self, before: ClusterImage) -> list[Action]:
         lost = [one for one in before.live_brokers() if not self.image.is_current(one.id, one.epoch)]
         seen = [one for one in self.image.live_brokers() if not before.is_current(one.id, one.epoch)]
-        closed: list[Action] = [self.bench.lose_channel(broker.id, broker.epoch) for broker in lost]
+        closed: list[Action] = [self.work.lose_channel(broker.id, broker.epoch) for broker in lost]
         return [*closed, *(Connect(broker) for broker in seen)]
 
     def _keep_what_brokers_said(self, before: ClusterImage) -> None:
@@ -165,11 +144,11 @@ class ControllerMachine:
         for broker, live in seen.items():
             if broker in known and broker not in gone:
                 self.image.add_broker(live)  # the same incarnation; its record may have been rewritten
-        self._forget_earlier_news()
+        self.work.forget_news_of_brokers()
         if come:
-            self.bench.steps.appendleft(StartBrokers(tuple(come)))
+            self.work.add_first(StartBrokers(tuple(come)))
         if gone:
-            self.bench.steps.appendleft(FailBrokers(tuple(gone)))
+            self.work.add_first(FailBrokers(tuple(gone)))
         return self._continue(now_ms)
 
     def on_registered(self, ids: frozenset[BrokerId], now_ms: int) -> list[Action]:
@@ -185,49 +164,24 @@ class ControllerMachine:
     def on_broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch, now_ms: int) -> list[Action]:
         """The supervisor saw the process end: fail over now, not when the session has timed out."""
         self._expect(now_ms, "settled", f"death of broker {broker} epoch {broker_epoch} reported")
-        self.bench.steps.append(RemoveRegistration(broker, broker_epoch))
+        self.work.add(RemoveRegistration(broker, broker_epoch))
         return self._continue(now_ms)
 
     # ------------------------------------------------------------------------- commands and answers
 
     def on_command(self, command: CommandId, given: Command, now_ms: int) -> list[Action]:
         """A command was given; an ``Answer`` with the same id follows, now or later."""
-        request = given.request
-        self._expect(now_ms, "settled", f"command {command} of {given.requester}: {request}")
-        match request:
-            case AlterPartition():
-                self.bench.steps.append(ChangeIsrs(command, request))
-            case AllocateProducerIds():
-                self.bench.steps.append(AllocateIds(command, request))
-            case LoseLogs():
-                return [Answer(command, self.bench.lose_logs(request)), *self._continue(now_ms)]
-            case ControlledShutdown():
-                self.bench.begin_shutdown(command, request)
-            case CreatePartitions():
-                self.bench.create_partitions(command, request, now_ms)
-            case ChangeConfigs():
-                self.bench.steps.append(ApplyConfigs(command, request))
-                if unknown := strangers(self.image, request):
-                    self.phase = "reading registered"
-                    return [ReadRegistered(f"settings are given to {', '.join(unknown[:3])}")]
-            case ElectLeaders():
-                self.bench.elect_leaders(command, request)
-            case AlterReassignments():
-                self.bench.steps.append(Reassign(command, request.moves))
-            case ListReassignments():
-                return [Answer(command, list_moves(self.image, request)), *self._continue(now_ms)]
-            case CreateTopics():
-                self.bench.create_topics(command, request, now_ms)
-            case DeleteTopics():
-                self.bench.delete_topics(command, request, now_ms)
-            case _:
-                assert_never(request)
-        return self._continue(now_ms)
+        self._expect(now_ms, "settled", f"command {command} of {given.requester}: {given.request}")
+        actions = command_intake.take_command(self.work, command, given.request, now_ms)
+        if any(isinstance(action, ReadRegistered) for action in actions):
+            self.phase = "reading registered"
+            return actions
+        return [*actions, *self._continue(now_ms)]
 
     def on_push_answered(self, answer: PushAnswer, now_ms: int) -> list[Action]:
         """A broker answered a message: what went wrong, and where logs end that nobody leads."""
         self._expect(now_ms, "settled", f"{answer}")
-        self.bench.push_answered(answer)
+        broker_answers.push_answered(self.work, answer)
         return self._continue(now_ms)
 
     def on_tick(self, now_ms: int) -> list[Action]:
@@ -242,7 +196,7 @@ class ControllerMachine:
         interval_ms = self.config.get_int("leader.imbalance.check.interval.seconds") * 1_000
         is_first, self.rebalance_at_ms = self.rebalance_at_ms < 0, now_ms + interval_ms
         if not is_first:
-            self.bench.rebalance()
+            command_intake.rebalance(self.work)
         return [WakeAt(self.rebalance_at_ms)]
 
     # ------------------------------------------------------------------------- outcomes of writes
@@ -250,7 +204,7 @@ class ControllerMachine:
     def on_written(self, now_ms: int) -> list[Action]:
         decision = self._take_decision(now_ms, "written")
         self.refusals = 0
-        return [*self.bench.commit(decision), *self._continue(now_ms)]
+        return [*commit(self.work, decision), *self._continue(now_ms)]
 
     def on_write_refused(self, index: int, reason: Reason, now_ms: int) -> list[Action]:
         """ZooKeeper refused operation ``index`` of the write, so nothing of it happened."""
@@ -259,7 +213,7 @@ class ControllerMachine:
             return self._resign(f"another controller was elected after epoch {self.image.controller_epoch}")
         operation = decision.operations[index - 1]
         if isinstance(decision.step, RemoveRegistration) and reason == "no_node":
-            self.bench.steps.appendleft(FailBrokers((decision.step.broker,)))  # it went by itself
+            self.work.add_first(FailBrokers((decision.step.broker,)))  # it went by itself
             return self._continue(now_ms)
         return self._take_again(decision, self._how_to_read_again(operation, reason))
 
@@ -284,38 +238,30 @@ class ControllerMachine:
         if self.refusals > REFUSALS_MAX:
             return self._resign(f"{self.refusals} writes in a row failed; the last one: {reading.reason}")
         if isinstance(decision.step, Elect):
-            self.bench.look_at(decision.step.partitions)
+            self.work.check(decision.step.partitions)
         else:
-            self.bench.steps.appendleft(decision.step)
+            self.work.add_first(decision.step)
         self.phase = "reading brokers" if isinstance(reading, ReadBrokers) else "reloading"
         return [reading]
 
     # ------------------------------------------------------------------------- the loop
 
     def _continue(self, now_ms: int) -> list[Action]:
-        """Take steps until one needs ZooKeeper or none is left; then tell the brokers."""
+        """Take steps until one needs ZooKeeper or none is left; then send messages to brokers."""
         actions: list[Action] = []
         while True:
-            outcome: Decision | list[Action] | None = None
-            if not self._has_failures():
-                outcome = self.bench.next_elections()
-            if outcome is None and self.bench.steps:
-                outcome = self.bench.take(self.bench.steps.popleft(), now_ms)
+            outcome = next_outcome(self.work, now_ms)
             if outcome is None:
-                finished = self.bench.lot.take_finished(self.image, now_ms)
-                return [*actions, *self.bench.flush(), *finished]
+                answers = self.work.waiting.take_finished(self.image, now_ms)
+                return [*actions, *self.work.flush(), *answers]
             if isinstance(outcome, Decision):
-                sends = [] if self.bench.must_hold_pushes(outcome) else self.bench.flush()
+                sends = [] if self.work.must_hold_pushes(outcome) else self.work.flush()
                 return [*actions, *sends, self._write(outcome, now_ms)]
             actions += outcome
 
-    def _has_failures(self) -> bool:
-        """Brokers known to be gone must be out of the image before anybody is elected."""
-        return bool(self.bench.steps) and isinstance(self.bench.steps[0], FailBrokers)
-
     def _write(self, decision: Decision, now_ms: int) -> WriteZooKeeper:
         self.decision, self.phase = decision, "writing"
-        self._note(now_ms, f"write {len(decision.operations)} operations for {decision.step}")
+        self.events.note(now_ms, f"write {len(decision.operations)} operations for {decision.step}")
         epoch_check = Check(CONTROLLER_EPOCH, self.image.controller_epoch_version)
         return WriteZooKeeper((epoch_check, *decision.operations))
 
@@ -328,13 +274,10 @@ class ControllerMachine:
     def _expect(self, now_ms: int, phase: Phase, fact: str) -> None:
         """``fact`` is legal in ``phase`` alone; what follows makes the phase anew."""
         if self.phase != phase:
-            raise self.story.illegal(f"{fact[:STORY_LINE_MAX]!r} while {self.phase}, expected {phase}")
-        self._note(now_ms, fact)
+            raise self.events.illegal(f"{fact[:EVENT_CHARACTERS_MAX]!r} while {self.phase}, expected {phase}")
+        self.events.note(now_ms, fact)
         if phase in ("new", "reloading"):
             self.phase = "settled"
-
-    def _note(self, now_ms: int, line: str) -> None:
-        self.story.note(now_ms, line[:STORY_LINE_MAX])
 
     def _resign(self, reason: str) -> list[Action]:
         self.phase = "resigned"
@@ -347,10 +290,6 @@ class ControllerMachine:
         self.image.check_invariants()
         assert (self.decision is not None) == (self.phase == "writing"), (self.phase, self.decision)
         if self.phase == "settled":
-            bench = self.bench
-            assert not bench.steps, list(bench.steps)
-            assert not bench.dirty, list(bench.dirty)
-            assert bench.pending.is_empty, bench.pending
-            assert bench.lot.waiting.keys() == bench.lot.creations.keys() | bench.lot.deletions.keys()
+            self.work.check_nothing_left()
             unsettled = [one for one, _ in self.image.partitions() if elect_one(self.image, one) is not None]
             assert not unsettled, unsettled

@@ -71,7 +71,7 @@ def test_the_story_of_a_large_reassignment_names_its_beginning_only(world):
     targets = tuple(BrokerId(one) for one in (3, 4))
     moves = tuple(Move(TopicPartition("t", number), targets) for number in range(20))
     world.command(AlterReassignments(moves))
-    (line,) = [one for one in world.machine.story.lines if "for Reassign" in one]
+    (line,) = [one for one in world.machine.events.lines if "for Reassign" in one]
     assert "20, first Move(partition=TopicPartition(topic='t', partition=0)" in line
     assert "partition=4" not in line
 

@@ -70,7 +70,7 @@ class ControllersAreSane:
         if term is None:
             return
         machine = term._machine
-        last = machine.story.lines[-1] if machine.story.lines else ""
+        last = machine.events.lines[-1] if machine.events.lines else ""
         if last is self._seen.get(host):
             return
         self._seen[host] = last

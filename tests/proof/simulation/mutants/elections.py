@@ -10,7 +10,7 @@ from sparklog.core.controller.state import leader_choice
 from sparklog.core.controller.state.incarnation import Incarnation, LogId
 from sparklog.core.controller.state.leader_choice import Candidates, Rules
 from sparklog.core.controller.steps import AddPartitions, CreateTopic, Decision, FinishCreation
-from sparklog.core.controller.workbench import Workbench
+from sparklog.core.controller.work.pending_work import PendingWork
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId
 
@@ -47,12 +47,12 @@ def _roles_before_elections(switch: Switch) -> None:
     """A broker that is told everything hears it at once, also of partitions that need an election."""
 
     def must_hold_pushes(original: Any) -> Any:
-        def mutated(self: Workbench, decision: Decision) -> bool:
+        def mutated(self: PendingWork, decision: Decision) -> bool:
             return any(isinstance(step, CreateTopic | AddPartitions | FinishCreation) for step in self.steps)
 
         return mutated
 
-    switch.method(Workbench, "must_hold_pushes", must_hold_pushes)
+    switch.method(PendingWork, "must_hold_pushes", must_hold_pushes)
 
 
 ELECTIONS: Final[tuple[Mutant, ...]] = (

@@ -7,11 +7,11 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.client_mix import ClientMix
 from simulation.plans.faults import Hunt
-from sparklog.core.controller import workbench
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIdsResult
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.state.znodes import PRODUCER_ID_BLOCK
 from sparklog.core.controller.steps import AllocateIds, Decision
+from sparklog.core.controller.work import step_decisions
 from sparklog.model.errors import ErrorCode
 from sparklog.model.zookeeper import ANY_VERSION, Check, Operation, SetData
 
@@ -30,7 +30,7 @@ def _blocks_are_given_again(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(workbench, "decide_block", decide_block)
+    switch.method(step_decisions, "decide_block", decide_block)
 
 
 def _blocks_without_a_version_check(switch: Switch) -> None:

@@ -6,10 +6,10 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker.partition.partition import Partition
-from sparklog.core.controller import workbench
 from sparklog.core.controller.actions import SendStopReplica
-from sparklog.core.controller.pushes import PendingPushes
 from sparklog.core.controller.state.image import ClusterImage, LiveBroker
+from sparklog.core.controller.work import step_decisions
+from sparklog.core.controller.work.pushes import PendingPushes
 from sparklog.core.replication.actions import Action
 from sparklog.core.replication.isr import committed_isr, pending_proposal
 from sparklog.core.replication.leader import IsrReply, Leader
@@ -65,7 +65,7 @@ def _counts_who_shuts_down(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(workbench, "decide_isrs", decide_isrs)
+    switch.method(step_decisions, "decide_isrs", decide_isrs)
     switch.method(PendingPushes, "stop_replicas", stop_replicas)
 
 
@@ -93,7 +93,7 @@ def _counts_who_is_gone(switch: Switch) -> None:
 
         return mutated
 
-    switch.method(workbench, "decide_isrs", decide_isrs)
+    switch.method(step_decisions, "decide_isrs", decide_isrs)
     switch.method(ClusterImage, "add_broker", add_broker)
 
 

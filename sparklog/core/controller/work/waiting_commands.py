@@ -1,7 +1,7 @@
 """Commands whose answer waits for brokers: created topics for their leaders, deleted ones for their replicas.
 
-A wait ends when the awaited broker answers, when it dies (its partitions are somebody else's business then),
-or at the command's own deadline, with REQUEST_TIMED_OUT for what is not done. What was written stays written.
+A wait ends when the awaited broker answers, when it dies (its partitions get other leaders then), or at the
+command's own deadline, with REQUEST_TIMED_OUT for what is not done. What was written stays written.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,12 +16,13 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId
 
 METADATA_PATIENCE_MS: Final = 1_000
-"""How long a creation waits for brokers that lead nothing of it. One that hangs must not hold it up: clients
-that ask such a broker retry UNKNOWN_TOPIC_OR_PARTITION for a moment."""
+"""How long a creation waits for brokers that lead nothing of it. A broker that hangs must not hold it up:
+clients that ask such a broker retry UNKNOWN_TOPIC_OR_PARTITION for a moment.
+"""
 
 
 @dataclass(slots=True)
-class ParkedCreation:
+class WaitingCreation:
     """``leaders`` and ``others`` are the messages that are not answered yet, with the broker of each."""
 
     results: list[TopicResult] = field(default_factory=list)
@@ -53,13 +54,13 @@ class ParkedCreation:
 
 
 @dataclass(slots=True)
-class ParkedDeletion:
+class WaitingDeletion:
     results: list[TopicResult] = field(default_factory=list)
     deadline_ms: int = 0
 
     def outcome(self, image: ClusterImage, now_ms: int) -> TopicsResult | None:
         """The answer, once no live broker has the topics any more, or at the deadline."""
-        pending = {result.name for result in self.results if is_held_by_live_broker(image, result)}
+        pending = {result.name for result in self.results if _is_held_by_live_broker(image, result)}
         if pending and now_ms < self.deadline_ms:
             return None
         return TopicsResult(
@@ -70,10 +71,7 @@ class ParkedDeletion:
         )
 
 
-Parked = ParkedCreation | ParkedDeletion
-
-
-def is_held_by_live_broker(image: ClusterImage, result: TopicResult) -> bool:
+def _is_held_by_live_broker(image: ClusterImage, result: TopicResult) -> bool:
     deletion = image.deletions.get(result.name)
     if deletion is None or result.error != ErrorCode.none:
         return False
@@ -88,13 +86,14 @@ def _timed_out(result: TopicResult, done: str) -> TopicResult:
 
 
 @dataclass(slots=True)
-class ParkingLot:
-    """All commands that wait."""
+class WaitingCommands:
+    """All commands that wait. Commands in ``written`` have nothing left to write; the others collect
+    results.
+    """
 
-    creations: dict[CommandId, ParkedCreation] = field(default_factory=dict)
-    deletions: dict[CommandId, ParkedDeletion] = field(default_factory=dict)
-    waiting: dict[CommandId, Parked] = field(default_factory=dict)
-    """Those whose writes are through; the others still collect results."""
+    creations: dict[CommandId, WaitingCreation] = field(default_factory=dict)
+    deletions: dict[CommandId, WaitingDeletion] = field(default_factory=dict)
+    written: dict[CommandId, WaitingCreation | WaitingDeletion] = field(default_factory=dict)
 
     def on_answered(self, push: PushId) -> None:
         for creation in self.creations.values():
@@ -105,12 +104,17 @@ class ParkingLot:
             creation.on_broker_gone(broker)
 
     def take_finished(self, image: ClusterImage, now_ms: int) -> list[Answer]:
+        """The answers that are due; their commands wait no more."""
         answers = []
-        for command, parked in list(self.waiting.items()):
-            result = parked.outcome(image, now_ms)
+        for command, waiting in list(self.written.items()):
+            result = waiting.outcome(image, now_ms)
             if result is not None:
                 answers.append(Answer(command, result))
-                self.waiting.pop(command)
+                self.written.pop(command)
                 self.creations.pop(command, None)
                 self.deletions.pop(command, None)
         return answers
+
+    def check_invariants(self) -> None:
+        """What holds while no step is left."""
+        assert self.written.keys() == self.creations.keys() | self.deletions.keys()

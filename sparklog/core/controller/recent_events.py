@@ -1,0 +1,28 @@
+"""The latest events of a machine, so that a failure is reported together with what led to it."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from sparklog.model.errors import SparklogError
+
+EVENTS_MAX: Final = 200
+EVENT_CHARACTERS_MAX: Final = 500
+
+
+class IllegalTransition(SparklogError):  # noqa: N818 (the field's word)
+    """A fact that cannot follow the facts before it: a bug in the shell or in the machine."""
+
+
+@dataclass(slots=True)
+class RecentEvents:
+    """The last ``EVENTS_MAX`` facts and decisions, oldest first, a line each."""
+
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=EVENTS_MAX))
+
+    def note(self, now_ms: int, line: str) -> None:
+        self.lines.append(f"{now_ms} {line[:EVENT_CHARACTERS_MAX]}")
+
+    def illegal(self, what: str) -> IllegalTransition:
+        """The exception to raise for ``what``, with the events that led to it."""
+        return IllegalTransition(f"{what}; what led here:\n" + "\n".join(self.lines))

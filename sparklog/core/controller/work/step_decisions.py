@@ -1,0 +1,155 @@
+"""From a step to what must be written for it, or to actions if nothing must be written."""
+
+from itertools import islice
+from typing import assert_never
+
+from sparklog.core.controller.actions import Action, Answer, WakeAt
+from sparklog.core.controller.commands.command import CommandId, Result
+from sparklog.core.controller.leaders.isr_changes import decide_isrs
+from sparklog.core.controller.leaders.leadership import decide_leaders
+from sparklog.core.controller.leaders.partition_writes import PARTITIONS_PER_WRITE_MAX, decide_elections
+from sparklog.core.controller.leaders.reassignment import decide_moves
+from sparklog.core.controller.producer_id_blocks import decide_block
+from sparklog.core.controller.steps import (
+    AddPartitions,
+    AllocateIds,
+    ApplyConfigs,
+    ChangeIsrs,
+    CreateTopic,
+    Decision,
+    Elect,
+    FailBrokers,
+    FinishCreation,
+    FinishDeletion,
+    FinishShutdown,
+    MoveLeaders,
+    PurgeTopic,
+    Reassign,
+    RemoveRegistration,
+    StartBrokers,
+    StartDeletion,
+    Step,
+)
+from sparklog.core.controller.topics.config_changes import decide_configs
+from sparklog.core.controller.topics.partition_increase import decide_increase
+from sparklog.core.controller.topics.topic_creation import decide_topic
+from sparklog.core.controller.topics.topic_deletion import decide_deletion, decide_purge
+from sparklog.core.controller.work.broker_steps import (
+    fail_brokers,
+    finish_shutdown,
+    remove_registration,
+    start_brokers,
+)
+from sparklog.core.controller.work.pending_work import PendingWork
+from sparklog.core.controller.work.waiting_commands import METADATA_PATIENCE_MS, WaitingCreation
+from sparklog.model.ids import BrokerId
+
+
+def next_outcome(work: PendingWork, now_ms: int) -> Decision | list[Action] | None:
+    """The outcome of the next elections, or else of the next step; None if there is nothing to do.
+
+    Brokers that failed leave the image first, so that none of them is elected.
+    """
+    elections = None if work.has_failures else _next_elections(work)
+    if elections is not None:
+        return elections
+    return _decide(work, work.steps.popleft(), now_ms) if work.steps else None
+
+
+def _next_elections(work: PendingWork) -> Decision | None:
+    """Elections for one write, if any partition needs one."""
+    while work.unchecked:
+        batch = list(islice(work.unchecked, PARTITIONS_PER_WRITE_MAX))
+        for partition in batch:
+            del work.unchecked[partition]
+        decision, left = decide_elections(work.image, batch)
+        work.check(left)
+        if decision is not None:
+            return decision
+    return None
+
+
+def _decide(work: PendingWork, step: Step, now_ms: int) -> list[Action] | Decision:
+    match step:
+        case FailBrokers():
+            return fail_brokers(work, step)
+        case StartBrokers():
+            return start_brokers(work, step)
+        case RemoveRegistration():
+            return remove_registration(work, step)
+        case FinishShutdown():
+            return finish_shutdown(work, step)
+        case CreateTopic() | AddPartitions():
+            return _create(work, step)
+        case ChangeIsrs() | AllocateIds() | ApplyConfigs() | MoveLeaders() | Reassign():
+            return _decide_command(work, step)
+        case FinishCreation():
+            return _finish_creation(work, step, now_ms)
+        case StartDeletion():
+            return decide_deletion(work.image, step) or []
+        case FinishDeletion():
+            return _finish_deletion(work, step)
+        case PurgeTopic():
+            return decide_purge(work.image, step) or []
+        case Elect():
+            raise work.events.illegal("an election is never queued as a step")
+        case _:
+            assert_never(step)
+
+
+def _decide_command(
+    work: PendingWork, step: ChangeIsrs | AllocateIds | ApplyConfigs | MoveLeaders | Reassign
+) -> list[Action] | Decision:
+    """Commands that are one decision: a write, or the answer if there is nothing to write."""
+    match step:
+        case ChangeIsrs(command):
+            return _answer_or_write(command, decide_isrs(work.image, step))
+        case AllocateIds(command):
+            return _answer_or_write(command, decide_block(work.image, step))
+        case ApplyConfigs(command):
+            return _answer_or_write(command, decide_configs(work.image, step))
+        case MoveLeaders(command):
+            return _answer_or_write(command, decide_leaders(work.image, step))
+        case Reassign(command):
+            return _answer_or_write(command, decide_moves(work.image, step))
+
+
+def _answer_or_write(command: CommandId | None, verdict: Decision | Result) -> list[Action] | Decision:
+    if isinstance(verdict, Decision):
+        return verdict
+    return [] if command is None else [Answer(command, verdict)]
+
+
+def _create(work: PendingWork, step: CreateTopic | AddPartitions) -> list[Action] | Decision:
+    if isinstance(step, CreateTopic):
+        verdict = decide_topic(work.image, step)
+    else:
+        verdict = decide_increase(work.image, step)
+    if isinstance(verdict, Decision):
+        return verdict
+    work.waiting.creations[step.command].results.append(verdict)
+    return []
+
+
+def _finish_creation(work: PendingWork, step: FinishCreation, now_ms: int) -> list[Action]:
+    creation = work.waiting.creations[step.command]
+    creation.deadline_ms = step.deadline_ms
+    creation.patience_ms = min(now_ms + METADATA_PATIENCE_MS, step.deadline_ms)
+    work.waiting.written[step.command] = creation
+    sends = work.flush()
+    creation.await_answers(sends, _leaders_of(work, creation))
+    return [*sends, WakeAt(creation.patience_ms), WakeAt(step.deadline_ms)]
+
+
+def _leaders_of(work: PendingWork, creation: WaitingCreation) -> set[BrokerId]:
+    topics = (work.image.topics.get(result.name) for result in creation.results)
+    return {
+        state.leader for topic in topics if topic is not None for state in topic.states if state is not None
+    }
+
+
+def _finish_deletion(work: PendingWork, step: FinishDeletion) -> list[Action]:
+    deletion = work.waiting.deletions[step.command]
+    deletion.deadline_ms = step.deadline_ms
+    work.waiting.written[step.command] = deletion
+    return [WakeAt(step.deadline_ms)]
