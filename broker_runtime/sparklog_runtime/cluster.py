@@ -127,9 +127,6 @@ class LocalCluster:
 
         return SparkSession(self.context)
 
-    def ready_line(self) -> str:
-        return f"sparklog is ready: bootstrap.servers={self.bootstrap_servers}"
-
     def broker_pids(self) -> dict[int, int]:
         """Broker id to the process that serves it now."""
         supervisor = self._supervisor

@@ -17,6 +17,7 @@ from sparklog.core.controller.state.znodes import (
     broker_path,
     decode_broker,
     decode_cluster_id,
+    decode_controller,
 )
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import SparklogError
@@ -106,9 +107,10 @@ class ControllerCandidate:
         return decode_cluster_id(node.data)
 
     def elected(self) -> ElectedController | None:
-        found = self._server.active_controller()
-        if found is None:
+        node = self._zookeeper.get(CONTROLLER)
+        if node is None:
             return None
+        found = decode_controller(node.data)
         return ElectedController(
             pid=found.pid, host=found.host, port=found.port, application=found.application
         )

@@ -4,7 +4,6 @@ Start and work run on a thread of their own, so that the main thread, where sign
 wait for the first of: done, failed, asked to stop.
 """
 
-import contextlib
 import logging
 import os
 import signal
@@ -15,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from sparklog.cli.command import DONE, FAILED
 from sparklog.model.errors import SparklogError
@@ -23,13 +22,11 @@ from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.demo.folder import keep_from_demos
 from sparklog_runtime.patience import StartInterrupted
 from sparklog_runtime.processes import adopt_orphans, reap_adopted, sweep_run
+from sparklog_runtime.voice import say, say_ready
 
 log = logging.getLogger(__name__)
 
 STOP_DEADLINE_S: Final = 60.0
-
-READY: Final = "sparklog is ready"
-"""How the line begins that says so, and no other line of ours."""
 
 SIGNAL_POLL_S: Final = 0.1
 """Python runs signal handlers on the main thread, and a signal that the kernel gave to another thread does
@@ -41,7 +38,7 @@ that takes the event's lock a second time.
 def serve(cluster: LocalCluster) -> int:
     """Say that the cluster is ready, and wait for its end."""
     keep_from_demos(cluster.layout.root)
-    _write(sys.stdout, cluster.ready_line())
+    say_ready(cluster.bootstrap_servers)
     cluster.wait_ended()
     return DONE
 
@@ -200,46 +197,3 @@ class _LateFileHandler(logging.FileHandler):
 
     def filter(self, record: logging.LogRecord) -> Any:
         return super().filter(record) if Path(self.baseFilename).parent.is_dir() else False
-
-
-class Voice:
-    """Tells lines on standard error, from any thread, until it is hushed."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._is_hushed = False
-
-    def __call__(self, text: str) -> None:
-        with self._lock:
-            if not self._is_hushed:
-                say(text)
-
-    def hush(self) -> None:
-        with self._lock:
-            self._is_hushed = True
-
-
-def say(text: str) -> None:
-    """A line of ours on standard error."""
-    _write(sys.stderr, f"sparklog: {text}")
-
-
-def repeat(line: str) -> bool:
-    """Write a line of a driver of ours to where it belongs; False if it is none of ours."""
-    if line.startswith(READY):
-        _write(sys.stdout, line)
-    elif line.startswith("sparklog: "):
-        _write(sys.stderr, line)
-    else:
-        return False
-    return True
-
-
-def _write(stream: TextIO, line: str) -> None:
-    """A terminal or pipe that is gone hinders nothing: the log has it too, and a stop has more to do."""
-    try:
-        print(line, file=stream, flush=True)
-    except OSError:
-        # What is left in the buffer would fail again when Python ends, and change its exit status.
-        with contextlib.suppress(OSError), open(os.devnull, "w", encoding="utf-8") as nowhere:
-            os.dup2(nowhere.fileno(), stream.fileno())

@@ -211,7 +211,7 @@ class SparkHost:
             self._stopped = True
             jvm, context = self._jvm, self._context
         if context is not None and jvm is not None and jvm.poll() is None:
-            _stop_context(context)
+            stop_context(context)
         if jvm is not None:
             _end_jvm(jvm, politely=context is not None)
         with self._connecting:
@@ -240,7 +240,8 @@ class _environment:  # noqa: N801 (reads as a verb)
             os.environ.pop(name, None)
 
 
-def _stop_context(context: Any) -> None:
+def stop_context(context: Any) -> None:
+    """End the Spark context, whatever state its JVM is in."""
     try:
         context.stop()
     except Exception as error:  # noqa: BLE001 (the JVM may be dying; it is ended next in any case)

@@ -30,10 +30,13 @@ from sparklog.model.errors import ConfigError
 from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions
 from sparklog_runtime.commands import broker_ids
-from sparklog_runtime.foreground import Voice, run_in_foreground, say, serve
+from sparklog_runtime.foreground import run_in_foreground, serve
+from sparklog_runtime.jvm_shutdown import stop_before_spark
 from sparklog_runtime.processes import die_with_parent
 from sparklog_runtime.properties import read_properties
+from sparklog_runtime.session import stop_context
 from sparklog_runtime.submission.driver_line import stop_with_submit
+from sparklog_runtime.voice import Voice, say
 
 _PARENT_POLL_S: Final = 0.5
 
@@ -94,7 +97,11 @@ def _pattern(root: str) -> str:
 
 
 def _stop_with_spark() -> None:
-    """Stop when spark-submit's JVM, our parent, ends; a driver without Spark would be a ghost."""
+    """Stop when spark-submit's JVM, our parent, ends: brokers end with it, and nothing is left to control.
+
+    Until ``run_in_foreground`` hears signals there is nothing to stop, and each ends this process as it is.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = os.getppid()
     die_with_parent(signal.SIGTERM)
 
@@ -124,6 +131,7 @@ def _python_of_executors(context: Any) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """What ``spark-submit`` runs; returns the exit status."""
     stop_with_submit()
+    _stop_with_spark()
     parser = Parser(prog="sparklog", description=__doc__, allow_abbrev=False)
     add_cluster_arguments(parser)
     args = parser.parse_args(argv)
@@ -141,9 +149,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(str(error))
         context.stop()
         return WRONG_USAGE
-    _stop_with_spark()
-    status = run_in_foreground(cluster, lambda: serve(cluster), hush=voice.hush)
-    context.stop()
+    with stop_before_spark(context):
+        status = run_in_foreground(cluster, lambda: serve(cluster), hush=voice.hush)
+        stop_context(context)
     return status
 
 

@@ -1,5 +1,6 @@
 """What a cluster in the foreground shows when it stops: `stopping` is the last word, whatever fails."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from sparklog_runtime.demo.screen import Screen
-from sparklog_runtime.foreground import Voice
+from sparklog_runtime.voice import Voice
 
 PROGRAM = """
 import os, signal, sys, threading
 from pathlib import Path
-from sparklog_runtime.foreground import Voice, run_in_foreground
+from sparklog_runtime.foreground import run_in_foreground
 from sparklog_runtime.layout import Layout
+from sparklog_runtime.voice import Voice
 
 class Wordless(Exception):
     def __str__(self):
@@ -73,6 +75,18 @@ def test_after_ctrl_c_nothing_comes_after_stopping_and_every_failure_is_in_the_l
     assert "the thread py4j-callbacks failed" in log
     assert "Finalized.__del__" in log
     assert "the work in the foreground failed" in log
+
+
+def test_a_broken_pipe_under_its_words_keeps_no_cluster_from_stopping(tmp_path: Path) -> None:
+    """The terminal was closed, or the process at the pipe's other end has died."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path), "interrupted"]
+    ran = subprocess.run(command, stdout=writes, stderr=writes, check=False, timeout=60)
+    os.close(writes)
+    assert ran.returncode == 0
+    log = (tmp_path / "logs/controller.log").read_text()
+    assert "could not write a line ([Errno 32] Broken pipe): sparklog: stopping" in log
 
 
 def test_an_error_that_has_lost_its_words_is_told_by_its_name(tmp_path: Path) -> None:

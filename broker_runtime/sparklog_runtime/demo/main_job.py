@@ -26,7 +26,8 @@ from sparklog_runtime.demo.live_count import LiveCount
 from sparklog_runtime.demo.progress import Ticker, write_progress
 from sparklog_runtime.demo.quake_feed import QuakeFeed
 from sparklog_runtime.demo.screen import Screen
-from sparklog_runtime.foreground import Voice, run_in_foreground
+from sparklog_runtime.foreground import run_in_foreground
+from sparklog_runtime.voice import Voice
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from sparklog.cli.command import DONE, Command
 from sparklog.cli.values import directory
 from sparklog.model.errors import SparklogError
 from sparklog_runtime.conf_files import CONF_FILES, SERVER_FILE, conf_folder
-from sparklog_runtime.foreground import say
+from sparklog_runtime.voice import say
 
 
 def write_conf_files(folder: Path) -> list[Path]:

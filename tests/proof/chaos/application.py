@@ -9,7 +9,8 @@ from pathlib import Path
 
 from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import ClusterOptions
-from sparklog_runtime.foreground import Voice, run_in_foreground, serve
+from sparklog_runtime.foreground import run_in_foreground, serve
+from sparklog_runtime.voice import Voice
 
 
 def main(path: str) -> int:

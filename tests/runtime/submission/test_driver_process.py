@@ -24,7 +24,7 @@ sys.exit(driver.wait())
 DRIVER = """
 import os, signal, sys, time
 from pathlib import Path
-from sparklog_runtime.foreground import say
+from sparklog_runtime.voice import say
 from sparklog_runtime.submission.driver_line import stop_with_submit
 root = Path(os.environ["TEST_ROOT"])
 def stop(number, frame):
