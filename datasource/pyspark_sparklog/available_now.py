@@ -26,11 +26,11 @@ class AvailableNow:
             return
         if ends.keys() != target.keys():
             raise _error("the partitions of a micro-batch are not those captured at the start", ends, target)
-        if any(end > target[tp] for tp, end in ends.items()):
+        if any(end > target[topic_partition] for topic_partition, end in ends.items()):
             raise _error("a micro-batch ends behind what was captured at the start", ends, target)
         if not ends.keys() <= latest.keys():
             raise _error("partitions of a micro-batch are gone", ends, latest)
-        if any(end > latest[tp] for tp, end in ends.items()):
+        if any(end > latest[topic_partition] for topic_partition, end in ends.items()):
             raise _error("a micro-batch ends behind the end of the log", ends, latest)
 
 
@@ -42,4 +42,7 @@ def _error(what: str, ends: Offsets, others: Offsets) -> SparklogError:
 
 
 def _text(offsets: Offsets) -> str:
-    return ", ".join(f"{tp}:{offset}" for tp, offset in sorted(offsets.items())) or "none"
+    return (
+        ", ".join(f"{topic_partition}:{offset}" for topic_partition, offset in sorted(offsets.items()))
+        or "none"
+    )

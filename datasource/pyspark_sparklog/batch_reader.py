@@ -84,9 +84,12 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
     def _plan(self) -> list[LateRange]:
         options = self._options
         discovery = Discovery(options.subscription, missing_is_error=True)
-        tps = discovery.partitions(cluster_client(options.connection))
-        starts, ends = options.start.places(tps), options.end.places(tps)
-        return [LateRange(tp, starts[tp], ends[tp]) for tp in tps]
+        topic_partitions = discovery.partitions(cluster_client(options.connection))
+        starts, ends = options.start.places(topic_partitions), options.end.places(topic_partitions)
+        return [
+            LateRange(topic_partition, starts[topic_partition], ends[topic_partition])
+            for topic_partition in topic_partitions
+        ]
 
     def _resolved_and_cut(self, ranges: list[LateRange]) -> list[LateRange]:
         """Tell of timestamps without a match now, not in a task; and cut ranges if that was asked for."""
@@ -108,7 +111,10 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         ends = {late.topic_partition: late.end for late in ranges}
         start_offsets = resolve(admin, starts, self._options.isolation_level)
         end_offsets = resolve(admin, ends, self._options.isolation_level)
-        resolved = [OffsetRange(tp, start_offsets[tp], end_offsets[tp]) for tp in starts]
+        resolved = [
+            OffsetRange(topic_partition, start_offsets[topic_partition], end_offsets[topic_partition])
+            for topic_partition in starts
+        ]
         for wanted in resolved:
             if wanted.start_offset > wanted.end_offset:
                 raise _backward(wanted.topic_partition, wanted.start_offset, wanted.end_offset)
@@ -126,13 +132,14 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         """An end that the user named may lie beyond the log; waiting for it would be no batch read."""
         if _number(late.end) is None or wanted.size <= 0:
             return wanted
-        tp = wanted.topic_partition
+        topic_partition = wanted.topic_partition
         admin = Admin(cluster_client(self._options.connection))
-        latest = latest_offsets(admin, [tp], self._options.isolation_level)[tp]
+        latest = latest_offsets(admin, [topic_partition], self._options.isolation_level)[topic_partition]
         if latest >= wanted.end_offset:
             return wanted
         LossReport(self._options.fail_on_data_loss).report(
-            f"the ending offset {wanted.end_offset} of {tp} is beyond the end of the log, {latest}"
+            f"the ending offset {wanted.end_offset} of {topic_partition} is beyond the end of the log, "
+            f"{latest}"
         )
         return replace(wanted, end_offset=latest)
 
@@ -141,14 +148,18 @@ def _with_open_edges(by_tp: dict[TopicPartition, LateRange], pieces: list[Offset
     """Pieces of ranges; the first and last piece of a partition keep its own places as edges."""
     cut: list[LateRange] = []
     for i, piece in enumerate(pieces):
-        tp = piece.topic_partition
-        is_first = i == 0 or pieces[i - 1].topic_partition != tp
-        is_last = i == len(pieces) - 1 or pieces[i + 1].topic_partition != tp
+        topic_partition = piece.topic_partition
+        is_first = i == 0 or pieces[i - 1].topic_partition != topic_partition
+        is_last = i == len(pieces) - 1 or pieces[i + 1].topic_partition != topic_partition
         floor = None if is_first else piece.start_offset
         ceiling = None if is_last else piece.end_offset
-        cut.append(replace(by_tp[tp], floor=floor, ceiling=ceiling))
+        cut.append(replace(by_tp[topic_partition], floor=floor, ceiling=ceiling))
     empty = by_tp.keys() - {piece.topic_partition for piece in pieces}
-    may_grow = [by_tp[tp] for tp in sorted(empty) if _number(by_tp[tp].end) is None]
+    may_grow = [
+        by_tp[topic_partition]
+        for topic_partition in sorted(empty)
+        if _number(by_tp[topic_partition].end) is None
+    ]
     return [*cut, *may_grow]
 
 
@@ -164,8 +175,9 @@ def _number(place: Place) -> int | None:
     return place.offset if isinstance(place, AtOffset) and place.offset >= 0 else None
 
 
-def _backward(tp: TopicPartition, start_offset: int, end_offset: int) -> ConfigError:
+def _backward(topic_partition: TopicPartition, start_offset: int, end_offset: int) -> ConfigError:
     return ConfigError(
-        f"the start offset {start_offset} of {tp} is greater than its end offset {end_offset}; choose "
+        f"the start offset {start_offset} of {topic_partition} is greater than its end offset {end_offset}; "
+        "choose "
         "startingOffsets and endingOffsets so that each partition's start is not behind its end"
     )

@@ -66,14 +66,14 @@ class Batching:
             if size > batch_bytes_max:
                 raise _too_large(topic, size, batch_bytes_max)
 
-    def add(self, tp: TopicPartition, rows: pa.RecordBatch, batch_bytes_max: int) -> None:
+    def add(self, topic_partition: TopicPartition, rows: pa.RecordBatch, batch_bytes_max: int) -> None:
         """Take rows of one partition; sends what is full."""
         room = max(min(BATCH_BYTES, batch_bytes_max) - BATCH_OVERHEAD_BYTES, 1)
-        held = self._held.setdefault(tp, _Held())
+        held = self._held.setdefault(topic_partition, _Held())
         for piece, size in _cut(rows, room, held.size):
             if held.pieces and held.size + size > room:
-                self._send_held(tp, batch_bytes_max)
-                held = self._held.setdefault(tp, _Held())
+                self._send_held(topic_partition, batch_bytes_max)
+                held = self._held.setdefault(topic_partition, _Held())
             held.pieces.append(piece)
             held.size += size
             self._added_bytes += size
@@ -84,15 +84,15 @@ class Batching:
 
     def flush(self, bytes_max_of: Callable[[str], int]) -> None:
         """Send everything that waits."""
-        for tp in list(self._held):
-            self._send_held(tp, bytes_max_of(tp.topic))
+        for topic_partition in list(self._held):
+            self._send_held(topic_partition, bytes_max_of(topic_partition.topic))
         self._added_bytes = 0
 
-    def _send_held(self, tp: TopicPartition, batch_bytes_max: int) -> None:
-        held = self._held.pop(tp)
+    def _send_held(self, topic_partition: TopicPartition, batch_bytes_max: int) -> None:
+        held = self._held.pop(topic_partition)
         rows = held.pieces[0] if len(held.pieces) == 1 else pa.Table.from_batches(held.pieces)
-        for batch in _encoded(tp.topic, rows, self._compression, batch_bytes_max):
-            self._send(tp, batch)
+        for batch in _encoded(topic_partition.topic, rows, self._compression, batch_bytes_max):
+            self._send(topic_partition, batch)
             self.batches_count += 1
 
 

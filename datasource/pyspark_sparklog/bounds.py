@@ -43,8 +43,8 @@ class Everywhere:
 
     place: Place
 
-    def places(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, Place]:
-        return dict.fromkeys(tps, self.place)
+    def places(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Place]:
+        return dict.fromkeys(topic_partitions, self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,12 @@ class Each:
     by_partition: Mapping[TopicPartition, Place]
     option: str
 
-    def places(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, Place]:
-        if set(tps) != set(self.by_partition):
+    def places(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Place]:
+        if set(topic_partitions) != set(self.by_partition):
             raise ConfigError(
                 f"option {self.option} must name all the partitions that are read and no others (-1 means "
-                f"latest, -2 earliest). Specified: {_names(self.by_partition)}. Assigned: {_names(tps)}"
+                f"latest, -2 earliest). Specified: {_names(self.by_partition)}. "
+                f"Assigned: {_names(topic_partitions)}"
             )
         return dict(self.by_partition)
 
@@ -66,5 +67,5 @@ class Each:
 Bound = Everywhere | Each
 
 
-def _names(tps: Collection[TopicPartition]) -> str:
-    return ", ".join(str(tp) for tp in sorted(tps)) or "none"
+def _names(topic_partitions: Collection[TopicPartition]) -> str:
+    return ", ".join(str(topic_partition) for topic_partition in sorted(topic_partitions)) or "none"

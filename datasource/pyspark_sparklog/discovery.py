@@ -30,7 +30,10 @@ class Discovery:
     def partitions(self, cluster: ClusterClient, known: Iterable[str] = ()) -> dict[TopicPartition, TopicId]:
         """The partitions to read with their topics' ids; topics in ``known`` were there before."""
         topics = self._topics(cluster, set(known))
-        return {tp: topics[tp.topic].topic_id for tp in self.subscription.partitions_of(topics.values())}
+        return {
+            topic_partition: topics[topic_partition.topic].topic_id
+            for topic_partition in self.subscription.partitions_of(topics.values())
+        }
 
     def _topics(self, cluster: ClusterClient, known: set[str]) -> dict[str, TopicMetadata]:
         names = set(self.subscription.named_topics)

@@ -55,25 +55,25 @@ class LatestOffsets:
         self._wait_for_turn()
         ends = self._ask(known)
         for _ in range(self._options.offset_retries_max):
-            if all(ends.get(tp, offset) >= offset for tp, offset in known.items()):
+            if all(ends.get(topic_partition, offset) >= offset for topic_partition, offset in known.items()):
                 break
             self._sleep(self._options.offset_retry_interval_ms / 1_000)
             ends = self._ask(known)
         return ends
 
-    def earliest(self, tps: set[TopicPartition]) -> dict[TopicPartition, int]:
+    def earliest(self, topic_partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
         """The log starts of those partitions that exist."""
-        topics = {tp.topic for tp in tps}
-        existing = self._find(topics) if tps else {}
-        return earliest_offsets(self._admin(), sorted(tps & existing.keys()))
+        topics = {topic_partition.topic for topic_partition in topic_partitions}
+        existing = self._find(topics) if topic_partitions else {}
+        return earliest_offsets(self._admin(), sorted(topic_partitions & existing.keys()))
 
     def _ask(self, known: Offsets) -> dict[TopicPartition, int]:
-        found = self._find({tp.topic for tp in known})
+        found = self._find({topic_partition.topic for topic_partition in known})
         return latest_offsets(self._admin(), sorted(found), self._options.isolation_level)
 
     def _find(self, known_topics: set[str]) -> dict[TopicPartition, TopicId]:
         found = self._discovery.partitions(cluster_client(self._options.connection), known_topics)
-        topic_ids = {tp.topic: topic_id for tp, topic_id in found.items()}
+        topic_ids = {topic_partition.topic: topic_id for topic_partition, topic_id in found.items()}
         for topic, topic_id in topic_ids.items():
             if self._topic_ids.get(topic, topic_id) != topic_id:
                 self._losses.report(

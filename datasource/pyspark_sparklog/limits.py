@@ -16,13 +16,17 @@ from sparklog.model.time import MonotonicMs
 
 def limited(offsets_max: int, starts: Offsets, ends: Offsets) -> dict[TopicPartition, int]:
     """Ends, none beyond the given ones, between which and the starts about ``offsets_max`` offsets lie."""
-    backlog = {tp: end - starts[tp] for tp, end in ends.items() if end > starts.get(tp, end)}
+    backlog = {
+        topic_partition: end - starts[topic_partition]
+        for topic_partition, end in ends.items()
+        if end > starts.get(topic_partition, end)
+    }
     total = sum(backlog.values())
     nearer = dict(ends)
-    for tp, size in backlog.items():
+    for topic_partition, size in backlog.items():
         share = offsets_max * (size / total)
         taken = math.ceil(share) if share < 1 else math.floor(share)
-        nearer[tp] = min(ends[tp], starts[tp] + taken)
+        nearer[topic_partition] = min(ends[topic_partition], starts[topic_partition] + taken)
     return nearer
 
 
@@ -37,7 +41,7 @@ class MinimumGate:
     def holds_back(self, starts: Offsets, ends: Offsets, now_ms: MonotonicMs) -> bool:
         """Whether to wait for more; if not, this counts as a trigger."""
         is_due = self.last_trigger_ms is None or now_ms - self.last_trigger_ms >= self.delay_max_ms
-        backlog = sum(end - starts.get(tp, end) for tp, end in ends.items())
+        backlog = sum(end - starts.get(topic_partition, end) for topic_partition, end in ends.items())
         if not is_due and backlog < self.offsets_min:
             return True
         self.last_trigger_ms = now_ms

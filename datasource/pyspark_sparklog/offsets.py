@@ -54,10 +54,11 @@ def parse_offsets(option: str, text: str) -> dict[TopicPartition, int]:
     if not text.lstrip().startswith("{"):
         raise ConfigError(f"option {option}={text!r}: expected earliest, latest, or e.g. {_OFFSETS_SAMPLE}")
     offsets = _parse_numbers(option, text, _OFFSETS_SAMPLE, "-2 for earliest, -1 for latest, or an offset")
-    for tp, offset in offsets.items():
+    for topic_partition, offset in offsets.items():
         if not -2 <= offset <= OFFSET_MAX:
             raise ConfigError(
-                f"option {option}: {tp} has offset {offset}; use -2 (earliest), -1 (latest), or an offset "
+                f"option {option}: {topic_partition} has offset {offset}; "
+                "use -2 (earliest), -1 (latest), or an offset "
                 f"up to {OFFSET_MAX}"
             )
     return offsets
@@ -71,18 +72,20 @@ def parse_timestamps(option: str, text: str) -> dict[TopicPartition, int]:
 def parse_assignment(option: str, text: str) -> list[TopicPartition]:
     """An option's partitions: ``{"topicA":[0,1]}``."""
     nested = _parse_object(option, text, _ASSIGNMENT_SAMPLE)
-    tps: list[TopicPartition] = []
+    topic_partitions: list[TopicPartition] = []
     for topic, numbers in nested.items():
         if not isinstance(numbers, list) or not all(_is_partition(number) for number in numbers):
             raise _malformed(option, text, _ASSIGNMENT_SAMPLE)
-        tps.extend(TopicPartition(topic, number) for number in numbers)
-    return sorted(set(tps))
+        topic_partitions.extend(TopicPartition(topic, number) for number in numbers)
+    return sorted(set(topic_partitions))
 
 
 def _nested(offsets: Offsets) -> dict[str, dict[str, int]]:
     nested: dict[str, dict[str, int]] = {}
-    for tp in sorted(offsets):
-        nested.setdefault(tp.topic, {})[str(tp.partition)] = offsets[tp]
+    for topic_partition in sorted(offsets):
+        nested.setdefault(topic_partition.topic, {})[str(topic_partition.partition)] = offsets[
+            topic_partition
+        ]
     return nested
 
 
@@ -119,10 +122,10 @@ def _parse_numbers(option: str, text: str, sample: str, values: str) -> dict[Top
                     f"option {option}: {key!r}: {value!r} of topic {topic!r} is not a partition "
                     f"with {values}; expected something like {sample}"
                 )
-            tp = TopicPartition(topic, int(key))
-            if tp in numbers:  # "0" and "00"
+            topic_partition = TopicPartition(topic, int(key))
+            if topic_partition in numbers:  # "0" and "00"
                 raise _double(option, key, text)
-            numbers[tp] = value
+            numbers[topic_partition] = value
     return numbers
 
 

@@ -124,7 +124,9 @@ def _bound(options: Options, side: _Side, default: Bound) -> Bound:
         return Everywhere(AtTime(_timestamp(everywhere, text), or_latest))
     if (text := options.text(by_timestamp)) is not None:
         times = parse_timestamps(by_timestamp, text)
-        return Each({tp: AtTime(ms, or_latest) for tp, ms in times.items()}, by_timestamp)
+        return Each(
+            {topic_partition: AtTime(ms, or_latest) for topic_partition, ms in times.items()}, by_timestamp
+        )
     if (text := options.text(by_offset)) is None:
         return default
     match text.strip().lower():
@@ -133,7 +135,7 @@ def _bound(options: Options, side: _Side, default: Bound) -> Bound:
         case "latest":
             return Everywhere(LATEST)
     offsets = parse_offsets(by_offset, text)
-    return Each({tp: AtOffset(offset) for tp, offset in offsets.items()}, by_offset)
+    return Each({topic_partition: AtOffset(offset) for topic_partition, offset in offsets.items()}, by_offset)
 
 
 def _timestamp(option: str, text: str) -> int:
@@ -164,6 +166,8 @@ def _refuse_place(bound: Bound, sentinel: int, what: str, word: str) -> None:
     if isinstance(bound, Everywhere) and bound.place == refused:
         raise ConfigError(f"{what} can't be {word} for batch queries; leave it out or name offsets")
     if isinstance(bound, Each):
-        for tp, place in bound.by_partition.items():
+        for topic_partition, place in bound.by_partition.items():
             if place == refused:
-                raise ConfigError(f"option {bound.option}: {what} for {tp} can't be {word} for batch queries")
+                raise ConfigError(
+                    f"option {bound.option}: {what} for {topic_partition} can't be {word} for batch queries"
+                )

@@ -32,11 +32,11 @@ def read_rows(
     options: ReadOptions, wanted: OffsetRange, topic_id: TopicId | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a range as Spark wants them; ``topic_id`` is that of the topic the offsets belong to."""
-    tp = wanted.topic_partition
+    topic_partition = wanted.topic_partition
     cluster = cluster_client(options.connection)
-    look_again(cluster, tp.topic, topic_id)
+    look_again(cluster, topic_partition.topic, topic_id)
     rows = _what_is_left(cluster, options, wanted, topic_id)
-    yield from put_together(with_place(batch, tp, options.include_headers) for batch in rows)
+    yield from put_together(with_place(batch, topic_partition, options.include_headers) for batch in rows)
 
 
 def look_again(cluster: ClusterClient, topic: str, topic_id: TopicId | None) -> None:
@@ -89,8 +89,11 @@ def _next_position(
         losses.report(f"cannot read all of {_text(wanted)}: {error}")
         return error.log_start_offset if error.log_start_offset > error.offset else None
     if isinstance(error, RangeNotReadable):
-        tp = wanted.topic_partition
-        if latest_offsets(Admin(cluster), [tp], options.isolation_level)[tp] > error.offset:
+        topic_partition = wanted.topic_partition
+        if (
+            latest_offsets(Admin(cluster), [topic_partition], options.isolation_level)[topic_partition]
+            > error.offset
+        ):
             raise error
         losses.report(f"cannot read all of {_text(wanted)}: {error}")
         return None

@@ -72,14 +72,16 @@ def refuse_other_schema(schema: Any, include_headers: bool) -> None:
         )
 
 
-def with_place(rows: pa.RecordBatch, tp: TopicPartition, include_headers: bool) -> pa.RecordBatch:
+def with_place(
+    rows: pa.RecordBatch, topic_partition: TopicPartition, include_headers: bool
+) -> pa.RecordBatch:
     """Rows in ``records.columns.ROW_SCHEMA`` as rows for Spark."""
     count = rows.num_rows
     columns = [
         rows.column("key"),
         rows.column("value"),
-        repeated_text(tp.topic, count),
-        numbers(np.full(count, tp.partition, np.int32)),
+        repeated_text(topic_partition.topic, count),
+        numbers(np.full(count, topic_partition.partition, np.int32)),
         rows.column("offset"),
         rows.column("timestamp"),
         rows.column("timestamp_type"),

@@ -145,9 +145,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             self._losses.report(
                 f"cannot find the earliest offsets of {_names(deleted)}, which were added and deleted"
             )
-        for tp, offset in sorted(found.items()):
+        for topic_partition, offset in sorted(found.items()):
             if offset != 0:
-                self._losses.report(f"added partition {tp} starts from {offset} instead of 0")
+                self._losses.report(f"added partition {topic_partition} starts from {offset} instead of 0")
         if gone := sorted(starts.keys() - ends.keys()):
             self._losses.report(f"partitions {_names(gone)} are gone")
         return {**found, **starts}
@@ -155,7 +155,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def _ranges(
         self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]
     ) -> list[OffsetRange]:
-        ranges = [OffsetRange(tp, starts[tp], end) for tp, end in sorted(ends.items()) if tp in starts]
+        ranges = [
+            OffsetRange(topic_partition, starts[topic_partition], end)
+            for topic_partition, end in sorted(ends.items())
+            if topic_partition in starts
+        ]
         for wanted in ranges:
             if wanted.size < 0:
                 self._losses.report(
@@ -166,18 +170,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def _within_log(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Ends that this process did not see itself come from a checkpoint; the log may be shorter now."""
-        if all(end <= self._seen_ends.get(tp, -1) for tp, end in ends.items()):
+        if all(end <= self._seen_ends.get(topic_partition, -1) for topic_partition, end in ends.items()):
             return ends
         self._seen_ends = self._latest.latest(ends)
         nearer = dict(ends)
-        for tp, end in sorted(ends.items()):
-            latest = self._seen_ends.get(tp)
+        for topic_partition, end in sorted(ends.items()):
+            latest = self._seen_ends.get(topic_partition)
             if latest is None:
-                self._losses.report(f"partition {tp} is gone")
-                del nearer[tp]
+                self._losses.report(f"partition {topic_partition} is gone")
+                del nearer[topic_partition]
             elif latest < end:
-                self._losses.report(f"the end of {tp} was changed from {end} to {latest}")
-                nearer[tp] = latest
+                self._losses.report(f"the end of {topic_partition} was changed from {end} to {latest}")
+                nearer[topic_partition] = latest
         return nearer
 
 
@@ -217,5 +221,5 @@ def stream_reader(given: Mapping[str, str], schema: Any) -> StreamReader | Refus
     return StreamReader(options)
 
 
-def _names(tps: list[TopicPartition]) -> str:
-    return ", ".join(str(tp) for tp in tps)
+def _names(topic_partitions: list[TopicPartition]) -> str:
+    return ", ".join(str(topic_partition) for topic_partition in topic_partitions)

@@ -32,7 +32,7 @@ class Subscription:
     @property
     def named_topics(self) -> tuple[str, ...]:
         """The topics that the user named; none with a pattern."""
-        return self.topics or tuple(dict.fromkeys(tp.topic for tp in self.assigned))
+        return self.topics or tuple(dict.fromkeys(topic_partition.topic for topic_partition in self.assigned))
 
     def takes(self, topic: TopicMetadata) -> bool:
         if self.pattern is not None:
@@ -45,8 +45,13 @@ class Subscription:
         An assigned partition that does not exist is left out, as by the Kafka connector.
         """
         wanted = set(self.assigned)
-        found = [tp for topic in topics if self.takes(topic) for tp in topic.topic_partitions()]
-        return sorted(tp for tp in found if not wanted or tp in wanted)
+        found = [
+            topic_partition
+            for topic in topics
+            if self.takes(topic)
+            for topic_partition in topic.topic_partitions()
+        ]
+        return sorted(topic_partition for topic_partition in found if not wanted or topic_partition in wanted)
 
 
 def subscription_of(options: Options) -> Subscription:
@@ -62,10 +67,10 @@ def subscription_of(options: Options) -> Subscription:
 
 
 def _assignment(text: str) -> Subscription:
-    tps = parse_assignment(ASSIGN, text) if text.strip() else []
-    if not tps:
+    topic_partitions = parse_assignment(ASSIGN, text) if text.strip() else []
+    if not topic_partitions:
         raise ConfigError(f'option assign={text!r} names no partitions; expected e.g. {{"topicA":[0,1]}}')
-    return Subscription(assigned=tuple(tps))
+    return Subscription(assigned=tuple(topic_partitions))
 
 
 def _topics(text: str) -> Subscription:

@@ -129,7 +129,12 @@ class LogCleaner:
                 for partition in self._partitions()
                 if self._may_clean(partition) and (candidate := self._look_at(partition))
             }
-            chosen = filthiest({tp: (found.dirty, found.view.rules) for tp, found in candidates.items()})
+            chosen = filthiest(
+                {
+                    topic_partition: (found.dirty, found.view.rules)
+                    for topic_partition, found in candidates.items()
+                }
+            )
             if chosen is None:
                 return None
             with self._guard:

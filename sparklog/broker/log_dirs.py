@@ -113,7 +113,7 @@ class LogDirs:
             with self._notes:
                 for other in self._directories:
                     other.write_suspects(other.suspects() | {str(directory.uuid)})
-        return [tp for tp, home in list(self._home.items()) if home is directory]
+        return [topic_partition for topic_partition, home in list(self._home.items()) if home is directory]
 
     def forget_suspect(self, directory_uuid: str) -> None:
         """ZooKeeper knows by now that an fsync failed in that directory; the others need not. DirectoryFailed
@@ -143,7 +143,10 @@ class LogDirs:
                 same_boot=directory.cache_survived,
                 corrupt=str(directory.uuid) in self._heard
                 or any(log.corruption is not None for log in directory.logs.values()),
-                logs=frozenset((log.topic_id, tp.partition) for tp, log in directory.logs.items()),
+                logs=frozenset(
+                    (log.topic_id, topic_partition.partition)
+                    for topic_partition, log in directory.logs.items()
+                ),
             )
             for directory in self._directories
         ]
@@ -181,7 +184,10 @@ class LogDirs:
         rivals.append(directory)
 
     def logs(self) -> dict[TopicPartition, Log]:
-        return {tp: directory.logs[tp] for tp, directory in self._home.items()}
+        return {
+            topic_partition: directory.logs[topic_partition]
+            for topic_partition, directory in self._home.items()
+        }
 
     def create(
         self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig, *, is_new: bool
@@ -284,7 +290,9 @@ class LogDirs:
     def contents(self) -> dict[str, list[TopicPartition]]:
         """The directories that serve, by path, and the partitions in each."""
         return {
-            directory.path: [tp for tp, home in self._home.items() if home is directory]
+            directory.path: [
+                topic_partition for topic_partition, home in self._home.items() if home is directory
+            ]
             for directory in self._directories
         }
 
@@ -312,7 +320,11 @@ class LogDirs:
         """Raises DirectoryFailed, as the next one does."""
 
         def write(directory: LogDirectory) -> None:
-            own = {tp: offset for tp, offset in watermarks.items() if self._home.get(tp) is directory}
+            own = {
+                topic_partition: offset
+                for topic_partition, offset in watermarks.items()
+                if self._home.get(topic_partition) is directory
+            }
             directory.write_high_watermarks(own)
 
         self._in_each(write)

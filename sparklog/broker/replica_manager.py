@@ -290,7 +290,11 @@ class ReplicaManager:
         if not topics:
             return
         with self._guard:
-            waiting = [tp for tp, partition in self._partitions.items() if partition.leader_epoch < 0]
+            waiting = [
+                topic_partition
+                for topic_partition, partition in self._partitions.items()
+                if partition.leader_epoch < 0
+            ]
             for topic_partition in dict.fromkeys([*waiting, *self._log_dirs.with_rivals()]):
                 topic_id = topics.get(topic_partition.topic, NO_TOPIC_ID)
                 if topic_id != NO_TOPIC_ID:

@@ -92,15 +92,15 @@ def starting_positions(
     cluster: ClusterClient, topic: TopicMetadata, arguments: argparse.Namespace
 ) -> dict[TopicPartition, int]:
     """Where to begin in each partition that is to be read."""
-    tps = topic.topic_partitions()
+    topic_partitions = topic.topic_partitions()
     if arguments.partition is not None:
         check_partition(topic, arguments.partition)
-        tps = [TopicPartition(topic.name, arguments.partition)]
+        topic_partitions = [TopicPartition(topic.name, arguments.partition)]
     if arguments.offset is not None:
-        return dict.fromkeys(tps, arguments.offset)
+        return dict.fromkeys(topic_partitions, arguments.offset)
     if arguments.from_beginning:
-        return offsets.earliest(cluster, tps)
-    return offsets.latest(cluster, tps, IsolationLevel.READ_COMMITTED)
+        return offsets.earliest(cluster, topic_partitions)
+    return offsets.latest(cluster, topic_partitions, IsolationLevel.READ_COMMITTED)
 
 
 def _print_records(consumer: Consumer, arguments: argparse.Namespace) -> None:

@@ -221,10 +221,14 @@ class ClusterChanges:
 
         def build(leaders: Mapping[TopicPartition, Leader]) -> DeleteRecordsRequest:
             topics: dict[str, DeleteRecordsTopic] = {}
-            for tp in leaders:
-                topic = topics.setdefault(tp.topic, DeleteRecordsTopic(name=tp.topic))
+            for topic_partition in leaders:
+                topic = topics.setdefault(
+                    topic_partition.topic, DeleteRecordsTopic(name=topic_partition.topic)
+                )
                 topic.partitions.append(
-                    DeleteRecordsPartition(partition_index=tp.partition, offset=offsets[tp])
+                    DeleteRecordsPartition(
+                        partition_index=topic_partition.partition, offset=offsets[topic_partition]
+                    )
                 )
             return DeleteRecordsRequest(topics=list(topics.values()), timeout_ms=timeout_ms)
 

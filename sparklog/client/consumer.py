@@ -105,14 +105,14 @@ class Consumer:
             self._cluster.discard(fetch.connection)
         self._fetches.clear()
 
-    def _note(self, tp: TopicPartition, code: ErrorCode) -> None:
+    def _note(self, topic_partition: TopicPartition, code: ErrorCode) -> None:
         """A partition cannot be read just now; its time runs until it answers again."""
-        self._obstacles[tp] = code
-        self._give_up.setdefault(tp, self._cluster.deadline(self._timeout_ms))
+        self._obstacles[topic_partition] = code
+        self._give_up.setdefault(topic_partition, self._cluster.deadline(self._timeout_ms))
 
-    def _note_lost(self, tps: Iterable[TopicPartition]) -> None:
-        for tp in tps:
-            self._note(tp, ErrorCode.network_exception)
+    def _note_lost(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        for topic_partition in topic_partitions:
+            self._note(topic_partition, ErrorCode.network_exception)
 
     def _find_leaders(self) -> None:
         """After an obstacle, and a pause: ask again who leads."""
@@ -123,10 +123,14 @@ class Consumer:
             self._pause_ms = min(self._pause_ms * 2, BACKOFF_MAX_MS)
         if not self._look_again.is_over:
             return
-        hopeless = {tp: code for tp, code in self._obstacles.items() if self._give_up[tp].is_over}
+        hopeless = {
+            topic_partition: code
+            for topic_partition, code in self._obstacles.items()
+            if self._give_up[topic_partition].is_over
+        }
         if hopeless:
             raise self._cluster.gave_up(hopeless, self._give_up[next(iter(hopeless))])
-        topics = list(dict.fromkeys(tp.topic for tp in self._obstacles))
+        topics = list(dict.fromkeys(topic_partition.topic for topic_partition in self._obstacles))
         self._look_again = None
         try:
             self._seen = self._cluster.refresh(topics, self._seen, self._cluster.deadline(REFRESH_TIMEOUT_MS))
@@ -136,14 +140,16 @@ class Consumer:
 
     def _send_fetches(self) -> None:
         """To every leader that has no fetch, one for all its partitions."""
-        busy = {tp for fetch in self._fetches.values() for tp in fetch.leaders} | self._obstacles.keys()
+        busy = {
+            topic_partition for fetch in self._fetches.values() for topic_partition in fetch.leaders
+        } | self._obstacles.keys()
         groups: dict[BrokerId, dict[TopicPartition, Leader]] = {}
-        for tp in self.positions.keys() - busy:
-            leader = self._seen.leader(tp)
+        for topic_partition in self.positions.keys() - busy:
+            leader = self._seen.leader(topic_partition)
             if isinstance(leader, Leader):
-                groups.setdefault(leader.broker_id, {})[tp] = leader
+                groups.setdefault(leader.broker_id, {})[topic_partition] = leader
             else:
-                self._note(tp, leader)
+                self._note(topic_partition, leader)
         for broker_id, leaders in groups.items():
             if broker_id not in self._fetches:
                 self._send_fetch(broker_id, leaders)
@@ -179,25 +185,27 @@ class Consumer:
         del self._fetches[broker_id]
         self._cluster.give_back(fetch.endpoint, fetch.connection)
         rows: list[tuple[TopicPartition, pa.RecordBatch]] = []
-        for tp, answer in answers_of(response, fetch.leaders).items():
-            rows.extend((tp, batch) for batch in self._rows(tp, answer))
+        for topic_partition, answer in answers_of(response, fetch.leaders).items():
+            rows.extend((topic_partition, batch) for batch in self._rows(topic_partition, answer))
         return rows
 
-    def _rows(self, tp: TopicPartition, answer: FetchPartitionData) -> list[pa.RecordBatch]:
+    def _rows(self, topic_partition: TopicPartition, answer: FetchPartitionData) -> list[pa.RecordBatch]:
         code = answer.error_code
         if code is ErrorCode.offset_out_of_range:
-            start, end = log_ends(self._cluster, tp, self._isolation_level)
-            self.positions[tp] = self._on_out_of_range(OffsetOutOfRange(tp, self.positions[tp], start, end))
+            start, end = log_ends(self._cluster, topic_partition, self._isolation_level)
+            self.positions[topic_partition] = self._on_out_of_range(
+                OffsetOutOfRange(topic_partition, self.positions[topic_partition], start, end)
+            )
             return []
         if code is not ErrorCode.none:
             if not code.retriable:
-                raise KafkaError(code, f"{tp} at {self._cluster.bootstrap_servers}")
-            self._note(tp, code)
+                raise KafkaError(code, f"{topic_partition} at {self._cluster.bootstrap_servers}")
+            self._note(topic_partition, code)
             return []
-        self._give_up.pop(tp, None)
+        self._give_up.pop(topic_partition, None)
         if not self._give_up:
             self._pause_ms = BACKOFF_MS
-        fetched = fetched_of(tp, self.positions[tp], answer)
+        fetched = fetched_of(topic_partition, self.positions[topic_partition], answer)
         rows = list(fetched.rows())
-        self.positions[tp] = fetched.next_offset
+        self.positions[topic_partition] = fetched.next_offset
         return rows

@@ -25,14 +25,17 @@ class OffsetOutOfRange(KafkaError):  # noqa: N818 (Kafka's word)
     ``log_start_offset`` up to (not including) ``log_end_offset`` is what can be read now.
     """
 
-    def __init__(self, tp: TopicPartition, offset: int, log_start_offset: int, log_end_offset: int) -> None:
+    def __init__(
+        self, topic_partition: TopicPartition, offset: int, log_start_offset: int, log_end_offset: int
+    ) -> None:
         where = "was deleted" if offset < log_start_offset else "is beyond the end of the log"
         super().__init__(
             ErrorCode.offset_out_of_range,
-            f"offset {offset} of {tp} {where}; offsets from {log_start_offset} up to, not including, "
+            f"offset {offset} of {topic_partition} {where}; "
+            f"offsets from {log_start_offset} up to, not including, "
             f"{log_end_offset} can be read",
         )
-        self.topic_partition = tp
+        self.topic_partition = topic_partition
         self.offset = offset
         self.log_start_offset = log_start_offset
         self.log_end_offset = log_end_offset
@@ -41,24 +44,28 @@ class OffsetOutOfRange(KafkaError):  # noqa: N818 (Kafka's word)
 class TopicRecreated(KafkaError):  # noqa: N818 (what is the case)
     """The topic was deleted and created again since its offsets were chosen: they mean nothing now."""
 
-    def __init__(self, tp: TopicPartition) -> None:
+    def __init__(self, topic_partition: TopicPartition) -> None:
         super().__init__(
             ErrorCode.inconsistent_topic_id,
-            f"topic {tp.topic!r} was deleted and created again while {tp} was being read; "
+            f"topic {topic_partition.topic!r} was deleted and created again "
+            f"while {topic_partition} was being read; "
             "choose the offsets anew",
         )
-        self.topic_partition = tp
+        self.topic_partition = topic_partition
 
 
 class RangeNotReadable(SparklogError):  # noqa: N818 (what is the case)
     """A range of offsets did not become readable in time."""
 
-    def __init__(self, tp: TopicPartition, offset: int, end_offset: int, waited_ms: int, why: str) -> None:
+    def __init__(
+        self, topic_partition: TopicPartition, offset: int, end_offset: int, waited_ms: int, why: str
+    ) -> None:
         super().__init__(
-            f"no record of {tp} from offset {offset} on (of a range up to {end_offset}) for {waited_ms} ms: "
+            f"no record of {topic_partition} from offset {offset} on "
+            f"(of a range up to {end_offset}) for {waited_ms} ms: "
             f"{why}"
         )
-        self.topic_partition = tp
+        self.topic_partition = topic_partition
         self.offset = offset
 
 

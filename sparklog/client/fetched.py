@@ -135,13 +135,15 @@ def fetch_request(
 ) -> FetchRequest:
     """A request for the partitions of one leader, from their positions on."""
     topics: dict[str, FetchTopic] = {}
-    for tp, leader in leaders.items():
-        topic = topics.setdefault(tp.topic, FetchTopic(topic=tp.topic, topic_id=leader.topic_id))
+    for topic_partition, leader in leaders.items():
+        topic = topics.setdefault(
+            topic_partition.topic, FetchTopic(topic=topic_partition.topic, topic_id=leader.topic_id)
+        )
         topic.partitions.append(
             FetchPartition(
-                partition=tp.partition,
+                partition=topic_partition.partition,
                 current_leader_epoch=leader.leader_epoch,
-                fetch_offset=positions[tp],
+                fetch_offset=positions[topic_partition],
                 partition_max_bytes=terms.partition_max_bytes,
             )
         )
@@ -159,7 +161,7 @@ def answers_of(
     response: FetchResponse, leaders: Mapping[TopicPartition, Leader]
 ) -> dict[TopicPartition, FetchPartitionData]:
     """What each partition answered; the response names topics by name or by id, as its version has it."""
-    names = {leader.topic_id: tp.topic for tp, leader in leaders.items()}
+    names = {leader.topic_id: topic_partition.topic for topic_partition, leader in leaders.items()}
     answers = {
         TopicPartition(topic.topic or names.get(topic.topic_id, ""), partition.partition_index): partition
         for topic in response.responses
@@ -168,15 +170,17 @@ def answers_of(
     missing = response.error_code
     if missing is ErrorCode.none:
         missing = ErrorCode.unknown_server_error
-    for tp in leaders:
-        answers.setdefault(tp, FetchPartitionData(partition_index=tp.partition, error_code=missing))
-    return {tp: answers[tp] for tp in leaders}
+    for topic_partition in leaders:
+        answers.setdefault(
+            topic_partition, FetchPartitionData(partition_index=topic_partition.partition, error_code=missing)
+        )
+    return {topic_partition: answers[topic_partition] for topic_partition in leaders}
 
 
-def fetched_of(tp: TopicPartition, fetch_offset: int, answer: FetchPartitionData) -> Fetched:
+def fetched_of(topic_partition: TopicPartition, fetch_offset: int, answer: FetchPartitionData) -> Fetched:
     """The batches of an answer without an error."""
     records = _contiguous(answer.records)
-    return Fetched(tp, fetch_offset, records, split(records), answer.aborted_transactions or ())
+    return Fetched(topic_partition, fetch_offset, records, split(records), answer.aborted_transactions or ())
 
 
 def _contiguous(parts: Sequence[Part]) -> Bytes:

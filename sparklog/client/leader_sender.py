@@ -164,9 +164,11 @@ class LeaderSender:
 def _produce_request(batches: Sequence[QueuedBatch], terms: ProduceTerms) -> ProduceRequest:
     topics: dict[str, ProduceTopic] = {}
     for batch in batches:
-        tp = batch.topic_partition
-        topic = topics.setdefault(tp.topic, ProduceTopic(name=tp.topic))
-        topic.partition_data.append(ProducePartition(index=tp.partition, records=memoryview(batch.data)))
+        topic_partition = batch.topic_partition
+        topic = topics.setdefault(topic_partition.topic, ProduceTopic(name=topic_partition.topic))
+        topic.partition_data.append(
+            ProducePartition(index=topic_partition.partition, records=memoryview(batch.data))
+        )
     return ProduceRequest(
         acks=terms.acks,
         timeout_ms=terms.request_timeout_ms,

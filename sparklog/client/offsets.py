@@ -36,18 +36,20 @@ class OffsetAndTimestamp:
     leader_epoch: int = -1
 
 
-def earliest(cluster: ClusterClient, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+def earliest(cluster: ClusterClient, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """The log start offset of each partition."""
-    found = _ask(cluster, dict.fromkeys(tps, EARLIEST_TIMESTAMP), IsolationLevel.READ_UNCOMMITTED)
-    return {tp: answer.offset for tp, answer in found.items()}
+    found = _ask(
+        cluster, dict.fromkeys(topic_partitions, EARLIEST_TIMESTAMP), IsolationLevel.READ_UNCOMMITTED
+    )
+    return {topic_partition: answer.offset for topic_partition, answer in found.items()}
 
 
 def latest(
-    cluster: ClusterClient, tps: Iterable[TopicPartition], isolation_level: IsolationLevel
+    cluster: ClusterClient, topic_partitions: Iterable[TopicPartition], isolation_level: IsolationLevel
 ) -> dict[TopicPartition, int]:
     """The end of what a consumer of each partition can read."""
-    found = _ask(cluster, dict.fromkeys(tps, LATEST_TIMESTAMP), isolation_level)
-    return {tp: answer.offset for tp, answer in found.items()}
+    found = _ask(cluster, dict.fromkeys(topic_partitions, LATEST_TIMESTAMP), isolation_level)
+    return {topic_partition: answer.offset for topic_partition, answer in found.items()}
 
 
 def for_times(
@@ -55,30 +57,39 @@ def for_times(
 ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
     """The first record at or after each timestamp; None where every record is earlier."""
     found = _ask(cluster, timestamps_ms, isolation_level)
-    return {tp: None if answer.offset < 0 else answer for tp, answer in found.items()}
+    return {
+        topic_partition: None if answer.offset < 0 else answer for topic_partition, answer in found.items()
+    }
 
 
-def log_ends(cluster: ClusterClient, tp: TopicPartition, isolation_level: IsolationLevel) -> tuple[int, int]:
+def log_ends(
+    cluster: ClusterClient, topic_partition: TopicPartition, isolation_level: IsolationLevel
+) -> tuple[int, int]:
     """What can be read of one partition: from the first offset up to, not including, the second."""
-    return earliest(cluster, [tp])[tp], latest(cluster, [tp], isolation_level)[tp]
+    return earliest(cluster, [topic_partition])[topic_partition], latest(
+        cluster, [topic_partition], isolation_level
+    )[topic_partition]
 
 
 def ask_once(
     cluster: ClusterClient,
     seen: ClusterMetadata,
-    tps: Sequence[TopicPartition],
+    topic_partitions: Sequence[TopicPartition],
     timestamp: int,
     replica_id: int,
     deadline: Deadline,
 ) -> dict[TopicPartition, int]:
     """The offset that each leader answers if it answers at all; -1 for the others."""
-    timestamps_ms = dict.fromkeys(tps, timestamp)
+    timestamps_ms = dict.fromkeys(topic_partitions, timestamp)
 
     def build(leaders: Mapping[TopicPartition, Leader]) -> ListOffsetsRequest:
         return _request(leaders, timestamps_ms, IsolationLevel.READ_UNCOMMITTED, replica_id)
 
-    answers = cluster.ask_leaders(tps, seen, build, _read, deadline)
-    return {tp: -1 if found is None else found.offset for tp, (_, found) in answers.items()}
+    answers = cluster.ask_leaders(topic_partitions, seen, build, _read, deadline)
+    return {
+        topic_partition: -1 if found is None else found.offset
+        for topic_partition, (_, found) in answers.items()
+    }
 
 
 def _ask(
@@ -97,13 +108,13 @@ def _request(
     replica_id: int,
 ) -> ListOffsetsRequest:
     topics: dict[str, ListOffsetsTopic] = {}
-    for tp, leader in leaders.items():
-        topic = topics.setdefault(tp.topic, ListOffsetsTopic(name=tp.topic))
+    for topic_partition, leader in leaders.items():
+        topic = topics.setdefault(topic_partition.topic, ListOffsetsTopic(name=topic_partition.topic))
         topic.partitions.append(
             ListOffsetsPartition(
-                partition_index=tp.partition,
+                partition_index=topic_partition.partition,
                 current_leader_epoch=leader.leader_epoch,
-                timestamp=timestamps_ms[tp],
+                timestamp=timestamps_ms[topic_partition],
             )
         )
     return ListOffsetsRequest(
@@ -117,6 +128,6 @@ def _read(response: ListOffsetsResponse) -> dict[TopicPartition, Answer[OffsetAn
         for partition in topic.partitions:
             found = OffsetAndTimestamp(partition.offset, partition.timestamp, partition.leader_epoch)
             is_found = partition.error_code is ErrorCode.none
-            tp = TopicPartition(topic.name, partition.partition_index)
-            answers[tp] = (partition.error_code, found if is_found else None)
+            topic_partition = TopicPartition(topic.name, partition.partition_index)
+            answers[topic_partition] = (partition.error_code, found if is_found else None)
     return answers

@@ -45,10 +45,10 @@ class ProduceLedger:
 
     # For the caller of the producer.
 
-    def queue_locked(self, tp: TopicPartition) -> PartitionQueue:
-        if tp not in self.queues:
-            self.queues[tp] = PartitionQueue(tp, self._in_flight_max)
-        return self.queues[tp]
+    def queue_locked(self, topic_partition: TopicPartition) -> PartitionQueue:
+        if topic_partition not in self.queues:
+            self.queues[topic_partition] = PartitionQueue(topic_partition, self._in_flight_max)
+        return self.queues[topic_partition]
 
     def add_locked(self, batch: QueuedBatch) -> None:
         self.queue_locked(batch.topic_partition).enqueue(batch)

@@ -76,21 +76,23 @@ class BatchProducer:
         finally:
             self.close()
 
-    def send(self, tp: TopicPartition, batch: bytes | bytearray) -> None:
+    def send(self, topic_partition: TopicPartition, batch: bytes | bytearray) -> None:
         """Queue one whole batch, which belongs to the producer from now on; waits while the buffer is full.
 
         Raises KafkaError if there is no such topic or partition, ProduceFailed for what failed before.
         """
         header = parse_header(batch)
         if header.size_bytes != len(batch):
-            raise ValueError(f"{len(batch)} bytes for {tp} are not one batch, which has {header.size_bytes}")
+            raise ValueError(
+                f"{len(batch)} bytes for {topic_partition} are not one batch, which has {header.size_bytes}"
+            )
         self._raise_what_failed()
-        if tp not in self._next_sequences:
-            self._begin(tp)
+        if topic_partition not in self._next_sequences:
+            self._begin(topic_partition)
         self._wait_for_room(len(batch))
-        queued = self._number(tp, batch, header)
+        queued = self._number(topic_partition, batch, header)
         with self._ledger.changed:
-            failure = self._ledger.queue_locked(tp).failure
+            failure = self._ledger.queue_locked(topic_partition).failure
             if failure is None:
                 self._ledger.add_locked(queued)
         if failure is not None:
@@ -124,31 +126,36 @@ class BatchProducer:
             self._ledger.changed.notify_all()
         self._router.close()
 
-    def _number(self, tp: TopicPartition, batch: bytes | bytearray, header: BatchHeader) -> QueuedBatch:
+    def _number(
+        self, topic_partition: TopicPartition, batch: bytes | bytearray, header: BatchHeader
+    ) -> QueuedBatch:
         data = batch
         if self._identity is not None:
-            sequence = self._next_sequences[tp]
+            sequence = self._next_sequences[topic_partition]
             data = batch if isinstance(batch, bytearray) else bytearray(batch)
             set_producer(data, 0, *self._identity, sequence)
-            self._next_sequences[tp] = (sequence + header.last_offset_delta + 1) % SEQUENCE_MODULUS
+            self._next_sequences[topic_partition] = (
+                sequence + header.last_offset_delta + 1
+            ) % SEQUENCE_MODULUS
         self._sent_count += 1
         deadline_ms = self._cluster.clock.monotonic_ms() + self._timeout_ms
-        return QueuedBatch(tp, data, header.record_count, self._sent_count, deadline_ms)
+        return QueuedBatch(topic_partition, data, header.record_count, self._sent_count, deadline_ms)
 
-    def _begin(self, tp: TopicPartition) -> None:
+    def _begin(self, topic_partition: TopicPartition) -> None:
         """The first batch of a partition: is there such a partition? The first of all: who are we?"""
-        if tp.partition not in self._cluster.topic(tp.topic).partitions:
-            self._cluster.metadata([tp.topic], max_age_ms=0)  # it may have been added since
-            partitions = self._cluster.topic(tp.topic).partitions
-            if tp.partition not in partitions:
+        if topic_partition.partition not in self._cluster.topic(topic_partition.topic).partitions:
+            self._cluster.metadata([topic_partition.topic], max_age_ms=0)  # it may have been added since
+            partitions = self._cluster.topic(topic_partition.topic).partitions
+            if topic_partition.partition not in partitions:
                 raise KafkaError(
                     ErrorCode.unknown_topic_or_partition,
-                    f"topic {tp.topic!r} has {len(partitions)} partitions, but none {tp.partition}",
+                    f"topic {topic_partition.topic!r} has {len(partitions)} partitions, "
+                    f"but none {topic_partition.partition}",
                 )
         if self._is_idempotent and self._identity is None:
             self._identity = self._init_producer_id()
         self._router.start()
-        self._next_sequences[tp] = 0
+        self._next_sequences[topic_partition] = 0
 
     def _init_producer_id(self) -> tuple[int, int]:
         response: InitProducerIdResponse = self._cluster.call_any(

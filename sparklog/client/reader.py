@@ -40,7 +40,7 @@ AT_LEADER_MS: Final = 10_000
 
 def read_range(
     cluster: ClusterClient,
-    tp: TopicPartition,
+    topic_partition: TopicPartition,
     start_offset: int,
     end_offset: int,
     *,
@@ -50,12 +50,14 @@ def read_range(
     on_gap: OnGap | None = None,
     timeout_ms: int = 120_000,
 ) -> Iterator[pa.RecordBatch]:
-    """The records of ``tp`` with offsets in ``[start_offset, end_offset)``, in order, in ROW_SCHEMA.
+    """The records of a partition with offsets in ``[start_offset, end_offset)``, in order, in ROW_SCHEMA.
 
     ``topic_id`` is the topic that the offsets were chosen for, if that is known. ``timeout_ms`` bounds how
     long the reader waits without getting any further. Close the iterator if you leave it early.
     """
-    reader = _RangeReader(cluster, tp, start_offset, end_offset, max_bytes, isolation_level, topic_id)
+    reader = _RangeReader(
+        cluster, topic_partition, start_offset, end_offset, max_bytes, isolation_level, topic_id
+    )
     try:
         while reader.position < end_offset:
             fetched = reader.fetch(timeout_ms)
@@ -73,7 +75,7 @@ class _RangeReader:
     def __init__(
         self,
         cluster: ClusterClient,
-        tp: TopicPartition,
+        topic_partition: TopicPartition,
         start_offset: int,
         end_offset: int,
         max_bytes: int,
@@ -82,7 +84,7 @@ class _RangeReader:
     ) -> None:
         self.position = start_offset
         self._cluster = cluster
-        self._tp = tp
+        self._tp = topic_partition
         self._end_offset = end_offset
         self._isolation_level = isolation_level
         self._terms = FetchTerms(MAX_WAIT_MS, max_bytes, max_bytes, isolation_level)

@@ -115,35 +115,41 @@ class Producer:
     ) -> None:
         """Queue one record. KafkaError if there is no such topic, ProduceFailed for what failed before."""
         partitioner = self._partitioner(topic)
-        tp = TopicPartition(topic, partitioner.for_key(key) if partition is None else partition)
+        topic_partition = TopicPartition(topic, partitioner.for_key(key) if partition is None else partition)
         last = partitioner.partitions_count - 1
-        if not 0 <= tp.partition <= last:
+        if not 0 <= topic_partition.partition <= last:
             raise KafkaError(
                 ErrorCode.unknown_topic_or_partition,
                 f"topic {topic!r} has partitions 0 to {last}, but none {partition}",
             )
-        gathering = self._gathering.get(tp)
+        gathering = self._gathering.get(topic_partition)
         if gathering is not None and gathering.size_bytes + len(key or b"") + len(value or b"") > BATCH_BYTES:
-            self._dispatch(tp)  # a huge record goes alone: it may be refused, and its neighbours with it
+            self._dispatch(
+                topic_partition
+            )  # a huge record goes alone: it may be refused, and its neighbours with it
             gathering = None
         if gathering is None:
-            gathering = self._gathering[tp] = _Gathering(self._cluster.clock.monotonic_ms())
+            gathering = self._gathering[topic_partition] = _Gathering(self._cluster.clock.monotonic_ms())
         stamp_ms = self._cluster.clock.wall_ms() if timestamp_ms is None else timestamp_ms
         gathering.add(key, value, stamp_ms, headers)
         if gathering.is_full:
-            self._dispatch(tp)
+            self._dispatch(topic_partition)
         self.tick()
 
     def tick(self) -> None:
         """Hand on the batches that have lingered for long enough."""
         oldest_ms = self._cluster.clock.monotonic_ms() - self._linger_ms
-        for tp in [tp for tp, gathering in self._gathering.items() if gathering.since_ms <= oldest_ms]:
-            self._dispatch(tp)
+        for topic_partition in [
+            topic_partition
+            for topic_partition, gathering in self._gathering.items()
+            if gathering.since_ms <= oldest_ms
+        ]:
+            self._dispatch(topic_partition)
 
     def flush(self) -> list[Delivered]:
         """Wait until every record is in the log or given up; raises ProduceFailed if any was given up."""
-        for tp in list(self._gathering):
-            self._dispatch(tp)
+        for topic_partition in list(self._gathering):
+            self._dispatch(topic_partition)
         return self._batches.flush()
 
     def delivered(self) -> list[Delivered]:
@@ -154,15 +160,15 @@ class Producer:
         """End without waiting: what was not flushed may be lost."""
         self._batches.close()
 
-    def _dispatch(self, tp: TopicPartition) -> None:
-        gathering = self._gathering.pop(tp)
+    def _dispatch(self, topic_partition: TopicPartition) -> None:
+        gathering = self._gathering.pop(topic_partition)
         batch = self._payload.from_columns(
             gathering.columns(), now_ms=self._cluster.clock.wall_ms(), compression=self._compression
         )
-        partitioner = self._partitioners[tp.topic]
-        if tp.partition == partitioner.for_key(None):
+        partitioner = self._partitioners[topic_partition.topic]
+        if topic_partition.partition == partitioner.for_key(None):
             partitioner.next_batch()
-        self._batches.send(tp, batch)
+        self._batches.send(topic_partition, batch)
 
     def _partitioner(self, topic: str) -> Partitioner:
         if topic not in self._partitioners:

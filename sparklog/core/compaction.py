@@ -131,7 +131,11 @@ def filthiest(
     candidates: Mapping[TopicPartition, tuple[DirtyRange, CompactionRules]],
 ) -> TopicPartition | None:
     """The log to clean next: the one with the greatest share of dirty bytes among those that are due."""
-    due = [(found.ratio, tp) for tp, (found, rules) in candidates.items() if found.is_due(rules)]
+    due = [
+        (found.ratio, topic_partition)
+        for topic_partition, (found, rules) in candidates.items()
+        if found.is_due(rules)
+    ]
     return max(due)[1] if due else None
 
 

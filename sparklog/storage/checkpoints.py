@@ -56,7 +56,10 @@ def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, Offset]:
 
 
 def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
-    rows = ((tp.topic, tp.partition, offset) for tp, offset in sorted(offsets.items()))
+    rows = (
+        (topic_partition.topic, topic_partition.partition, offset)
+        for topic_partition, offset in sorted(offsets.items())
+    )
     disk.write_atomically(path, render(rows))
 
 

@@ -253,7 +253,7 @@ class LogDirectory:
             log_starts=dict(self._log_starts),
         )
         names = [name for name in self._disk.list(self.path) if self._disk.is_directory(self._file(name))]
-        found = {tp: name for name in names if (tp := self._partition_of(name))}
+        found = {topic_partition: name for name in names if (topic_partition := self._partition_of(name))}
         for name in names:
             if match := _DELETED_DIRECTORY.fullmatch(name):
                 self._finish_deletion(TopicPartition(match[1], int(match[2])), name, found)
@@ -363,8 +363,10 @@ class LogDirectory:
             return None
         reaches_back = 0 if loading.same_boot else 1
         total_bytes = sum(
-            bytes_to_check(self._disk, self._file(name), loading.recovery_points.get(tp, 0) - reaches_back)
-            for tp, name in found.items()
+            bytes_to_check(
+                self._disk, self._file(name), loading.recovery_points.get(topic_partition, 0) - reaches_back
+            )
+            for topic_partition, name in found.items()
         )
         return RecoveryProgress(self.path, len(found), total_bytes, self._clock, tell)
 
@@ -390,9 +392,16 @@ class LogDirectory:
         """
         with self._guard:
             logs = list(self.logs.items())
-            self._recovery_points = {tp: log.recovery_point for tp, log in logs}
-            starts = {tp: Offset(min(log.log_start_offset, log.recovery_point)) for tp, log in logs}
-            self._log_starts = {tp: starts[tp] for tp, log in logs if starts[tp] > log.first_segment_base}
+            self._recovery_points = {topic_partition: log.recovery_point for topic_partition, log in logs}
+            starts = {
+                topic_partition: Offset(min(log.log_start_offset, log.recovery_point))
+                for topic_partition, log in logs
+            }
+            self._log_starts = {
+                topic_partition: starts[topic_partition]
+                for topic_partition, log in logs
+                if starts[topic_partition] > log.first_segment_base
+            }
             self._write(checkpoints.LOG_STARTS, self._log_starts)
             self._write(checkpoints.RECOVERY_POINTS, self._recovery_points)
 
@@ -409,9 +418,9 @@ class LogDirectory:
         with self._guard:
             merged = {**self._high_watermarks, **high_watermarks}
             self._high_watermarks = {
-                tp: Offset(min(merged[tp], log.log_end_offset))
-                for tp, log in list(self.logs.items())
-                if tp in merged
+                topic_partition: Offset(min(merged[topic_partition], log.log_end_offset))
+                for topic_partition, log in list(self.logs.items())
+                if topic_partition in merged
             }
             self._write(checkpoints.HIGH_WATERMARKS, self._high_watermarks)
 
@@ -440,7 +449,13 @@ class LogDirectory:
 
         A log that is damaged keeps what says so.
         """
-        self._lower_all({tp: log.log_end_offset for tp, log in self.logs.items() if log.corruption is None})
+        self._lower_all(
+            {
+                topic_partition: log.log_end_offset
+                for topic_partition, log in self.logs.items()
+                if log.corruption is None
+            }
+        )
 
     def _lower_all(self, ends: Mapping[TopicPartition, int]) -> None:
         with self._guard:
@@ -450,7 +465,11 @@ class LogDirectory:
                 (checkpoints.LOG_STARTS, self._log_starts),
                 (checkpoints.CLEANED, self._cleaned),
             ):
-                too_high = {tp: Offset(end) for tp, end in ends.items() if offsets.get(tp, 0) > end}
+                too_high = {
+                    topic_partition: Offset(end)
+                    for topic_partition, end in ends.items()
+                    if offsets.get(topic_partition, 0) > end
+                }
                 if too_high:
                     offsets.update(too_high)
                     self._write(name, offsets)

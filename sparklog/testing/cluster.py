@@ -234,15 +234,16 @@ class InProcessCluster:
 
     def wait_for_leader(self, topic: str, partition: int = 0, *, other_than: int | None = None) -> int:
         """Wait until the partition has a leader, and not that one; its broker id."""
-        tp, leaders = TopicPartition(topic, partition), [-1]
+        topic_partition, leaders = TopicPartition(topic, partition), [-1]
 
         def is_led() -> bool:
-            leader = self.client.metadata([topic], max_age_ms=0).leader(tp)
+            leader = self.client.metadata([topic], max_age_ms=0).leader(topic_partition)
             leaders.append(leader.broker_id if isinstance(leader, Leader) else -1)
             return leaders[-1] not in (-1, other_than)
 
         self._wait(
-            is_led, lambda: f"{tp} has leader {leaders[-1]}, and waits for one other than {other_than}"
+            is_led,
+            lambda: f"{topic_partition} has leader {leaders[-1]}, and waits for one other than {other_than}",
         )
         return leaders[-1]
 

@@ -41,23 +41,23 @@ def send_records(
 
 def read_records(client: ClusterClient, topic: str) -> list[Record]:
     """Everything that readers may see now, by partition and offset."""
-    tps = client.topic(topic).topic_partitions()
-    starts = offsets.earliest(client, tps)
-    ends = offsets.latest(client, tps, IsolationLevel.READ_COMMITTED)
+    topic_partitions = client.topic(topic).topic_partitions()
+    starts = offsets.earliest(client, topic_partitions)
+    ends = offsets.latest(client, topic_partitions, IsolationLevel.READ_COMMITTED)
     return [
         record
-        for tp in sorted(tps)
-        for batch in read_range(client, tp, starts[tp], ends[tp])
-        for record in _records(tp, batch)
+        for topic_partition in sorted(topic_partitions)
+        for batch in read_range(client, topic_partition, starts[topic_partition], ends[topic_partition])
+        for record in _records(topic_partition, batch)
     ]
 
 
-def _records(tp: TopicPartition, batch: pa.RecordBatch) -> Iterator[Record]:
+def _records(topic_partition: TopicPartition, batch: pa.RecordBatch) -> Iterator[Record]:
     stamps_us = batch.column("timestamp").cast(pa.int64()).to_pylist()
     columns = (batch.column(name).to_pylist() for name in ("offset", "key", "value", "headers"))
     for stamp_us, offset, key, value, headers in zip(stamps_us, *columns, strict=True):
         yield Record(
-            partition=tp.partition,
+            partition=topic_partition.partition,
             offset=offset,
             timestamp_ms=stamp_us // 1_000,
             key=key,

@@ -244,7 +244,10 @@ class Fetcher:
             for followed, position in asked.values():
                 followed.partition.on_fetch_error(position.leader_epoch, response.error_code)
             return
-        silent = {(entry.partition.topic_id, tp.partition): (entry, at) for tp, (entry, at) in asked.items()}
+        silent = {
+            (entry.partition.topic_id, topic_partition.partition): (entry, at)
+            for topic_partition, (entry, at) in asked.items()
+        }
         for topic in response.responses:
             for data in topic.partitions:
                 known = silent.pop((topic.topic_id, data.partition_index), None)

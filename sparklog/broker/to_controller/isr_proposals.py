@@ -220,7 +220,10 @@ class ProposalQueue:
     def _hand_out(self, batch: Batch, response: AlterPartitionResponse) -> Batch:
         """Tell each partition its answer; those without one that settles it come back."""
         unsettled = dict(batch)
-        names = {(waiting.partition.topic_id, tp.partition): tp for tp, waiting in batch.items()}
+        names = {
+            (waiting.partition.topic_id, topic_partition.partition): topic_partition
+            for topic_partition, waiting in batch.items()
+        }
         for topic in response.topics:
             for answer in topic.partitions:
                 name = names.get((topic.topic_id, answer.partition_index))
