@@ -11,7 +11,7 @@ from sparklog.model.errors import SparklogError
 
 BUILT_IN: Final[Mapping[str, str]] = {
     "status": "sparklog.cli.status:COMMAND",
-    "topics": "sparklog.cli.topics:COMMAND",
+    "topics": "sparklog.cli.topics.command:COMMAND",
     "produce": "sparklog.cli.produce:COMMAND",
     "consume": "sparklog.cli.consume:COMMAND",
     "configs": "sparklog.cli.configs:COMMAND",

@@ -23,7 +23,7 @@ from sparklog.model.kafka_numbers import ConfigSource
 SUMMARY = "give a topic more partitions, or other settings"
 
 
-def add_alter_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the action, beside those that name the cluster."""
     parser.add_argument("name", metavar="NAME", type=topic_name)
     parser.add_argument(

@@ -1,0 +1,1 @@
+"""``sparklog topics``: a module an action."""

@@ -1,0 +1,114 @@
+"""``sparklog topics list`` and ``describe``: topics, their leaders, in-sync replicas and offsets."""
+
+import argparse
+import json
+from typing import Any
+
+from sparklog.cli.command import DONE
+from sparklog.cli.connect import wants_json
+from sparklog.cli.progress import patience
+from sparklog.cli.status import render_losses
+from sparklog.cli.table import render_table
+from sparklog.cli.topic_names import topic_name, topic_wanted
+from sparklog.client.admin import Admin, PartitionDescription, TopicDescription
+from sparklog.client.cluster import ClusterClient
+
+LIST_SUMMARY = "list the topics"
+DESCRIBE_SUMMARY = "show leaders, in-sync replicas and offsets of each partition"
+
+
+def add_list_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``list``, beside those that name the cluster."""
+    parser.add_argument("--internal", action="store_true", help="the cluster's own topics as well")
+
+
+def add_describe_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``describe``, beside those that name the cluster."""
+    parser.add_argument("name", metavar="NAME", nargs="?", type=topic_name, help="default: all topics")
+    parser.add_argument("--internal", action="store_true", help="the cluster's own topics as well")
+
+
+def list_topics(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
+    if wants_json(arguments):
+        return _show_as_json(_described_topics(cluster, arguments))
+    with patience("asking for the topics"):
+        topics = Admin(cluster).topics(include_internal=arguments.internal)
+    rows = [[topic.name, len(topic.partitions), topic.replication_factor, topic.topic_id] for topic in topics]
+    print(render_table(["TOPIC", "PARTITIONS", "REPLICATION FACTOR", "ID"], rows) if rows else "no topics")
+    return DONE
+
+
+def describe(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
+    topics = _described_topics(cluster, arguments)
+    if wants_json(arguments):
+        return _show_as_json(topics)
+    print("\n\n".join(_described(topic) for topic in topics) if topics else "no topics")
+    return DONE
+
+
+def _described_topics(cluster: ClusterClient, arguments: argparse.Namespace) -> list[TopicDescription]:
+    name: str | None = getattr(arguments, "name", None)
+    with patience("asking for topics and offsets"):
+        if name is not None:
+            with topic_wanted(cluster, arguments, name):
+                return Admin(cluster).describe_topics([name])
+        topics = Admin(cluster).describe_topics()
+    return [topic for topic in topics if arguments.internal or not topic.is_internal]
+
+
+def _show_as_json(topics: list[TopicDescription]) -> int:
+    print(json.dumps({"topics": [topic_as_json(topic) for topic in topics]}))
+    return DONE
+
+
+def topic_as_json(topic: TopicDescription) -> dict[str, Any]:
+    """A topic under Kafka's field names; an offset that its leader could not tell is -1."""
+    return {
+        "name": topic.name,
+        "topic_id": str(topic.topic_id),
+        "partitions": [_partition_as_json(partition) for partition in topic.partitions],
+        "configs": dict(topic.configs),
+    }
+
+
+def _partition_as_json(partition: PartitionDescription) -> dict[str, Any]:
+    return {
+        "partition": partition.partition,
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "replicas": list(partition.replicas),
+        "isr": list(partition.isr),
+        "log_start_offset": partition.log_start_offset,
+        "high_watermark": partition.high_watermark,
+        "log_end_offset": partition.log_end_offset,
+    }
+
+
+def _described(topic: TopicDescription) -> str:
+    configs = " ".join(f"{name}={value}" for name, value in sorted(topic.configs.items()))
+    title = f"topic {topic.name}, id {topic.topic_id}, configs: {configs or 'none of its own'}"
+    headers = ["PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "LOG START", "HIGH WATERMARK", "LOG END"]
+    rows = [
+        [
+            partition.partition,
+            _known(partition.leader),
+            _known(partition.leader_epoch),
+            partition.replicas,
+            partition.isr,
+            _known(partition.log_start_offset),
+            _known(partition.high_watermark),
+            _known(partition.log_end_offset),
+        ]
+        for partition in topic.partitions
+    ]
+    lossy = {
+        f"{topic.name}-{one.partition}": one.lost_in_epoch
+        for one in topic.partitions
+        if one.lost_in_epoch >= 0
+    }
+    notes = f"\n{render_losses(lossy)}" if lossy else ""
+    return f"{title}\n{render_table(headers, rows)}{notes}"
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number
