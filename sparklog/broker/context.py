@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.ports import ToController
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId
@@ -23,7 +23,7 @@ class BrokerContext:
     """
     metadata: MetadataCache
     replicas: ReplicaManager
-    controller: ControllerLink
+    controller: ToController
     producer_ids: ProducerIds
     waiting_room: Executor
     """For work that waits for the controller. Handlers are few, and must go on serving while it is away."""

@@ -25,6 +25,13 @@ class Peers(Protocol):
         """Close the connection to this broker; a call that waits on it ends with OSError."""
 
 
+class ToController(Protocol):
+    """Requests to the active controller."""
+
+    def call(self, message: Any, *, timeout_ms: int) -> Any:
+        """Send ``message`` and wait for its response; raises OSError if no controller answers in time."""
+
+
 class IsrProposals(Protocol):
     """Where proposals to change an ISR go."""
 

@@ -66,20 +66,20 @@ class Changes:
     """A fact that changes now and then, and the signals of those who want to know."""
 
     def __init__(self) -> None:
-        self._signals: tuple[Signal, ...] = ()
+        self._signals: list[Signal] = []
 
     @contextmanager
     def signalled(self) -> Iterator[Signal]:
         """A signal that every change gives while the context lasts."""
         signal = Signal()
-        self._signals = (*self._signals, signal)
+        self._signals.append(signal)
         try:
             yield signal
         finally:
-            self._signals = tuple(other for other in self._signals if other is not signal)
+            self._signals.remove(signal)
 
     def happened(self) -> None:
-        for signal in self._signals:
+        for signal in tuple(self._signals):
             signal.give()
 
 

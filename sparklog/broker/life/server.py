@@ -17,41 +17,38 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.following.fetcher import Fetcher
 from sparklog.broker.following.fetcher_threads import FetcherThreads
 from sparklog.broker.life.cleaner_threads import CleanerThreads
+from sparklog.broker.life.disk_reports import DiskReports, LostLogs
 from sparklog.broker.life.housekeeping import Housekeeping
 from sparklog.broker.life.metrics import broker_metrics
 from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.life.registration import Registration
-from sparklog.broker.life.registration_watch import RegistrationWatch
+from sparklog.broker.life.registration_watch import watch_registration
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Peers, Ports
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.broker.to_controller.controller_link import ControllerLink
+from sparklog.broker.to_controller.controller_link import ControllerLink, watch_controller
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.cluster import Broker
 from sparklog.model.errors import ErrorCode, SparklogError, WireError
-from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId
+from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.loops import Call, CallController, Loop
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.executor import ThreadExecutor
+from sparklog.network.loop_threads import LoopThreads, no_calls
 from sparklog.network.peer_connections import PeerConnections
 from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
-from sparklog.wire.messages.control.assign_replicas_to_dirs import (
-    AssignReplicasToDirsDirectory,
-    AssignReplicasToDirsPartition,
-    AssignReplicasToDirsRequest,
-    AssignReplicasToDirsTopic,
-)
 from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
 
 logger = logging.getLogger(__name__)
@@ -64,31 +61,11 @@ SHUTDOWN_RETRY_MS: Final = 200
 SHUTDOWN_TIMEOUT_MS: Final = 3_000
 """Longest wait for the controller: where a whole cluster stops there may be none any more."""
 
-WITHDRAW_RETRY_MS: Final = 500
-"""Pause between tries to mark a directory suspect while ZooKeeper is away."""
-
-LOST_LOGS_TIMEOUT_MS: Final = 5_000
-"""Longest wait for the controller's word that it knows which logs are lost, before it is told again."""
+JOIN_SECONDS: Final = 1.0
+"""Longest wait for loops that may wait for an absent ZooKeeper: the end of the session ends their wait."""
 
 CONTROLLER_CALLS_MAX: Final = 4
 """Requests of clients that wait for the controller at the same time; others queue behind them."""
-
-
-def lost_logs_request(
-    broker_id: int, broker_epoch: BrokerEpoch, lost: list[tuple[TopicId, int]]
-) -> AssignReplicasToDirsRequest:
-    """Tells the controller which replicas went offline: Kafka's message, with no directory to name."""
-    topics = [
-        AssignReplicasToDirsTopic(
-            topic_id=topic, partitions=[AssignReplicasToDirsPartition(partition_index=number)]
-        )
-        for topic, number in lost
-    ]
-    return AssignReplicasToDirsRequest(
-        broker_id=broker_id,
-        broker_epoch=broker_epoch,
-        directories=[AssignReplicasToDirsDirectory(topics=topics)],
-    )
 
 
 class BrokerServer:
@@ -115,6 +92,9 @@ class BrokerServer:
         self._registration = Registration(options)
         self._metadata = MetadataCache(threading.Lock())
         self._dispatcher: Dispatcher | None = None
+        self._zookeeper_loops = LoopThreads(no_calls)
+        self._loops = LoopThreads(self._ask)
+        self._reports: DiskReports | None = None
         self._link: ControllerLink | None = None
         self._replicas: ReplicaManager | None = None
         self._producer_ids: ProducerIds | None = None
@@ -184,18 +164,25 @@ class BrokerServer:
         self._undo.append(reactor.stop)
         self._undo.append(fetchers.close)
         self._undo += [peers.close for peers in lanes]
-        assert self._link is not None
-        self._link.start()
-        proposals.start()
-        self._undo.append(proposals.close)
-        self._undo.append(self._link.close)
+        link = self._link
+        assert link is not None
+        self._zookeeper_loops.start(
+            "controller-watch", lambda: watch_controller(registration.zookeeper, link.lead_to)
+        )
+        self._loops.start("isr-proposals", proposals.loop)
+        self._undo.append(self._loops.close)
+        self._undo.append(link.close)
+        self._undo.append(lambda: self._zookeeper_loops.close(JOIN_SECONDS))
         self._broker_epoch = registration.register(self.endpoint)
         context.replicas.broker_epoch = self._broker_epoch
         for suspect in context.replicas.suspects():
             self._report_suspect(suspect)
-        watch = RegistrationWatch(registration.zookeeper, options.broker_id, self._broker_epoch, self._fail)
-        watch.start()
-        self._undo.append(watch.close)
+        self._zookeeper_loops.start(
+            "registration-watch",
+            lambda: watch_registration(
+                registration.zookeeper, options.broker_id, self._broker_epoch, self._fail
+            ),
+        )
         housekeeping = Housekeeping(context.replicas, self._config)
         housekeeping.start()
         self._undo.append(housekeeping.close)
@@ -235,7 +222,10 @@ class BrokerServer:
     ) -> tuple[BrokerContext, FetcherThreads, IsrProposalSender, list[PeerConnections]]:
         options, config = self._options, self._config
         ports = Ports(clock=self._clock, timer=self._timer, executor=self._executor, new_guard=threading.Lock)
-        link = ControllerLink(self._registration.zookeeper, self._clock, client_id=self._client_id)
+        link = ControllerLink(client_id=self._client_id)
+        self._reports = DiskReports(
+            options.broker_id, lambda: self._broker_epoch, self._registration.zookeeper, link.changes
+        )
         lanes = [
             PeerConnections(client_id=self._client_id) for _ in range(config.get_int("num.replica.fetchers"))
         ]
@@ -257,8 +247,9 @@ class BrokerServer:
         proposals = IsrProposalSender(
             options.broker_id,
             lambda: self._broker_epoch,
-            link,
-            lambda tp: replicas.get(tp),  # noqa: PLW0108 (made below)
+            lambda topic_partition: replicas.get(topic_partition),  # noqa: PLW0108 (made below)
+            link.changes,
+            threading.Lock(),
         )
         replicas = ReplicaManager(
             options.broker_id,
@@ -286,6 +277,12 @@ class BrokerServer:
         )
         return context, fetchers, proposals, lanes
 
+    def _ask(self, call: Call) -> Any:
+        """Make a call of a loop."""
+        assert isinstance(call, CallController), call
+        assert self._link is not None
+        return self._link.call(call.message, timeout_ms=call.timeout_ms, lane=call.lane)
+
     def _reactor(self, dispatcher: Dispatcher) -> Reactor:
         config = self._config
         return Reactor(
@@ -308,10 +305,10 @@ class BrokerServer:
         self._fail(why)
 
     def _fail(self, why: str, suspect: str | None = None) -> None:
-        """The world has gone on without us, or the disk failed: serve nobody from this moment on, and stop.
+        """Serve nobody from this moment on, and stop: other brokers have taken over, or the disk failed.
 
-        Stopping takes its time (threads are waited for, and they may wait for a peer), so it has a thread of
-        its own, and those who write or read here must not wait for it.
+        The stop is a loop of its own, because it waits for threads, and those that write or read here must
+        not wait for it.
         """
         self._suspect = suspect or self._suspect
         if self._stopped.is_set() or self.failure is not None:
@@ -320,67 +317,29 @@ class BrokerServer:
         logger.error("broker %d stops: %s", self._options.broker_id, why)
         if self._dispatcher is not None:
             self._dispatcher.close()
-        threading.Thread(
-            target=self._stop_failed, args=(why, suspect), name="broker-failure", daemon=True
-        ).start()
+        self._zookeeper_loops.start("broker-failure", lambda: self._stop_failed(why, suspect))
 
     def _report_suspect(self, suspect: str) -> None:
-        """A directory is suspect, and others go on. ZooKeeper must hear, however long that takes: a note in
-        those is of no use at a start at which they cannot be read."""
-        threading.Thread(
-            target=self._tell_zookeeper, args=(suspect,), name="suspect-directory", daemon=True
-        ).start()
+        """A directory is suspect, and the broker serves on with the others."""
+        reports, replicas = self._reports, self._replicas
+        assert reports is not None
+        assert replicas is not None
+        self._zookeeper_loops.start(
+            "suspect-directory", lambda: reports.suspect(suspect, lambda: replicas.forget_suspect(suspect))
+        )
 
-    def _tell_zookeeper(self, suspect: str) -> None:
-        while not self._stopped.is_set():
-            try:
-                if self._broker_epoch >= 0:
-                    self._registration.report_suspect(self._broker_epoch, suspect)
-                    break
-            except SparklogError as error:
-                logger.warning("log directory %s is not reported suspect yet: %s", suspect, error)
-            self._stopped.wait(WITHDRAW_RETRY_MS / 1_000)
-        else:
-            return
-        assert self._replicas is not None
-        self._replicas.forget_suspect(suspect)
+    def _report_lost(self, lost: LostLogs) -> None:
+        """Replicas went offline with their directory."""
+        reports = self._reports
+        assert reports is not None
+        self._loops.start("lost-logs", lambda: reports.lost_logs(lost))
 
-    def _report_lost(self, lost: list[tuple[TopicId, int]]) -> None:
-        """Replicas went offline with their directory. The controller must hear, however long that takes."""
-        threading.Thread(target=self._tell_controller, args=(lost,), name="lost-logs", daemon=True).start()
-
-    def _tell_controller(self, lost: list[tuple[TopicId, int]]) -> None:
-        while not self._stopped.is_set():
-            assert self._link is not None
-            generation = self._link.generation
-            request = lost_logs_request(self._options.broker_id, self._broker_epoch, lost)
-            try:
-                error = self._link.call(request, timeout_ms=LOST_LOGS_TIMEOUT_MS, lane="lost-logs").error_code
-            except (OSError, WireError, SparklogError) as problem:
-                logger.warning("the controller does not know yet which logs are lost: %s", problem)
-            else:
-                if error is ErrorCode.none:
-                    return
-                logger.warning("the controller does not know yet which logs are lost: %s", error.name)
-            self._link.wait_for_change(generation, WITHDRAW_RETRY_MS)
-
-    def _stop_failed(self, why: str, suspect: str | None) -> None:
+    def _stop_failed(self, why: str, suspect: str | None) -> Loop:
         if self._replicas is not None:
             self._replicas.stop_serving(why)
-        if suspect is not None and self._broker_epoch >= 0:
-            self._withdraw(suspect)
+        if suspect is not None and self._broker_epoch >= 0 and self._reports is not None:
+            yield from self._reports.withdrawal(suspect)
         self.stop(clean=False)
-
-    def _withdraw(self, suspect: str) -> None:
-        """Mark the directory in ZooKeeper, however long that is away: a start without the mark would be
-        trusted with records that the disk does not have."""
-        while not self._stopped.is_set():
-            try:
-                self._registration.withdraw_suspect(self._broker_epoch, suspect)
-                return
-            except SparklogError as error:
-                logger.warning("log directory %s is not marked suspect yet: %s", suspect, error)
-            self._stopped.wait(WITHDRAW_RETRY_MS / 1_000)
 
     def _shut_down_controlled(self) -> None:
         """Ask the controller to move our leaderships away, until none is left that another could take."""

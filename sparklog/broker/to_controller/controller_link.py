@@ -7,27 +7,39 @@ time-out: partitions stood still for 36-40 s.)
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any
 
-from sparklog.core.controller.state.znodes import CONTROLLER, decode_controller
+from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, decode_controller
 from sparklog.model.errors import SparklogError
-from sparklog.model.time import Clock
-from sparklog.model.zookeeper import ZooKeeper, ZooKeeperError
+from sparklog.model.loops import Changes, Loop
+from sparklog.model.zookeeper import Node, ZooKeeper
 from sparklog.network.connection import Connection
+from sparklog.zookeeper.node_watch import watch_node
 
 logger = logging.getLogger(__name__)
-
-LOOK_AGAIN_SECONDS = 1.0
-"""How often to look for a controller when ZooKeeper could not say."""
 
 CONNECT_TIMEOUT_MS = 3_000
 """A machine that is gone answers no connect, and a change of ``/controller`` cannot end that wait."""
 
-JOIN_SECONDS = 1.0
-"""The thread may hang in a question to a ZooKeeper that is away; the end of the session ends that."""
-
-
 SHARED_LANE = ""
+
+
+def watch_controller(zookeeper: ZooKeeper, lead_to: Callable[[ControllerNode | None], None]) -> Loop:
+    """Call ``lead_to`` with whoever holds ``/controller``, and again after every change; None if nobody
+    does.
+    """
+
+    def look(node: Node | None) -> bool:
+        try:
+            lead_to(None if node is None else decode_controller(node.data))
+        except SparklogError as error:
+            # Another release wrote it. The next entry is read as soon as it is written.
+            logger.error("the controller's entry in ZooKeeper is of no use: %s", error)
+            lead_to(None)
+        return True
+
+    return watch_node(zookeeper, CONTROLLER, look)
 
 
 class ControllerLink:
@@ -37,21 +49,15 @@ class ControllerLink:
     and what cannot wait behind it, such as changes of ISRs, goes on a lane of its own.
     """
 
-    def __init__(self, zookeeper: ZooKeeper, clock: Clock, *, client_id: str) -> None:
-        self._zookeeper = zookeeper
-        self._clock = clock
+    def __init__(self, *, client_id: str) -> None:
+        self.changes = Changes()
+        """Of the controller's address."""
         self._client_id = client_id
         self._changed = threading.Condition()
         self._address: tuple[str, int] | None = None
         self._generation = 0
         self._connections: dict[str, Connection] = {}
         self._closing = threading.Event()
-        self._look = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="controller-watch", daemon=True)
-
-    def start(self) -> None:
-        self._look.set()
-        self._thread.start()
 
     def call(self, message: Any, *, timeout_ms: int, lane: str = SHARED_LANE) -> Any:
         """Send ``message`` to the active controller; OSError if there is none, it went away or is silent.
@@ -65,17 +71,20 @@ class ControllerLink:
             self._drop(connection, lane)
             raise
 
-    def wait_for_change(self, generation: int, timeout_ms: int) -> int:
-        """Wait until there is another controller than at ``generation``; returns the generation now."""
+    def lead_to(self, controller: ControllerNode | None) -> None:
+        """From now on requests go to ``controller``; None if no controller is known."""
+        address = None if controller is None else (controller.host, controller.port)
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._closing.is_set() or self._generation != generation, timeout_ms / 1_000
-            )
-            return self._generation
-
-    @property
-    def generation(self) -> int:
-        return self._generation
+            if address == self._address:
+                return
+            logger.info("the controller is now at %s", address)
+            self._address = address
+            self._generation += 1
+            connections, self._connections = self._connections, {}
+            self._changed.notify_all()
+        for connection in connections.values():
+            connection.close()
+        self.changes.happened()
 
     def close(self) -> None:
         with self._changed:
@@ -84,8 +93,6 @@ class ControllerLink:
             connections, self._connections = self._connections, {}
         for connection in connections.values():
             connection.close()
-        self._look.set()
-        self._thread.join(JOIN_SECONDS)
 
     def _connected(self, timeout_ms: int, lane: str) -> Connection:
         with self._changed:
@@ -124,41 +131,3 @@ class ControllerLink:
             if self._connections.get(lane) is connection:
                 del self._connections[lane]
         connection.close()
-
-    def _watch(self) -> None:
-        failed = False
-        while not self._closing.is_set():
-            self._look.wait(LOOK_AGAIN_SECONDS if failed else None)
-            self._look.clear()
-            if self._closing.is_set():
-                return
-            try:
-                self._read()
-                failed = False
-            except ZooKeeperError as error:
-                logger.info("cannot look for the controller in ZooKeeper: %s", error)
-                failed = True
-            except SparklogError as error:
-                # The watch is set, so that the next controller's entry is read as soon as it is written.
-                logger.error("the controller's entry in ZooKeeper is of no use: %s", error)
-                self._lead_to(None)
-                failed = False
-
-    def _read(self) -> None:
-        self._zookeeper.watch_data(CONTROLLER, self._look.set)
-        node = self._zookeeper.get(CONTROLLER)
-        record = decode_controller(node.data) if node is not None else None
-        self._lead_to((record.host, record.port) if record is not None else None)
-
-    def _lead_to(self, address: tuple[str, int] | None) -> None:
-        """From now on requests go to ``address``; None if no controller is known."""
-        with self._changed:
-            if address == self._address:
-                return
-            logger.info("the controller is now at %s", address)
-            self._address = address
-            self._generation += 1
-            connections, self._connections = self._connections, {}
-            self._changed.notify_all()
-        for connection in connections.values():
-            connection.close()

@@ -1,25 +1,26 @@
 """Proposals to change an ISR, on their way to the controller.
 
-``ProposalQueue`` gathers them, makes the request and takes the response; ``IsrProposalSender`` gives it a
-thread that waits for the controller in between. What has gathered is sent in one AlterPartition request, and
-each partition is handed its answer. A request that fails on its way, or is not answered within about a
-second, is sent again, to whoever is the controller then, and at once when there is another one: a partition
-whose ISR cannot shrink commits nothing. Sending twice is harmless, because a proposal is a compare-and-set by
-epochs: the controller answers a change that was already made with the state that holds. A request that it
-refuses as a whole because it does not know our epoch yet is sent again after a short pause.
+``ProposalQueue`` gathers them, makes the request and takes the response; ``IsrProposalSender`` is the loop
+that waits for the controller in between. What has gathered is sent in one AlterPartition request, and each
+partition is handed its answer. A request that fails on its way, or is not answered within about a second, is
+sent again, to whoever is the controller then, and at once when there is another one: a partition whose ISR
+cannot shrink commits nothing. Sending twice is harmless, because a proposal is a compare-and-set by epochs:
+the controller answers a change that was already made with the state that holds. A request that it refuses as
+a whole because it does not know our epoch yet is sent again after a short pause.
 """
 
 import logging
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import Any
 
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.core.replication.actions import ProposeIsr
 from sparklog.core.replication.leader import IsrReply
-from sparklog.model.errors import ErrorCode, WireError
+from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.loops import Await, CallController, Changes, Loop, Question, Signal
+from sparklog.model.ports import Guard
 from sparklog.wire.messages.control.alter_partition import (
     AlterPartitionPartition,
     AlterPartitionRequest,
@@ -67,20 +68,20 @@ Batch = dict[TopicPartition, _Waiting]
 
 
 class IsrProposalSender:
-    """Sends proposals of all partitions of this broker, one request after the other."""
+    """Sends the proposals of a broker's partitions, one request after the other (``ports.IsrProposals``)."""
 
     def __init__(
         self,
         broker_id: BrokerId,
         broker_epoch: Callable[[], BrokerEpoch],
-        link: ControllerLink,
         find_partition: Callable[[TopicPartition], Partition | None],
+        controller_changes: Changes,
+        guard: Guard,
     ) -> None:
-        self._link = link
-        self._condition = threading.Condition()
+        self._controller_changes = controller_changes
+        self._guard = guard
         self._queue = ProposalQueue(broker_id, broker_epoch, find_partition)
-        self._closed = False
-        self._thread = threading.Thread(target=self._run, name="isr-proposals", daemon=True)
+        self._arrived = Signal()
 
     @property
     def shrinks(self) -> int:
@@ -90,60 +91,44 @@ class IsrProposalSender:
     def expands(self) -> int:
         return self._queue.expands
 
-    def start(self) -> None:
-        self._thread.start()
-
     def propose(self, topic_partition: TopicPartition, proposal: ProposeIsr) -> None:
-        with self._condition:
+        with self._guard:
             self._queue.put(topic_partition, proposal)
-            self._condition.notify()
+        self._arrived.give()
 
-    def close(self) -> None:
-        """Stop; close the controller link first, so that a call in flight ends."""
-        with self._condition:
-            self._closed = True
-            self._condition.notify()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while True:
-            with self._condition:
-                self._condition.wait_for(lambda: self._closed or self._queue)
-                if self._closed:
-                    return
-                batch = self._queue.take_all()
-            generation = self._link.generation
-            again = self._try(batch)
-            if again:
-                with self._condition:
-                    self._queue.put_back(again)
-                if self._link.wait_for_change(generation, RETRY_MS) != generation:
+    def loop(self) -> Loop:
+        """Send what has gathered, again and again."""
+        with self._controller_changes.signalled() as changed:
+            while True:
+                with self._guard:
+                    batch = self._queue.take_all()
+                if not batch:
+                    yield Await(self._arrived)
+                    continue
+                changed.take()
+                if (yield from self._is_settled(batch)):
+                    continue
+                if (yield Await(changed, RETRY_MS)):
                     self._queue.on_new_controller()
 
-    def _try(self, batch: Batch) -> Batch:
+    def _is_settled(self, batch: Batch) -> Generator[Question, Any, bool]:
+        """Send a batch and hand out the answers. Puts back what must be sent again: then False."""
+        again = batch  # also after a bug, or these ISRs would never change again
         try:
-            return self._send(batch)
-        except Exception:
-            # Without this thread no ISR of this broker would ever change again.
-            logger.exception("ISR proposals failed and are sent again")
-            return batch
-
-    def _send(self, batch: Batch) -> Batch:
-        """Send and hand out the answers; what must be sent again."""
-        try:
-            response = self._link.call(
-                self._queue.request(batch), timeout_ms=self._queue.answer_ms, lane=LANE
-            )
-        except (OSError, WireError) as error:
+            response = yield CallController(self._queue.request(batch), self._queue.answer_ms, LANE)
+            again = self._queue.on_response(batch, response)
+        except (OSError, SparklogError) as error:
             self._queue.on_failure(error)
             logger.info("ISR proposals did not reach the controller and are sent again: %s", error)
-            return batch
-        return self._queue.on_response(batch, response)
+        finally:
+            with self._guard:
+                self._queue.put_back(again)
+        return not again
 
 
 class ProposalQueue:
-    """The proposals of one broker's partitions; a newer one of a partition replaces the older. No thread, no
-    lock: whoever waits for the controller decides how.
+    """The proposals of a broker's partitions; a newer one of a partition replaces the older. Not
+    thread-safe.
     """
 
     def __init__(

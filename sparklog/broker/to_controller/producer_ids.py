@@ -11,7 +11,7 @@ import logging
 import threading
 from typing import Final
 
-from sparklog.broker.to_controller.controller_link import ControllerLink
+from sparklog.broker.ports import ToController
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ProducerId
 from sparklog.model.ports import Executor
@@ -27,7 +27,7 @@ _logger: Final = logging.getLogger(__name__)
 class ProducerIds:
     """One broker's ids; ``executor`` asks for blocks that nobody waits for yet."""
 
-    def __init__(self, broker_id: BrokerId, link: ControllerLink, executor: Executor) -> None:
+    def __init__(self, broker_id: BrokerId, link: ToController, executor: Executor) -> None:
         self._broker_id = broker_id
         self._link = link
         self._executor = executor

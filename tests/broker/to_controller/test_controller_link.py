@@ -6,14 +6,14 @@ import uuid
 
 import pytest
 
-from sparklog.broker.to_controller.controller_link import ControllerLink
+from sparklog.broker.to_controller.controller_link import ControllerLink, watch_controller
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, encode_controller
 from sparklog.core.replication.actions import ProposeIsr
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
 from sparklog.network.acceptor import Listener
-from sparklog.network.clock import SystemClock
+from sparklog.network.loop_threads import LoopThreads, no_calls
 from sparklog.network.reactor import Reactor
 from sparklog.testing.memory_zookeeper import MemoryZooKeeperServer
 from sparklog.wire.codec import decode_request, encode_response
@@ -81,21 +81,35 @@ def zookeeper(controllers):
 
 @pytest.fixture
 def link(zookeeper):
-    link = ControllerLink(zookeeper, SystemClock(), client_id="broker-1")
-    link.start()
-    assert link.wait_for_change(0, 5_000), "there is a controller from the beginning"
+    link = ControllerLink(client_id="broker-1")
+    watch = LoopThreads(no_calls)
+    with link.changes.signalled() as changed:
+        watch.start("controller-watch", lambda: watch_controller(zookeeper, link.lead_to))
+        until_given(changed)
     yield link
     link.close()
+    watch.close()
+
+
+def until_given(signal) -> None:
+    """Wait until a signal is given."""
+    given = threading.Event()
+    signal.wake = given.set
+    assert signal.is_given or given.wait(5)
+    signal.take()
 
 
 @pytest.fixture
 def proposals(link):
     partition = Partition()
-    sender = IsrProposalSender(BrokerId(1), lambda: BrokerEpoch(10), link, lambda _: partition)
-    sender.start()
+    sender = IsrProposalSender(
+        BrokerId(1), lambda: BrokerEpoch(10), lambda _: partition, link.changes, threading.Lock()
+    )
+    loops = LoopThreads(lambda call: link.call(call.message, timeout_ms=call.timeout_ms, lane=call.lane))
+    loops.start("isr-proposals", sender.loop)
     yield sender, partition
     link.close()
-    sender.close()
+    loops.close()
 
 
 def test_a_proposal_to_a_paused_controller_goes_to_the_next_one_as_soon_as_there_is_one(
@@ -153,10 +167,10 @@ def test_a_connection_that_the_controller_closed_as_idle_fails_no_call(controlle
 
 def test_a_controller_is_found_after_an_entry_that_nobody_can_read(controllers, zookeeper, link) -> None:
     """As another release may write it during a rolling upgrade."""
-    first = link.generation
-    zookeeper.set(CONTROLLER, b"not JSON")
-    nobody = link.wait_for_change(first, 5_000)
-    zookeeper.set(CONTROLLER, controllers[1].node)
-    assert link.wait_for_change(nobody, 5_000) != nobody
+    with link.changes.signalled() as changed:
+        zookeeper.set(CONTROLLER, b"not JSON")
+        until_given(changed)
+        zookeeper.set(CONTROLLER, controllers[1].node)
+        until_given(changed)
     link.call(AlterPartitionRequest(broker_id=1, broker_epoch=10, topics=[]), timeout_ms=5_000)
     assert controllers[1].asked.acquire(blocking=False)

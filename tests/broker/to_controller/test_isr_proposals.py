@@ -8,12 +8,15 @@ import pytest
 from sparklog.broker.to_controller.isr_proposals import (
     ANSWER_MS,
     ANSWER_MS_MAX,
+    LANE,
+    RETRY_MS,
     IsrProposalSender,
     ProposalQueue,
 )
 from sparklog.core.replication.actions import ProposeIsr
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.loops import Changes, go_on
 from sparklog.wire.messages.control.alter_partition import (
     AlterPartitionPartitionResponse,
     AlterPartitionResponse,
@@ -25,36 +28,14 @@ TOPIC_ID = uuid.UUID(int=7)
 PROPOSAL = ProposeIsr(1, LeaderEpoch(3), 4, ((BrokerId(1), BrokerEpoch(10)),))
 
 
-class Link:
-    """A controller that answers what it was told to, one after the other."""
-
-    generation = 0
-
-    def __init__(self, answers) -> None:
-        self.answers, self.requests, self.timeouts_ms = list(answers), [], []
-
-    def call(self, message, *, timeout_ms, lane):
-        self.requests.append(message)
-        self.timeouts_ms.append(timeout_ms)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    def wait_for_change(self, generation, timeout_ms):
-        return generation
-
-
 class Partition:
     topic_id, topic_partition = TOPIC_ID, TP
 
     def __init__(self) -> None:
-        self.replies, self.told, self.grows_by = [], threading.Event(), 0
+        self.replies, self.grows_by = [], 0
 
     def on_isr_reply(self, leader_epoch, proposal, reply) -> int:
         self.replies.append((leader_epoch, proposal, reply.error))
-        if reply.error is ErrorCode.none:
-            self.told.set()
         return self.grows_by
 
 
@@ -74,19 +55,48 @@ def answer(error):
         AlterPartitionResponse(error_code=ErrorCode.stale_broker_epoch),
         ConnectionError("the controller changed"),
         TimeoutError("the controller is silent"),
-        KeyError("a bug"),
     ],
 )
 def test_a_proposal_that_nobody_settled_is_sent_again(first) -> None:
-    link, partition = Link([first, answer(ErrorCode.none)]), Partition()
-    sender = IsrProposalSender(BrokerId(1), lambda: BrokerEpoch(10), link, lambda _: partition)
-    sender.start()
+    sender, partition = new_sender()
+    loop = sender.loop()
     sender.propose(TP, PROPOSAL)
-    assert partition.told.wait(5)
-    sender.close()
+    request = go_on(loop)
+    assert (request.timeout_ms, request.lane) == (ANSWER_MS, LANE)
+    pause = go_on(loop, error=first) if isinstance(first, Exception) else go_on(loop, first)
+    assert pause.timeout_ms == RETRY_MS
+    assert go_on(loop, False).message == request.message
+    assert go_on(loop, answer(ErrorCode.none)).timeout_ms is None, "nothing waits"
     assert partition.replies[-1] == (3, 1, ErrorCode.none)
-    assert len(link.requests) == 2
-    assert link.timeouts_ms[0] == ANSWER_MS <= 1_000
+
+
+def test_a_proposal_survives_a_bug_in_the_handling_of_its_answer() -> None:
+    sender, _ = new_sender()
+    loop = sender.loop()
+    sender.propose(TP, PROPOSAL)
+    request = go_on(loop)
+    with pytest.raises(AttributeError):
+        go_on(loop, "no response at all")
+    assert go_on(sender.loop()).message == request.message
+
+
+def test_another_controller_is_asked_at_once_and_given_the_shortest_time() -> None:
+    changes = Changes()
+    sender, _ = new_sender(changes)
+    loop = sender.loop()
+    sender.propose(TP, PROPOSAL)
+    go_on(loop)
+    pause = go_on(loop, error=TimeoutError("silent"))
+    changes.happened()
+    assert pause.signal.is_given
+    assert go_on(loop, pause.signal.take()).timeout_ms == ANSWER_MS
+
+
+def new_sender(changes=None):
+    partition = Partition()
+    return IsrProposalSender(
+        BrokerId(1), lambda: BrokerEpoch(10), lambda _: partition, changes or Changes(), threading.Lock()
+    ), partition
 
 
 @pytest.mark.parametrize(

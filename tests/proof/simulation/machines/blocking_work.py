@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from simulation.machines.tasks import LinkTask
-from simulation.schedule import US_PER_MS, Process, ProcessDied
+from simulation.machines.tasks import SimulatedLink
+from simulation.schedule import Process, ProcessDied
 from sparklog.broker.life.server import CONTROLLER_CALLS_MAX
 
 Wake = Callable[[Any], None]
@@ -147,18 +147,13 @@ class StrandLock:
 
 
 class ControllerCalls:
-    """``ControllerLink.call``, over the events of ``LinkTask``."""
+    """``broker.ports.ToController`` for strands."""
 
-    def __init__(self, strands: Strands, link: LinkTask) -> None:
+    def __init__(self, strands: Strands, link: SimulatedLink) -> None:
         self._strands: Final = strands
         self._link: Final = link
-        self._waiting: list[Wake] = []
-        link.on_change(self._changed)
 
     def call(self, message: Any, *, timeout_ms: int) -> Any:
-        if self._link.address is None:
-            self._strands.wait(lambda wake: self._wait_for_controller(wake, timeout_ms))
-
         def ask(wake: Wake) -> None:
             self._link.call(message, timeout_ms=timeout_ms, on_response=wake, on_failure=wake)
 
@@ -166,14 +161,3 @@ class ControllerCalls:
         if isinstance(answer, OSError):
             raise answer
         return answer
-
-    def _wait_for_controller(self, wake: Wake, timeout_ms: int) -> None:
-        process = self._strands.process
-        self._waiting.append(wake)
-        process.schedule.after(timeout_ms * US_PER_MS, process, lambda: wake(None))
-
-    def _changed(self) -> None:
-        if self._link.address is not None:
-            waiting, self._waiting = self._waiting, []
-            for wake in waiting:
-                self._strands.process.soon(lambda wake=wake: wake(None))  # type: ignore[misc]

@@ -7,22 +7,13 @@ opens and recovers the logs, listens, registers, and serves until it dies. The o
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from simulation.disks.disk import SimulatedDisk
 from simulation.machines.blocking_work import ControllerCalls, Strands
 from simulation.machines.network import Network
 from simulation.machines.producer_id_blocks import ProducerIdsAreUnique, WatchedIds
-from simulation.machines.tasks import (
-    ChoreTasks,
-    CleanerTask,
-    FetcherTasks,
-    LinkTask,
-    LostLogsTask,
-    ProposalTask,
-    RegistrationTask,
-    Stage,
-)
+from simulation.machines.tasks import BrokerLoops, ChoreTasks, CleanerTask, FetcherTasks, Stage
 from simulation.machines.zookeeper import Ensemble, SimulatedZooKeeper
 from simulation.schedule import (
     US_PER_MS,
@@ -36,19 +27,22 @@ from simulation.schedule import (
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.following.fetcher import Fetcher
-from sparklog.broker.life.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS, WITHDRAW_RETRY_MS
+from sparklog.broker.life.disk_reports import DiskReports, LostLogs
+from sparklog.broker.life.registration_watch import watch_registration
+from sparklog.broker.life.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Peers, Ports
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.broker.to_controller.controller_link import ControllerLink
-from sparklog.broker.to_controller.isr_proposals import ProposalQueue
+from sparklog.broker.to_controller.controller_link import watch_controller
+from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.loops import Loop
 from sparklog.model.zookeeper import ZooKeeperError
 from sparklog.storage.log_directory import DirectoryUnusable, LogDirectory
 from sparklog.wire.messages.control.controlled_shutdown import (
@@ -61,7 +55,6 @@ from sparklog.zookeeper.registration import (
     register_broker,
     report_missing,
     report_suspect,
-    withdraw_suspect,
 )
 
 STOPPED_CLEANLY: Final = "it was told to"
@@ -133,7 +126,8 @@ class SimulatedBroker:
         self._number = number
         self._on_stopped = on_stopped
         self._on_cleaned = on_cleaned
-        self._link: LinkTask | None = None
+        self._loops = BrokerLoops(self.process, machine.address, world.network)
+        self._reports: DiskReports | None = None
         self._cleaner: CleanerTask | None = None
         self._strands: Strands | None = None
         self.released_by = -1
@@ -184,7 +178,6 @@ class SimulatedBroker:
             self.process.soon(lambda: self._ask_to_leave(1))
 
     def _ask_to_leave(self, attempt: int) -> None:
-        assert self._link is not None
         asked = self._controller_epoch()
 
         def answered(response: ControlledShutdownResponse) -> None:
@@ -197,7 +190,7 @@ class SimulatedBroker:
                 delay_us = SHUTDOWN_RETRY_MS * US_PER_MS
                 self._world.schedule.after(delay_us, self.process, lambda: self._ask_to_leave(attempt + 1))
 
-        self._link.call(
+        self._loops.link.call(
             ControlledShutdownRequest(broker_id=self.machine.broker_id, broker_epoch=self.epoch),
             timeout_ms=SHUTDOWN_TIMEOUT_MS,
             on_response=answered,
@@ -206,10 +199,9 @@ class SimulatedBroker:
 
     def _controller_epoch(self) -> int:
         """The number of the controller that is asked now; -1 if whoever is asked is none."""
-        assert self._link is not None
         tree = self._world.ensemble.tree
         node, epoch = tree.get(CONTROLLER), tree.get(CONTROLLER_EPOCH)
-        if node is None or epoch is None or decode_controller(node.data).host != self._link.address:
+        if node is None or epoch is None or decode_controller(node.data).host != self._loops.link.address:
             return -1
         return epoch.stat.version
 
@@ -256,15 +248,13 @@ class SimulatedBroker:
         self._is_failing = True
         if self._dispatcher is not None:
             self._dispatcher.close()
-        self.process.soon(lambda: self._stop_failed(why, suspect))
+        self._loops.start("broker-failure", lambda: self._stop_failed(why, suspect))
 
-    def _stop_failed(self, why: str, suspect: str | None) -> None:
+    def _stop_failed(self, why: str, suspect: str | None) -> Loop:
         if self.replicas is not None:
             self.replicas.stop_serving(why)
-        if suspect is not None and self.epoch >= 0 and not self._is_withdrawn(suspect):
-            delay_us = WITHDRAW_RETRY_MS * US_PER_MS
-            self._world.schedule.after(delay_us, self.process, lambda: self._stop_failed(why, suspect))
-            return
+        if suspect is not None and self.epoch >= 0 and self._reports is not None:
+            yield from self._reports.withdrawal(suspect)
         self.has_told = self._suspect in (None, suspect)
         self._leave(why)
 
@@ -273,14 +263,6 @@ class SimulatedBroker:
         if self._zookeeper is not None:
             self._zookeeper.close()
         self._stop(why)
-
-    def _is_withdrawn(self, suspect: str) -> bool:
-        assert self._zookeeper is not None
-        try:
-            withdraw_suspect(self._zookeeper, self.machine.broker_id, self.epoch, suspect)
-        except SparklogError:
-            return False
-        return True
 
     def _open(self) -> None:
         world, machine, process = self._world, self.machine, self.process
@@ -309,7 +291,10 @@ class SimulatedBroker:
         context.replicas.broker_epoch = self.epoch
         for one in context.replicas.suspects():
             self._report_suspect(one)
-        RegistrationTask(process, zookeeper, machine.broker_id, self.epoch, self._fail).start()
+        self._loops.start(
+            "registration-watch",
+            lambda: watch_registration(zookeeper, machine.broker_id, self.epoch, self._on_registration_lost),
+        )
         ChoreTasks(process, context.replicas, world.config).start()
         self._start_cleaner(context.replicas, log_dirs)
         context.producer_ids.look_ahead(self.epoch)
@@ -324,21 +309,19 @@ class SimulatedBroker:
                 report_suspect(self._zookeeper, self.machine.broker_id, one)
 
     def _report_suspect(self, suspect: str) -> None:
-        """As ``BrokerServer``: ZooKeeper hears of it, then the note in the other directory goes."""
-        self.process.soon(lambda: self._tell_zookeeper(suspect))
+        """As ``BrokerServer``."""
+        reports, replicas = self._reports, self.replicas
+        assert reports is not None
+        assert replicas is not None
+        self._loops.start(
+            "suspect-directory", lambda: reports.suspect(suspect, lambda: replicas.forget_suspect(suspect))
+        )
 
-    def _tell_zookeeper(self, suspect: str) -> None:
-        assert self._zookeeper is not None
-        assert self.replicas is not None
-        try:
-            if self.epoch < 0:
-                raise SparklogError("not registered yet")
-            report_suspect(self._zookeeper, self.machine.broker_id, suspect, self.epoch)
-        except SparklogError:
-            delay_us = WITHDRAW_RETRY_MS * US_PER_MS
-            self._world.schedule.after(delay_us, self.process, lambda: self._tell_zookeeper(suspect))
-            return
-        self.replicas.forget_suspect(suspect)
+    def _report_lost(self, lost: LostLogs) -> None:
+        """As ``BrokerServer``."""
+        reports = self._reports
+        assert reports is not None
+        self._loops.start("lost-logs", lambda: reports.lost_logs(lost))
 
     def _open_directories(self, cluster_id: str) -> LogDirs:
         """As ``Registration.open_directories``: without those whose disk refuses, if there are others."""
@@ -403,22 +386,31 @@ class SimulatedBroker:
                 guard=Tripwire(),
             )
 
-        link = LinkTask(process, machine.address, world.network, zookeeper)
-        queue = ProposalQueue(machine.broker_id, lambda: self.epoch, lambda tp: replicas.get(tp))  # noqa: PLW0108
+        loops = self._loops
+        link = loops.link
+        self._reports = DiskReports(machine.broker_id, lambda: self.epoch, zookeeper, link.changes)
+        proposals = IsrProposalSender(
+            machine.broker_id,
+            lambda: self.epoch,
+            lambda topic_partition: replicas.get(topic_partition),  # noqa: PLW0108 (made below)
+            link.changes,
+            Tripwire(),
+        )
         replicas = ReplicaManager(
             machine.broker_id,
             config,
             log_dirs,
             Ports(clock=process, timer=ProcessTimer(process), executor=InlineExecutor(), new_guard=Tripwire),
             fetchers=FetcherTasks(process, machine.address, world.network, new_fetcher),
-            proposals=ProposalTask(process, link, queue),
+            proposals=proposals,
             on_disk_failure=self._fail,
-            on_replicas_lost=LostLogsTask(process, link, machine.broker_id, lambda: self.epoch).report,
+            on_replicas_lost=self._report_lost,
             on_suspect=self._report_suspect,
         )
         replicas.load()
-        link.start()
-        self.replicas, self._link = replicas, link
+        self.replicas = replicas
+        loops.start("controller-watch", lambda: watch_controller(zookeeper, link.lead_to))
+        loops.start("isr-proposals", proposals.loop)
         strands = self._strands = Strands(process)
         calls = ControllerCalls(strands, link)
         return BrokerContext(
@@ -427,10 +419,13 @@ class SimulatedBroker:
             brokers_listener="PLAINTEXT",
             metadata=self.metadata,
             replicas=replicas,
-            controller=cast(ControllerLink, cast(Any, calls)),
+            controller=calls,
             producer_ids=WatchedIds(machine.broker_id, calls, strands, world.identities),
             waiting_room=strands,
         )
+
+    def _on_registration_lost(self, why: str) -> None:
+        self._fail(why)
 
     def _on_session(self, event: str) -> None:
         if event == "expired":

@@ -6,7 +6,7 @@ A loop that fails ends the run: in a real process it would begin anew, and the b
 from collections.abc import Callable
 from typing import Any, Final
 
-from simulation.machines.network import Call, Network
+from simulation.machines.network import Call, Network, OnFailure, OnResponse
 from simulation.schedule import US_PER_MS, Event, Process
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import (
@@ -22,10 +22,6 @@ from sparklog.model.loops import (
 
 TURN_US: Final = 50
 """What a turn of a loop takes at least."""
-
-
-OnOutcome = Callable[[Any], None]
-OnError = Callable[[OSError], None]
 
 
 class LoopTasks:
@@ -49,7 +45,7 @@ class LoopTasks:
                 call.abandon()
 
     def call_controller(
-        self, question: CallController, answered: "OnOutcome", failed: "OnError"
+        self, question: CallController, answered: "OnResponse", failed: "OnFailure"
     ) -> Call | None:
         raise AssertionError(f"this process has no way to the controller: {question}")
 

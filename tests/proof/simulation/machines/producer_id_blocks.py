@@ -14,7 +14,6 @@ from simulation.invariants.invariant import Violation
 from simulation.machines.blocking_work import ControllerCalls, StrandLock, Strands
 from simulation.schedule import dice
 from sparklog.broker.to_controller import producer_ids as of_brokers
-from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.core.controller import producer_id_blocks as of_controllers
 from sparklog.core.controller.state.znodes import (
@@ -114,7 +113,7 @@ class WatchedIds(ProducerIds):
     def __init__(
         self, broker_id: BrokerId, calls: ControllerCalls, strands: Strands, rule: ProducerIdsAreUnique
     ) -> None:
-        super().__init__(broker_id, cast(ControllerLink, cast(Any, calls)), strands)
+        super().__init__(broker_id, calls, strands)
         self._asking = cast(Any, StrandLock(strands))  # a lock of threads would stop the whole run
         self._process: Final = strands.process
         self._rule: Final = rule

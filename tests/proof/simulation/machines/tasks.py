@@ -10,24 +10,20 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Literal
 
-from simulation.machines.network import Call, Network
+from simulation.machines.loops import LoopTasks
+from simulation.machines.network import Call, Network, OnFailure, OnResponse
 from simulation.schedule import US_PER_MS, Event, Process, ProcessDied
 from sparklog.broker.following.fetcher import Conversation, Fetcher
 from sparklog.broker.following.follow_table import FollowTable
 from sparklog.broker.life.housekeeping import chores_of
-from sparklog.broker.life.server import LOST_LOGS_TIMEOUT_MS, WITHDRAW_RETRY_MS, lost_logs_request
 from sparklog.broker.log_cleaner import Cleaning, LogCleaner
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.broker.to_controller.controller_link import LOOK_AGAIN_SECONDS
-from sparklog.broker.to_controller.isr_proposals import RETRY_MS, Batch, ProposalQueue
-from sparklog.core.controller.state.znodes import CONTROLLER, broker_path, decode_controller
-from sparklog.core.replication.actions import ProposeIsr
+from sparklog.core.controller.state.znodes import ControllerNode
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
-from sparklog.model.zookeeper import ZooKeeper, ZooKeeperError
-from sparklog.wire.messages.control.assign_replicas_to_dirs import AssignReplicasToDirsResponse
+from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.loops import CallController, Changes
 
 Stage = Literal["under way", "done", "given up"]
 
@@ -128,42 +124,58 @@ class _FetchLoop:
         self._go_on(lambda conversation: conversation.throw(error))
 
 
-class LinkTask:
-    """Follows ``/controller``; the counterpart of ``ControllerLink``."""
+class SimulatedLink:
+    """The connections to the controller; the counterpart of ``ControllerLink``."""
 
-    def __init__(self, process: Process, host: str, network: Network, zookeeper: ZooKeeper) -> None:
-        self.generation = 0
+    def __init__(self, process: Process, host: str, network: Network) -> None:
+        self.changes = Changes()
+        self.address: str | None = None
+        """Of whom it takes for the controller."""
         self._process = process
         self._host = host
         self._network = network
-        self._zookeeper = zookeeper
-        self.address: str | None = None
-        """Of whom it takes for the controller."""
         self._calls: list[Call] = []
-        self._on_change: list[Callable[[], None]] = []
+        self._waiting: list[Callable[[], None]] = []
+        """Calls for which there was no controller yet."""
 
-    def start(self) -> None:
-        self._process.soon(self._look)
-
-    def on_change(self, callback: Callable[[], None]) -> None:
-        self._on_change.append(callback)
-
-    def call(
-        self,
-        message: Any,
-        *,
-        timeout_ms: int,
-        on_response: Callable[[Any], None],
-        on_failure: Callable[[OSError], None],
-    ) -> None:
-        if self.address is None:
-            error = ConnectionError("no controller is elected")
-            self._process.soon(lambda: on_failure(error))
+    def call(self, message: Any, *, timeout_ms: int, on_response: OnResponse, on_failure: OnFailure) -> None:
+        """Send ``message`` to the controller; as soon as there is one, if that is before the time-out."""
+        if self.address is not None:
+            self._send(self.address, message, timeout_ms, on_response, on_failure)
             return
+
+        def send() -> None:
+            deadline.cancel()
+            self.call(message, timeout_ms=timeout_ms, on_response=on_response, on_failure=on_failure)
+
+        def fail() -> None:
+            self._waiting.remove(send)
+            on_failure(ConnectionError("no controller is elected"))
+
+        self._waiting.append(send)
+        deadline = self._process.schedule.after(timeout_ms * US_PER_MS, self._process, fail)
+
+    def lead_to(self, controller: ControllerNode | None) -> None:
+        address = None if controller is None else controller.host
+        if address == self.address:
+            return
+        self.address = address
+        calls, self._calls = self._calls, []
+        for call in calls:
+            call.abandon()
+        if address is not None:
+            waiting, self._waiting = self._waiting, []
+            for send in waiting:
+                self._process.soon(send)
+        self.changes.happened()
+
+    def _send(
+        self, address: str, message: Any, timeout_ms: int, on_response: OnResponse, on_failure: OnFailure
+    ) -> None:
         call = self._network.call(
             self._process,
             self._host,
-            self.address,
+            address,
             message,
             timeout_ms=timeout_ms,
             on_response=on_response,
@@ -172,147 +184,18 @@ class LinkTask:
         if call is not None:
             self._calls = [other for other in self._calls if other.connection.is_open] + [call]
 
-    def _look(self) -> None:
-        try:
-            self._zookeeper.watch_data(CONTROLLER, lambda: self._process.soon(self._look))
-            node = self._zookeeper.get(CONTROLLER)
-        except ZooKeeperError:
-            delay_us = int(LOOK_AGAIN_SECONDS * 1_000 * US_PER_MS)
-            self._process.schedule.after(delay_us, self._process, self._look)
-            return
-        address = None if node is None else decode_controller(node.data).host
-        if address == self.address:
-            return
-        self.address = address
-        self.generation += 1
-        calls, self._calls = self._calls, []
-        for call in calls:
-            call.abandon()
-        for callback in self._on_change:
-            callback()
 
+class BrokerLoops(LoopTasks):
+    """The loops of a broker, with its way to the controller."""
 
-class LostLogsTask:
-    """Tells the controller which replicas went offline until it has heard; the counterpart of
-    ``BrokerServer._tell_controller``."""
+    def __init__(self, process: Process, host: str, network: Network) -> None:
+        super().__init__(process, host, network)
+        self.link: Final = SimulatedLink(process, host, network)
 
-    def __init__(
-        self, process: Process, link: LinkTask, broker_id: BrokerId, broker_epoch: Callable[[], BrokerEpoch]
-    ) -> None:
-        self._process = process
-        self._link = link
-        self._broker_id = broker_id
-        self._broker_epoch = broker_epoch
-
-    def report(self, lost: list[tuple[TopicId, int]]) -> None:
-        self._process.soon(lambda: self._tell(lost))
-
-    def _tell(self, lost: list[tuple[TopicId, int]]) -> None:
-        def answered(response: AssignReplicasToDirsResponse) -> None:
-            if response.error_code is not ErrorCode.none:
-                self._tell_later(lost)
-
-        self._link.call(
-            lost_logs_request(self._broker_id, self._broker_epoch(), lost),
-            timeout_ms=LOST_LOGS_TIMEOUT_MS,
-            on_response=answered,
-            on_failure=lambda error: self._tell_later(lost),
+    def call_controller(self, question: CallController, answered: OnResponse, failed: OnFailure) -> None:
+        self.link.call(
+            question.message, timeout_ms=question.timeout_ms, on_response=answered, on_failure=failed
         )
-
-    def _tell_later(self, lost: list[tuple[TopicId, int]]) -> None:
-        delay_us = WITHDRAW_RETRY_MS * US_PER_MS
-        self._process.schedule.after(delay_us, self._process, lambda: self._tell(lost))
-
-
-class RegistrationTask:
-    """Notices when the registration was taken away; the counterpart of ``RegistrationWatch``."""
-
-    def __init__(
-        self,
-        process: Process,
-        zookeeper: ZooKeeper,
-        broker: BrokerId,
-        epoch: BrokerEpoch,
-        lost: Callable[[str], None],
-    ) -> None:
-        self._process = process
-        self._zookeeper = zookeeper
-        self._path = broker_path(broker)
-        self._epoch = epoch
-        self._lost = lost
-
-    def start(self) -> None:
-        self._process.soon(self._look)
-
-    def _look(self) -> None:
-        try:
-            self._zookeeper.watch_data(self._path, lambda: self._process.soon(self._look))
-            stat = self._zookeeper.exists(self._path)
-        except ZooKeeperError:
-            delay_us = int(LOOK_AGAIN_SECONDS * 1_000 * US_PER_MS)
-            self._process.schedule.after(delay_us, self._process, self._look)
-            return
-        if stat is None or stat.czxid != self._epoch:
-            self._lost(f"its registration of epoch {self._epoch} was taken away: others may lead instead")
-
-
-class ProposalTask:
-    """``ports.IsrProposals``; the counterpart of ``IsrProposalSender``."""
-
-    def __init__(self, process: Process, link: LinkTask, queue: ProposalQueue) -> None:
-        self._process = process
-        self._link = link
-        self._queue = queue
-        self._is_busy = False
-        self._retry: Event | None = None
-        link.on_change(self._controller_changed)
-
-    def propose(self, topic_partition: TopicPartition, proposal: ProposeIsr) -> None:
-        self._queue.put(topic_partition, proposal)
-        if not self._is_busy:
-            self._is_busy = True
-            self._process.soon(self._send)
-
-    def _send(self) -> None:
-        self._retry = None
-        batch = self._queue.take_all()
-        self._is_busy = bool(batch)
-        if not batch:
-            return
-        generation = self._link.generation
-        self._link.call(
-            self._queue.request(batch),
-            timeout_ms=self._queue.answer_ms,
-            on_response=lambda response: self._answered(batch, response, generation),
-            on_failure=lambda error: self._failed(batch, error, generation),
-        )
-
-    def _answered(self, batch: Batch, response: Any, generation: int) -> None:
-        again = self._queue.on_response(batch, response)
-        if again:
-            self._send_later(again, generation)
-        else:
-            self._send()
-
-    def _failed(self, batch: Batch, error: OSError, generation: int) -> None:
-        self._queue.on_failure(error)
-        self._send_later(batch, generation)
-
-    def _send_later(self, again: Batch, generation: int) -> None:
-        """After a pause, but at once if there is another controller than the one that was asked."""
-        self._queue.put_back(again)
-        if self._link.generation != generation:
-            self._queue.on_new_controller()
-            self._process.soon(self._send)
-            return
-        self._retry = self._process.schedule.after(RETRY_MS * US_PER_MS, self._process, self._send)
-
-    def _controller_changed(self) -> None:
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
-            self._queue.on_new_controller()
-            self._process.soon(self._send)
 
 
 class ChoreTasks:

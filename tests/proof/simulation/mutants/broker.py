@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from simulation.machines.broker import SimulatedBroker
-from simulation.machines.tasks import RegistrationTask
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.client_mix import ClientMix
 from simulation.plans.faults import Hunt
@@ -57,14 +56,14 @@ def _brokers_outlive_their_sessions(switch: Switch) -> None:
 
         return mutated
 
-    def look(original: Any) -> Any:
-        def mutated(self: RegistrationTask) -> None:
-            """Sees nothing."""
+    def registration_lost(original: Any) -> Any:
+        def mutated(self: SimulatedBroker, why: str) -> None:
+            """Goes on."""
 
         return mutated
 
     switch.method(SimulatedBroker, "_on_session", on_session)
-    switch.method(RegistrationTask, "_look", look)
+    switch.method(SimulatedBroker, "_on_registration_lost", registration_lost)
 
 
 def _obeys_what_an_earlier_life_was_told(switch: Switch) -> None:

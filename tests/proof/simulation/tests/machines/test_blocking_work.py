@@ -103,45 +103,27 @@ def test_a_lock_is_handed_on_in_order(strands):
 
 
 class Link:
-    """Of a broker that knows no controller yet."""
-
-    address = None
+    """Remembers what it is asked, and how to answer."""
 
     def __init__(self):
         self.asked = []
-
-    def on_change(self, callback):
-        self.changed = callback
 
     def call(self, message, *, timeout_ms, on_response, on_failure):
         self.asked.append((on_response, on_failure))
 
 
-def test_who_asks_waits_for_a_controller(strands):
+def test_a_strand_that_asks_the_controller_waits_for_the_answer(strands):
     link, told = Link(), []
     calls = ControllerCalls(strands, link)
     strands.submit(lambda: told.append(calls.call("?", timeout_ms=1_000)))
     run(strands)
-    assert not link.asked
-    link.address = "controller-a"
-    link.changed()
-    run(strands)
+    assert not told
     link.asked[0][0]("!")
     assert told == ["!"]
 
 
-def test_who_waits_for_a_controller_does_so_for_as_long_as_for_an_answer(strands):
-    link = Link()
-    calls = ControllerCalls(strands, link)
-    strands.submit(lambda: calls.call("?", timeout_ms=1))
-    run(strands)
-    strands.process.schedule.run_until(1_001)
-    assert len(link.asked) == 1
-
-
 def test_a_failure_is_raised_where_the_controller_was_asked(strands):
     link, told = Link(), []
-    link.address = "controller-a"
     calls = ControllerCalls(strands, link)
 
     def asks():
