@@ -3,28 +3,42 @@
 import logging
 from collections.abc import Callable
 
+from sparklog.broker.life.open_directories import Host, open_directories
 from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.log_dirs import LogDirs
 from sparklog.model.cluster import Broker
-from sparklog.model.errors import LogDirectoryError
 from sparklog.model.ids import BrokerEpoch
 from sparklog.model.ports import Executor
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.storage.disk import LocalDisk
-from sparklog.storage.log_directory import DirectoryUnusable, LogDirectory
 from sparklog.zookeeper.boot import read_boot_id, read_host_id
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 from sparklog.zookeeper.registration import (
     read_or_create_cluster_id,
-    read_suspect,
     register_broker,
-    report_missing,
-    report_suspect,
-    withdraw_suspect,
 )
 
 logger = logging.getLogger(__name__)
+
+
+def register(
+    zookeeper: ZooKeeper, broker: Broker, log_dirs: LogDirs, *, boot_id: str, host_id: str
+) -> BrokerEpoch:
+    """Make a broker visible under a fresh broker epoch; refused while a foreign holder of its id lives.
+
+    After LogDirectoryError the registration stays until the session ends: serve nobody meanwhile.
+    """
+    epoch = register_broker(
+        zookeeper,
+        broker,
+        log_dirs.identities(),
+        boot_id=boot_id,
+        host_id=host_id,
+        offline_directories=len(log_dirs.offline),
+    )
+    log_dirs.forget_suspects()
+    return epoch
 
 
 class Registration:
@@ -39,9 +53,6 @@ class Registration:
         self.cluster_id = ""
         self._boot_id = read_boot_id()
         self._host_id = read_host_id()
-        self._log_dirs: LogDirs | None = None
-        self._is_one_suspect = False
-        """Whether a directory that could not be opened may have lost something."""
 
     @property
     def zookeeper(self) -> ZooKeeper:
@@ -62,83 +73,27 @@ class Registration:
         self._zookeeper.on_session(on_event)
 
     def open_directories(self, executor: Executor, clock: Clock) -> LogDirs:
-        """Lock the log directories, take their clean markers, and open what is in them."""
+        """Lock the log directories and open what is in them (``open_directories``)."""
         options = self._options
-        opened: list[LogDirectory] = []
-        unusable: dict[str, str] = {}
-        try:
-            for path in options.log_dirs:
-                self._open_directory(path, clock, opened, unusable)
-            if self._is_one_suspect:
-                report_missing(self._zookeeper, options.broker_id, {str(one.uuid) for one in opened})
-            if not opened and unusable:
-                raise LogDirectoryError("; ".join(unusable.values()))
-            log_dirs = LogDirs(opened, options.config, unusable)
-            in_zookeeper = read_suspect(self._zookeeper, options.broker_id)
-            self._load(log_dirs, executor, in_zookeeper)
-            self._identities = log_dirs.identities()
-            self._log_dirs = log_dirs
-        except BaseException:
-            for directory in opened:
-                directory.close()
-            raise
-        if not opened:
-            raise LogDirectoryError(f"broker {options.broker_id} was given no log directory: set log.dirs")
-        return log_dirs
-
-    def _load(self, log_dirs: LogDirs, executor: Executor, suspect: frozenset[str]) -> None:
-        """What fails meanwhile is reported to ZooKeeper before anything else, and before a lock is let go."""
-        try:
-            log_dirs.load(executor, suspect | log_dirs.suspects(), self._tell_recovery)
-        finally:
-            for directory_uuid in log_dirs.lost_at_start:
-                report_suspect(self._zookeeper, self._options.broker_id, directory_uuid)
+        host = Host(LocalDisk(), clock, executor, self._boot_id)
+        return open_directories(
+            options.log_dirs,
+            options.broker_id,
+            self.cluster_id,
+            host,
+            self._zookeeper,
+            options.config,
+            self._tell_recovery,
+        )
 
     def _tell_recovery(self, text: str) -> None:
         logger.info("%s", text)
         if self._options.on_recovery is not None:
             self._options.on_recovery(text)
 
-    def _open_directory(
-        self, path: str, clock: Clock, opened: list[LogDirectory], unusable: dict[str, str]
-    ) -> None:
-        """Open one directory. If its disk refuses, the others serve without it; if it is another's, none."""
-        options = self._options
-        try:
-            opened.append(
-                LogDirectory.open(
-                    path, options.broker_id, self.cluster_id, LocalDisk(), clock, boot_id=self._boot_id
-                )
-            )
-        except DirectoryUnusable as error:
-            logger.error("%s; going on without it", error)
-            unusable[path] = str(error)
-            self._is_one_suspect |= error.is_suspect
-
-    def register(self, broker: Broker) -> BrokerEpoch:
-        """Become visible under a fresh broker epoch; refused while a foreign holder of this id lives.
-
-        After LogDirectoryError the registration is there until ``close``: serve nobody meanwhile.
-        """
-        assert self._log_dirs is not None, "open the directories first"
-        epoch = register_broker(
-            self._zookeeper,
-            broker,
-            self._identities,
-            boot_id=self._boot_id,
-            host_id=self._host_id,
-            offline_directories=len(self._log_dirs.offline),
-        )
-        self._log_dirs.forget_suspects()
-        return epoch
-
-    def report_suspect(self, broker_epoch: BrokerEpoch, directory_uuid: str) -> None:
-        """Record that this directory's fsync failed, and go on with the others. May be repeated."""
-        report_suspect(self._zookeeper, self._options.broker_id, directory_uuid, broker_epoch)
-
-    def withdraw_suspect(self, broker_epoch: BrokerEpoch, directory_uuid: str) -> None:
-        """End the registration, and record that this directory's fsync failed. May be repeated."""
-        withdraw_suspect(self._zookeeper, self._options.broker_id, broker_epoch, directory_uuid)
+    def register(self, broker: Broker, log_dirs: LogDirs) -> BrokerEpoch:
+        """Make the broker visible (``register``)."""
+        return register(self._zookeeper, broker, log_dirs, boot_id=self._boot_id, host_id=self._host_id)
 
     def close(self) -> None:
         """End the session: the registration goes with it."""

@@ -50,6 +50,7 @@ from sparklog.network.peer_connections import PeerConnections
 from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
 from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
+from sparklog.zookeeper.registration import report_suspect
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +174,7 @@ class BrokerServer:
         self._undo.append(self._loops.close)
         self._undo.append(link.close)
         self._undo.append(lambda: self._zookeeper_loops.close(JOIN_SECONDS))
-        self._broker_epoch = registration.register(self.endpoint)
+        self._broker_epoch = registration.register(self.endpoint, log_dirs)
         context.replicas.broker_epoch = self._broker_epoch
         for suspect in context.replicas.suspects():
             self._report_suspect(suspect)
@@ -381,7 +382,9 @@ class BrokerServer:
         finally:
             if self._suspect is not None and self._broker_epoch >= 0:
                 # Also if the last disk failed only now: the session is about to end, and nobody else would.
-                self._registration.report_suspect(self._broker_epoch, self._suspect)
+                report_suspect(
+                    self._registration.zookeeper, self._options.broker_id, self._suspect, self._broker_epoch
+                )
 
     def _unwind(self) -> None:
         """Undo what ``start`` did, last first; one step's failure must not keep the others from running."""

@@ -364,8 +364,8 @@ def test_a_push_before_the_broker_knows_its_epoch_is_left_for_a_second_try(optio
     """Any answer would be final, and nobody would say again who leads here."""
     register, told = Registration.register, []
 
-    def register_slowly(self, endpoint):
-        epoch = register(self, endpoint)
+    def register_slowly(self, endpoint, log_dirs):
+        epoch = register(self, endpoint, log_dirs)
         connection = Connection.open(endpoint.host, endpoint.port, client_id="test", timeout_ms=TIMEOUT_MS)
         request = LeaderAndIsrRequest(controller_id=-1, controller_epoch=1, broker_epoch=epoch)
         try:
@@ -467,8 +467,8 @@ def test_a_broker_that_is_stopped_while_it_starts_leaves_nothing_running(options
     before = set(threading.enumerate())
     server = BrokerServer(options)
 
-    def register_and_fail(self, endpoint):
-        epoch = register(self, endpoint)
+    def register_and_fail(self, endpoint, log_dirs):
+        epoch = register(self, endpoint, log_dirs)
         server._fail("its session expired")
         assert server.wait_stopped(20)
         return epoch

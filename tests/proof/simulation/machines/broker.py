@@ -28,6 +28,8 @@ from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.following.fetcher import Fetcher
 from sparklog.broker.life.disk_reports import DiskReports, LostLogs
+from sparklog.broker.life.open_directories import Host, open_directories
+from sparklog.broker.life.registration import register
 from sparklog.broker.life.registration_watch import watch_registration
 from sparklog.broker.life.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS
 from sparklog.broker.log_cleaner import LogCleaner
@@ -40,22 +42,15 @@ from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
 from sparklog.model.cluster import Broker
 from sparklog.model.config import BrokerConfig
-from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
+from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.loops import Loop
 from sparklog.model.zookeeper import ZooKeeperError
-from sparklog.storage.log_directory import DirectoryUnusable, LogDirectory
 from sparklog.wire.messages.control.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
-from sparklog.zookeeper.registration import (
-    read_or_create_cluster_id,
-    read_suspect,
-    register_broker,
-    report_missing,
-    report_suspect,
-)
+from sparklog.zookeeper.registration import read_or_create_cluster_id, report_suspect
 
 STOPPED_CLEANLY: Final = "it was told to"
 
@@ -269,25 +264,14 @@ class SimulatedBroker:
         zookeeper = self._zookeeper = world.ensemble.client(process, machine.address)
         zookeeper.on_session(self._on_session)
         cluster_id = read_or_create_cluster_id(zookeeper)
-        log_dirs = self._open_directories(cluster_id)
-        suspect = read_suspect(zookeeper, machine.broker_id) | log_dirs.suspects()
-        self._load(log_dirs, suspect)
-        identities = log_dirs.identities()
+        log_dirs = self._open_directories(cluster_id, zookeeper)
         context = self._compose(zookeeper, log_dirs, cluster_id)
         self._dispatcher = Dispatcher(context)
         world.network.listen(machine.address, process, self._dispatcher)
         has_racks = bool(world.config.get_str("replica.selector.class"))
         rack = f"rack-{machine.broker_id % 2}" if has_racks else None
         endpoint = Broker(machine.broker_id, machine.address, PORT, rack=rack)
-        self.epoch = register_broker(
-            zookeeper,
-            endpoint,
-            identities,
-            boot_id=machine.boot_id,
-            host_id=machine.address,
-            offline_directories=len(log_dirs.offline),
-        )
-        log_dirs.forget_suspects()
+        self.epoch = register(zookeeper, endpoint, log_dirs, boot_id=machine.boot_id, host_id=machine.address)
         context.replicas.broker_epoch = self.epoch
         for one in context.replicas.suspects():
             self._report_suspect(one)
@@ -298,15 +282,6 @@ class SimulatedBroker:
         ChoreTasks(process, context.replicas, world.config).start()
         self._start_cleaner(context.replicas, log_dirs)
         context.producer_ids.look_ahead(self.epoch)
-
-    def _load(self, log_dirs: LogDirs, suspect: frozenset[str]) -> None:
-        """As ``Registration``."""
-        assert self._zookeeper is not None
-        try:
-            log_dirs.load(InlineExecutor(), suspect)
-        finally:
-            for one in log_dirs.lost_at_start:
-                report_suspect(self._zookeeper, self.machine.broker_id, one)
 
     def _report_suspect(self, suspect: str) -> None:
         """As ``BrokerServer``."""
@@ -323,36 +298,18 @@ class SimulatedBroker:
         assert reports is not None
         self._loops.start("lost-logs", lambda: reports.lost_logs(lost))
 
-    def _open_directories(self, cluster_id: str) -> LogDirs:
-        """As ``Registration.open_directories``: without those whose disk refuses, if there are others."""
-        machine, process = self.machine, self.process
-        draw = dice(self._world.seed, f"directory {process.name}")
-        opened: list[LogDirectory] = []
-        unusable: dict[str, str] = {}
-        is_one_suspect = False
-        for name in self._world.directories:
-            path = f"/{machine.host}/{name}"
-            try:
-                directory = LogDirectory.open(
-                    path,
-                    machine.broker_id,
-                    cluster_id,
-                    machine.disk.mount(process),
-                    process,
-                    boot_id=machine.boot_id,
-                    new_uuid=lambda: uuid.UUID(int=draw.getrandbits(128)),
-                )
-            except DirectoryUnusable as error:
-                unusable[path] = str(error)
-                is_one_suspect |= error.is_suspect
-            else:
-                opened.append(directory)
-        if is_one_suspect:
-            assert self._zookeeper is not None
-            report_missing(self._zookeeper, machine.broker_id, {str(one.uuid) for one in opened})
-        if not opened:
-            raise LogDirectoryError("; ".join(unusable.values()))
-        return LogDirs(opened, self._world.config, unusable)
+    def _open_directories(self, cluster_id: str, zookeeper: SimulatedZooKeeper) -> LogDirs:
+        machine, process, world = self.machine, self.process, self._world
+        draw = dice(world.seed, f"directory {process.name}")
+        host = Host(
+            machine.disk.mount(process),
+            process,
+            InlineExecutor(),
+            machine.boot_id,
+            new_uuid=lambda: uuid.UUID(int=draw.getrandbits(128)),
+        )
+        paths = [f"/{machine.host}/{name}" for name in world.directories]
+        return open_directories(paths, machine.broker_id, cluster_id, host, zookeeper, world.config)
 
     def _start_cleaner(self, replicas: ReplicaManager, log_dirs: LogDirs) -> None:
         config, draw = self._world.config, dice(self._world.seed, f"cleaner {self.process.name}")
