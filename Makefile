@@ -1,4 +1,4 @@
-# Two commands matter: `make demo` and `make test`. Both set up all that they need.
+# Two commands matter: `make demo` and `make test`. All commands set up what they need.
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
@@ -8,13 +8,15 @@ OLDER_SPARK := 4.2.1
 OLDER_VENV  := .venv-spark-4.2
 OLDER_STAMP := $(OLDER_VENV)/.installed-$(OLDER_SPARK)
 OLDER_TESTS := tests/datasource tests/runtime/test_data_jobs.py
+OLDER_SAMPLE := tests/datasource/test_spark_roundtrip.py
 
-.PHONY: demo test test-older-spark simulate lint bench chaos setup clean
+.PHONY: demo test proof simulate lint bench chaos setup clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo   run the main job: earthquakes and flights through three replicated brokers"
-	@echo "make test   pass the tests: what touches Spark first with PySpark $(OLDER_SPARK), then all with the newest"
+	@echo "make test   pass the tests, in ten minutes: lint, a sample with PySpark $(OLDER_SPARK), all with the newest"
+	@echo "make proof  what takes too long for make test: 2,000 simulated seeds, PySpark $(OLDER_SPARK) in full, faults"
 	@echo "make setup  a virtual environment, .venv, with all of it"
 	@echo "make simulate SIMULATE_OPTIONS='--seeds 1-2000'   seeded runs of whole clusters (docs/simulation.md)"
 	@echo "make lint   ruff, mypy --strict, import-linter"
@@ -46,12 +48,14 @@ lint: $(STAMP)
 	$(VENV)/bin/lint-imports
 	cd tests/proof && $(abspath $(VENV))/bin/lint-imports
 
-test-older-spark: $(OLDER_STAMP)
-	$(OLDER_VENV)/bin/python -m pytest -m "every_spark or not integration" $(OLDER_TESTS)
-
-test: $(STAMP) lint test-older-spark
+test: $(STAMP) $(OLDER_STAMP) lint
 	@./scripts/setup --check-kcat
+	$(OLDER_VENV)/bin/python -m pytest -m every_spark $(OLDER_SAMPLE)
 	$(PYTHON) -m pytest
+
+proof: $(STAMP) $(OLDER_STAMP)
+	$(OLDER_VENV)/bin/python -m pytest -m "every_spark or not integration" $(OLDER_TESTS)
+	$(PYTHON) -m pytest -m proof
 
 bench: $(STAMP)
 	@./benchmarks/setup $(abspath $(PYTHON))
