@@ -25,6 +25,7 @@ from sparklog.records.envelope import build_envelope, split, stamp
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_directory import LogDirectory
+from sparklog.zookeeper.boot import read_boot_id
 
 ROUNDS = 3
 CHUNK_BYTES = 4 << 20
@@ -53,7 +54,7 @@ def fill(root: str, logs: int, log_bytes: int, batch_bytes: int) -> None:
 
 
 def open_directory(root: str) -> LogDirectory:
-    return LogDirectory.open(root, 1, CLUSTER, LocalDisk(), SystemClock())
+    return LogDirectory.open(root, 1, CLUSTER, LocalDisk(), SystemClock(), boot_id=read_boot_id())
 
 
 def recover(root: str, executor: ThreadExecutor) -> None:

@@ -48,24 +48,11 @@ from sparklog.storage.recovery.recovery_progress import RecoveryProgress, Tell, 
 LOCK: Final = ".lock"
 BOOT_ID: Final = "boot-id"
 SUSPECTS: Final = "suspect-directories"
-HOST_BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
 
 _PARTITION_DIRECTORY: Final = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)")
 _DELETED_DIRECTORY: Final = re.compile(rf"(.*)-(\d+)\.[0-9a-f]{{32}}{DELETED_SUFFIX}")
 
 logger = logging.getLogger(__name__)
-
-
-def host_boot_id() -> str:
-    """The id that the kernel gave this boot of the machine.
-
-    Where no file tells it (macOS), an id that no other call gives: what was not synced then counts as lost.
-    """
-    try:
-        with open(HOST_BOOT_ID, encoding="ascii") as file:
-            return file.read().strip()
-    except FileNotFoundError:
-        return str(uuid.uuid4())
 
 
 class DirectoryUnusable(LogDirectoryError):  # noqa: N818 (says what is the case)
@@ -134,7 +121,7 @@ class LogDirectory:
         disk: Disk,
         clock: Clock,
         *,
-        boot_id: str | None = None,
+        boot_id: str,
         new_uuid: Callable[[], uuid.UUID] = uuid.uuid4,
     ) -> "LogDirectory":
         """Lock the directory and check whose it is; an empty or missing one becomes this broker's.
@@ -154,7 +141,6 @@ class LogDirectory:
             if properties is None:
                 properties = _take_possession(disk, path, broker_id, cluster_id, new_uuid())
             properties.refuse_unless(path, broker_id, cluster_id)
-            boot_id = host_boot_id() if boot_id is None else boot_id
             return cls(path, properties, lock, disk, clock, boot_id=boot_id, created=created)
         except OSError as error:
             lock.release()

@@ -11,10 +11,9 @@ import pytest
 
 from sparklog.model.errors import LogDirectoryError
 from sparklog.model.ids import TopicPartition
-from sparklog.storage import log_directory
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.log_directory import LogDirectory, host_boot_id
+from sparklog.storage.log_directory import LogDirectory
 
 Bench = Any
 FULL_SYNC = 51
@@ -76,10 +75,3 @@ def test_topics_that_differ_in_case_only_are_refused_where_they_would_share_a_di
     directory.create_log(TopicPartition("Events", 0), TOPIC_ID, config)
     with pytest.raises(LogDirectoryError, match=r"under the name Events-0: this file system does not tell"):
         directory.create_log(TopicPartition("events", 0), TOPIC_ID, config)
-
-
-def test_a_boot_that_no_file_tells_is_never_the_same_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(log_directory, "HOST_BOOT_ID", f"{tmp_path}/missing")
-    assert host_boot_id() != host_boot_id()

@@ -173,7 +173,7 @@ def test_a_directory_that_lost_all_but_its_identity_was_emptied(bench: Bench) ->
 
 
 def test_two_directories_never_share_an_id(bench: Bench) -> None:
-    other = LogDirectory.open(str(bench.directory / "other"), 1, "c1", bench.disk, bench.clock)
+    other = LogDirectory.open(str(bench.directory / "other"), 1, "c1", bench.disk, bench.clock, boot_id="b")
     directory = open_directory(bench)
     assert other.uuid != directory.uuid
     other.close()
@@ -194,14 +194,14 @@ class Syncing(LocalDisk):
 def test_a_power_cut_does_not_take_a_directory_that_was_made_here(bench: Bench) -> None:
     disk = Syncing()
     above = bench.directory / "disks"
-    LogDirectory.open(str(above / "one" / "logs"), 1, "c1", disk, bench.clock).close()
+    LogDirectory.open(str(above / "one" / "logs"), 1, "c1", disk, bench.clock, boot_id="b").close()
     assert {str(bench.directory), str(above), str(above / "one")} <= set(disk.synced)
 
 
 def test_nor_one_that_a_process_had_just_made_when_it_was_killed(bench: Bench) -> None:
     disk = Syncing()
     (bench.directory / "logs").mkdir()
-    LogDirectory.open(str(bench.directory / "logs"), 1, "c1", disk, bench.clock).close()
+    LogDirectory.open(str(bench.directory / "logs"), 1, "c1", disk, bench.clock, boot_id="b").close()
     assert str(bench.directory) in disk.synced
 
 
@@ -212,7 +212,7 @@ def test_a_directory_above_that_cannot_be_read_is_no_obstacle(bench: Bench, capl
                 raise PermissionError(13, "permission denied", path)
             super().sync_directory(path)
 
-    LogDirectory.open(str(bench.directory / "logs"), 1, "c1", Closed(), bench.clock).close()
+    LogDirectory.open(str(bench.directory / "logs"), 1, "c1", Closed(), bench.clock, boot_id="b").close()
     assert "cannot be ruled out" in caplog.text
 
 

@@ -17,6 +17,7 @@ from sparklog.broker.partition.answers import AppendResult, DeletionResult, Read
 from sparklog.broker.partition.batches import Batches, continuing, stamp_all, whole
 from sparklog.broker.partition.partition_shell import PartitionShell
 from sparklog.core.replication.actions import RestartAt, TruncateTo, WakeFetch
+from sparklog.core.replication.epoch_fence import check_leader_epoch
 from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import NOBODY_WAITS, Diverging, IsrReply, Leader
@@ -564,14 +565,11 @@ class Partition(PartitionShell):
         return error
 
     def _no_leader(self, current_leader_epoch: int) -> ErrorCode:
-        """A follower fences by epoch before it says that it does not lead (KIP-320)."""
+        """The answer of a replica that does not lead: its epoch is compared first (KIP-320)."""
         if self._offline:
             return ErrorCode.kafka_storage_error
-        if -1 < current_leader_epoch < self._replica.leader_epoch:
-            return ErrorCode.fenced_leader_epoch
-        if current_leader_epoch > self._replica.leader_epoch:
-            return ErrorCode.unknown_leader_epoch
-        return ErrorCode.not_leader_or_follower
+        fenced = check_leader_epoch(current_leader_epoch, self._replica.leader_epoch)
+        return ErrorCode.not_leader_or_follower if fenced is ErrorCode.none else fenced
 
     def _result(
         self,

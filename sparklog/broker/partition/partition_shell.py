@@ -122,10 +122,6 @@ class PartitionShell:
         with self._guard:
             return self.log.size_bytes
 
-    def story(self) -> str:
-        with self._guard:
-            return self._replica.story()
-
     # Upkeep
 
     def flush(self) -> None:

@@ -42,7 +42,6 @@ from sparklog.core.controller.actions import (
 )
 from sparklog.core.controller.commands.command import Command, CommandId
 from sparklog.core.controller.leaders.partition_writes import elect_one
-from sparklog.core.controller.recent_events import EVENT_CHARACTERS_MAX, RecentEvents
 from sparklog.core.controller.state.image import ClusterImage, LiveBroker, Snapshot
 from sparklog.core.controller.state.znodes import BROKER_INCARNATIONS, CONTROLLER_EPOCH
 from sparklog.core.controller.steps import Decision, Elect, FailBrokers, RemoveRegistration, StartBrokers
@@ -51,6 +50,7 @@ from sparklog.core.controller.work.broker_steps import report_leaderless
 from sparklog.core.controller.work.commits import commit
 from sparklog.core.controller.work.pending_work import PendingWork
 from sparklog.core.controller.work.step_decisions import next_outcome
+from sparklog.core.recent_events import EVENT_CHARACTERS_MAX, RecentEvents
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.zookeeper import Check, Operation, Reason
@@ -261,7 +261,7 @@ class ControllerMachine:
 
     def _write(self, decision: Decision, now_ms: int) -> WriteZooKeeper:
         self.decision, self.phase = decision, "writing"
-        self.events.note(now_ms, f"write {len(decision.operations)} operations for {decision.step}")
+        self.events.note(f"{now_ms} write {len(decision.operations)} operations for {decision.step}")
         epoch_check = Check(CONTROLLER_EPOCH, self.image.controller_epoch_version)
         return WriteZooKeeper((epoch_check, *decision.operations))
 
@@ -275,7 +275,7 @@ class ControllerMachine:
         """``fact`` is legal in ``phase`` alone; what follows makes the phase anew."""
         if self.phase != phase:
             raise self.events.illegal(f"{fact[:EVENT_CHARACTERS_MAX]!r} while {self.phase}, expected {phase}")
-        self.events.note(now_ms, fact)
+        self.events.note(f"{now_ms} {fact}")
         if phase in ("new", "reloading"):
             self.phase = "settled"
 

@@ -18,6 +18,7 @@ from sparklog.core.replication.actions import (
     TruncateTo,
     WakeFetch,
 )
+from sparklog.core.replication.epoch_fence import check_leader_epoch
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.waits import FetchWaits
@@ -69,12 +70,8 @@ class Follower:
         )
 
     def check_epoch(self, current_leader_epoch: int) -> ErrorCode:
-        """Fence a consumer with another idea of the epoch (KIP-320); -1 is no idea."""
-        if current_leader_epoch in (-1, self.leader_epoch):
-            return ErrorCode.none
-        if current_leader_epoch < self.leader_epoch:
-            return ErrorCode.fenced_leader_epoch
-        return ErrorCode.unknown_leader_epoch
+        """Whether a consumer means this leader epoch; -1 if it does not say."""
+        return check_leader_epoch(current_leader_epoch, self.leader_epoch)
 
     def check_read(self, fetch_offset: int) -> ErrorCode:
         """Whether a consumer may read from ``fetch_offset`` on here (KIP-392). What we do not have yet, the

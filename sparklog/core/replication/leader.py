@@ -29,6 +29,7 @@ from sparklog.core.replication.actions import (
     RaiseLogStart,
     WakeFetch,
 )
+from sparklog.core.replication.epoch_fence import check_leader_epoch
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.isr import (
     CommittedIsr,
@@ -208,12 +209,8 @@ class Leader:
     # Reading
 
     def check_epoch(self, current_leader_epoch: int) -> ErrorCode:
-        """Fence a reader with another idea of the epoch (KIP-320); -1 is no idea."""
-        if current_leader_epoch in (-1, self.leader_epoch):
-            return ErrorCode.none
-        if current_leader_epoch < self.leader_epoch:
-            return ErrorCode.fenced_leader_epoch
-        return ErrorCode.unknown_leader_epoch
+        """Whether a reader means this leader epoch; -1 if it does not say."""
+        return check_leader_epoch(current_leader_epoch, self.leader_epoch)
 
     def check_fetch_position(self, fetch_offset: int, last_fetched_epoch: int) -> Diverging | ErrorCode:
         """Compare a fetcher's last record with our history (KIP-595's diverging epoch in fetch replies)."""

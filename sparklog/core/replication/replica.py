@@ -2,12 +2,12 @@
 
 A leader epoch is taken up once: only a strictly greater one changes the role (KIP-101; stale or repeated
 LeaderAndIsr requests change nothing). The shell feeds facts to ``role`` directly; changes of role go through
-here. The last facts are kept as a story, which every illegal transition carries.
+here. The recent events are part of every illegal transition.
 """
 
-from collections import deque
 from dataclasses import dataclass, field
 
+from sparklog.core.recent_events import RecentEvents
 from sparklog.core.replication.actions import (
     Action,
     AssignEpoch,
@@ -23,15 +23,11 @@ from sparklog.core.replication.follower import Follower
 from sparklog.core.replication.leader import Leader
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.cluster import PartitionState
-from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.time import MonotonicMs
 
-STORY_LENGTH_MAX = 64
-
-
-class IllegalTransition(SparklogError):  # noqa: N818 (the field's word)
-    """A fact that cannot be true of this replica now; carries what happened to it before."""
+EVENTS_MAX = 64
+"""Fewer than other machines have: a broker has thousands of replicas."""
 
 
 @dataclass(slots=True)
@@ -47,7 +43,7 @@ class Replica:
     leader_epoch: int = -1
     generation: int = 0
     """Raised by every truncation: a flush that was begun before vouches for nothing after it."""
-    _story: deque[str] = field(default_factory=lambda: deque(maxlen=STORY_LENGTH_MAX))
+    events: RecentEvents = field(default_factory=lambda: RecentEvents(EVENTS_MAX))
 
     @property
     def leader(self) -> Leader | None:
@@ -68,10 +64,9 @@ class Replica:
         if state.leader_epoch <= self.leader_epoch:
             return []
         if self.broker_id not in state.replicas:
-            raise IllegalTransition(
-                f"broker {self.broker_id} is no replica of {self.topic_partition} in {state}; {self.story()}"
-            )
-        self.note(f"leader {state.leader} in epoch {state.leader_epoch}, ISR {list(state.isr)}")
+            what = f"broker {self.broker_id} is no replica of {self.topic_partition} in {state}"
+            raise self.events.illegal(what)
+        self.events.note(f"leader {state.leader} in epoch {state.leader_epoch}, ISR {list(state.isr)}")
         actions = self._leave_role()
         self.leader_epoch = state.leader_epoch
         if state.leader == self.broker_id:
@@ -86,7 +81,7 @@ class Replica:
 
     def on_offline(self, reason: str) -> list[Action]:
         """The log failed, or the replica is being removed: nothing is served any more."""
-        self.note(f"offline: {reason}")
+        self.events.note(f"offline: {reason}")
         return [*self._leave_role(), StopFetching()]
 
     def on_log_changed(self, log_start_offset: int, log_end_offset: int) -> list[Action]:
@@ -100,7 +95,7 @@ class Replica:
         self.marks.log_end_offset = log_end_offset
         self.marks.clamp()
         if self.marks.high_watermark < before:
-            self.note(f"high watermark {before} fell to {self.marks.high_watermark} with a truncation")
+            self.events.note(f"high watermark {before} fell to {self.marks.high_watermark} with a truncation")
         if self.marks.high_watermark != before:
             return [PublishHighWatermark(self.marks.high_watermark)]
         return []
@@ -119,20 +114,14 @@ class Replica:
             if isinstance(effect, RestartAt) and self.marks.flushed_offset is not None:
                 self.marks.flushed_offset = min(self.marks.flushed_offset, effect.offset)
         if isinstance(effect, TruncateTo | RestartAt | RaiseLogStart):
-            self.note(f"{effect} of a log that ended at {self.marks.log_end_offset}")
-
-    def note(self, what: str) -> None:
-        self._story.append(what)
-
-    def story(self) -> str:
-        """What happened to this replica lately, oldest first."""
-        return f"{self.topic_partition} on broker {self.broker_id}: " + "; ".join(self._story)
+            self.events.note(f"{effect} of a log that ended at {self.marks.log_end_offset}")
 
     def check_invariants(self) -> None:
         self.marks.check_invariants()
         if self.role is not None:
             self.role.check_invariants()
-            assert self.role.leader_epoch == self.leader_epoch, self.story()
+            what = f"{self.topic_partition} on broker {self.broker_id} has a role of another epoch"
+            assert self.role.leader_epoch == self.leader_epoch, self.events.illegal(what)
 
     def _leave_role(self) -> list[Action]:
         actions = [] if self.role is None else self.role.resign()

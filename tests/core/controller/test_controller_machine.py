@@ -5,8 +5,8 @@ import pytest
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIds, ControlledShutdown
 from sparklog.core.controller.machine import ControllerMachine
-from sparklog.core.controller.recent_events import IllegalTransition
 from sparklog.core.controller.state import znodes
+from sparklog.core.recent_events import IllegalTransition
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sparklog.core.recent_events import IllegalTransition
 from sparklog.core.replication.actions import (
     AssignEpoch,
     CompleteProduce,
@@ -12,7 +13,7 @@ from sparklog.core.replication.actions import (
     split_actions,
 )
 from sparklog.core.replication.epoch_history import EpochHistory
-from sparklog.core.replication.replica import IllegalTransition, Replica
+from sparklog.core.replication.replica import Replica
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
@@ -122,5 +123,5 @@ def test_watermarks_follow_a_truncation_into_the_logs_range() -> None:
 def test_a_state_that_does_not_name_us_is_refused_with_our_story() -> None:
     replica = replica_with()
     told(replica, leader=2, epoch=3)
-    with pytest.raises(IllegalTransition, match=r"no replica of t-0.*leader 2 in epoch 3"):
+    with pytest.raises(IllegalTransition, match=r"(?s)no replica of t-0.*leader 2 in epoch 3"):
         told(replica, leader=2, epoch=4, isr=(2,), replicas=(2, 3))

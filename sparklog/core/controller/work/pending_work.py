@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sparklog.core.controller.actions import Disconnect, PushId, Send, SendStopReplica
-from sparklog.core.controller.recent_events import RecentEvents
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import (
     AddPartitions,
@@ -25,6 +24,7 @@ from sparklog.core.controller.steps import (
 )
 from sparklog.core.controller.work.pushes import PendingPushes
 from sparklog.core.controller.work.waiting_commands import WaitingCommands
+from sparklog.core.recent_events import RecentEvents
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 
 

@@ -131,11 +131,11 @@ def test_a_controller_whose_assertions_fail_is_found_after_an_event():
     machine, rule = ControllerMachine(BrokerConfig.parse({}), phase="settled"), ControllersAreSane()
     candidate = SimpleNamespace(term=SimpleNamespace(_machine=machine))
     for what in ("a fact", "the same again"):
-        machine.events.note(1, what)
+        machine.events.note(what)
         rule.look_at("controller-a", candidate)
     machine.work.check([TP])
     rule.look_at("controller-a", candidate)  # it was told nothing since
-    machine.events.note(2, "another fact")
+    machine.events.note("another fact")
     with pytest.raises(Violation, match=r"ControllersAreSane: controller-a: .*quakes"):
         rule.look_at("controller-a", candidate)
 

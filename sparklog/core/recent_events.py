@@ -16,12 +16,16 @@ class IllegalTransition(SparklogError):  # noqa: N818 (the field's word)
 
 @dataclass(slots=True)
 class RecentEvents:
-    """The last ``EVENTS_MAX`` facts and decisions, oldest first, a line each."""
+    """The last ``events_max`` facts and decisions, oldest first, a line each."""
 
-    lines: deque[str] = field(default_factory=lambda: deque(maxlen=EVENTS_MAX))
+    events_max: int = EVENTS_MAX
+    lines: deque[str] = field(init=False)
 
-    def note(self, now_ms: int, line: str) -> None:
-        self.lines.append(f"{now_ms} {line[:EVENT_CHARACTERS_MAX]}")
+    def __post_init__(self) -> None:
+        self.lines = deque(maxlen=self.events_max)
+
+    def note(self, line: str) -> None:
+        self.lines.append(line[:EVENT_CHARACTERS_MAX])
 
     def illegal(self, what: str) -> IllegalTransition:
         """The exception to raise for ``what``, with the events that led to it."""
