@@ -1,5 +1,6 @@
 """One term of office over a ZooKeeper that does not always answer; no thread and no clock but the test's."""
 
+import logging
 from dataclasses import dataclass, field
 
 import pytest
@@ -206,6 +207,13 @@ def test_facts_wait_in_order_while_zookeeper_is_away_and_are_told_when_it_is_bac
     assert stale.error == ErrorCode.stale_broker_epoch, "broker 1 died meanwhile, and this was seen first"
     assert (second.error, second.first) == (ErrorCode.none, 0)
     assert office.state()[0].leader == 2
+
+
+def test_a_change_and_who_asked_for_it_are_logged_and_among_the_recent_events(office, caplog):
+    caplog.set_level(logging.INFO)
+    office.create("t")
+    assert "User:alice at 10.0.0.7 asks to create topics 't'" in caplog.text
+    assert "of User:alice at 10.0.0.7: CreateTopics" in office.term.recent_events()
 
 
 def test_news_of_brokers_that_cannot_be_read_now_are_read_later(office):
