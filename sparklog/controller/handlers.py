@@ -1,8 +1,9 @@
-"""What the controller serves on its own listener: requests of brokers, and those that brokers forward.
+"""The requests that the controller serves on its own listener: of brokers, and of clients whose broker
+forwards them.
 
-A request is decoded here, becomes a command for the event loop, and is answered when its result comes. An
-Envelope has a client's whole request inside, with the principal that sent it; the answer goes back the same
-way, so that the broker can pass it on as it is (KIP-590).
+A request is decoded here, becomes a command for the event loop, and is answered with the command's result. An
+Envelope has the whole request of a client inside, with the client's principal and address. Its response has
+the whole response inside, with the client's correlation id (KIP-590).
 """
 
 import logging
@@ -40,8 +41,9 @@ SendResponse = Callable[[Message], None]
 
 
 class ControllerHandlers:
-    """``handle`` is the reactor's; ``submit`` gives a command to whoever may be controller; ``new_topic_id``
-    draws the ids of topics that are created."""
+    """``handle`` is the reactor's handler. ``submit`` gives a command to the candidate, and ``new_topic_id``
+    draws the id of a topic.
+    """
 
     def __init__(
         self, config: BrokerConfig, submit: Submit, *, new_topic_id: NewTopicId = uuid.uuid4
@@ -132,9 +134,10 @@ class ControllerHandlers:
 
 
 def _encode(response: Message, header: RequestHeader) -> list[Part] | None:
-    """None if it cannot be: a bug of ours, or words about a name that are too long for this version.
+    """None if the response cannot be encoded: by a bug, or because an error message is too long for this
+    version.
 
-    This runs on the event loop's thread, and must cost no more than this answer, least of all the office.
+    It runs on the event loop's thread, where an exception would end the term of office.
     """
     try:
         return encode_response(response, header.api_version, header.correlation_id)

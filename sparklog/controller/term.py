@@ -1,15 +1,16 @@
-"""One term of office: the machine, its ZooKeeper, its brokers, and the people who wait for answers.
+"""One term of office: the machine, its ZooKeeper, its brokers, and the commands that wait for answers.
 
-The term carries out the machine's actions in order and feeds the outcome of every question back before it
-looks at the next event. It runs on the event loop's thread and never blocks on a broker.
+The term carries out the machine's actions in order, and reports the outcome of every question before the next
+event. It runs on the event loop's thread and never blocks on a broker.
 
-A question that ZooKeeper does not answer (the connection is gone) stays open; facts that come meanwhile are
-kept in order and told once it is answered, by ``retry``. A write is never repeated: the machine asks to read
-everything again instead, and the reading first makes sure that we still hold the office.
+A question stays open while ZooKeeper does not answer it, because the connection is lost. Later facts are kept
+in order, and ``retry`` reports them after the answer. A write is never repeated. The machine reads everything
+again instead, and before that the term makes sure that it still holds the office.
 
-A write whose answer was lost with the connection may still be on its way to ZooKeeper, on the old connection,
-while we read on the new one: it would take place after we have told its asker that it did not. As every write
-of ours checks the version of /controller_epoch, writing that node anew, with the same epoch, ends them all.
+A write whose answer was lost with the connection may still be on its way on the old connection, while this
+term reads on the new one. It would then happen after its requester was told that it did not. Every write
+checks the version of /controller_epoch, so writing that node anew, with the same epoch, ends all earlier
+writes.
 
 Whatever ends the term raises ``TermEnded``; its owner then calls ``close``.
 """
@@ -51,16 +52,16 @@ from sparklog.model.zookeeper import ConnectionLost, MultiFailed, SessionExpired
 logger: Final = logging.getLogger(__name__)
 
 DEFERRED_MAX: Final = 10_000
-"""Facts that may wait for ZooKeeper; whoever sends more gets no answer before its own time-out."""
+"""Facts that may wait for ZooKeeper; more of them end the term."""
 
 RETRY_MS: Final = 500
-"""Between tries of a question, if no session event tells earlier that ZooKeeper is back."""
+"""Between tries of a question, if no session event reports earlier that ZooKeeper is back."""
 
 Fact = Callable[[], list[Action]]
 
 
 class TermEnded(SparklogError):  # noqa: N818 (says what is the case)
-    """We are no longer the controller; the message says why."""
+    """This is no longer the controller; the message says why."""
 
 
 class Term:
@@ -83,7 +84,7 @@ class Term:
         self._generation = generation
         self._session_id = session_id
         self.epoch_version = epoch_version
-        """Of /controller_epoch: whoever writes as this controller checks it."""
+        """The version of /controller_epoch, which every write of this controller checks."""
         self._clock = clock
         self._channels = channels
         self._wake_at = wake_at
@@ -96,13 +97,15 @@ class Term:
 
     @property
     def image(self) -> ClusterImage:
-        """What this term knows of the cluster; it changes on the event loop's thread only."""
+        """The cluster as this term knows it; it changes on the event loop's thread only."""
         return self._machine.image
 
     # ------------------------------------------------------------------------- facts
 
     def begin(self) -> None:
-        """Load everything and take up the work. If ZooKeeper is away this fails, and there is no term."""
+        """Read everything and begin to decide. If ZooKeeper is away this raises, and the term has not
+        begun.
+        """
         snapshot = read_snapshot(self._zookeeper, self.epoch, self.epoch_version)
         self._carry_out(self._machine.on_activated(snapshot, self._now()))
 
@@ -110,7 +113,7 @@ class Term:
         self._tell(lambda: [ReadBrokers("the registered brokers have changed")])
 
     def broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> None:
-        """The supervisor's report. The registration may be so fresh that we have not read it yet."""
+        """The supervisor's report. The registration may be so new that it was not read yet."""
         if not self._machine.image.is_current(broker, broker_epoch):
             self.brokers_changed()
         self._tell(lambda: self._machine.on_broker_died(broker, broker_epoch, self._now()))
@@ -132,14 +135,16 @@ class Term:
         self._tell(lambda: self._machine.on_tick(self._now()))
 
     def check_office(self) -> None:
-        """``/controller`` has changed: end the term if it is no longer ours."""
+        """``/controller`` has changed: end the term if another candidate holds it."""
         try:
             self._require_office()
         except ConnectionLost:
             logger.info("ZooKeeper is away; whether we still are the controller shows when it is back")
 
     def retry(self) -> None:
-        """ZooKeeper may answer again: ask the open question once more, then tell what was kept."""
+        """ZooKeeper may answer again: ask the open question once more, then report the facts that were
+        kept.
+        """
         if self._question is not None:
             question, self._question = self._question, None
             self._carry_out([question])
@@ -147,7 +152,7 @@ class Term:
             self._carry_out(self._deferred.popleft()())
 
     def close(self) -> None:
-        """Drop everything. Whoever waits is told to ask the next controller."""
+        """Drop everything. Waiting commands are answered with NOT_CONTROLLER."""
         self._channels.close()
         self._deferred.clear()
         waiting, self._waiting = self._waiting, {}
@@ -249,9 +254,9 @@ class Term:
             raise TermEnded(f"{CONTROLLER} is no longer ours")
 
     def _has_fenced(self) -> bool:
-        """Let nothing take place any more that was written with the version that we know of our epoch's node.
+        """End all writes that check the known version of the epoch's node, by writing that node anew.
 
-        False if that has changed meanwhile: by an earlier try whose answer was lost, or by who was elected.
+        False if the version has changed already: by an earlier try whose answer was lost, or by an election.
         """
         node = self._zookeeper.get(CONTROLLER_EPOCH)
         if node is None or decode_controller_epoch(node.data) != self.epoch:

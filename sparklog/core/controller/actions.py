@@ -1,7 +1,7 @@
-"""What the controller's machine wants done. The shell does it, in the order given.
+"""The actions of the controller's machine. The shell carries them out in the order given.
 
-``WriteZooKeeper``, ``ReadBrokers``, ``ReadRegistered`` and ``Reload`` are questions: the shell must feed the
-outcome back before it tells the machine anything else. They are always the last action of a list.
+``WriteZooKeeper``, ``ReadBrokers``, ``ReadRegistered`` and ``Reload`` are questions. The shell must report
+the outcome before any other fact. A question is always the last action of a list.
 """
 
 from collections.abc import Mapping
@@ -45,9 +45,9 @@ class ReadRegistered:
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """Read everything again, if we still are the controller. Outcome: ``on_reloaded``.
+    """Read everything again, if this still is the controller. Outcome: ``on_reloaded``.
 
-    ``fences``: a write may still be under way. Before anything is read it has happened, or never will.
+    ``fences``: a write may still be under way. The shell first makes sure that it can no longer happen.
     """
 
     reason: str
@@ -78,7 +78,7 @@ class Disconnect:
 
 @dataclass(frozen=True, slots=True)
 class TopicUpdate:
-    """Some partitions of a topic, with what a broker must know about the topic to host or serve them."""
+    """Some partitions of a topic, and what a broker needs to know of the topic to serve them."""
 
     name: str
     id: TopicId
@@ -88,7 +88,9 @@ class TopicUpdate:
 
 @dataclass(frozen=True, slots=True)
 class SendUpdateMetadata:
-    """Tell a broker who lives and where partitions are. Leader -2 says that a partition is being deleted."""
+    """Send a broker the live brokers and the states of partitions. Leader -2: the partition is being
+    deleted.
+    """
 
     push: PushId
     broker: BrokerId
@@ -96,16 +98,16 @@ class SendUpdateMetadata:
     live_brokers: tuple[Broker, ...]
     topics: tuple[TopicUpdate, ...]
     dynamic_configs: Mapping[str, str]
-    """What was set for this broker, over ..."""
+    """The settings of this broker, which go over ``default_configs``."""
     default_configs: Mapping[str, str]
-    """... what was set for all of them, over what each was started with."""
+    """The settings of all brokers, which go over those that each was started with."""
     is_full: bool = False
     """Whether there are no other topics than these."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendLeaderAndIsr:
-    """Tell a broker the roles of its replicas. ``is_full`` says that it hosts nothing else."""
+    """Send a broker the roles of its replicas. ``is_full``: it hosts no others."""
 
     push: PushId
     broker: BrokerId
@@ -118,7 +120,7 @@ class SendLeaderAndIsr:
 
 @dataclass(frozen=True, slots=True)
 class SendStopReplica:
-    """Tell a broker to stop hosting replicas, and with ``delete`` to delete their logs."""
+    """Stop replicas of a broker, and with ``delete`` delete their logs."""
 
     push: PushId
     broker: BrokerId
@@ -126,7 +128,7 @@ class SendStopReplica:
     partitions: tuple[tuple[TopicPartition, LeaderEpoch], ...]
     delete: bool
     topic_ids: Mapping[str, TopicId] = field(default_factory=dict)
-    """A name may have come to mean another topic by the time that the broker hears of this, or answers."""
+    """The name may belong to another topic when the broker receives the message, or answers it."""
 
 
 Send = SendUpdateMetadata | SendLeaderAndIsr | SendStopReplica
@@ -134,10 +136,10 @@ Send = SendUpdateMetadata | SendLeaderAndIsr | SendStopReplica
 
 @dataclass(frozen=True, slots=True)
 class PushAnswer:
-    """What one incarnation of a broker answered to a message: not an action, but the fact that follows.
+    """The answer of one incarnation of a broker to a message: the fact that follows the action.
 
-    ``errors`` are the partitions that went wrong, and after SendLeaderAndIsr also those that did not;
-    ``log_ends`` where the logs of those end that nobody leads.
+    ``errors`` has the partitions that failed, and after SendLeaderAndIsr also the others. ``log_ends`` has
+    the ends of the logs of partitions without a leader.
     """
 
     push: PushId
@@ -162,7 +164,7 @@ class WakeAt:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Something that an operator should read. ``is_loss``: acknowledged records may be gone."""
+    """A line for the operator. ``is_loss``: acknowledged records may be lost."""
 
     message: str
     is_loss: bool = False

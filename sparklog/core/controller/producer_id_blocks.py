@@ -15,7 +15,7 @@ from sparklog.model.zookeeper import Create, Operation, SetData
 
 
 def decide_block(image: ClusterImage, step: AllocateIds) -> Decision | AllocateProducerIdsResult:
-    """The next block, or the refusal. A block that was written unseen is skipped, never given twice."""
+    """The next block, or the refusal. A block whose write was lost is skipped, never given twice."""
     request = step.request
     if not image.is_current(request.broker, request.broker_epoch):
         return AllocateProducerIdsResult(ErrorCode.stale_broker_epoch)

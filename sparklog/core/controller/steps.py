@@ -1,8 +1,8 @@
 """The controller's work, cut into steps of at most one ZooKeeper write each.
 
-A fact becomes steps; a step decides over the image and yields a ``Decision``, or nothing. When a write is
-refused or its outcome unknown, the machine reads again and takes *the same step once more*: so every step
-must come to the right end however often it is taken, also if an earlier try did succeed unseen.
+A fact becomes steps. A step is decided over the image, and yields a ``Decision`` or nothing. When a write is
+refused or its outcome is unknown, the machine reads again and takes *the same step* again. So a step must be
+right however often it is taken, also after an earlier try that succeeded without an answer.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ class CreateTopic:
 
 @dataclass(frozen=True, slots=True)
 class FinishCreation:
-    """All topics of the command are written: tell the brokers, and wait for them."""
+    """All topics of the command are written: send them to the brokers, and wait for the answers."""
 
     command: CommandId
     deadline_ms: int
@@ -119,7 +119,7 @@ class Reassign:
 
 
 def _begin_of(items: Sequence[object]) -> str:
-    """For the story of what happened, where a hundred thousand names with every write would cost a minute."""
+    """For the recent events: a hundred thousand names with every write would cost a minute."""
     return f"{len(items)}, first {', '.join(map(str, items[:4]))}"
 
 
@@ -131,7 +131,7 @@ class StartDeletion:
 
 @dataclass(frozen=True, slots=True)
 class FinishDeletion:
-    """All topics of the command are marked: wait for the live brokers to let go of them."""
+    """All topics of the command are marked: wait until the live brokers have deleted them."""
 
     command: CommandId
     deadline_ms: int
@@ -146,7 +146,7 @@ class PurgeTopic:
 
 @dataclass(frozen=True, slots=True)
 class FinishShutdown:
-    """The elections of a controlled shutdown are through: stop the rest of its replicas and answer."""
+    """The elections of a controlled shutdown are written: stop the broker's other replicas, and answer."""
 
     command: CommandId
     request: ControlledShutdown
@@ -180,10 +180,10 @@ Step = (
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a step wants written, what the image becomes once it is, and what to answer then.
+    """The write of a step, the changes of the image that follow it, and the result to answer then.
 
-    ``operations`` do not include the check of the controller epoch: every write gets it. ``rest`` is the step
-    that goes on where one write is not enough; then there is no ``result`` yet.
+    ``operations`` lack the check of the controller epoch, which every write gets. ``rest`` is the step that
+    goes on if one write is not enough; ``result`` is None then.
     """
 
     step: Step
@@ -192,4 +192,4 @@ class Decision:
     result: Result | None = None
     rest: Step | None = None
     losses: tuple[str, ...] = ()
-    """What may be lost with it, for people."""
+    """Records that may be lost with this write, for people."""

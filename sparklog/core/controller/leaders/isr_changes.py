@@ -1,18 +1,18 @@
 """Leaders propose ISRs; the controller judges them, in Kafka's order (AlterPartition, KIP-497, 841, 903).
 
   1. unknown or other broker epoch              STALE_BROKER_EPOCH for the whole request
-  2. a topic or partition that we do not know    UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
+  2. an unknown topic or partition               UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
   3. epochs ahead of ours                       NOT_CONTROLLER: a newer controller knows more
   4. lower leader epoch                         FENCED_LEADER_EPOCH
   5. not its leader, empty, or without itself   INVALID_REQUEST
-  6. equal to what already holds                success, before the version is looked at: the reply to the
-                                                first try was lost, and the retry carries the old version
+  6. equal to the present ISR                   success, before the version is compared: the reply to the
+                                                first try was lost, and the retry has the old version
   7. lower partition epoch                      INVALID_UPDATE_VERSION
   8. a member that may not be counted           INELIGIBLE_REPLICA
 
 A member may be counted if it is assigned, alive in exactly the incarnation that the leader saw (by epoch),
-able to host the log, and, when it would join, not shutting down. A leader that has not heard of a member in
-this epoch sends epoch -1: good enough for one that stays and is proven, not to join.
+able to host the log, and not shutting down if it would join. A leader that no fetch of a member has reached
+in this epoch sends epoch -1 for it: a proven member may stay with that, and no replica may join with it.
 """
 
 from dataclasses import dataclass, field
@@ -35,12 +35,12 @@ from sparklog.model.ids import NO_BROKER_EPOCH, BrokerId, TopicPartition
 from sparklog.model.zookeeper import Operation
 
 PROPOSALS_PER_WRITE_MAX: Final = 500
-"""What is beyond gets OPERATION_NOT_ATTEMPTED; its leader tries again."""
+"""Further proposals are answered with OPERATION_NOT_ATTEMPTED, and their leader sends them again."""
 
 
 @dataclass(slots=True)
 class Verdict:
-    """The judged request. ``answers`` are as they will be once ``changes`` are written."""
+    """The judged request. ``answers`` hold once ``changes`` are written."""
 
     answers: list[IsrAnswer] = field(default_factory=list)
     changes: list[PartitionChanged] = field(default_factory=list)
@@ -84,7 +84,7 @@ def _judge_into(
 
 
 def _judge(image: ClusterImage, request: AlterPartition, proposal: IsrProposal) -> PartitionState | ErrorCode:
-    """The state that will hold (the very same object if it holds already), or why not."""
+    """The new state (the present object if nothing changes), or the error."""
     name = image.topic_names.get(proposal.topic_id)
     if name is None or image.is_deleting(name):
         return ErrorCode.unknown_topic_id

@@ -1,13 +1,14 @@
-"""Moving leadership to where it was meant to be, and elections that an administrator demands.
+"""Leaders moved back to preferred replicas, and elections that an administrator demands.
 
-The *preferred* leader of a partition is the first of its assigned replicas: placement spreads those evenly,
-so a cluster in which they lead is balanced. Failures move leadership away; it comes back by ElectLeaders
-(KIP-460), or by itself: with ``auto.leader.rebalance.enable`` the controller looks every
-``leader.imbalance.check.interval.seconds``, and takes up the partitions of each broker of whose preferred
-leaderships others have more than ``leader.imbalance.per.broker.percentage``.
+The *preferred* leader of a partition is the first of its assigned replicas. Placement spreads those evenly,
+so a cluster in which they lead is balanced. Failures move leaders elsewhere. ElectLeaders (KIP-460) moves
+them back, and with ``auto.leader.rebalance.enable`` the controller does so by itself: every
+``leader.imbalance.check.interval.seconds`` it moves the leaders back to each broker that lacks more than
+``leader.imbalance.per.broker.percentage`` of the partitions that prefer it.
 
-Only a member of the ISR that is alive, proven and staying is moved to, so a preferred election loses nothing.
-An *unclean* one is for partitions without a leader, and may lose acknowledged records.
+A preferred election loses nothing, because the new leader is a member of the ISR that is alive, proven and
+not shutting down. An *unclean* election is for partitions without a leader, and may lose acknowledged
+records.
 """
 
 from collections import defaultdict
@@ -24,7 +25,7 @@ from sparklog.model.ids import BrokerId, TopicPartition
 
 
 def decide_leaders(image: ClusterImage, step: MoveLeaders) -> Decision | PartitionsResult:
-    """One write's worth of the elections, or the answer if nothing is left to write."""
+    """The elections that fit one write, or the answer if nothing is left to write."""
     writes, results = PartitionWrites(image), list(step.results)
     taken = 0
     for partition in step.partitions:
@@ -49,7 +50,7 @@ def decide_leaders(image: ClusterImage, step: MoveLeaders) -> Decision | Partiti
 
 
 def _elect(image: ClusterImage, partition: TopicPartition, *, unclean: bool) -> Election:
-    """The election that was asked for. Raises KafkaError that says why there is none."""
+    """The election that was asked for. Raises KafkaError with the reason if it is impossible."""
     state = image.state(partition)
     if image.is_deleting(partition.topic):
         raise KafkaError(ErrorCode.invalid_topic_exception, "The topic is being deleted")

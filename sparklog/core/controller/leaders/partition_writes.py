@@ -1,7 +1,7 @@
-"""Elections as ZooKeeper writes: which partitions need one, and the operations that make it true.
+"""Elections as ZooKeeper writes: which partitions need one, and the operations that carry it out.
 
-Every write checks the incarnation node of each broker that it relies on, so that a broker which restarted
-since we last looked makes the write fail instead of being trusted on a stale view.
+Every write checks the incarnation node of each broker that it relies on. If one of them restarted since the
+image was read, the write fails.
 """
 
 from collections.abc import Iterable, Sequence
@@ -56,9 +56,10 @@ def create_states(
     rules: Rules,
     room_bytes: int,
 ) -> tuple[list[Operation], list[PartitionChanged]]:
-    """The first states of new partitions, as many as one write takes, with the checks of those they rely on.
+    """The first states of new partitions, as many as one write takes, with checks of the brokers that they
+    rely on.
 
-    Partitions that are left over, or have nobody alive, get theirs by elections.
+    Further partitions, and those without a live replica, get their first state from an election.
     """
     operations: list[Operation] = []
     changes: list[PartitionChanged] = []
@@ -84,7 +85,7 @@ def change_state(
 
 
 def elect_one(image: ClusterImage, partition: TopicPartition) -> Election | None:
-    """What this partition needs now; None if it is as it should be, gone, or being deleted."""
+    """The election that this partition needs; None if it needs none, is gone, or is being deleted."""
     topic = image.topics.get(partition.topic)
     if topic is None or image.is_deleting(partition.topic):
         return None
@@ -96,7 +97,7 @@ def elect_one(image: ClusterImage, partition: TopicPartition) -> Election | None
 
 
 def _finish_move(image: ClusterImage, partition: TopicPartition, state: PartitionState) -> Election | None:
-    """A reassignment is through when everybody of its target is in the ISR: the others go."""
+    """End a reassignment: when all replicas of its target are in the ISR, the other replicas are removed."""
     if not (state.adding or state.removing):
         return None
     target = image.assignment_of(partition).target
@@ -119,13 +120,13 @@ class PartitionWrites:
     node_bytes: dict[str, int] = field(default_factory=dict)
 
     def has_room_for(self, partition: TopicPartition, election: Election) -> bool:
-        """Whether one write takes this as well. A single partition it always takes."""
+        """Whether the write has room for this as well. It always has for a single partition."""
         if not self.states:
             return True
         return not self.is_full and self.size_bytes + self._bytes_of(partition, election) <= WRITE_BYTES_MAX
 
     def check_node(self, partition: TopicPartition, election: Election) -> None:
-        """Raises KafkaError if the topic's node had no room for another move under way."""
+        """Raises KafkaError if the topic's node has no room for another move."""
         assignment = _assignment(election.state)
         grown = bytes_of_node([assignment], self.image.brokers)
         if self._bytes_of_node(partition.topic) + grown > MOVING_TOPIC_BYTES_MAX:
@@ -142,7 +143,7 @@ class PartitionWrites:
         return size + self._bytes_of_node(partition.topic)
 
     def _bytes_of_node(self, topic: str) -> int:
-        """Of the topic's node as it is, with what the moves of this write add."""
+        """The size of the topic's node, with what the moves of this write add."""
         if topic not in self.node_bytes:
             assignments = self.image.topics[topic].node.assignments
             self.node_bytes[topic] = bytes_of_node(assignments, self.image.brokers)
@@ -198,7 +199,9 @@ def _assignment(state: PartitionState) -> Assignment:
 def decide_elections(
     image: ClusterImage, partitions: Sequence[TopicPartition]
 ) -> tuple[Decision | None, Sequence[TopicPartition]]:
-    """One write for those of ``partitions`` that need an election, None if none does; and those left over."""
+    """A write for those of ``partitions`` that need an election (None if none does), and the partitions left
+    over.
+    """
     writes, left = PartitionWrites(image), partitions[:0]
     for position, partition in enumerate(partitions):
         election = elect_one(image, partition)
@@ -214,7 +217,7 @@ def decide_elections(
 
 
 def waiting_for_leader(image: ClusterImage) -> dict[TopicPartition, PartitionState]:
-    """The partitions that nobody leads, for status and log."""
+    """The partitions without a leader, for status and log."""
     return {
         partition: state
         for partition, state in image.partitions()

@@ -2,18 +2,19 @@
 
     replicas  1 2 3 ------------ begin ----------> 4 2 5 1 3     adding 4 5, removing 1 3
                                                        |
-                               the new ones catch up, and their leader brings them into the ISR
+                               the new replicas catch up, and their leader proposes them for the ISR
                                                        |
-    replicas  4 2 5 <--- everybody of the target is in the ISR: one write takes the others away
+    replicas  4 2 5 <--- the whole target is in the ISR: one write removes the other replicas
 
-The order of the target comes first, so that its first replica is the preferred leader already. Each change is
-one ZooKeeper write of the topic's node and the partition's state together (in Kafka two, and a controller
-that dies in between leaves them apart), in a new leader epoch. Ending a move is an election like others
-(``sparklog.core.controller.leaders.partition_writes``), so it happens whoever is controller by then.
+The target stands first in the assignment, so that its first replica is the preferred leader already. Each
+change is one ZooKeeper write of the topic's node and the partition's state, in a new leader epoch. (Kafka
+makes two writes, and a controller that dies between them leaves the two in contradiction.) The end of a move
+is an election like others (``sparklog.core.controller.leaders.partition_writes``), so that any later
+controller ends it.
 
-Another target for a partition that is being moved replaces the first; those that only the first wanted go at
-once. Cancelling goes back to where the move began. What a change takes away must leave somebody of the ISR
-who is alive: a move never makes an unclean election.
+A second target for a partition that is being moved replaces the first, and replicas that only the first
+target had are removed at once. Cancelling restores the assignment from before the move. A change must leave a
+live member in the ISR: a move never makes an unclean election.
 """
 
 from dataclasses import replace
@@ -36,7 +37,7 @@ from sparklog.model.ids import BrokerId, TopicPartition
 
 
 def decide_moves(image: ClusterImage, step: Reassign) -> Decision | PartitionsResult:
-    """One write's worth of the moves, or the answer if nothing is left to write."""
+    """The moves that fit one write, or the answer if nothing is left to write."""
     writes, results = PartitionWrites(image), list(step.results)
     seen: set[TopicPartition] = set()
     taken = 0
@@ -70,7 +71,7 @@ def decide_moves(image: ClusterImage, step: Reassign) -> Decision | PartitionsRe
 
 
 def _begin(image: ClusterImage, asked: Move) -> Election | None:
-    """The partition as the move begins; None if it is there already. Raises KafkaError."""
+    """The partition at the beginning of the move; None if it is at its target. Raises KafkaError."""
     partition = asked.partition
     state = image.state(partition)
     if state is None or image.is_deleting(partition.topic):

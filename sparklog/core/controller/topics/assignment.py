@@ -1,10 +1,10 @@
-"""Where the replicas of a new topic go: evenly over brokers, and over racks where brokers name them.
+"""The placement of a new topic's replicas: evenly over brokers, and over racks where brokers have racks.
 
-Kafka's placement. Leaders go round robin from a random start. The followers of a partition are spread from
-its leader on by a shift that grows with every round, so that a dead broker's load falls on all others
-instead of on its neighbour. With racks the brokers are first interleaved by rack, and a rack, or a broker, is
-used again only after all others were. sparklog names the hosting Spark application as a broker's rack when
-it has no other, so that no single application holds all replicas of a partition.
+This is Kafka's placement. Leaders are assigned round robin from a random start. The followers of a partition
+are shifted from its leader, and the shift grows with every round, so that all other brokers share the load of
+a dead broker. With racks the brokers are first interleaved by rack, and a rack or a broker is used again only
+after all others. A broker without a rack has its Spark application as its rack, so that no single application
+has all replicas of a partition.
 """
 
 from collections import defaultdict

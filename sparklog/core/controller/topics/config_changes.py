@@ -1,12 +1,12 @@
-"""Changing settings of topics and brokers while everything runs.
+"""Changes of the settings of topics and brokers while the cluster runs.
 
-``/config/topics/T``, ``/config/brokers/N`` and ``/config/brokers/<default>`` hold what was set; one multi-op
-writes all resources of a request. Brokers hear of it by UpdateMetadata.
+``/config/topics/T``, ``/config/brokers/N`` and ``/config/brokers/<default>`` hold the settings. One multi-op
+writes all resources of a request. UpdateMetadata brings the settings to brokers.
 
-``min.insync.replicas`` is different: whether a replica outside the ISR is eligible follows from the minimum
-that *the leader* commits with, so a leader must never learn of a new one on its own time. Each partition's
-state says which minimum its leader epoch has; a change of the setting makes the partition unsettled, and an
-election gives it a new epoch with the new minimum (``sparklog.core.controller.state.leader_choice``).
+``min.insync.replicas`` is different. Whether a replica outside the ISR is eligible follows from the minimum
+that *the leader* commits with, so the controller must know at any time which minimum that is. Each
+partition's state has the minimum of its leader epoch. A change of the setting makes an election necessary,
+which begins a new epoch with the new minimum (``sparklog.core.controller.state.leader_choice``).
 """
 
 from collections.abc import Mapping
@@ -82,7 +82,7 @@ def _refuse_all(step: ApplyConfigs, message: str) -> ConfigsResult:
 
 
 def _plan(image: ClusterImage, change: ConfigChange) -> tuple[Mapping[str, str], dict[str, str]]:
-    """The resource's settings before and after. Raises KafkaError that says why they cannot be."""
+    """The resource's settings before and after. Raises KafkaError with the reason if they are illegal."""
     if change.kind not in (TOPIC_RESOURCE, BROKER_RESOURCE):
         message = f"resource type {change.kind} has no settings: ask for topics (2) or brokers (4)"
         raise KafkaError(ErrorCode.invalid_request, message)
@@ -103,7 +103,7 @@ def _plan(image: ClusterImage, change: ConfigChange) -> tuple[Mapping[str, str],
 
 
 def strangers(image: ClusterImage, request: ChangeConfigs) -> list[str]:
-    """Brokers that the request names and the image does not know: down, or not there at all."""
+    """Brokers that the request names and the image lacks: they are down, or have never registered."""
     named = (one.name for one in request.resources if one.kind == BROKER_RESOURCE and _is_broker_id(one.name))
     return [name for name in named if not image.has_known(name)]
 

@@ -1,7 +1,7 @@
-"""Giving a topic more partitions, with Kafka's rules and Kafka's words.
+"""Additional partitions of a topic, with Kafka's rules and error messages.
 
-One multi-op writes the topic's node and the states of the new partitions. Those of a very large increase come
-in further writes; whoever is controller then finds partitions without a state, and creates it.
+One multi-op writes the topic's node and the states of the new partitions. For a very large increase further
+writes follow: the controller, or its successor, finds partitions without a state, and creates it.
 """
 
 from sparklog.core.controller.commands.topic_commands import Increase, TopicResult
@@ -17,7 +17,7 @@ from sparklog.model.zookeeper import ANY_VERSION, Operation, SetData
 
 
 def plan_increase(image: ClusterImage, increase: Increase) -> TopicNode:
-    """The topic's node afterwards. Raises KafkaError that says why it cannot be."""
+    """The topic's node afterwards. Raises KafkaError with the reason if it is impossible."""
     topic = _find(image, increase.topic)
     existing = topic.node.assignments
     added = _count_added(increase, len(existing))
@@ -60,7 +60,7 @@ def _count_added(increase: Increase, existing: int) -> int:
 
 
 def _chosen(image: ClusterImage, topic: TopicImage, added: int) -> Placement:
-    """As if the topic had been created with them: the round robin goes on where it stopped."""
+    """The placement as if the topic had been created with these partitions: the round robin goes on."""
     existing = topic.node.assignments
     factor = len(existing[0].target)
     brokers = [broker for broker in image.live_brokers() if broker.id not in image.shutting_down]

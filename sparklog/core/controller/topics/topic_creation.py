@@ -1,8 +1,8 @@
-"""Checking, placing and writing new topics, with Kafka's rules and Kafka's words.
+"""New topics checked, placed and written, with Kafka's rules and error messages.
 
-One multi-op creates the topic's settings, its node and the states of its partitions, so that a topic is there
-whole or not at all. Only the partitions of a very large topic come in further writes; a controller that
-takes over in between finds them without a state and creates it.
+One multi-op creates the topic's settings, its node and the states of its partitions: a topic exists whole or
+not at all. Only for a very large topic further writes follow: the controller, or its successor, finds
+partitions without a state, and creates it.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ PARTITIONS_MAX: Final = 100_000
 
 
 def plan_topic(image: ClusterImage, topic: NewTopic) -> TopicNode:
-    """Where the topic's replicas go. Raises KafkaError that says why there can be no such topic."""
+    """The node of the new topic. Raises KafkaError with the reason if there can be no such topic."""
     _check_name(image, topic.name)
     _check_configs(topic.name, topic.configs)
     if topic.assignment:

@@ -1,10 +1,9 @@
-"""Deleting topics: mark, let the replicas go, then remove the nodes.
+"""Deletion of topics: mark the topic, delete the replicas, remove the nodes.
 
-1. ``/admin/delete_topics/T`` is written; from here on the topic is as good as gone: nobody leads it, its name
-   cannot be used, metadata caches drop it, live replicas are told to delete their logs.
-2. A replica on a broker that is away is told when the broker returns. The mark survives controllers.
-3. When every replica has confirmed, the nodes of the topic go, states first, the mark last, so that a
-   controller that takes over in the middle simply goes on.
+1. ``/admin/delete_topics/T`` is written. From then on the topic has no leaders, its name cannot be used,
+metadata caches drop it, and live brokers delete its logs. 2. A broker that is down deletes its logs after its
+return. The mark outlives controllers. 3. When every replica is confirmed as deleted, the nodes of the topic
+are removed, states first and the mark last, so that a controller that takes over in between goes on.
 """
 
 from typing import Final
@@ -33,7 +32,7 @@ PURGE_PER_WRITE_MAX: Final = 250
 
 
 def find_doomed(image: ClusterImage, doomed: DoomedTopic) -> TopicResult:
-    """Which topic is meant, as a success, or the refusal."""
+    """The topic that is meant, as a success, or the refusal."""
     name = image.topic_names.get(doomed.id) if doomed.name is None else doomed.name
     if name is None:
         return TopicResult(

@@ -1,10 +1,10 @@
-"""What brokers must be told after the image changed, batched: at most one message of each kind per broker.
+"""Messages to brokers about changes of the image, batched: at most one message of each kind per broker.
 
-Per broker the order is UpdateMetadata, LeaderAndIsr, StopReplica: a follower must know its leader's address
-before it is told to follow, and a leader that has acknowledged its role knows the metadata as well.
+A broker gets UpdateMetadata, LeaderAndIsr and StopReplica in this order: a follower must know its leader's
+address before it follows, and a leader that has acknowledged its role knows the metadata as well.
 
-Changes are collected while ZooKeeper writes go on, and ``flush`` turns them into messages. A broker that has
-just registered, and every broker of a new controller, is told everything instead of what changed.
+Changes are collected between ZooKeeper writes, and ``flush`` turns them into messages. A broker that has just
+registered is sent everything, and so is every broker when the controller is new.
 """
 
 from collections import defaultdict
@@ -26,12 +26,12 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartitio
 
 LEADER_DURING_DELETE: Final = BrokerId(-2)
 EPOCH_DURING_DELETE: Final = LeaderEpoch(-2)
-"""Stands above every epoch: the stop applies whatever the broker believes (KIP-570)."""
+"""Greater than every epoch: the stop applies whatever epoch the broker knows (KIP-570)."""
 
 
 @dataclass(slots=True)
 class PendingPushes:
-    """What changed since the last flush. ``roles`` are partitions whose replicas must hear of it."""
+    """Changes since the last flush. ``roles`` are partitions whose replicas must be sent a role."""
 
     metadata: dict[TopicPartition, None] = field(default_factory=dict)
     roles: dict[TopicPartition, None] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class PendingPushes:
     deleting: list[TopicUpdate] = field(default_factory=list)
     deleted_topics: set[str] = field(default_factory=set)
     moved: dict[BrokerId, list[tuple[TopicPartition, LeaderEpoch]]] = field(default_factory=dict)
-    """Replicas that a broker has no more, with the epoch since which it is so."""
+    """Replicas that moved away from a broker, each with the epoch of that move."""
     brokers_changed: bool = False
     next_push: int = 0
 
@@ -178,7 +178,7 @@ class PendingPushes:
 
 
 def _is_elsewhere(image: ClusterImage, partition: TopicPartition, broker: BrokerId) -> bool:
-    """Whether the partition lives, and not on this broker. (It may have come back to it meanwhile.)"""
+    """Whether the partition exists, and not on this broker. (It may have moved back meanwhile.)"""
     if image.state(partition) is None or image.is_deleting(partition.topic):
         return False
     return broker not in image.replicas_of(partition)
