@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from sparklog.core.replication.actions import ProposeIsr
 from sparklog.model.cluster import Broker
-from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.ids import BrokerId, LeaderEpoch, TopicPartition
 from sparklog.model.ports import Executor, Guard, Timer
 from sparklog.model.time import Clock
 
@@ -36,6 +36,20 @@ class IsrProposals(Protocol):
     """Where proposals to change an ISR go."""
 
     def propose(self, topic_partition: TopicPartition, proposal: ProposeIsr) -> None: ...
+
+
+class LeadershipListener(Protocol):
+    """Hears in which leader epochs this broker leads a partition: what a coordinator lives by.
+
+    For each partition the calls alternate, and epochs rise. They are made outside the partition's lock, in
+    order, by whichever thread lets out its outbox, also one that handles a LeaderAndIsr: put slow work on a
+    thread of your own. A listener that is notified late does no harm, because an append that names its epoch
+    is refused once another one began.
+    """
+
+    def began_leading(self, topic_partition: TopicPartition, leader_epoch: LeaderEpoch) -> None: ...
+
+    def ceased_leading(self, topic_partition: TopicPartition, leader_epoch: LeaderEpoch) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from sparklog.broker.partition.batches import Batches
 from sparklog.core.replication.actions import (
     Action,
     AssignEpoch,
+    BeganLeading,
+    CeasedLeading,
     FlushLog,
     LogEffect,
     OutwardEffect,
@@ -247,11 +249,11 @@ class PartitionShell:
 
     def _apply(self, actions: Sequence[Action]) -> None:
         log_effects, outward = split_actions(actions)
+        self._step_effects.extend(outward)
         for effect in log_effects:
             self._replica.note_log_effect(effect)
             if not self._guarded(lambda effect=effect: self._carry_out(effect)):  # type: ignore[misc]
                 return
-        self._step_effects.extend(outward)
 
     def _carry_out(self, effect: LogEffect) -> None:
         match effect:
@@ -274,8 +276,7 @@ class PartitionShell:
         return self._guarded(append)
 
     def _log_changed(self) -> None:
-        changed = self._replica.on_log_changed(self.log.log_start_offset, self.log.log_end_offset)
-        self._step_effects.extend(split_actions(changed)[1])
+        self._replica.on_log_changed(self.log.log_start_offset, self.log.log_end_offset)
 
     def _guarded(self, effect: Callable[[], object]) -> bool:
         """Carry out an effect on the log; if the disk fails, the partition goes offline at once."""
@@ -295,8 +296,13 @@ class PartitionShell:
         self._step_effects.append(ReportLogFailure(reason, may_have_lost(error)))
 
     def _take_offline(self, reason: str) -> None:
+        """Serve nothing any more. The step's outward effects are dropped, because the log under them failed.
+
+        Announcements of leadership stay: listeners must hear of each epoch's end, and of its begin before.
+        """
         self._offline = True
-        self._step_effects[:] = split_actions(self._replica.on_offline(reason))[1]
+        announced = [one for one in self._step_effects if isinstance(one, BeganLeading | CeasedLeading)]
+        self._step_effects[:] = [*announced, *split_actions(self._replica.on_offline(reason))[1]]
 
     def _deliver(self) -> None:
         """Hand out what is in the outbox, in order; one thread at a time does it for all."""

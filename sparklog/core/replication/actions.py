@@ -47,13 +47,6 @@ class RaiseLogStart:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishHighWatermark:
-    """Tell whoever listens (metrics, checkpoints) that everything below ``offset`` is committed."""
-
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
 class CompleteProduce:
     """Answer the produce that waits under ``token``."""
 
@@ -102,6 +95,20 @@ class StopFetching:
 
 
 @dataclass(frozen=True, slots=True)
+class BeganLeading:
+    """Notify listeners: this replica leads since ``leader_epoch``. A ``CeasedLeading`` of it follows."""
+
+    leader_epoch: LeaderEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class CeasedLeading:
+    """Notify listeners: this replica leads no more in ``leader_epoch``. Its successor may lead already."""
+
+    leader_epoch: LeaderEpoch
+
+
+@dataclass(frozen=True, slots=True)
 class AskLeaderOffsets:
     """The fetch offset is outside the leader's log: ask for the offsets at which that starts and ends."""
 
@@ -143,13 +150,14 @@ class HandOver:
 
 LogEffect = AssignEpoch | TruncateTo | RestartAt | RaiseLogStart
 OutwardEffect = (
-    PublishHighWatermark
-    | CompleteProduce
+    CompleteProduce
     | CompleteDeletion
     | WakeFetch
     | ProposeIsr
     | StartFetching
     | StopFetching
+    | BeganLeading
+    | CeasedLeading
     | AskLeaderOffsets
     | BackOff
     | FlushLog

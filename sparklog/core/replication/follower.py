@@ -12,7 +12,6 @@ from sparklog.core.replication.actions import (
     Action,
     AskLeaderOffsets,
     BackOff,
-    PublishHighWatermark,
     RaiseLogStart,
     RestartAt,
     TruncateTo,
@@ -132,7 +131,6 @@ class Follower:
         offset = min(leader_high_watermark, self.marks.log_end_offset)
         if offset > self.marks.high_watermark:
             self.marks.high_watermark = offset
-            actions.append(PublishHighWatermark(offset))
             actions += map(WakeFetch, self.fetches.take_for_high_watermark(offset))
         return actions
 

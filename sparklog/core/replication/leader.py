@@ -25,7 +25,6 @@ from sparklog.core.replication.actions import (
     FlushLog,
     HandOver,
     ProposeIsr,
-    PublishHighWatermark,
     RaiseLogStart,
     WakeFetch,
 )
@@ -405,7 +404,6 @@ class Leader:
             return []
         self.marks.high_watermark = offset
         return [
-            PublishHighWatermark(offset),
             *(CompleteProduce(token, ErrorCode.none) for token in self.produces.take_satisfied(offset)),
             *map(WakeFetch, self.fetches.take_for_high_watermark(offset)),
         ]

@@ -3,6 +3,9 @@
 A leader epoch is taken up once: only a strictly greater one changes the role (KIP-101; stale or repeated
 LeaderAndIsr requests change nothing). The shell feeds facts to ``role`` directly; changes of role go through
 here. The recent events are part of every illegal transition.
+
+Each leader epoch of this replica is announced: ``BeganLeading`` and later ``CeasedLeading``, in turn and with
+rising epochs. A process that dies announces nothing; its next one begins with a greater epoch.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +14,8 @@ from sparklog.core.recent_events import RecentEvents
 from sparklog.core.replication.actions import (
     Action,
     AssignEpoch,
-    PublishHighWatermark,
+    BeganLeading,
+    CeasedLeading,
     RaiseLogStart,
     RestartAt,
     StartFetching,
@@ -84,7 +88,7 @@ class Replica:
         self.events.note(f"offline: {reason}")
         return [*self._leave_role(), StopFetching()]
 
-    def on_log_changed(self, log_start_offset: int, log_end_offset: int) -> list[Action]:
+    def on_log_changed(self, log_start_offset: int, log_end_offset: int) -> None:
         """The log was appended to, truncated or trimmed; watermarks follow into its range."""
         before = self.marks.high_watermark
         if log_end_offset < self.marks.log_end_offset:
@@ -96,9 +100,6 @@ class Replica:
         self.marks.clamp()
         if self.marks.high_watermark < before:
             self.events.note(f"high watermark {before} fell to {self.marks.high_watermark} with a truncation")
-        if self.marks.high_watermark != before:
-            return [PublishHighWatermark(self.marks.high_watermark)]
-        return []
 
     def on_flushed(self, offset: int, generation: int, now_ms: MonotonicMs) -> list[Action]:
         """All below ``offset`` was on disk when the flush, begun in ``generation``, was through."""
@@ -124,7 +125,10 @@ class Replica:
             assert self.role.leader_epoch == self.leader_epoch, self.events.illegal(what)
 
     def _leave_role(self) -> list[Action]:
+        """The last actions of the role that ends; every wait is answered before listeners are notified."""
         actions = [] if self.role is None else self.role.resign()
+        if isinstance(self.role, Leader):
+            actions.append(CeasedLeading(self.role.leader_epoch))
         self.role = None
         return actions
 
@@ -145,4 +149,5 @@ class Replica:
         )
         # The epoch begins before anything is appended in it (KAFKA-7415).
         begin = AssignEpoch(state.leader_epoch, self.marks.log_end_offset)
-        return [begin, StopFetching(), *self.role.on_appended(now_ms)]
+        announced = BeganLeading(state.leader_epoch)
+        return [begin, StopFetching(), announced, *self.role.on_appended(now_ms)]

@@ -1,6 +1,7 @@
 """The partition's shell over a real log: order of effects, failing disks, appends and reads."""
 
 import errno
+import itertools
 import threading
 from types import SimpleNamespace
 
@@ -9,9 +10,10 @@ import pytest
 from sparklog.broker.partition.answers import ReadRequest
 from sparklog.core.replication.actions import (
     BackOff,
+    BeganLeading,
+    CeasedLeading,
     CompleteProduce,
     ProposeIsr,
-    PublishHighWatermark,
     ReportLogFailure,
     StartFetching,
     StopFetching,
@@ -59,7 +61,7 @@ def test_a_write_waits_for_the_isr_and_is_answered_in_order_after_the_watermark(
     assert harness.produce(batch(), token=5).waits
     assert harness.taken() == []
     harness.follower_fetches(1)
-    assert harness.taken() == [PublishHighWatermark(1), CompleteProduce(5, ErrorCode.none)]
+    assert harness.taken() == [CompleteProduce(5, ErrorCode.none)]
 
 
 def test_a_repeated_idempotent_batch_is_answered_with_its_first_offset_and_not_appended(harness) -> None:
@@ -361,9 +363,24 @@ def test_a_disk_that_fails_takes_the_partition_offline_before_anybody_hears_of_t
     assert harness.partition.is_offline
     assert harness.taken() == [
         CompleteProduce(1, ErrorCode.not_leader_or_follower),
+        CeasedLeading(1),
         StopFetching(),
         ReportLogFailure(f"the log of {TP} failed: [Errno 28] No space left on device"),
     ]
+
+
+def test_an_epoch_whose_first_write_fails_is_announced_with_its_end(harness) -> None:
+    """The step's other effects are dropped; without these a coordinator would hear of epoch 1 for ever."""
+    harness.told(leader=1, epoch=1)
+    harness.taken()
+
+    def broken(*_):
+        raise OSError(28, "No space left on device")
+
+    harness.log.assign_epoch = broken
+    assert harness.told(leader=1, epoch=2) is ErrorCode.kafka_storage_error
+    announced = [effect for effect in harness.taken() if isinstance(effect, BeganLeading | CeasedLeading)]
+    assert announced == [CeasedLeading(1), BeganLeading(2), CeasedLeading(2)]
     assert harness.consumer_fetches(0).error is ErrorCode.kafka_storage_error
     assert harness.told(leader=1, epoch=2) is ErrorCode.kafka_storage_error
 
@@ -443,18 +460,20 @@ def test_effects_leave_in_order_although_many_threads_append(harness) -> None:
     harness.told(leader=1, epoch=1, isr=(1,), replicas=(1,))
     harness.taken()
 
+    tokens, offsets = itertools.count(), {}
+
     def append_many() -> None:
-        for _ in range(50):
-            harness.produce(batch(), acks=1)
+        for token in itertools.islice(tokens, 50):
+            offsets[token] = harness.produce(batch(), token=token).base_offset
 
     threads = [threading.Thread(target=append_many) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    published = [effect.offset for effect in harness.taken() if isinstance(effect, PublishHighWatermark)]
-    assert published == sorted(published)
-    assert published[-1] == 200
+    assert harness.partition.high_watermark == 200
+    completed = [offsets[effect.token] for effect in harness.taken() if isinstance(effect, CompleteProduce)]
+    assert completed == list(range(200))
 
 
 def test_a_follower_that_catches_up_is_proposed_for_the_isr_once(harness) -> None:
@@ -529,7 +548,7 @@ def test_an_effect_that_fails_stops_neither_the_next_nor_the_one_who_delivers(ha
     harness.produce(batch(), token=1)
     harness.partition._outlet = outlet
     harness.follower_fetches(1)
-    assert told == [PublishHighWatermark(1), CompleteProduce(1, ErrorCode.none)]
+    assert told == [CompleteProduce(1, ErrorCode.none)]
 
 
 @pytest.mark.parametrize(

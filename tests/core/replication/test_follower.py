@@ -5,7 +5,6 @@ import pytest
 from sparklog.core.replication.actions import (
     AskLeaderOffsets,
     BackOff,
-    PublishHighWatermark,
     RaiseLogStart,
     RestartAt,
     TruncateTo,
@@ -109,8 +108,10 @@ def test_cut_to_its_own_start_it_begins_anew_only_if_an_election_has_lost_its_re
 
 def test_its_high_watermark_follows_the_leaders_but_never_beyond_its_own_end() -> None:
     follower = follower_with(high_watermark=5)
-    assert follower.on_appended(12, 0) == [PublishHighWatermark(12)]
-    assert follower.on_appended(99, 0) == [PublishHighWatermark(20)]
+    assert follower.on_appended(12, 0) == []
+    assert follower.marks.high_watermark == 12
+    assert follower.on_appended(99, 0) == []
+    assert follower.marks.high_watermark == 20
     assert follower.on_appended(3, 0) == []
     assert follower.marks.high_watermark == 20
 
@@ -209,5 +210,5 @@ def test_kip_392_a_consumer_that_waits_at_a_follower_is_woken_by_its_high_waterm
     assert follower.on_fetch_waits(1, 9) == [WakeFetch(1)]
     assert follower.on_fetch_waits(2, 10) == []
     assert follower.on_fetch_waits(3, 15) == []
-    assert follower.on_appended(12, 0) == [PublishHighWatermark(12), WakeFetch(2)]
+    assert follower.on_appended(12, 0) == [WakeFetch(2)]
     assert follower.resign() == [WakeFetch(3)]

@@ -7,7 +7,6 @@ from sparklog.core.replication.actions import (
     CompleteProduce,
     HandOver,
     ProposeIsr,
-    PublishHighWatermark,
     WakeFetch,
 )
 from sparklog.core.replication.epoch_history import EpochHistory
@@ -87,7 +86,7 @@ def test_acks_all_completes_when_the_slowest_isr_member_has_the_batch() -> None:
     append(leader, 10)
     assert leader.on_produce_waits(token=1, required_offset=10) == []
     assert fetch(leader, 2, 10) == []
-    assert fetch(leader, 3, 10) == [PublishHighWatermark(10), CompleteProduce(1, ErrorCode.none)]
+    assert fetch(leader, 3, 10) == [CompleteProduce(1, ErrorCode.none)]
 
 
 def test_produces_complete_in_the_order_of_their_offsets() -> None:
@@ -96,7 +95,7 @@ def test_produces_complete_in_the_order_of_their_offsets() -> None:
     leader.on_produce_waits(2, 10)
     leader.on_produce_waits(1, 5)
     fetch(leader, 2, 10)
-    assert fetch(leader, 3, 10)[1:] == [
+    assert fetch(leader, 3, 10) == [
         CompleteProduce(1, ErrorCode.none),
         CompleteProduce(2, ErrorCode.none),
     ]
@@ -113,7 +112,8 @@ def test_a_forgotten_produce_is_never_completed() -> None:
     leader.on_produce_waits(1, 1)
     leader.produces.forget(1)
     fetch(leader, 2, 1)
-    assert fetch(leader, 3, 1) == [PublishHighWatermark(1)]
+    assert fetch(leader, 3, 1) == []
+    assert leader.marks.high_watermark == 1
 
 
 def test_acks_all_is_refused_below_min_isr_and_acks_one_is_not() -> None:
@@ -135,7 +135,8 @@ def test_after_an_election_the_high_watermark_waits_for_every_isr_member() -> No
     assert leader.on_appended(NOW) == []
     assert fetch(leader, 2, 10) == []
     assert leader.latest_offset() is None
-    assert fetch(leader, 3, 10) == [PublishHighWatermark(10)]
+    assert fetch(leader, 3, 10) == []
+    assert leader.marks.high_watermark == 10
     assert leader.latest_offset() == 10
 
 
@@ -151,8 +152,10 @@ def test_the_high_watermark_waits_for_a_caught_up_outsider_who_is_about_to_join(
     joining = fetch(leader, 3, 5)
     assert proposals(joining)
     append(leader, 5)
-    assert fetch(leader, 2, 10) == [PublishHighWatermark(5)]
-    assert fetch(leader, 3, 10) == [PublishHighWatermark(10)]
+    assert fetch(leader, 2, 10) == []
+    assert leader.marks.high_watermark == 5
+    assert fetch(leader, 3, 10) == []
+    assert leader.marks.high_watermark == 10
 
 
 def test_the_high_watermark_does_not_wait_for_an_outsider_whose_broker_died_on_its_way_in() -> None:
@@ -163,8 +166,8 @@ def test_the_high_watermark_does_not_wait_for_an_outsider_whose_broker_died_on_i
     fetch(leader, 2, 15)
     answered(leader, 1, error=ErrorCode.operation_not_attempted)
     assert leader.marks.high_watermark == 10
-    actions = leader.on_live_brokers({ONE, TWO}, at(1))
-    assert PublishHighWatermark(15) in actions
+    leader.on_live_brokers({ONE, TWO}, at(1))
+    assert leader.marks.high_watermark == 15
 
 
 def test_the_high_watermark_waits_at_most_the_lag_for_an_outsider() -> None:
@@ -177,7 +180,7 @@ def test_the_high_watermark_waits_at_most_the_lag_for_an_outsider() -> None:
     fetch(leader, 2, 15)
     answered(leader, 1, error=ErrorCode.operation_not_attempted)
     assert leader.on_tick(at(LAG_MAX_MS)) == []
-    freed = [PublishHighWatermark(15), CompleteProduce(1, ErrorCode.none)]
+    freed = [CompleteProduce(1, ErrorCode.none)]
     assert leader.on_tick(at(LAG_MAX_MS + 1)) == freed
 
 
@@ -257,9 +260,10 @@ def test_writes_do_not_wait_for_a_replica_that_shut_down_after_one_more_fetch() 
     leader.on_produce_waits(7, 1)
     assert fetch(leader, 2, 1) == []
     answer = answered(leader, proposal.proposal, error=ErrorCode.ineligible_replica)
-    assert answer == [PublishHighWatermark(1), CompleteProduce(7, ErrorCode.none)]
+    assert answer == [CompleteProduce(7, ErrorCode.none)]
     append(leader, 1)
-    assert PublishHighWatermark(2) in fetch(leader, 2, 2)
+    fetch(leader, 2, 2)
+    assert leader.marks.high_watermark == 2
 
 
 def test_a_replica_that_was_refused_is_waited_for_again_when_it_is_proposed_again() -> None:
@@ -305,7 +309,6 @@ def test_kafka_13091_a_follower_that_stopped_fetching_leaves_the_isr_and_ends_wa
     assert [member for member, _ in proposal.members] == [1, 2]
     assert isinstance(leader.isr, ShrinkingIsr)
     assert answered(leader, proposal.proposal, 1, 2, now=at(LAG_MAX_MS + 2)) == [
-        PublishHighWatermark(3),
         CompleteProduce(1, ErrorCode.none),
     ]
 
@@ -471,7 +474,7 @@ def test_a_parked_follower_is_woken_by_an_append_and_a_consumer_by_the_high_wate
     assert leader.on_fetch_waits(1, 0, is_follower=True) == []
     assert leader.on_fetch_waits(2, 0, is_follower=False) == []
     assert append(leader, 1) == [WakeFetch(1)]
-    assert fetch(leader, 2, 1) == [PublishHighWatermark(1), WakeFetch(2)]
+    assert fetch(leader, 2, 1) == [WakeFetch(2)]
 
 
 def test_a_fetch_that_would_find_something_is_woken_instead_of_parked() -> None:
@@ -498,4 +501,5 @@ def test_a_leader_that_resigns_tells_every_wait() -> None:
 
 def test_a_leader_alone_commits_what_it_appends() -> None:
     leader = leader_with(isr=(1,), replicas=(1,))
-    assert append(leader, 3) == [PublishHighWatermark(3)]
+    assert append(leader, 3) == []
+    assert leader.marks.high_watermark == 3

@@ -5,8 +5,9 @@ import pytest
 from sparklog.core.recent_events import IllegalTransition
 from sparklog.core.replication.actions import (
     AssignEpoch,
+    BeganLeading,
+    CeasedLeading,
     CompleteProduce,
-    PublishHighWatermark,
     StartFetching,
     StopFetching,
     WakeFetch,
@@ -47,7 +48,7 @@ def test_a_new_leader_begins_its_epoch_before_anything_is_appended() -> None:
     """[25] KAFKA-7415"""
     replica = replica_with()
     actions = told(replica, leader=1, epoch=3)
-    assert actions == [AssignEpoch(LeaderEpoch(3), 10), StopFetching()]
+    assert actions == [AssignEpoch(LeaderEpoch(3), 10), StopFetching(), BeganLeading(LeaderEpoch(3))]
     assert split_actions(actions)[0] == [AssignEpoch(LeaderEpoch(3), 10)]
     assert replica.leader is not None
 
@@ -89,7 +90,27 @@ def test_a_leader_that_becomes_follower_tells_everyone_who_waits() -> None:
     assert told(replica, leader=2, epoch=4) == [
         CompleteProduce(7, ErrorCode.not_leader_or_follower),
         WakeFetch(8),
+        CeasedLeading(LeaderEpoch(3)),
         StartFetching(BrokerId(2), LeaderEpoch(4)),
+    ]
+
+
+def test_each_epoch_of_a_leader_is_announced_with_its_begin_and_its_end() -> None:
+    replica = replica_with()
+    actions = [
+        *told(replica, leader=1, epoch=3),
+        *told(replica, leader=1, epoch=3),
+        *told(replica, leader=1, epoch=5),
+        *told(replica, leader=2, epoch=6),
+        *told(replica, leader=1, epoch=8),
+        *replica.on_offline("the disk broke"),
+        *replica.on_offline("the replica is being deleted"),
+    ]
+    announced = [action for action in actions if isinstance(action, BeganLeading | CeasedLeading)]
+    assert announced == [
+        announcement(LeaderEpoch(epoch))
+        for epoch in (3, 5, 8)
+        for announcement in (BeganLeading, CeasedLeading)
     ]
 
 
@@ -103,6 +124,7 @@ def test_an_offline_replica_serves_nothing() -> None:
     replica.leader.on_produce_waits(7, 10)
     assert replica.on_offline("the disk broke") == [
         CompleteProduce(7, ErrorCode.not_leader_or_follower),
+        CeasedLeading(LeaderEpoch(3)),
         StopFetching(),
     ]
     assert replica.role is None
@@ -110,13 +132,14 @@ def test_an_offline_replica_serves_nothing() -> None:
 
 def test_a_single_replica_commits_its_whole_log_when_it_is_elected() -> None:
     replica = replica_with()
-    actions = told(replica, leader=1, epoch=3, isr=(1,), replicas=(1,))
-    assert PublishHighWatermark(10) in actions
+    told(replica, leader=1, epoch=3, isr=(1,), replicas=(1,))
+    assert replica.marks.high_watermark == 10
 
 
 def test_watermarks_follow_a_truncation_into_the_logs_range() -> None:
     replica = replica_with(end=10, high_watermark=8)
-    assert replica.on_log_changed(0, 6) == [PublishHighWatermark(6)]
+    replica.on_log_changed(0, 6)
+    assert replica.marks.high_watermark == 6
     replica.check_invariants()
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from simulation.clients.administrator import Administrator
+from simulation.invariants.leadership import LeadershipIsAnnounced
 from simulation.invariants.waits import LOOK_MS, CommitsWhatTheIsrHas
 from simulation.machines.broker import (
     RELAUNCH_MS,
@@ -59,7 +60,10 @@ class Cluster:
         ensemble = Ensemble(self.schedule, plan.seed, plan.delay_ms, plan.session_timeout_ms, ZooKeeperTree())
         config = BrokerConfig.parse(plan.settings)
         identities = ProducerIdsAreUnique(tell=self.story.tell)
-        self.world = World(self.schedule, network, ensemble, config, plan.seed, identities, plan.directories)
+        leadership = LeadershipIsAnnounced()
+        self.world = World(
+            self.schedule, network, ensemble, config, plan.seed, identities, leadership, plan.directories
+        )
         self.machines = {host: Machine(BrokerId(number)) for number, host in enumerate(plan.brokers, 1)}
         self.seats = {host: Seat(host) for host in (*plan.brokers, *CONTROLLERS)}
         self.brokers: dict[str, SimulatedBroker] = {}
@@ -70,6 +74,7 @@ class Cluster:
             config,
             (MAIN_TOPIC, SIDE_TOPIC),
             identities,
+            leadership,
             clocks_jump=any(fault.kind == "jump clock" for fault in plan.faults),
             drift_max=_drift_max(plan),
         )

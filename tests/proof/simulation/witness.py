@@ -11,6 +11,7 @@ from simulation.invariants.derived import EpochsAreAsTheLogSays, ProducersAreAsT
 from simulation.invariants.durable import AcknowledgedIsSynced
 from simulation.invariants.excuses import Excuses
 from simulation.invariants.invariant import Invariant, Violation
+from simulation.invariants.leadership import LeadershipIsAnnounced
 from simulation.invariants.minimum import EnoughAreInSync
 from simulation.invariants.presence import CountsWhoIsThere, StopsOutsideTheIsr
 from simulation.invariants.replication import NoElectionLoses, rules_of_replication
@@ -64,6 +65,7 @@ class Witness:
     config: BrokerConfig
     topics: tuple[str, ...]
     identities: ProducerIdsAreUnique = field(default_factory=ProducerIdsAreUnique)
+    leadership: LeadershipIsAnnounced = field(default_factory=LeadershipIsAnnounced)
     clocks_jump: bool = False
     drift_max: float = 0.0
     marks: Marks = field(default_factory=Marks)
@@ -104,6 +106,7 @@ class Witness:
         self.recorder = Recorder(self.story.schedule)
         self.identities.reach = self.marks.reach
         self.excuses = Excuses(self.truths)
+        self.invariants.append(self.leadership)
         self.invariants.append(EnoughAreInSync(self.recorder.asked_all))
         if self.needs_fsync:
             self.invariants.append(AcknowledgedIsSynced())
@@ -117,7 +120,8 @@ class Witness:
     def be_silent(self) -> None:
         """Leave it to clients to notice what is wrong."""
         self.is_silent, self._no_loss = True, Invariant()
-        self.remembers.checkpoints_rot = self.presence.is_blind = self.identities.is_silent = True
+        self.remembers.checkpoints_rot = self.presence.is_blind = True
+        self.identities.is_silent = self.leadership.is_silent = True
         for rules in (self._of_replicas, self._of_commits, self._of_states, self._of_leaders):
             rules.clear()
         self.invariants.clear()

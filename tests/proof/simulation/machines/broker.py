@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from simulation.disks.disk import SimulatedDisk
+from simulation.invariants.leadership import Announcements, LeadershipIsAnnounced
 from simulation.machines.blocking_work import ControllerCalls, Strands
 from simulation.machines.network import Network
 from simulation.machines.producer_id_blocks import ProducerIdsAreUnique, WatchedIds
@@ -70,6 +71,7 @@ class World:
     config: BrokerConfig
     seed: int
     identities: ProducerIdsAreUnique
+    leadership: LeadershipIsAnnounced
     directories: tuple[str, ...] = ("data",)
     """The names of each broker's log directories."""
 
@@ -364,6 +366,7 @@ class SimulatedBroker:
             on_replicas_lost=self._report_lost,
             on_suspect=self._report_suspect,
         )
+        replicas.add_leadership_listener(Announcements(world.leadership, process.name, replicas))
         replicas.load()
         self.replicas = replicas
         loops.start("controller-watch", lambda: watch_controller(zookeeper, link.lead_to))
