@@ -1,0 +1,65 @@
+"""The hosts file: racks and addresses of brokers by their host."""
+
+import socket
+
+import pytest
+
+from sparklog.model.errors import ConfigError
+from sparklog_runtime.hosts_file import HostProperties, own_names, parse_hosts, properties_of, read_hosts
+
+TEXT = """
+# two racks
+Node-1     rack=a   address=node-1.example.com   # outside
+10.0.0.5   rack=b
+"""
+
+
+def test_a_host_is_found_by_any_of_its_names_whatever_their_case():
+    hosts = parse_hosts(TEXT)
+    assert properties_of(hosts, ["node-1.cluster", "NODE-1"]) == HostProperties("a", "node-1.example.com")
+    assert properties_of(hosts, ["node-2", "10.0.0.5"]) == HostProperties("b")
+
+
+def test_without_a_file_no_host_is_special():
+    assert properties_of({}, ["node-1"]) == HostProperties()
+
+
+def test_a_host_that_is_not_named_is_refused_unless_a_star_stands_for_all():
+    with pytest.raises(
+        ConfigError, match=r"names node-1, 10\.0\.0\.5, but not this host, node-9 or 10\.0\.0\.9"
+    ):
+        properties_of(parse_hosts(TEXT), ["node-9", "10.0.0.9"])
+    assert properties_of(parse_hosts(TEXT + "* rack=c"), ["node-9"]) == HostProperties("c")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("node-1", "nothing behind it"),
+        ("node-1 rack", "'rack' of node-1 is neither rack=NAME nor address=HOST"),
+        ("node-1 rack=", "'rack=' of node-1 is neither"),
+        ("node-1 zone=a", "'zone=a' of node-1 is neither"),
+        ("node-1 rack=a rack=b", "two of rack, a and b"),
+        ("* address=h", "would be that of several hosts"),
+    ],
+)
+def test_a_line_that_says_nothing_usable_is_named_by_its_number(line, words):
+    with pytest.raises(ConfigError, match=f"line 2: .*{words.replace('*', '[*]')}"):
+        parse_hosts(f"# hosts\n{line}\n")
+
+
+def test_a_host_has_one_line():
+    with pytest.raises(ConfigError, match="line 2: NODE is named twice"):
+        parse_hosts("node rack=a\nNODE rack=b\n")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"hosts\.file=.*/hosts cannot be read: No such file"):
+        read_hosts(tmp_path / "hosts")
+    (tmp_path / "hosts").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="no text in UTF-8"):
+        read_hosts(tmp_path / "hosts")
+
+
+def test_a_machine_knows_itself_by_name_and_by_address():
+    assert {socket.gethostname(), "10.0.0.9"} <= set(own_names("10.0.0.9"))
