@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from sparklog_runtime.hosts_file import NOTHING_SPECIAL, Hosts, own_names, properties_of
+
 
 class ServedBroker(Protocol):
     """What a broker tells about itself once it serves (``sparklog.model.cluster.Broker``)."""
@@ -49,6 +51,7 @@ class BrokerIdentity:
     host: str
     port: int
     log_dirs: tuple[str, ...]
+    rack: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +72,19 @@ class BrokerPlan:
     log_file_pattern: str
     settings: Mapping[str, str] = field(default_factory=dict)
     rack: str | None = None
+    """The rack of a host of which ``hosts`` says none."""
+    hosts: Hosts = field(default_factory=dict)
+    """What is different about the brokers of some hosts."""
     make_broker: "Callable[[BrokerPlan, BrokerIdentity], RunningBroker] | None" = None
     """Builds the broker; None stands for the real one. Tests put a small one in."""
 
     def identity(self, broker_id: int, port: int, local_host: str) -> BrokerIdentity:
+        """Who a broker on this host is; ConfigError if ``hosts`` leaves this host out."""
+        special = properties_of(self.hosts, own_names(local_host)) if self.hosts else NOTHING_SPECIAL
         return BrokerIdentity(
             broker_id=broker_id,
-            host=self.host or local_host,
+            rack=special.rack or self.rack,
+            host=special.address or self.host or local_host,
             port=port,
             log_dirs=tuple(pattern.format(id=broker_id) for pattern in self.log_dir_patterns),
         )
@@ -99,7 +108,7 @@ def make_real_broker(
         log_dirs=identity.log_dirs,
         zookeeper=plan.zookeeper,
         config=BrokerConfig.parse(plan.settings),
-        rack=plan.rack,
+        rack=identity.rack,
         on_recovery=on_recovery,
     )
     return BrokerServer(options)

@@ -356,6 +356,7 @@ class LocalCluster:
             log_dir_patterns=patterns,
             log_file_pattern=log_file,
             settings=dict(options.settings),
+            hosts=options.hosts(),
             rack=options.settings.get("broker.rack") or (self._application() if options.zookeeper else None),
         )
         return [replace(plan, slot=slot) for slot in range(options.brokers)]

@@ -11,6 +11,7 @@ from typing import Final
 from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
 from sparklog_runtime.conf_files import cluster_spark_conf
+from sparklog_runtime.hosts_file import Hosts, read_hosts
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.session import local_conf
 from sparklog_runtime.settings_check import check_settings, executor_cores, is_local
@@ -43,6 +44,11 @@ class ClusterOptions:
     def ids(self) -> tuple[int, ...]:
         return self.broker_ids or tuple(range(1, self.brokers + 1))
 
+    def hosts(self) -> Hosts:
+        """What the hosts file says; ConfigError if it cannot be read or used."""
+        path = self.settings.get("hosts.file", "")
+        return read_hosts(Path(path)) if path else {}
+
     def application_name(self) -> str:
         return self.application or f"{socket.gethostname()}:{Layout.at(self.root).root}"
 
@@ -64,6 +70,7 @@ class ClusterOptions:
         if self.zookeeper is None and not self.brokers:
             raise ConfigError("a standby controller needs the cluster's ZooKeeper: add --zookeeper HOST:PORT")
         check_broker_settings(self.settings)
+        self.hosts()
         if self.brokers:
             # What Spark itself will say is checked again once it runs; this much is known now.
             check_settings(

@@ -92,8 +92,6 @@ def own_names(address: str) -> tuple[str, ...]:
 
 def properties_of(hosts: Hosts, names: Iterable[str]) -> HostProperties:
     """What ``hosts`` says of the host with these names; ConfigError if it is not named, and others are."""
-    if not hosts:
-        return NOTHING_SPECIAL
     for name in (*names, ANY_HOST):
         if name.lower() in hosts:
             return hosts[name.lower()]

@@ -80,6 +80,8 @@ def cluster_options(args: argparse.Namespace, application: str = "") -> ClusterO
             f"{args.settings}: log.dirs={','.join(roots)} must list absolute directories on the brokers' "
             "hosts; an executor's working directory is deleted with it"
         )
+    if settings.get("hosts.file"):
+        settings["hosts.file"] = str(args.settings.absolute().parent / settings["hosts.file"])
     return ClusterOptions(
         root=args.root,
         brokers=args.brokers,

@@ -243,6 +243,9 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("metrics.port", "int", -1,
             "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "
             "one, -1 serves none. Sparklog's own.", -1, 65_535),
+    Setting("hosts.file", "string", "",
+            "File with rack and advertised address of each broker's host (docs/on-your-cluster.md). "
+            "Sparklog's own."),
     Setting("controller.port", "int", 0,
             "Port of the controller on the driver's host, to which brokers connect; 0 takes a free one. "
             "Sparklog's own.", 0, 65_535),

@@ -5,6 +5,8 @@ import socket
 import pytest
 
 from sparklog.model.errors import ConfigError
+from sparklog_runtime.broker_plan import BrokerPlan
+from sparklog_runtime.cluster_options import ClusterOptions
 from sparklog_runtime.hosts_file import HostProperties, own_names, parse_hosts, properties_of, read_hosts
 
 TEXT = """
@@ -18,10 +20,6 @@ def test_a_host_is_found_by_any_of_its_names_whatever_their_case():
     hosts = parse_hosts(TEXT)
     assert properties_of(hosts, ["node-1.cluster", "NODE-1"]) == HostProperties("a", "node-1.example.com")
     assert properties_of(hosts, ["node-2", "10.0.0.5"]) == HostProperties("b")
-
-
-def test_without_a_file_no_host_is_special():
-    assert properties_of({}, ["node-1"]) == HostProperties()
 
 
 def test_a_host_that_is_not_named_is_refused_unless_a_star_stands_for_all():
@@ -59,6 +57,36 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "hosts").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="no text in UTF-8"):
         read_hosts(tmp_path / "hosts")
+
+
+def _plan(text: str) -> BrokerPlan:
+    return BrokerPlan(
+        slot=0,
+        supervisor_host="127.0.0.1",
+        supervisor_port=1,
+        token="",
+        zookeeper="",
+        host=None,
+        log_dir_patterns=("/d/broker-{id}",),
+        log_file_pattern="",
+        rack="application",
+        hosts=parse_hosts(text),
+    )
+
+
+def test_a_broker_takes_rack_and_address_of_its_host_and_else_those_of_the_application():
+    special = _plan("10.0.0.9 rack=a address=outside").identity(1, 9092, "10.0.0.9")
+    assert (special.rack, special.host) == ("a", "outside")
+    plain = _plan("").identity(1, 9092, "10.0.0.9")
+    assert (plain.rack, plain.host) == ("application", "10.0.0.9")
+
+
+def test_a_start_refuses_a_hosts_file_that_it_cannot_use(tmp_path):
+    path = tmp_path / "hosts"
+    path.write_text("node-1\n")
+    options = ClusterOptions(root=tmp_path, settings={"hosts.file": str(path)})
+    with pytest.raises(ConfigError, match=f"hosts.file={path}: line 1: node-1 has nothing behind it"):
+        options.check()
 
 
 def test_a_machine_knows_itself_by_name_and_by_address():

@@ -211,11 +211,13 @@ def _start_spark(site: Site, page: Pages) -> None:
 def _write_settings(site: Site, page: Pages) -> None:
     site.run(page.next("bash"))
     path = site.folder / "etc" / "sparklog" / "server.properties"
-    for line in site.local(page.next("properties")).splitlines():
-        name = line.partition("=")[0]
-        changed, count = re.subn(rf"^{re.escape(name)}=.*$", line, path.read_text(), flags=re.MULTILINE)
-        assert count == 1, f"{name} is not in {path}"
-        path.write_text(changed)
+    for lines in (page.next("properties"), page.next("properties")):
+        for line in site.local(lines).splitlines():
+            name = line.partition("=")[0]
+            changed, count = re.subn(rf"^#?{re.escape(name)}=.*$", line, path.read_text(), flags=re.MULTILINE)
+            assert count == 1, f"{name} is not in {path}"
+            path.write_text(changed)
+    (path.parent / "hosts").write_text(page.next("text"))
     with path.open("a") as settings:
         settings.write(f"controller.port={site.first_port + 5}\n")
     with (path.parent / "spark-defaults.conf").open("a") as spark:
@@ -224,6 +226,11 @@ def _write_settings(site: Site, page: Pages) -> None:
 
 def _cluster(site: Site) -> dict:
     return json.loads((site.root / "cluster.json").read_text())
+
+
+def _racks(site: Site) -> set[str]:
+    status = json.loads(site.run("sparklog status --json --root /var/lib/sparklog"))
+    return {broker["rack"] for broker in status["brokers"]}
 
 
 def _processes_left(site: Site) -> list[str]:
@@ -264,6 +271,7 @@ def test_every_command_of_the_page_does_what_the_page_says(tmp_path, site):
     assert all(line.startswith("sparklog: ") or line == ready for line in submitted.read_text().splitlines())
     log_dirs = [Path(broker["log_dirs"][0]) for broker in cluster["brokers"]]
 
+    assert _racks(site) == {"b"}  # no line names this machine, but the star does
     site.run(page.next("bash"))
     (site.clone / "first.py").write_text(page.next("python"))
     dataframe = page.next("bash")

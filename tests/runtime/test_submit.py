@@ -7,6 +7,7 @@ import pytest
 
 from sparklog.model.errors import ConfigError
 from sparklog_runtime import submit
+from sparklog_runtime.hosts_file import HostProperties
 from sparklog_runtime.properties import parse_properties, read_properties
 
 
@@ -39,6 +40,14 @@ def test_log_roots_become_directories_per_broker(tmp_path):
     assert options.zookeeper == "zk:2181/x"
     assert options.settings == {"num.io.threads": "3"}
     assert options.application == "sparklog-a"
+
+
+def test_the_hosts_file_lies_beside_the_settings_unless_its_path_is_absolute(tmp_path):
+    (tmp_path / "hosts").write_text("* rack=a\n")
+    text = "zookeeper.connect=zk:2181\nlog.dirs=/d\nhosts.file="
+    assert _options(text + "hosts\n", tmp_path).hosts() == {"*": HostProperties("a")}
+    assert _options(text + f"{tmp_path}/hosts\n", tmp_path).hosts() == {"*": HostProperties("a")}
+    assert _options(text + "\n", tmp_path).hosts() == {}
 
 
 def test_a_cluster_of_its_own_needs_zookeeper_and_absolute_log_roots(tmp_path):
