@@ -101,11 +101,12 @@ class DriverProcess:
         jvm.wait()
 
     def _stop(self, jvm: "subprocess.Popen[bytes]") -> None:
-        say(f"stopping on {signal.Signals(self._signals[0]).name}")
         self._line.hang_up()
-        if not self._line.has_driver:
+        has_driver = self._line.has_driver  # which will say that it stops
+        if not has_driver:
+            say("stopping")
             jvm.terminate()  # it has started no driver yet, or one that will find the line closed
-        deadline = time.monotonic() + (DRIVER_STOP_S if self._line.has_driver else LATE_DRIVER_S)
+        deadline = time.monotonic() + (DRIVER_STOP_S if has_driver else LATE_DRIVER_S)
         while jvm.poll() is None and time.monotonic() < deadline:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 jvm.wait(_POLL_S)
