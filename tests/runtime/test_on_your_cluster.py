@@ -23,7 +23,7 @@ import pytest
 from chaos.places import free_ports
 from sparklog_runtime.tcp_ports import is_listening
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.integration, pytest.mark.proof, pytest.mark.timeout(400)]
 
 CLONE = Path(__file__).parents[2]
 PAGE = CLONE / "docs" / "on-your-cluster.md"
