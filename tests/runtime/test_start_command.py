@@ -161,10 +161,9 @@ def test_a_stop_wakes_a_paused_broker_instead_of_waiting_for_it(start, tmp_path)
     cluster = start(tmp_path, "--brokers", "2", "--port", "0")
     cluster.wait_ready()
     os.kill(cluster.broker_pid(1), signal.SIGSTOP)
-    began = time.monotonic()
     assert cluster.stop()[0] == 0
-    assert time.monotonic() - began < 15
     assert cluster.processes() == []
+    assert (cluster.root / "broker-1/0/.kafka_cleanshutdown").exists(), "it was killed"
 
 
 def test_the_death_of_sparks_jvm_ends_the_start_with_its_reason(start, tmp_path):

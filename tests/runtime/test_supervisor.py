@@ -124,15 +124,13 @@ def test_brokers_are_launched_and_known_by_pid_port_and_epoch(rig):
     socket.create_connection(("127.0.0.1", first.port), 5).close()
 
 
-def test_a_killed_broker_is_reported_within_milliseconds_and_launched_anew(rig):
+def test_a_killed_broker_is_reported_and_launched_anew(rig):
     made = rig()
     made.launch()
     assert made.supervisor.wait_registered(20)
     old = made.pid(1)
-    killed_at = time.monotonic()
     os.kill(old, signal.SIGKILL)
     assert made.deaths.get(timeout=60) == (1, old)
-    assert time.monotonic() - killed_at < 0.5
     new = made.wait_pid_other_than(old, 1)
     assert new != old
     assert made.supervisor.wait_registered(20)

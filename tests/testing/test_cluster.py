@@ -11,7 +11,7 @@ from sparklog.testing import InProcessCluster, Record
 
 pytestmark = pytest.mark.integration
 
-START_SECONDS_MAX = 1.0
+START_CPU_SECONDS_MAX = 1.0
 
 
 @pytest.fixture
@@ -24,14 +24,14 @@ def values(cluster: InProcessCluster, topic: str, at_least: int) -> list[bytes |
     return [record.value for record in cluster.consume(topic, at_least=at_least)]
 
 
-def test_it_starts_in_less_than_a_second() -> None:
-    """The best of three: this machine has other things to do, too."""
+def test_a_start_takes_less_than_a_second_of_processor_time() -> None:
+    """The best of three: the first loads modules."""
     seconds = []
     for _ in range(3):
-        before = time.monotonic()
+        before = time.process_time()
         with InProcessCluster():
-            seconds.append(time.monotonic() - before)
-    assert min(seconds) < START_SECONDS_MAX
+            seconds.append(time.process_time() - before)
+    assert min(seconds) < START_CPU_SECONDS_MAX
 
 
 def test_records_come_back_with_keys_offsets_and_partitions(own) -> None:
