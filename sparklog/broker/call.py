@@ -41,12 +41,12 @@ class Call:
 
     @property
     def frame(self) -> memoryview:
-        """The whole request, header included, for those who forward it."""
+        """The whole request, header included, as it is forwarded."""
         return self.exchange.frame
 
     @property
     def context(self) -> RequestContext:
-        """Principal and address of who asks: every handler has them at hand."""
+        """Connection, listener, principal and address of the client."""
         return self.exchange.context
 
     def partition(

@@ -1,4 +1,4 @@
-"""What the handlers of one broker share."""
+"""The parts of one broker that its handlers share."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from sparklog.model.ports import Executor
 
 @dataclass(frozen=True, slots=True)
 class BrokerContext:
-    """The rooms of a broker, as its handlers see them."""
+    """The parts of a broker, as its handlers use them."""
 
     broker_id: BrokerId
     cluster_id: str
@@ -26,9 +26,11 @@ class BrokerContext:
     controller: ToController
     producer_ids: ProducerIds
     waiting_room: Executor
-    """For work that waits for the controller. Handlers are few, and must go on serving while it is away."""
+    """Runs work that waits for the controller: request handlers are few, and must not wait while it is
+    away.
+    """
 
     @property
     def config(self) -> BrokerConfig:
-        """The broker's settings as they are now; some may be changed while it runs."""
+        """The present settings of the broker; some of them change while it runs."""
         return self.replicas.config

@@ -3,8 +3,9 @@
 Requests between brokers and the controller are served on the listener that is named for brokers alone. A
 broker with one listener serves all requests there.
 
-A request that cannot be understood has no error reply in Kafka's protocol: the connection is closed. The one
-exception is ApiVersions, which answers a version nobody has with what it does have, in version 0's layout.
+Kafka's protocol has no error response to a request that cannot be decoded: the connection is closed. The
+exception is ApiVersions: an unknown version is answered with the known versions, in the layout of version 0
+(KIP-511).
 """
 
 import logging
@@ -24,14 +25,14 @@ logger: Final = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """What the reactor calls with every request."""
+    """The reactor's handler of every request."""
 
     def __init__(self, broker: BrokerContext) -> None:
         self._broker = broker
         self._is_closed = False
 
     def close(self) -> None:
-        """Serve nobody any more: each further request ends its connection."""
+        """Serve no more requests: each further one closes its connection."""
         self._is_closed = True
 
     def __call__(self, exchange: Exchange) -> None:

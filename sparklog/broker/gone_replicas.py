@@ -1,10 +1,11 @@
-"""Replicas that were deleted here, so that a late message about them does not bring them back.
+"""Replicas that were deleted from this broker, so that a late message does not create them again.
 
-The network may deliver a LeaderAndIsr after the StopReplica that followed it: late because it was sent again
-over another connection, or because an earlier controller sent it. Taking up its role would make a replica
-that nobody knows of, with an empty log, which a later election could even count.
+A LeaderAndIsr may arrive after the StopReplica that followed it: it was sent again over another connection,
+or an earlier controller sent it. Its role would create a replica with an empty log, unknown to the
+controller, and a later election could count it.
 
-Only this incarnation's deletions matter: messages to an earlier one carry its broker epoch and are refused.
+Only deletions of this incarnation matter: messages to an earlier incarnation have its broker epoch, and are
+refused.
 """
 
 from collections import OrderedDict
@@ -16,7 +17,7 @@ REMEMBERED_MAX: Final = 100_000
 """Deletions, the oldest forgotten first: messages are late by seconds, not by so many deletions."""
 
 FOR_GOOD: Final = 2**31 - 1
-"""Above every leader epoch: the topic itself is deleted, and its id never comes back."""
+"""Greater than every leader epoch: the topic itself is deleted, and its id is never used again."""
 
 
 class GoneReplicas:
@@ -29,7 +30,7 @@ class GoneReplicas:
         return len(self._up_to)
 
     def note(self, topic_id: TopicId, partition: int, leader_epoch: int) -> None:
-        """The replica was deleted in ``leader_epoch``; -2 says that its topic is, -1 nothing (KIP-570)."""
+        """The replica was deleted in ``leader_epoch``; -2: its topic was deleted; -1: unknown (KIP-570)."""
         if topic_id == NO_TOPIC_ID or leader_epoch == -1:
             return
         key = (topic_id, partition)

@@ -1,14 +1,15 @@
-"""Running for office: who is the controller, and what becomes of us when that changes.
+"""The run for office: which candidate is the controller, and what follows when that changes.
 
     waiting for an office --/controller is free, multi succeeds--> active (a Term)
     active --session expired, epoch moved, /controller not ours--> waiting again
-    active --own failure: a bug, or a node in ZooKeeper that nobody can understand--> pausing --> waiting
+    active --own failure: a bug, or a node in ZooKeeper that cannot be decoded--> pausing --> waiting
 
-A failure would most likely come again at once, and each election costs every broker a round of messages. So
-the pauses grow, up to a minute, and the office stays free meanwhile for a standby that may do better.
+A failure would most likely occur again at once, and each election costs every broker a round of messages. So
+the pauses grow, up to a minute. Meanwhile the office is free for a standby.
 
-The election is one multi: create ``/controller`` (ephemeral) and raise ``/controller_epoch`` at the version
-that was read. If its answer is lost, reading tells: the node is ours if our session owns it.
+The election is one multi-op: create ``/controller`` (ephemeral), and raise ``/controller_epoch`` at the
+version that was read. If its answer is lost, the candidate reads the node: it is elected if its session owns
+the node.
 
 Everything here runs on the event loop's thread.
 """
@@ -114,13 +115,15 @@ class Candidate:
         self._run()
 
     def close(self) -> None:
-        """Give up the office, if we have it, so that the next candidate need not wait for our session."""
+        """Give up the office, if it is ours, so that the next candidate need not wait for the end of the
+        session.
+        """
         self._is_closed = True
         if self._term is not None:
             self._leave("the controller is being stopped")
 
     def fail(self, error: Exception) -> None:
-        """An event went wrong: a bug, or state in ZooKeeper that we do not understand. Start afresh."""
+        """An event failed, by a bug or by state in ZooKeeper that cannot be decoded. Begin again."""
         if self._term is not None and not isinstance(error, SparklogError):
             logger.error("what led to the failure:\n%s", self._term.recent_events())
         self._pause(str(error) if isinstance(error, SparklogError) else repr(error))
@@ -154,13 +157,13 @@ class Candidate:
         self._in_term(lambda: term.command(command, answer))
 
     def push_answered(self, epoch: ControllerEpoch, answer: PushAnswer) -> None:
-        """A broker answered what the controller of ``epoch`` sent it; maybe that was an earlier term."""
+        """A broker answered a message of the controller of ``epoch``, which may be an earlier term."""
         term = self._term
         if term is not None and term.epoch == epoch:
             self._in_term(lambda: term.push_answered(answer))
 
     def broker_died(self, broker: BrokerId, broker_epoch: BrokerEpoch) -> None:
-        """The supervisor's report. Without the office: delete the node, so that the controller sees it."""
+        """The supervisor's report. Without the office, delete the node, so that the controller notices."""
         if self._term is not None:
             term = self._term
             self._in_term(lambda: term.broker_died(broker, broker_epoch))
@@ -180,12 +183,12 @@ class Candidate:
                 self._in_term(self._term.retry)
 
     def _on_controller_changed(self) -> None:
-        """Somebody took or left the office; also called when the watch was lost with the connection."""
+        """The office was taken or left; also called when the watch was lost with the connection."""
         self._watches_office = False
         self._run()
 
     def _on_brokers_changed(self) -> None:
-        """Brokers came or went. Watch again first and read afterwards: no change falls in between."""
+        """The set of brokers changed. Watch first and read afterwards, so that no change is missed."""
         self._watches_brokers = False
         self._look_at_brokers()
 

@@ -1,7 +1,7 @@
-"""One thread that runs the controller's events one after the other, each to its end.
+"""A thread that runs the controller's events one after the other, each to its end.
 
-Everything that the controller knows belongs to this thread, so nothing of it needs a lock. Watches, session
-events, requests, answers of brokers and timers all come here as short callables.
+All state of the controller belongs to this thread, so it needs no lock. Watches, session events, requests,
+answers of brokers and timers are submitted as short callables.
 """
 
 import logging

@@ -38,7 +38,7 @@ from sparklog.wire.messages.control.update_metadata import (
 )
 
 CONTROLLER_ID = -1
-"""A controller is no broker; brokers name one of their own to clients that ask."""
+"""A controller is no broker. Brokers give clients the id of a live broker as that of the controller."""
 
 FULL, INCREMENTAL = 1, 2
 """The types of a LeaderAndIsr request."""
@@ -196,8 +196,10 @@ def _log_ends(send: SendLeaderAndIsr, response: LeaderAndIsrResponse) -> dict[To
 
 
 def push_errors(send: Send, response: object) -> dict[TopicPartition, ErrorCode]:
-    """What became of a push's partitions, by its answer: those that went wrong (all of them if all of it was
-    refused), and of a LeaderAndIsr also those that did not, because that says that their logs work.
+    """The errors of a message's partitions: those that failed, or all of them if the whole message was
+    refused.
+
+    After a LeaderAndIsr also those that succeeded, because their logs work.
     """
     match send, response:
         case SendLeaderAndIsr(), LeaderAndIsrResponse():

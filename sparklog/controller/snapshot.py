@@ -1,8 +1,8 @@
 """Reading the whole cluster state from ZooKeeper, as a new controller does, and the live brokers alone.
 
-The reads are many and not one transaction. That is safe because everything a controller decides on is checked
-again by its writes: partition states and the producer ids by their versions, brokers by their incarnations.
-Only the controller itself writes the rest.
+The reads are many, and no transaction. That is safe because the controller's writes check again what they
+rely on: partition states and producer ids by their versions, brokers by their incarnations. Only the
+controller writes the rest.
 """
 
 import logging
@@ -53,15 +53,14 @@ def read_brokers(zookeeper: ZooKeeper) -> dict[BrokerId, LiveBroker]:
 
 
 def read_registered(zookeeper: ZooKeeper) -> frozenset[BrokerId]:
-    """Every broker that ever registered: its incarnation outlives its registration."""
+    """All brokers that ever registered: the incarnation outlives the registration."""
     return frozenset(BrokerId(int(name)) for name in zookeeper.children(BROKER_INCARNATIONS))
 
 
 def _read_broker(zookeeper: ZooKeeper, broker: BrokerId) -> LiveBroker | None:
-    """Both nodes are written by one multi-op; if they do not match, it registered again in between.
+    """One multi-op writes both nodes. If they do not match, the broker registered again between the reads.
 
-    A registration that never matches was not made by sparklog, or not whole: such a broker proves nothing,
-    and is treated as if it were not there.
+    A registration that never matches was not made by sparklog. Such a broker proves nothing, and is ignored.
     """
     for _ in range(BROKER_READS_MAX):
         node = zookeeper.get(broker_path(broker))
@@ -112,7 +111,9 @@ def _read_broker_configs(zookeeper: ZooKeeper) -> dict[str, dict[str, str]]:
 
 
 def _read_topics(zookeeper: ZooKeeper) -> tuple[TopicSnapshot, ...]:
-    """Thousands of nodes, so a kind at a time: a round trip for each would take seconds."""
+    """Read all nodes of a kind together: with thousands of nodes, a round trip for each would take
+    seconds.
+    """
     names = zookeeper.children(TOPICS)
     nodes = zookeeper.get_many([topic_path(name) for name in names])
     topics = {

@@ -1,7 +1,7 @@
 """DeleteRecords: raise the log start of partitions that this broker leads (KIP-107).
 
-What is below the new start can be read no more; whole segments below it go when retention is looked at next.
-The answer waits for every live replica, so that no other leader brings the records back.
+Records below the new start cannot be read any more, and the next round of retention deletes whole segments
+below it. The answer waits for all live replicas, so that the records do not return with another leader.
 """
 
 from functools import partial
@@ -28,7 +28,7 @@ def handle(call: Call, request: DeleteRecordsRequest) -> None:
         for partition in topic.partitions
     ]
     if named_twice(topic_partition for topic_partition, _ in asked):
-        # Which of two offsets is meant nobody can say.
+        # A partition that is named twice is refused: nothing says which of the two offsets is meant.
         invalid = DeletionResult(ErrorCode.invalid_request)
         _answer(call, request, {topic_partition: invalid for topic_partition, _ in asked})
         return

@@ -1,12 +1,12 @@
-"""DescribeConfigs: settings of topics and brokers, each with where its value comes from.
+"""DescribeConfigs: the settings of topics and brokers, each with the source of its value.
 
 A value comes from the first of these that has one; the others are its *synonyms* (KIP-226):
 
     1 the topic    2 this broker, set while it runs    3 all brokers, likewise    4 the broker's start
     5 the default
 
-A broker answers for itself and for topics as it serves them. Asked for a broker without a name, it tells what
-was set for all of them. Settings that Kafka has and nothing here acts on are shown where somebody set them.
+A broker answers for itself, and for topics as it serves them. A broker resource without a name stands for the
+settings of all brokers. Kafka's settings without an effect here are shown if they were set.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -65,7 +65,7 @@ def _resource(
 def _settings(
     call: Call, resource: DescribeConfigsResource, result: DescribeConfigsResult
 ) -> Iterable[DescribeConfigsResourceResult]:
-    """What the resource has; nothing, with an error in ``result``, if it cannot be told here."""
+    """The resource's settings; none, with an error in ``result``, if this broker does not know them."""
     static, dynamic = call.broker.replicas.static_config, call.broker.replicas.dynamic_configs
     if resource.resource_type == TOPIC_RESOURCE:
         topic = call.broker.metadata.topic(resource.resource_name)
@@ -118,7 +118,7 @@ def _own_level(name: str, overrides: Mapping[str, str]) -> list[DescribeConfigsS
 
 
 def _levels(name: str, static: BrokerConfig, dynamic: DynamicConfigs) -> list[DescribeConfigsSynonym]:
-    """Every level that has a value for this broker setting, the one that counts first."""
+    """Every level that has a value for this broker setting; the first level has the value that holds."""
     levels = _dynamic_levels(name, dynamic)
     if name in static.given:
         text = render(static.given[name])

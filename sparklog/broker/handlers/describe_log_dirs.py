@@ -1,4 +1,4 @@
-"""DescribeLogDirs: what this broker's log directories hold, and which of them are offline (KIP-113)."""
+"""DescribeLogDirs: the logs in this broker's log directories, and which directories are offline (KIP-113)."""
 
 import shutil
 

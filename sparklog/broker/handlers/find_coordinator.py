@@ -1,4 +1,4 @@
-"""FindCoordinator: an honest answer while there are no consumer groups and no transactions."""
+"""FindCoordinator: COORDINATOR_NOT_AVAILABLE, because there are no consumer groups and transactions yet."""
 
 from sparklog.broker.call import Call
 from sparklog.model.errors import ErrorCode

@@ -1,7 +1,7 @@
 """InitProducerId: a fresh producer id for an idempotent producer.
 
-A producer that lost track of its sequences asks again with its old id and gets that id with the next epoch
-(KIP-360), or a new one when the epochs are used up.
+A producer that lost track of its sequences sends its old id, and gets that id with the next epoch (KIP-360),
+or a new id if no epoch is left.
 """
 
 from sparklog.broker.call import Call
@@ -22,7 +22,7 @@ def handle(call: Call, request: InitProducerIdRequest) -> None:
     try:
         producer_id = call.broker.producer_ids.take(call.broker.replicas.broker_epoch)
     except (OSError, KafkaError):
-        # Clients try again on this one; the controller is being elected, or ZooKeeper is away.
+        # Clients retry after this error. The controller is being elected, or ZooKeeper is away.
         call.reply(InitProducerIdResponse(error_code=ErrorCode.coordinator_load_in_progress))
         return
     call.reply(InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))

@@ -1,4 +1,4 @@
-"""LeaderAndIsr: the controller says which partitions this broker leads and which it follows."""
+"""LeaderAndIsr: the partitions that this broker leads and those that it follows, from the controller."""
 
 import logging
 
@@ -38,11 +38,11 @@ def handle(call: Call, request: LeaderAndIsrRequest) -> None:
 
 
 def _let_go_of_what_was_moved_away(call: Call, request: LeaderAndIsrRequest) -> None:
-    """Delete replicas that were reassigned to others while this broker was away.
+    """Delete replicas that were reassigned to other brokers while this broker was down.
 
-    The metadata came before, over the same channel. A partition that it does not know at all is kept: its
-    topic is being deleted, and the controller says so itself; or it was deleted while the log's directory was
-    offline, which looks the same as a ZooKeeper that has lost the topic.
+    The metadata arrived before, over the same channel. A partition that the metadata lacks is kept. Either
+    its topic is being deleted, and StopReplica follows; or it was deleted while the log's directory was
+    offline, which cannot be told from a ZooKeeper that lost the topic.
     """
     hosted = {
         TopicPartition(topic.topic_name, state.partition_index)
@@ -80,7 +80,7 @@ def _topic(call: Call, topic: LeaderAndIsrTopicState) -> LeaderAndIsrTopicError:
 def _role(
     call: Call, topic: LeaderAndIsrTopicState, state: LeaderAndIsrPartitionState
 ) -> LeaderAndIsrPartitionError:
-    """Take up the role; where nobody leads, tell the controller where our log ends, for it to compare."""
+    """Take up the role. Without a leader, report the end of the log, which the controller compares."""
     replicas, topic_partition = call.broker.replicas, TopicPartition(topic.topic_name, state.partition_index)
     answer = LeaderAndIsrPartitionError(partition_index=state.partition_index)
     answer.error_code = replicas.become(

@@ -1,11 +1,11 @@
 """ListOffsets: a log's ends, or the first offset at or after a timestamp.
 
-"Latest" is the high watermark for consumers, and the log's end for followers (and for tools that ask as
-replica -2). Right after a failover a leader may not know yet how far its predecessors committed: it says so
-(KIP-207) rather than name an offset that goes backwards.
+"Latest" is the high watermark for consumers, and the log's end for followers (and for tools, which ask as
+replica -2). Right after a failover a leader may not know which records its predecessors committed. It answers
+OFFSET_NOT_AVAILABLE then (KIP-207), because the offset could go backwards.
 
-A follower that asks where the log begins may begin there itself, and is told what was known of producers
-before.
+A follower that asks for the log's start may begin its own log there, and so gets the states of producers
+before that offset.
 """
 
 from sparklog.broker.call import Call
@@ -73,7 +73,7 @@ def _look_up(
 ) -> tuple[int, int, int, ProducerStates | None] | ErrorCode:
     """(offset, timestamp, leader epoch, producers before); -1 for offset and timestamp: no such record.
 
-    The epoch is that of the leader who said so: another one may begin before the answer is written.
+    The epoch is that in which the offset was looked up: another epoch may begin before the answer is written.
     """
     is_consumer = replica_id == CONSUMER
     timestamp = leader_epoch = -1

@@ -1,4 +1,4 @@
-"""StopReplica: the controller says which partitions to serve no more, and which of them to delete."""
+"""StopReplica: replicas that this broker stops serving, and those that it deletes, from the controller."""
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.from_controller import judge

@@ -1,4 +1,4 @@
-"""UpdateMetadata: the controller says which brokers live and who leads what."""
+"""UpdateMetadata: live brokers, topics and leaders, from the controller."""
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.from_controller import judge

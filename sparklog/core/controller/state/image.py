@@ -1,9 +1,9 @@
 """The controller's in-memory replay of what ZooKeeper holds.
 
-A ``Snapshot`` is what was read; the ``ClusterImage`` starts as its copy and afterwards changes only by
-``replay`` of changes whose write ZooKeeper has confirmed. Deciding never mutates it. What is not in ZooKeeper
-and lives with this controller alone (who is shutting down, which log directories are broken) is here too, and
-is forgotten with the broker incarnation it speaks of.
+A ``Snapshot`` is what was read. The ``ClusterImage`` starts as its copy, and then changes only by ``replay``
+of changes whose write ZooKeeper has confirmed. Decisions never change it. The image also has facts that only
+this controller knows: which brokers are shutting down, which replicas are offline, where logs end. They are
+forgotten with the broker's incarnation.
 """
 
 from collections.abc import Iterator, Mapping
@@ -88,7 +88,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class PartitionChanged:
-    """``roles_changed``: replicas must be told (LeaderAndIsr), not only the metadata caches."""
+    """``roles_changed``: replicas must be sent their roles (LeaderAndIsr), besides the metadata caches."""
 
     partition: TopicPartition
     state: PartitionState
@@ -131,7 +131,7 @@ class DeletionStarted:
 
 @dataclass(frozen=True, slots=True)
 class PartitionNodesDeleted:
-    """The state nodes of these partitions are gone; their topic is being deleted."""
+    """The state nodes of these partitions were deleted, because their topic is being deleted."""
 
     partitions: tuple[TopicPartition, ...]
 
@@ -170,21 +170,23 @@ class ClusterImage:
     controller_epoch_version: int
     brokers: dict[BrokerId, LiveBroker] = field(default_factory=dict)
     registered: frozenset[BrokerId] = frozenset()
-    """Brokers that ever registered, down ones too; read when somebody names one that is not alive."""
+    """All brokers that ever registered; read when a request names a broker that is not alive."""
     topics: dict[str, TopicImage] = field(default_factory=dict)
     topic_names: dict[TopicId, str] = field(default_factory=dict)
     deletions: dict[str, Deletion] = field(default_factory=dict)
     shutting_down: set[BrokerId] = field(default_factory=set)
     offline: dict[BrokerId, set[TopicPartition]] = field(default_factory=dict)
-    """Replicas that a live broker said it cannot host: their log directory is broken."""
+    """Replicas that a live broker cannot host, because their log directory or their log is broken."""
     log_ends: dict[BrokerId, dict[TopicPartition, LogEnd]] = field(default_factory=dict)
-    """Where live brokers said that logs end which nobody leads."""
+    """The ends of the logs of partitions without a leader, as live brokers reported them."""
     producer_block: ProducerIdBlock | None = None
     producer_block_version: int = -1
     broker_configs: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    """What was set while the cluster runs, by broker id as text; under "" what holds for all brokers."""
+    """Settings that were changed while the cluster runs, by broker id as text; those of all brokers under
+    "".
+    """
     config: BrokerConfig = field(init=False)
-    """The settings for everything that is not one broker's own business."""
+    """The settings of the cluster: those of all brokers over those that the controller was started with."""
 
     def __post_init__(self) -> None:
         self._apply_broker_configs()
@@ -210,7 +212,7 @@ class ClusterImage:
     # -- questions
 
     def has_known(self, broker: str) -> bool:
-        """Whether a broker of this id was ever here, or has settings that can be taken from it again."""
+        """Whether a broker of this id ever registered, or has settings that could be deleted."""
         known = self.brokers.keys() | self.registered
         return bool(self.broker_configs.get(broker)) or broker in map(str, known)
 
@@ -228,7 +230,7 @@ class ClusterImage:
         return self.epoch_of(broker) == epoch
 
     def rules(self, configs: Mapping[str, str]) -> Rules:
-        """What a topic with these settings says about elections."""
+        """The rules of elections of a topic with these settings."""
         settings = self.config.topic(configs)
         return Rules(
             min_insync_replicas=settings.get_int("min.insync.replicas"),
@@ -236,12 +238,12 @@ class ClusterImage:
         )
 
     def dynamic_configs(self, broker: BrokerId) -> Mapping[str, str]:
-        """What was set for this broker while it ran."""
+        """The settings of this broker that were changed while it ran."""
         return self.broker_configs.get(str(broker), {})
 
     @property
     def default_configs(self) -> Mapping[str, str]:
-        """What was set for all brokers while they ran; a broker's own settings go before it."""
+        """The settings of all brokers that were changed while they ran; a broker's own go over them."""
         return self.broker_configs.get("", {})
 
     def is_deleting(self, topic: str) -> bool:
@@ -324,7 +326,9 @@ class ClusterImage:
         self.log_ends.pop(broker, None)
 
     def note_log_ends(self, broker: BrokerId, ends: Mapping[TopicPartition, LogEnd]) -> None:
-        """What a live broker said; it holds until the partition's state changes or the broker is gone."""
+        """A live broker reported these ends. They hold until the partition's state changes or the broker
+        fails.
+        """
         self.log_ends.setdefault(broker, {}).update(ends)
 
     def _forget_ends(self, partition: TopicPartition) -> None:
@@ -332,7 +336,7 @@ class ClusterImage:
             told.pop(partition, None)
 
     def _forget_logs(self, topic: str) -> None:
-        """Another topic of that name has other logs."""
+        """Forget the logs of the topic: another topic of that name has other logs."""
         for broker, partitions in self.offline.items():
             self.offline[broker] = {one for one in partitions if one.topic != topic}
 

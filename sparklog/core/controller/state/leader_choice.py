@@ -1,19 +1,17 @@
 """Who leads a partition, and who is in its ISR, given who is alive and whose log is proven intact.
 
-``settle`` looks at one partition and returns the state that it should have, or None if it has it already.
-It is level-triggered: it does not matter which event made it necessary, or how many events were missed.
+``settle`` returns the state that a partition should have, or None if it has that state. It is
+level-triggered: the event that made it necessary does not matter, nor how many events were missed.
 
-The order of preference when the leader cannot go on (KIP-966 for the eligible replicas):
-  1. ISR members that are alive, proven intact and not shutting down, in assignment order;
-  2. ISR members that are alive, proven intact and shutting down: better a short leader than none;
-  3. eligible replicas, alive and proven: they left the ISR when it fell below the minimum, and since then
-     nothing could be committed without them;
-  4. if the topic allows unclean elections: any live replica, those of the ISR first;
-  5. when every member of the ISR and every eligible replica has told where its log ends: the greatest, though
-     nothing is proven about it (``log_ends``); there is nobody left to wait for;
-  6. nobody: leader -1, and the ISR is kept as it was, never emptied, so that its first proven member to
-     return leads.
-4 and 5 may lose acknowledged records, and say so, in the partition's state too.
+The order of preference when the leader cannot go on (KIP-966 for the eligible replicas): 1. ISR members that
+are alive, proven intact and not shutting down, in assignment order; 2. ISR members that are alive, proven
+intact and shutting down: they lead for a short time; 3. eligible replicas, alive and proven: they left the
+ISR when it fell below the minimum, and since then nothing could be committed without them; 4. if the topic
+allows unclean elections: any live replica, those of the ISR first; 5. once every member of the ISR and every
+eligible replica has reported where its log ends: the greatest log, although it is not proven (``log_ends``),
+because there is no replica left to wait for; 6. no leader (-1). The ISR is kept as it was, so that its first
+proven member to return leads. Elections by rules 4 and 5 may lose acknowledged records. They report that, and
+note it in the partition's state.
 
 An ISR member is *proven* by its stored incarnation (``sparklog.core.controller.state.incarnation``). The list
 alone proves nothing: a member that restarted with an unproven log stays listed while no better replica lives.
@@ -29,16 +27,16 @@ from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch
 
 UNCOUNTED = -1
-"""The incarnation of a member that was never counted: it proves nothing."""
+"""The incarnation of a member that was never counted. It proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """Who may take part in an election of one partition: the live brokers that can host it.
 
-    ``failed`` are live brokers whose log of this partition is broken: what it held may be gone. ``log_ends``
-    is what those that were told that nobody leads have answered. ``log`` is the partition's, by which some
-    brokers' incarnations prove more than by others.
+    ``failed`` are live brokers whose log of this partition is broken: its records may be lost. ``log_ends``
+    are the ends of the logs that brokers reported since the partition has no leader. ``log`` is the
+    partition's log, because some incarnations prove certain logs only.
     """
 
     live: Mapping[BrokerId, StoredIncarnation]
@@ -48,13 +46,13 @@ class Candidates:
     log: LogId | None = None
 
     def is_proven(self, member: BrokerId, state: PartitionState) -> bool:
-        """Alive, and its log still holds what it held when the state last counted it."""
+        """Whether it is alive, and its log has all records that it had when it was last counted."""
         stored = self.live.get(member)
         counted_at = state.isr_incarnations.get(member, UNCOUNTED)
         return stored is not None and stored.record.proves(counted_at, self.log)
 
     def is_unproven(self, member: BrokerId, state: PartitionState) -> bool:
-        """Alive, and known not to be proven. (A dead broker is neither.)"""
+        """Whether it is alive and not proven. (A dead broker is neither proven nor unproven.)"""
         return member in self.failed or (member in self.live and not self.is_proven(member, state))
 
     def has_restarted(self, member: BrokerId, state: PartitionState) -> bool:
@@ -64,13 +62,13 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the topic's settings say about elections."""
+    """The topic's settings for elections."""
 
     min_insync_replicas: int = 1
     allows_unclean: bool = False
 
     def min_isr(self, replicas: Sequence[BrokerId]) -> int:
-        """No more than there are replicas: a higher setting would never let anything be committed."""
+        """At most the number of replicas: with a greater minimum no record would ever be committed."""
         return min(self.min_insync_replicas, len(replicas))
 
 
@@ -89,8 +87,8 @@ class Election:
 def settle(state: PartitionState, candidates: Candidates, rules: Rules) -> Election | None:
     """The state that follows, with a new leader epoch, or None if ``state`` can stay.
 
-    A changed ``min.insync.replicas`` also takes a new epoch: who is eligible follows from the minimum that
-    the leader commits with, so it must be known which one that is.
+    A changed ``min.insync.replicas`` also begins a new epoch: which replicas are eligible follows from the
+    minimum that the leader commits with, and so each epoch has one minimum.
     """
     proven = [member for member in state.isr if candidates.is_proven(member, state)]
     staying = [member for member in proven if member not in candidates.shutting_down] or proven
@@ -140,7 +138,7 @@ def settle_unclean(state: PartitionState, candidates: Candidates, rules: Rules) 
 
 
 def hand_over(state: PartitionState, to: BrokerId, candidates: Candidates, rules: Rules) -> Election | None:
-    """``to`` leads instead of whoever does; None if it is not a proven member of the ISR that stays."""
+    """``to`` becomes the leader; None unless it is a proven member of the ISR that is not shutting down."""
     proven = [member for member in state.isr if candidates.is_proven(member, state)]
     if to not in proven or to in candidates.shutting_down:
         return None
@@ -155,8 +153,8 @@ def move(
     candidates: Candidates,
     rules: Rules,
 ) -> Election | None:
-    """The partition with these replicas, in a new epoch; those that are not among them any more leave the
-    ISR. None if nobody of the ISR would be left to lead.
+    """The partition with these replicas, in a new epoch; members that are not among them leave the
+    ISR. None if no member of the ISR would be left to lead.
     """
     kept = replace(
         state,
@@ -201,7 +199,7 @@ def _elect_outside_isr(state: PartitionState, candidates: Candidates, rules: Rul
 
 
 def missing_ends(state: PartitionState, candidates: Candidates) -> list[BrokerId]:
-    """Those that an election of the greatest log waits for."""
+    """The replicas that an election of the greatest log waits for."""
     known = (*state.isr, *state.eligible)
     told = ends_of(state, known, candidates.log_ends)
     return [member for member in known if member not in candidates.live or member not in told]
@@ -239,7 +237,7 @@ def _unclean_leader(
 def _lossy(
     state: PartitionState, leader: BrokerId, candidates: Candidates, rules: Rules, loss: str
 ) -> Election:
-    """Whatever the new leader has is the truth from here on; nobody else is known to have it."""
+    """The log of the new leader becomes the partition's log; no other replica is known to have it."""
     elected = replace(
         state,
         leader=leader,
@@ -281,11 +279,11 @@ def _follow_up(
 def _eligible_after(
     state: PartitionState, isr: Sequence[BrokerId], candidates: Candidates, rules: Rules
 ) -> tuple[BrokerId, ...]:
-    """Who holds everything committed though outside the new ISR (KIP-966).
+    """The replicas outside the new ISR that have all committed records (KIP-966).
 
-    While the ISR has its minimum, commits go on without those outside, and nobody there is eligible. Below
-    it nothing is committed, so whoever was in the ISR or eligible before stays eligible, unless its log has
-    since been lost.
+    While the ISR has its minimum, records are committed without the replicas outside, and none of those is
+    eligible. Below the minimum nothing is committed, so replicas that were in the ISR or eligible before stay
+    eligible, unless their log was lost since.
     """
     if len(isr) >= rules.min_isr(state.replicas):
         return ()
