@@ -12,6 +12,7 @@ import time
 
 from bench.control_candidate import Profiles, say
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
+from sparklog.model.cluster import DEFAULT_LISTENER
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId
 
@@ -26,14 +27,14 @@ def main() -> None:
         BrokerOptions(
             broker_id=BrokerId(int(broker)),
             host="127.0.0.1",
-            port=int(port),
+            ports={DEFAULT_LISTENER: int(port)},
             log_dirs=(directory,),
             zookeeper=connect,
             config=BrokerConfig.parse(json.loads(settings)),
         )
     )
     server.start()
-    say(port=server.endpoint.port, epoch=server.endpoint.epoch, started_s=time.monotonic() - began)
+    say(port=server.node.port, epoch=server.node.epoch, started_s=time.monotonic() - began)
     for line in sys.stdin:
         match json.loads(line)["do"]:
             case "cpu":

@@ -32,9 +32,9 @@ from typing import Final
 
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.core.controller.state.znodes import CONTROLLER, PERSISTENT_PATHS, broker_path
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.ids import BrokerId
 from sparklog.model.zookeeper import Delete, Operation
 from sparklog.network.acceptor import Listener
 from sparklog.network.connection import Connection
@@ -134,8 +134,8 @@ class StubBroker:
 
     def register(self) -> None:
         directory = DirectoryIdentity(f"directory-{self.id}")
-        endpoint = Broker(BrokerId(self.id), HOST, self._reactor.ports[0], BrokerEpoch(-1))
-        register_broker(self._zookeeper, endpoint, [directory], "boot", "host")
+        broker = Broker(BrokerId(self.id), plaintext(HOST, self._reactor.ports[0]))
+        register_broker(self._zookeeper, broker, [directory], "boot", "host")
 
     def _handle(self, exchange: Exchange) -> None:
         request = decode_request(exchange.frame)

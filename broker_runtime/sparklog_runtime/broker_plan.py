@@ -8,7 +8,7 @@ from sparklog_runtime.hosts_file import NOTHING_SPECIAL, Hosts, own_names, prope
 
 
 class ServedBroker(Protocol):
-    """What a broker tells about itself once it serves (``sparklog.model.cluster.Broker``)."""
+    """A broker as clients of its first listener see it (``sparklog.model.cluster.Node``)."""
 
     @property
     def host(self) -> str: ...
@@ -22,7 +22,12 @@ class RunningBroker(Protocol):
     """The part of ``sparklog.broker.life.server.BrokerServer`` that a broker process drives."""
 
     @property
-    def endpoint(self) -> ServedBroker: ...
+    def node(self) -> ServedBroker: ...
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """The port of each of its listeners, by name."""
+        ...
+
     @property
     def failure(self) -> str | None:
         """Why it stopped by itself."""
@@ -49,9 +54,12 @@ class BrokerIdentity:
 
     broker_id: int
     host: str
-    port: int
+    ports: Mapping[str, int]
+    """By listener, the ports that its start was given."""
     log_dirs: tuple[str, ...]
     rack: str | None = None
+    advertised_host: str | None = None
+    """Where others reach this host, if not at ``host``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,14 +86,15 @@ class BrokerPlan:
     make_broker: "Callable[[BrokerPlan, BrokerIdentity], RunningBroker] | None" = None
     """Builds the broker; None stands for the real one. Tests put a small one in."""
 
-    def identity(self, broker_id: int, port: int, local_host: str) -> BrokerIdentity:
+    def identity(self, broker_id: int, ports: Mapping[str, int], local_host: str) -> BrokerIdentity:
         """Who a broker on this host is; ConfigError if ``hosts`` leaves this host out."""
         special = properties_of(self.hosts, own_names(local_host)) if self.hosts else NOTHING_SPECIAL
         return BrokerIdentity(
             broker_id=broker_id,
             rack=special.rack or self.rack,
-            host=special.address or self.host or local_host,
-            port=port,
+            host=self.host or local_host,
+            advertised_host=special.address,
+            ports=ports,
             log_dirs=tuple(pattern.format(id=broker_id) for pattern in self.log_dir_patterns),
         )
 
@@ -104,7 +113,8 @@ def make_real_broker(
     options = BrokerOptions(
         broker_id=BrokerId(identity.broker_id),
         host=identity.host,
-        port=identity.port,
+        advertised_host=identity.advertised_host,
+        ports=identity.ports,
         log_dirs=identity.log_dirs,
         zookeeper=plan.zookeeper,
         config=BrokerConfig.parse(plan.settings),

@@ -37,7 +37,13 @@ from typing import Any, Final, NoReturn
 
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog_runtime.broker_plan import BrokerIdentity, BrokerPlan, RunningBroker, make_real_broker
-from sparklog_runtime.control_channel import ControlConnection, ControlError, Message, require_int
+from sparklog_runtime.control_channel import (
+    ControlConnection,
+    ControlError,
+    Message,
+    require_int,
+    require_ports,
+)
 from sparklog_runtime.processes import die_with_parent
 
 log = logging.getLogger(__name__)
@@ -179,13 +185,15 @@ class _BrokerProcess:
             return "stopped before it knew its id"
         self._identity = identity
         _log_to_file(self._plan.log_file_pattern.format(id=identity.broker_id))
-        log.info("broker %d starts as process %d on port %d", identity.broker_id, os.getpid(), identity.port)
+        log.info(
+            "broker %d starts as process %d on ports %s", identity.broker_id, os.getpid(), identity.ports
+        )
         threading.Thread(target=self._listen, name="control", daemon=True).start()
         broker = self._make(identity)
         self._start(broker)
         while self._has_lost_session(broker):
             log.warning("broker %d starts again in this process: %s", identity.broker_id, broker.failure)
-            broker = self._make(replace(identity, port=broker.endpoint.port))
+            broker = self._make(replace(identity, ports=broker.ports))
             self._start(broker)
         log.info("broker %d stops: %s", identity.broker_id, self._reason.text)
         self._stop(broker)
@@ -234,7 +242,7 @@ class _BrokerProcess:
         if welcome is None or welcome["type"] != "welcome":
             return None
         return plan.identity(
-            require_int(welcome, "broker_id"), require_int(welcome, "port"), connection.local_host
+            require_int(welcome, "broker_id"), require_ports(welcome, "ports"), connection.local_host
         )
 
     def _hello(self) -> Message:
@@ -267,7 +275,7 @@ class _BrokerProcess:
             raise failures[0]
         if starter.is_alive():
             raise SparklogError(f"the start of the broker did not end within {STOP_TIMEOUT_S} s of a stop")
-        served = broker.endpoint
+        served = broker.node
         assert self._identity is not None
         self._registered = {
             "type": "registered",

@@ -23,7 +23,9 @@ from typing import Any, Final
 
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ConfigError, SparklogError
+from sparklog.model.listeners import LISTENERS
 from sparklog_runtime.broker_plan import BrokerPlan
+from sparklog_runtime.broker_ports import Ports, check_ports, ports_of_brokers
 from sparklog_runtime.cluster_file import (
     BrokerEntry,
     ClusterFile,
@@ -46,6 +48,7 @@ from sparklog_runtime.zookeeper_keeper import ZooKeeperKeeper
 
 log = logging.getLogger(__name__)
 
+LOOPBACK: Final = "127.0.0.1"
 BROKERS_STOP_TIMEOUT_S: Final = 30.0
 SWEEP_GRACE_S: Final = 3.0
 
@@ -81,13 +84,16 @@ class LocalCluster:
         """Between a stop and a controller that comes up meanwhile."""
         self._has_stopped = False
         self._config = BrokerConfig.parse(options.settings)
+        self._listeners = self._config.listeners
+        self._broker_ports = ports_of_brokers(self._listeners, options.port, options.brokers)
+        check_ports(self._listeners, self._broker_ports, options.settings, on_one_machine=self._runs_here())
         self._ended = threading.Event()
         self._failure: str | None = None
         self._publisher = Publisher(self.layout.cluster_file, self._describe)
         self._lock: RootLock | None = None
         self._is_accepted = False
         """Whether the start got beyond what may refuse it; before, nothing is written."""
-        self._ports: PortReservation | None = None
+        self._reserved: PortReservation | None = None
         self._zookeeper: ZooKeeperKeeper | None = None
         self._spark: SparkHost | None = None
         self._controller: Controller | None = None
@@ -237,12 +243,20 @@ class LocalCluster:
         return conf
 
     def _reserve_ports(self) -> None:
-        options = self.options
+        """Keep the brokers' ports free for them, where they run on this machine."""
         if self._runs_here():
-            wanted = [options.port + index if options.port else 0 for index in range(options.brokers)]
-            self._ports = PortReservation("127.0.0.1", wanted)
-        elif options.brokers and not options.port:
+            self._reserved = PortReservation()
+            self._broker_ports = [
+                {name: self._reserve(self._reserved, name, port) for name, port in ports.items()}
+                for ports in self._broker_ports
+            ]
+        elif any(not port for ports in self._broker_ports for port in ports.values()):
             raise ConfigError("port 0 works on this machine only: name the first port with --port")
+
+    def _reserve(self, reserved: PortReservation, listener: str, port: int) -> int:
+        endpoint = self._listeners.bound[listener]
+        option = f"in {LISTENERS}" if endpoint.port else "with --port"
+        return reserved.reserve(endpoint.host or LOOPBACK, port, f"choose another {option}")
 
     def _launch_spark(self, conf: Mapping[str, str]) -> SparkHost | None:
         """Start Spark's JVM, if there are brokers to run and Spark is not running yet."""
@@ -294,7 +308,7 @@ class LocalCluster:
         assert self._controller is not None
         supervisor = Supervisor(
             ids=self._id_assignment(),
-            port_of=self._port_of,
+            ports_of=self._ports_of,
             callbacks=SupervisorCallbacks(
                 broker_died=self._controller.broker_died,
                 on_change=self._publisher.announce,
@@ -333,9 +347,8 @@ class LocalCluster:
             return FixedIds(ids)
         return IdsByData(ids, started_ms=time.monotonic_ns() // 1_000_000)
 
-    def _port_of(self, broker_id: int) -> int:
-        index = self.options.ids().index(broker_id)
-        return self.options.port + index if self._ports is None else self._ports.ports[index]
+    def _ports_of(self, broker_id: int) -> Ports:
+        return self._broker_ports[self.options.ids().index(broker_id)]
 
     def _plans(self, token: str, control_port: int) -> list[BrokerPlan]:
         options = self.options
@@ -453,8 +466,8 @@ class LocalCluster:
                 log.warning("processes %s did not end by themselves and were killed", killed)
         if self._is_accepted:
             shutil.rmtree(self.layout.scratch, ignore_errors=True)
-        if self._ports is not None:
-            self._ports.release()
+        if self._reserved is not None:
+            self._reserved.release()
         if self._lock is not None and self._is_accepted:
             self._lock.release()
         elif self._lock is not None:

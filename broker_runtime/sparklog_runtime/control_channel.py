@@ -52,6 +52,14 @@ def require_str(message: Message, field: str) -> str:
     return value
 
 
+def require_ports(message: Message, field: str) -> dict[str, int]:
+    """Ports by listener name."""
+    value = message.get(field)
+    if not isinstance(value, dict) or not all(type(port) is int for port in value.values()):
+        raise ControlError(f"control message {message.get('type')!r}: {field}={value!r} are no ports by name")
+    return value
+
+
 def require_list(message: Message, field: str, kind: type) -> list[Any]:
     value = message.get(field)
     if not isinstance(value, list) or not all(type(item) is kind for item in value):

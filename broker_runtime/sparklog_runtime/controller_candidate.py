@@ -121,7 +121,7 @@ class ControllerCandidate:
             node = self._zookeeper.get(broker_path(broker_id))
             if node is not None:
                 broker = decode_broker(broker_id, node.data, NO_BROKER_EPOCH)
-                found.append(f"{broker.host}:{broker.port}")
+                found.append(str(next(iter(broker.endpoints.values()))))
         return found
 
     def broker_died(self, broker_id: BrokerId, broker_epoch: BrokerEpoch) -> None:

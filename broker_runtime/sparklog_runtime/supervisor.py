@@ -16,7 +16,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
@@ -119,13 +119,14 @@ class Supervisor:
         self,
         *,
         ids: IdAssignment,
-        port_of: Callable[[int], int],
+        ports_of: Callable[[int], Mapping[str, int]],
         callbacks: SupervisorCallbacks,
         thread: Callable[..., threading.Thread] = threading.Thread,
     ) -> None:
+        """``ports_of`` says by listener on which ports a broker listens, the one that users see first."""
         self.token: Final = secrets.token_hex(32)
         self._ids = ids
-        self._port_of = port_of
+        self._ports_of = ports_of
         self._callbacks = callbacks
         self._thread = thread
         self._slots: dict[int, _Slot] = {}
@@ -289,7 +290,7 @@ class Supervisor:
             return None
         pid = require_int(hello, "pid")
         self._take_over(slot, connection, broker_id, pid)
-        connection.send({"type": "welcome", "broker_id": broker_id, "port": self._port_of(broker_id)})
+        connection.send({"type": "welcome", "broker_id": broker_id, "ports": dict(self._ports_of(broker_id))})
         if self._stopping or pid == slot.buried_pid:
             # One that lives after having been reported dead has lost its registration: it starts anew.
             _try_send(connection, {"type": "stop"})
@@ -323,7 +324,7 @@ class Supervisor:
                 broker_id=BrokerId(broker_id),
                 pid=pid,
                 host=slot.plan.host or "",
-                port=self._port_of(broker_id),
+                port=next(iter(self._ports_of(broker_id).values())),
                 epoch=NO_BROKER_EPOCH,
                 log_dirs=tuple(pattern.format(id=broker_id) for pattern in slot.plan.log_dir_patterns),
                 is_registered=False,

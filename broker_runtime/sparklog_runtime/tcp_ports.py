@@ -9,10 +9,10 @@ them listens, which will be the broker. Elsewhere the port is only looked at, an
 import errno
 import socket
 import sys
-from collections.abc import Sequence
 from typing import Final
 
 from sparklog.model.errors import SparklogError
+from sparklog.model.listeners import PORT_MAX
 
 _QUEUE_LENGTH: Final = 64
 """Connections that may wait until they are accepted."""
@@ -25,31 +25,29 @@ class PortInUse(SparklogError):  # noqa: N818 (it states a fact)
 class PortReservation:
     """Ports that belong to the brokers of this application until ``release``."""
 
-    def __init__(self, host: str, ports: Sequence[int]) -> None:
-        """Bind ``ports`` on ``host``; 0 stands for any free one. Raises PortInUse that names the port."""
+    def __init__(self) -> None:
         self._sockets: list[socket.socket] = []
-        self.ports: list[int] = []
-        try:
-            for port in ports:
-                self._reserve(host, port)
-        except BaseException:
-            self.release()
-            raise
-        if sys.platform != "linux":
-            self.release()
 
-    def _reserve(self, host: str, port: int) -> None:
-        if not 0 <= port <= 65_535:
-            raise PortInUse(f"port {port} does not exist: the last one is 65535; choose a lower --port")
+    def reserve(self, host: str, port: int, remedy: str = "choose another with --port") -> int:
+        """Bind ``port`` on ``host``, or any free one for 0, and return it.
+
+        Raises PortInUse, which names the port and ends with ``remedy``, if it is taken.
+        """
+        if not 0 <= port <= PORT_MAX:
+            raise PortInUse(f"port {port} does not exist: the last one is {PORT_MAX}; choose a lower --port")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         bound = socket.socket(family, socket.SOCK_STREAM)
-        self._sockets.append(bound)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((host, port))
         except OSError as error:
-            raise _port_error(error, host, port, "choose another with --port") from None
-        self.ports.append(bound.getsockname()[1])
+            bound.close()
+            raise _port_error(error, host, port, remedy) from None
+        self._sockets.append(bound)
+        reserved = int(bound.getsockname()[1])
+        if sys.platform != "linux":
+            self.release()
+        return reserved
 
     def release(self) -> None:
         for bound in self._sockets:

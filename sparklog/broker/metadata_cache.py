@@ -7,11 +7,12 @@ corrected by the error codes of the brokers that they turn to. Updates of an old
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.cluster import Broker, Endpoint, Node, PartitionState, SecurityProtocol
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, LeaderEpoch, TopicId, TopicPartition
 from sparklog.model.ports import Guard
 from sparklog.wire.messages.control.update_metadata import (
+    UpdateMetadataBroker,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
@@ -45,6 +46,11 @@ class Snapshot:
     brokers: Mapping[BrokerId, Broker] = field(default_factory=dict)
     topics: Mapping[str, CachedTopic] = field(default_factory=dict)
     names: Mapping[TopicId, str] = field(default_factory=dict)
+
+    def nodes(self, listener: str) -> dict[BrokerId, Node]:
+        """The live brokers as clients of ``listener`` see them; those without it are left out."""
+        nodes = (broker.node(listener) for broker in self.brokers.values())
+        return {node.id: node for node in nodes if node is not None}
 
 
 class MetadataCache:
@@ -90,14 +96,9 @@ class MetadataCache:
             push=request.push,
             brokers={
                 BrokerId(broker.id_): Broker(
-                    BrokerId(broker.id_),
-                    broker.endpoints[0].host,
-                    broker.endpoints[0].port,
-                    BrokerEpoch(broker.epoch),
-                    broker.rack,
+                    BrokerId(broker.id_), _endpoints(broker), BrokerEpoch(broker.epoch), broker.rack
                 )
                 for broker in request.live_brokers
-                if broker.endpoints
             },
             topics=topics,
             names={topic.id: topic.name for topic in topics.values() if topic.id != NO_TOPIC_ID},
@@ -114,8 +115,10 @@ class MetadataCache:
         topic = self._snapshot.topics.get(name)
         return topic.id if topic else NO_TOPIC_ID
 
-    def broker(self, broker_id: BrokerId) -> Broker | None:
-        return self._snapshot.brokers.get(broker_id)
+    def node(self, broker_id: BrokerId, listener: str) -> Node | None:
+        """Where a live broker is reached through ``listener``; None if it has none of that name."""
+        broker = self._snapshot.brokers.get(broker_id)
+        return None if broker is None else broker.node(listener)
 
     def partition(self, topic_partition: TopicPartition) -> PartitionState | None:
         topic = self._snapshot.topics.get(topic_partition.topic)
@@ -140,6 +143,16 @@ class MetadataCache:
             )
         else:
             topics.pop(state.topic_name, None)
+
+
+def _endpoints(broker: UpdateMetadataBroker) -> dict[str, Endpoint]:
+    """What the controller says of a broker's listeners, but for those whose protocol is not known here."""
+    known = {int(protocol) for protocol in SecurityProtocol}
+    return {
+        one.listener: Endpoint(one.host, one.port, SecurityProtocol(one.security_protocol))
+        for one in broker.endpoints
+        if one.security_protocol in known
+    }
 
 
 def partition_state(state: UpdateMetadataPartitionState) -> PartitionState:

@@ -14,7 +14,7 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.metadata import ClusterMetadata, TopicMetadata
 from sparklog.client.offsets import CONSUMER, DEBUG_REPLICA, OffsetAndTimestamp
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE, ConfigSource
@@ -94,7 +94,7 @@ class TopicDescription:
 class ClusterDescription:
     cluster_id: str
     controller_id: int
-    brokers: tuple[Broker, ...]
+    brokers: tuple[Node, ...]
 
 
 _ThreeOffsets = dict[TopicPartition, tuple[int, int, int]]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sparklog.client.bootstrap import Endpoint
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Node
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, TopicPartition
 from sparklog.model.time import MonotonicMs
@@ -65,7 +65,7 @@ class Leader:
 class ClusterMetadata:
     """The picture; ``fetched_ms`` is when it was last asked for."""
 
-    brokers: Mapping[BrokerId, Broker] = field(default_factory=dict)
+    brokers: Mapping[BrokerId, Node] = field(default_factory=dict)
     topics: Mapping[str, TopicMetadata] = field(default_factory=dict)
     cluster_id: str | None = None
     controller_id: int = -1
@@ -81,6 +81,8 @@ class ClusterMetadata:
         partition = topic.partitions.get(tp.partition)
         if partition is None:
             return ErrorCode.unknown_topic_or_partition
+        if partition.error_code is ErrorCode.listener_not_found:
+            return partition.error_code
         if partition.leader not in self.brokers:
             return ErrorCode.leader_not_available
         return Leader(partition.leader, partition.leader_epoch, topic.topic_id)
@@ -111,7 +113,7 @@ def metadata_of(response: MetadataResponse, now_ms: MonotonicMs) -> ClusterMetad
     """The picture that a Metadata response paints."""
     return ClusterMetadata(
         brokers={
-            BrokerId(b.node_id): Broker(BrokerId(b.node_id), b.host, b.port, rack=b.rack)
+            BrokerId(b.node_id): Node(BrokerId(b.node_id), b.host, b.port, rack=b.rack)
             for b in response.brokers
         },
         topics={topic.name: _topic(topic) for topic in response.topics if topic.name is not None},

@@ -28,6 +28,9 @@ REMEDIES: Final = {
     ErrorCode.not_enough_replicas: (
         ", fewer replicas are in sync than the topic's min.insync.replicas: bring their brokers back"
     ),
+    ErrorCode.listener_not_found: (
+        ", its leader lacks the listener of this client's bootstrap.servers: give all brokers the same"
+    ),
     ErrorCode.leader_not_available: ", no replica that may lead is alive: bring their brokers back",
 }
 """What mends the obstacles that last."""

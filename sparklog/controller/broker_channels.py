@@ -40,7 +40,10 @@ class ChannelPorts:
 
 
 class BrokerChannels:
-    """The channels of one term (``controller.ports.Channels``), for the event loop's thread."""
+    """The channels of one term (``controller.ports.Channels``), for the event loop's thread.
+
+    They go to the brokers' own ``listener``.
+    """
 
     def __init__(
         self,
@@ -48,19 +51,31 @@ class BrokerChannels:
         on_answer: OnAnswer,
         ports: ChannelPorts,
         *,
+        listener: str,
         request_timeout_ms: int,
     ) -> None:
         self._controller_epoch = controller_epoch
         self._on_answer = on_answer
         self._ports = ports
+        self._listener = listener
         self._request_timeout_ms = request_timeout_ms
         self._channels: dict[BrokerId, tuple[BrokerEpoch, RequestSender]] = {}
 
     def connect(self, broker: Broker) -> None:
         assert broker.id not in self._channels, broker
+        node = broker.node(self._listener)
+        if node is None:
+            logger.error(
+                "broker %d has no listener %s, through which the controller reaches brokers, but %s: it gets "
+                "no roles; give all brokers and applications the same inter.broker.listener.name",
+                broker.id,
+                self._listener,
+                ", ".join(broker.endpoints),
+            )
+            return
         sender = RequestSender(
             broker.id,
-            lambda _: broker,
+            lambda _: node,
             self._ports.hang_up,
             guard=self._ports.new_guard(),
             clock=self._ports.clock,
@@ -78,7 +93,7 @@ class BrokerChannels:
     def send(self, send: Send) -> None:
         sender = self._sender(send.broker, send.broker_epoch)
         if sender is not None:
-            request = push_request(send, self._controller_epoch)
+            request = push_request(send, self._controller_epoch, self._listener)
             sender.send(request, lambda response: self._answered(send, response))
 
     def close(self) -> None:

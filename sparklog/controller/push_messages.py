@@ -46,12 +46,13 @@ FULL, INCREMENTAL = 1, 2
 PushRequest = UpdateMetadataRequest | LeaderAndIsrRequest | StopReplicaRequest
 
 
-def push_request(send: Send, controller_epoch: ControllerEpoch) -> PushRequest:
+def push_request(send: Send, controller_epoch: ControllerEpoch, listener: str) -> PushRequest:
+    """The request of a push. ``listener`` is the brokers' own: leaders are named by their address there."""
     match send:
         case SendUpdateMetadata():
             return _update_metadata(send, controller_epoch)
         case SendLeaderAndIsr():
-            return _leader_and_isr(send, controller_epoch)
+            return _leader_and_isr(send, controller_epoch, listener)
         case SendStopReplica():
             return _stop_replica(send, controller_epoch)
 
@@ -83,8 +84,13 @@ def _update_metadata(send: SendUpdateMetadata, controller_epoch: ControllerEpoch
 
 
 def _live_broker(broker: Broker) -> UpdateMetadataBroker:
-    endpoint = UpdateMetadataEndpoint(host=broker.host, port=broker.port)
-    return UpdateMetadataBroker(id_=broker.id, endpoints=[endpoint], rack=broker.rack, epoch=broker.epoch)
+    endpoints = [
+        UpdateMetadataEndpoint(
+            host=one.host, port=one.port, listener=name, security_protocol=one.security_protocol
+        )
+        for name, one in broker.endpoints.items()
+    ]
+    return UpdateMetadataBroker(id_=broker.id, endpoints=endpoints, rack=broker.rack, epoch=broker.epoch)
 
 
 def _metadata_state(
@@ -103,7 +109,10 @@ def _metadata_state(
     )
 
 
-def _leader_and_isr(send: SendLeaderAndIsr, controller_epoch: ControllerEpoch) -> LeaderAndIsrRequest:
+def _leader_and_isr(
+    send: SendLeaderAndIsr, controller_epoch: ControllerEpoch, listener: str
+) -> LeaderAndIsrRequest:
+    leaders = (broker.node(listener) for broker in send.live_leaders)
     return LeaderAndIsrRequest(
         controller_id=CONTROLLER_ID,
         controller_epoch=controller_epoch,
@@ -124,8 +133,9 @@ def _leader_and_isr(send: SendLeaderAndIsr, controller_epoch: ControllerEpoch) -
             for topic in send.topics
         ],
         live_leaders=[
-            LeaderAndIsrLiveLeader(broker_id=broker.id, host_name=broker.host, port=broker.port)
-            for broker in send.live_leaders
+            LeaderAndIsrLiveLeader(broker_id=leader.id, host_name=leader.host, port=leader.port)
+            for leader in leaders
+            if leader is not None
         ],
     )
 

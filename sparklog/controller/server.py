@@ -179,10 +179,14 @@ class ControllerServer:
 
         def ask(call: Call) -> Any:
             assert isinstance(call, CallBroker), call
-            return peers.call(call.broker, call.message, timeout_ms=call.timeout_ms)
+            return peers.call(call.node, call.message, timeout_ms=call.timeout_ms)
 
         self._channel_threads = LoopThreads(ask)
         ports = ChannelPorts(self._channel_threads, peers.forget, threading.Lock, self._clock)
         return BrokerChannels(
-            epoch, on_answer, ports, request_timeout_ms=self._config.get_int("request.timeout.ms")
+            epoch,
+            on_answer,
+            ports,
+            listener=self._config.listeners.inter_broker,
+            request_timeout_ms=self._config.get_int("request.timeout.ms"),
         )

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final
 
 from sparklog.model.ids import (
     NO_BROKER_EPOCH,
@@ -13,16 +15,67 @@ from sparklog.model.ids import (
     TopicPartition,
 )
 
+DEFAULT_LISTENER: Final = "PLAINTEXT"
+"""The listener of a broker whose settings name none, and of a registration that lists no endpoints."""
+
+
+class SecurityProtocol(IntEnum):
+    """How bytes on a listener are protected; the numbers are those of UpdateMetadata."""
+
+    PLAINTEXT = 0
+    SSL = 1
+    SASL_PLAINTEXT = 2
+    SASL_SSL = 3
+
 
 @dataclass(frozen=True, slots=True)
-class Broker:
-    """A live broker and where it listens."""
+class Endpoint:
+    """An address of a broker, and how to talk to it."""
+
+    host: str
+    port: int
+    security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+
+    def __str__(self) -> str:
+        return host_port(self.host, self.port)
+
+
+def host_port(host: str, port: int) -> str:
+    """``host:port``, with brackets around the host if it is an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A live broker as the clients of one listener see it."""
 
     id: BrokerId
     host: str
     port: int
     epoch: BrokerEpoch = NO_BROKER_EPOCH
     rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A live broker, and by listener name the addresses that it advertises, in the order of its settings."""
+
+    id: BrokerId
+    endpoints: Mapping[str, Endpoint] = field(hash=False)
+    epoch: BrokerEpoch = NO_BROKER_EPOCH
+    rack: str | None = None
+
+    def node(self, listener: str) -> Node | None:
+        """The broker as clients of ``listener`` see it; None if it has no such listener."""
+        endpoint = self.endpoints.get(listener)
+        if endpoint is None:
+            return None
+        return Node(self.id, endpoint.host, endpoint.port, self.epoch, self.rack)
+
+
+def plaintext(host: str, port: int) -> dict[str, Endpoint]:
+    """The endpoints of a broker that has the default listener alone."""
+    return {DEFAULT_LISTENER: Endpoint(host, port)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,18 @@ import difflib
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from sparklog.model.errors import ConfigError
-from sparklog.model.kafka_properties import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
+from sparklog.model.kafka_properties import (
+    KAFKA_BROKER_PROPERTIES,
+    KAFKA_TOPIC_PROPERTIES,
+    without_listener,
+)
+from sparklog.model.listeners import DEFAULT_PROTOCOL_MAP, LISTENER_SETTINGS, Listeners, read_listeners
+from sparklog.model.unkept_promises import refuse_unkept_promise
 
 Kind = Literal["int", "float", "bool", "string", "list"]
 Value = int | float | bool | str | tuple[str, ...]
@@ -108,6 +114,17 @@ def _table(*settings: Setting) -> dict[str, Setting]:
 
 
 BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
+    Setting("listeners", "string", "",
+            "Where the broker listens: `NAME://HOST:PORT`, separated by commas. An empty host is its own "
+            "address; port 0 is assigned by the start (docs/settings.md). Empty for PLAINTEXT alone."),
+    Setting("advertised.listeners", "string", "",
+            "Where clients and other brokers reach each listener, if not where it listens."),
+    Setting("listener.security.protocol.map", "string", DEFAULT_PROTOCOL_MAP,
+            "The security protocol of each listener's name; PLAINTEXT is the only one that is served yet."),
+    Setting("inter.broker.listener.name", "string", "",
+            "The listener of brokers and controller, the same on all brokers; empty for PLAINTEXT."),
+    Setting("security.inter.broker.protocol", "string", "PLAINTEXT",
+            "Chooses the brokers' listener by its protocol, if no name does."),
     Setting("num.network.threads", "int", 1,
             "Processor threads of the reactor; each runs a selector over its connections. One is fastest "
             "under CPython's interpreter lock.", 1, 64),
@@ -390,11 +407,10 @@ class Checked:
 def _check(
     given: Mapping[str, str],
     known: Mapping[str, Setting],
-    kafka: Iterable[str],
+    kafka_names: Set[str],
     nearest: Callable[[str], str | None],
     what: str,
 ) -> Checked:
-    kafka_names = frozenset(kafka)
     values: dict[str, Value] = {}
     ignored: dict[str, str] = {}
     warnings: list[str] = []
@@ -403,7 +419,7 @@ def _check(
             values[name] = known[name].parse(text)
             if known[name].is_not_yet(values[name]):
                 warnings.append(f"{what} setting {name}={text}: sparklog does not act on this value yet")
-        elif name in kafka_names:
+        elif without_listener(name) in kafka_names:
             ignored[name] = text
             warnings.append(f"{what} setting {name}={text} is accepted, but sparklog does not act on it yet")
         else:
@@ -414,8 +430,19 @@ def _check(
 
 
 def check_broker_settings(given: Mapping[str, str]) -> Checked:
-    """Type and check broker settings; raises ConfigError on an unknown name or an illegal value."""
-    return _check(given, BROKER_SETTINGS, KAFKA_BROKER_PROPERTIES, nearest_broker_setting, "broker")
+    """Type and check broker settings.
+
+    Raises ConfigError on an unknown name, an illegal value, or a promise of safety that is not kept yet.
+    """
+    for name, text in given.items():
+        refuse_unkept_promise(name, text)
+    checked = _check(given, BROKER_SETTINGS, KAFKA_BROKER_PROPERTIES, nearest_broker_setting, "broker")
+    read_listeners(_of_listeners(checked.values))
+    return checked
+
+
+def _of_listeners(values: Mapping[str, Value]) -> dict[str, str]:
+    return {name: str(values[name]) for name in LISTENER_SETTINGS if name in values}
 
 
 def check_topic_settings(given: Mapping[str, str]) -> Checked:
@@ -481,6 +508,10 @@ class BrokerConfig(TypedSettings):
 
     def get(self, name: str) -> Value:
         return self.given[name] if name in self.given else BROKER_SETTINGS[name].default
+
+    @property
+    def listeners(self) -> Listeners:
+        return read_listeners(_of_listeners(self.given))
 
     def with_dynamic(self, configs: Mapping[str, str]) -> "BrokerConfig":
         """These settings with ``configs``, which were checked before, over them."""

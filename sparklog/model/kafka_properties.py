@@ -67,13 +67,28 @@ KAFKA_BROKER_PROPERTIES: Final = frozenset(
     replica.fetch.wait.max.ms replica.high.watermark.checkpoint.interval.ms replica.lag.time.max.ms
     replica.socket.receive.buffer.bytes replica.socket.timeout.ms
     replication.quota.window.num replication.quota.window.size.seconds request.timeout.ms
-    reserved.broker.max.id sasl.enabled.mechanisms sasl.jaas.config sasl.mechanism.inter.broker.protocol
-    sasl.server.max.receive.size security.inter.broker.protocol security.providers
+    reserved.broker.max.id sasl.client.callback.handler.class sasl.enabled.mechanisms sasl.jaas.config
+    sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin sasl.kerberos.principal.to.local.rules
+    sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
+    sasl.login.callback.handler.class sasl.login.class sasl.login.connect.timeout.ms
+    sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds
+    sasl.login.refresh.window.factor sasl.login.refresh.window.jitter sasl.login.retry.backoff.max.ms
+    sasl.login.retry.backoff.ms sasl.mechanism.controller.protocol sasl.mechanism.inter.broker.protocol
+    sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience
+    sasl.oauthbearer.expected.issuer sasl.oauthbearer.header.urlencode
+    sasl.oauthbearer.jwks.endpoint.refresh.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
+    sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url
+    sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name sasl.oauthbearer.token.endpoint.url
+    sasl.server.callback.handler.class sasl.server.max.receive.size security.inter.broker.protocol
+    security.providers
     socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms socket.listen.backlog.size
-    socket.receive.buffer.bytes socket.request.max.bytes socket.send.buffer.bytes ssl.cipher.suites
-    ssl.client.auth ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.key.password
-    ssl.keystore.location ssl.keystore.password ssl.keystore.type ssl.principal.mapping.rules
-    ssl.protocol ssl.provider ssl.truststore.location ssl.truststore.password ssl.truststore.type
+    socket.receive.buffer.bytes socket.request.max.bytes socket.send.buffer.bytes
+    ssl.allow.dn.changes ssl.allow.san.changes ssl.cipher.suites ssl.client.auth ssl.enabled.protocols
+    ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.key.password
+    ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key ssl.keystore.location
+    ssl.keystore.password ssl.keystore.type ssl.principal.mapping.rules ssl.protocol ssl.provider
+    ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates
+    ssl.truststore.location ssl.truststore.password ssl.truststore.type
     transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.max.timeout.ms
     transaction.partition.verification.enable transaction.remove.expired.transaction.cleanup.interval.ms
     transaction.state.log.load.buffer.size transaction.state.log.min.isr
@@ -83,3 +98,17 @@ KAFKA_BROKER_PROPERTIES: Final = frozenset(
     zookeeper.session.timeout.ms zookeeper.set.acl zookeeper.ssl.client.enable
     """.split()
 )
+
+_LISTENER_PREFIX: Final = "listener.name."
+
+
+def without_listener(name: str) -> str:
+    """The broker's property that ``listener.name.LISTENER.[MECHANISM.]PROPERTY`` sets for one listener.
+
+    Any other name, and a prefix with no known property behind it, is returned as it is.
+    """
+    if not name.startswith(_LISTENER_PREFIX):
+        return name
+    own = name.removeprefix(_LISTENER_PREFIX).partition(".")[2]
+    of_mechanism = own.partition(".")[2]
+    return next((one for one in (own, of_mechanism) if one in KAFKA_BROKER_PROPERTIES), name)

@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Node
 
 
 class Signal:
@@ -92,7 +92,7 @@ class CallBroker:
     ``lane`` share a connection, on which a broker serves one request after the other.
     """
 
-    broker: Broker
+    node: Node
     message: Any
     timeout_ms: int
     lane: int = 0

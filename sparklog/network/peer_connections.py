@@ -3,7 +3,7 @@
 import threading
 from typing import Any, Final
 
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Node
 from sparklog.model.ids import BrokerId
 from sparklog.network.connection import Connection
 
@@ -17,20 +17,20 @@ class PeerConnections:
         self._client_id = client_id
         self._connect_timeout_ms = connect_timeout_ms
         self._lock = threading.Lock()
-        self._connections: dict[BrokerId, tuple[Broker, Connection]] = {}
+        self._connections: dict[BrokerId, tuple[Node, Connection]] = {}
         self._is_closed = False
 
-    def call(self, broker: Broker, message: Any, *, timeout_ms: int) -> Any:
+    def call(self, node: Node, message: Any, *, timeout_ms: int) -> Any:
         """Send ``message`` and wait for its response.
 
         Raises OSError if the broker cannot be reached or is silent, SparklogError if its answer is not
         understood.
         """
-        connection = self._connection(broker, timeout_ms)
+        connection = self._connection(node, timeout_ms)
         try:
             return connection.call(message, timeout_ms=timeout_ms)
         except OSError:
-            self._drop(broker.id, connection)
+            self._drop(node.id, connection)
             raise
 
     def forget(self, broker_id: BrokerId) -> None:
@@ -48,30 +48,30 @@ class PeerConnections:
         for broker_id in connections:
             self.forget(broker_id)
 
-    def _connection(self, broker: Broker, timeout_ms: int) -> Connection:
+    def _connection(self, node: Node, timeout_ms: int) -> Connection:
         with self._lock:
-            known = self._connections.get(broker.id)
+            known = self._connections.get(node.id)
         if known is not None:
-            if known[0] == broker:
+            if known[0] == node:
                 return known[1]
-            self.forget(broker.id)
+            self.forget(node.id)
         connection = Connection.open(
-            broker.host,
-            broker.port,
+            node.host,
+            node.port,
             client_id=self._client_id,
             timeout_ms=min(timeout_ms, self._connect_timeout_ms),
         )
         with self._lock:
             # Another thread may have connected meanwhile: the later connection stays.
-            replaced = self._connections.get(broker.id)
+            replaced = self._connections.get(node.id)
             if not self._is_closed:
-                self._connections[broker.id] = (broker, connection)
+                self._connections[node.id] = (node, connection)
         if replaced is not None:
             replaced[1].close()
         if not self._is_closed:
             return connection
         connection.close()
-        raise ConnectionError(f"broker {broker.id} is not called any more: this side stops")
+        raise ConnectionError(f"broker {node.id} is not called any more: this side stops")
 
     def _drop(self, broker_id: BrokerId, connection: Connection) -> None:
         with self._lock:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Node
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Await, CallBroker, Loop, Signal
@@ -47,7 +47,7 @@ class RequestSender:
     def __init__(
         self,
         broker_id: BrokerId,
-        find_broker: Callable[[BrokerId], Broker | None],
+        find_node: Callable[[BrokerId], Node | None],
         hang_up: Callable[[BrokerId], None],
         *,
         guard: Guard,
@@ -55,12 +55,12 @@ class RequestSender:
         request_timeout_ms: int,
         queue_max: int | None = None,
     ) -> None:
-        """``find_broker`` returns the broker's address, None while nobody knows it. ``hang_up`` ends the call
-        under
-        way with OSError. An attempt takes at most ``request_timeout_ms``. ``queue_max`` bounds what waits.
+        """``find_node`` returns the broker's address, None while nobody knows it. ``hang_up`` ends the call
+        that is under way with OSError. An attempt takes at most ``request_timeout_ms``. ``queue_max`` bounds
+        what waits.
         """
         self._broker_id = broker_id
-        self._find_broker = find_broker
+        self._find_node = find_node
         self._hang_up = hang_up
         self._guard = guard
         self._clock = clock
@@ -135,10 +135,10 @@ class RequestSender:
                 return
             self._hurry.take()
             try:
-                broker = self._find_broker(self._broker_id)
-                if broker is None:
+                node = self._find_node(self._broker_id)
+                if node is None:
                     raise ConnectionError(f"the address of broker {self._broker_id} is not known")
-                response = yield CallBroker(broker, request.message, min(self._request_timeout_ms, left_ms))
+                response = yield CallBroker(node, request.message, min(self._request_timeout_ms, left_ms))
             except (OSError, SparklogError) as error:
                 if self._has_ended():
                     return

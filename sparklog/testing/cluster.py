@@ -99,8 +99,8 @@ class InProcessCluster:
     @property
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker, those that were killed included; the value of Spark's option."""
-        endpoints = [broker.endpoint for broker in self.brokers.values()]
-        return ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in endpoints)
+        nodes = [broker.node for broker in self.brokers.values()]
+        return ",".join(f"{node.host}:{node.port}" for node in nodes)
 
     @property
     def zookeeper(self) -> str:
@@ -157,7 +157,7 @@ class InProcessCluster:
     def kill(self, broker_id: int) -> None:
         """End a broker without farewells, and tell the controller as a supervisor would."""
         broker = self._broker(broker_id)
-        epoch = broker.endpoint.epoch
+        epoch = broker.node.epoch
         broker.stop(clean=False)
         assert self.controller is not None
         self.controller.broker_died(BrokerId(broker_id), epoch)
@@ -172,7 +172,7 @@ class InProcessCluster:
         options = BrokerOptions(
             broker_id=BrokerId(broker_id),
             host=HOST,
-            port=before.endpoint.port if before is not None else 0,
+            ports=before.ports if before is not None else {},
             log_dirs=tuple(str(self.root / f"broker-{broker_id}" / str(n)) for n in range(self._log_dirs)),
             zookeeper=self._connect_string,
             config=self.config,

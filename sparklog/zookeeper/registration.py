@@ -302,8 +302,9 @@ def _may_replace(
 def _in_use(registered: _Registered, broker: Broker) -> BrokerIdInUse:
     holder = registered.alive
     assert holder is not None, registered
+    where = ", ".join(map(str, holder.endpoints.values()))
     return BrokerIdInUse(
-        f"broker id {broker.id} is in use by {holder.host}:{holder.port} (epoch {holder.epoch}) with other "
+        f"broker id {broker.id} is in use by {where} (epoch {holder.epoch}) with other "
         f"log directories or on another machine: stop that broker or choose another id; if it is dead, its "
         f"registration ends with its ZooKeeper session"
     )

@@ -173,7 +173,7 @@ def _brokers_go_on_serving(shared_kept: Kept) -> Iterator[None]:
 @pytest.fixture
 def connection(brokers: InProcessCluster) -> Iterator[Connection]:
     """To the leader of t-0, for requests that no well-behaved client sends."""
-    leader = brokers.brokers[brokers.wait_for_leader("t")].endpoint
+    leader = brokers.brokers[brokers.wait_for_leader("t")].node
     with Connection.open(leader.host, leader.port, client_id="bad-input", timeout_ms=5_000) as connection:
         yield connection
 

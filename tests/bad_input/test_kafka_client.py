@@ -224,7 +224,7 @@ def test_a_produce_request_of_an_old_version_is_refused_too(connection: Connecti
 def test_a_write_with_too_few_replicas_in_sync_is_refused(brokers: InProcessCluster, case: Case) -> None:
     brokers.create_topic("strict-too", configs={"min.insync.replicas": "3"})
     brokers.kill(3)
-    leader = brokers.brokers[brokers.wait_for_leader("strict-too", other_than=3)].endpoint
+    leader = brokers.brokers[brokers.wait_for_leader("strict-too", other_than=3)].node
     with Connection.open(leader.host, leader.port, client_id="bad-input", timeout_ms=5_000) as connection:
         partition = answer(connection, GOOD, topic="strict-too")
         while partition.error_code is ErrorCode.not_leader_or_follower:  # it has not heard yet

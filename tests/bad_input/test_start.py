@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
+from sparklog.model.cluster import DEFAULT_LISTENER
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId
 from sparklog.testing import InProcessCluster
@@ -42,7 +43,7 @@ def kept_there(cluster_of_two: InProcessCluster, kept: Any) -> Any:
 def options(cluster_of_two: InProcessCluster, tmp_path: Path) -> BrokerOptions:
     """Of a third broker, with which nothing is wrong."""
     return BrokerOptions(
-        broker_id=BrokerId(3), host="127.0.0.1", port=0, log_dirs=(str(tmp_path / "logs"),),
+        broker_id=BrokerId(3), host="127.0.0.1", log_dirs=(str(tmp_path / "logs"),),
         zookeeper=cluster_of_two.zookeeper,
         config=BrokerConfig.parse(
             {"zookeeper.session.timeout.ms": "6000", "zookeeper.connection.timeout.ms": "1000"}
@@ -59,7 +60,7 @@ def start(options: BrokerOptions) -> None:
 def test_a_second_broker_with_an_id_that_lives(
     options: BrokerOptions, cluster_of_two: InProcessCluster, kept_there: Any, case: Case, refused: Refused
 ) -> None:
-    holder = cluster_of_two.brokers[1].endpoint
+    holder = cluster_of_two.brokers[1].node
     case(
         "a second broker with a live id",
         "broker's start",
@@ -87,11 +88,11 @@ def test_log_directories_that_another_broker_uses(
 def test_a_port_that_another_broker_listens_on(
     options: BrokerOptions, cluster_of_two: InProcessCluster, kept_there: Any, case: Case, refused: Refused
 ) -> None:
-    port = cluster_of_two.brokers[1].endpoint.port
+    port = cluster_of_two.brokers[1].node.port
     case(
         "a port in use",
         "broker's start",
-        refused(lambda: start(replace(options, port=port))),
+        refused(lambda: start(replace(options, ports={DEFAULT_LISTENER: port}))),
         "choose a free one",
         {port: "9092"},
     )

@@ -16,7 +16,7 @@ from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.waiting.joint_wait import Share
 from sparklog.core.controller.state import znodes
-from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.cluster import Node, PartitionState
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
@@ -150,7 +150,7 @@ class Member:
     def start(self, partition, leader) -> None:
         self.fetcher = Fetcher(
             broker_id=self.id, broker_epoch=lambda: self.epoch, leader=leader,
-            find_broker=lambda number: Broker(number, "nowhere", 1), peers=self,
+            find_node=lambda number: Node(number, "nowhere", 1), peers=self,
             config=BrokerConfig(), clock=self.clock, guard=threading.Lock(),
         )  # fmt: skip
         self.fetcher.add(partition)
@@ -235,7 +235,7 @@ def options(tmp_path, zookeeper, zookeeper_address):
     for path in znodes.PERSISTENT_PATHS:
         zookeeper.ensure_path(path)
     return BrokerOptions(
-        broker_id=BrokerId(1), host="127.0.0.1", port=0, log_dirs=(str(tmp_path / "logs"),),
+        broker_id=BrokerId(1), host="127.0.0.1", log_dirs=(str(tmp_path / "logs"),),
         zookeeper=zookeeper_address, config=BrokerConfig.parse({"zookeeper.session.timeout.ms": "6000"}),
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ class Harness:
 
     def __init__(self, server: BrokerServer) -> None:
         self.server = server
-        endpoint = server.endpoint
+        endpoint = server.node
         self.connection = Connection.open(
             endpoint.host, endpoint.port, client_id="test", timeout_ms=TIMEOUT_MS
         )
@@ -48,7 +48,7 @@ class Harness:
             isr=list(isr), partition_epoch=0, replicas=list(isr),
         )  # fmt: skip
         topic = LeaderAndIsrTopicState(topic_name="quakes", topic_id=topic_id, partition_states=[state])
-        fences.setdefault("broker_epoch", self.server.endpoint.epoch)
+        fences.setdefault("broker_epoch", self.server.node.epoch)
         return self.call(
             LeaderAndIsrRequest(
                 controller_id=-1, controller_epoch=controller_epoch, type_=2, topic_states=[topic], **fences
@@ -56,7 +56,7 @@ class Harness:
         )
 
     def publish(self):
-        endpoint = self.server.endpoint
+        endpoint = self.server.node
         partition = UpdateMetadataPartitionState(
             partition_index=0,
             controller_epoch=1,

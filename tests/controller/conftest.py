@@ -13,7 +13,7 @@ import pytest
 from sparklog.controller.server import ControllerServer
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.zookeeper import ConnectionLost, MultiFailed, SessionExpired
@@ -62,7 +62,7 @@ class FakeBroker:
         return self.register(boot)
 
     def register(self, boot="boot") -> "FakeBroker":
-        broker = Broker(BrokerId(self.id), "127.0.0.1", self.reactor.ports[0])
+        broker = Broker(BrokerId(self.id), plaintext("127.0.0.1", self.reactor.ports[0]))
         identity = DirectoryIdentity(f"directory-{self.id}")
         self.epoch = register_broker(self.zookeeper, broker, [identity], boot_id=boot, host_id="host")
         return self

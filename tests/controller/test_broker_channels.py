@@ -7,7 +7,7 @@ import pytest
 
 from sparklog.controller.broker_channels import BrokerChannels, ChannelPorts
 from sparklog.core.controller.actions import PushId, SendStopReplica
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, TopicPartition
 from sparklog.network.acceptor import Listener
@@ -64,7 +64,7 @@ def senders():
 @pytest.fixture
 def ports():
     peers = PeerConnections(client_id="test")
-    loops = LoopThreads(lambda call: peers.call(call.broker, call.message, timeout_ms=call.timeout_ms))
+    loops = LoopThreads(lambda call: peers.call(call.node, call.message, timeout_ms=call.timeout_ms))
     yield ChannelPorts(loops, peers.forget, threading.Lock, SystemClock())
     loops.close(WAIT_S)
     assert not senders()
@@ -75,13 +75,15 @@ def channels(answers, ports):
     def on_answer(answer):
         answers.put((answer.push, answer.broker, dict(answer.errors)))
 
-    channels = BrokerChannels(ControllerEpoch(1), on_answer, ports, request_timeout_ms=10_000)
+    channels = BrokerChannels(
+        ControllerEpoch(1), on_answer, ports, listener="PLAINTEXT", request_timeout_ms=10_000
+    )
     yield channels
     channels.close()
 
 
 def broker(port, epoch=7):
-    return Broker(PEER, "127.0.0.1", port, BrokerEpoch(epoch))
+    return Broker(PEER, plaintext("127.0.0.1", port), BrokerEpoch(epoch))
 
 
 def stop(number, epoch=7):
@@ -140,7 +142,9 @@ def test_a_bug_in_an_answers_handling_keeps_no_later_message_from_the_broker(pee
         answers.put(answer.push)
 
     answers = queue.Queue()
-    channels = BrokerChannels(ControllerEpoch(1), fail, ports, request_timeout_ms=10_000)
+    channels = BrokerChannels(
+        ControllerEpoch(1), fail, ports, listener="PLAINTEXT", request_timeout_ms=10_000
+    )
     channels.connect(broker(peer.reactor.ports[0]))
     channels.send(stop(1))
     channels.send(stop(2))

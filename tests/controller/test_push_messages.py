@@ -11,7 +11,7 @@ from sparklog.core.controller.actions import (
     TopicUpdate,
 )
 from sparklog.core.controller.state.log_ends import LogEnd
-from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.cluster import DEFAULT_LISTENER, Broker, PartitionState, plaintext
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.parts import read_parts
@@ -27,8 +27,8 @@ from sparklog.wire.versions import KNOWN_VERSIONS
 
 TOPIC = uuid.uuid5(uuid.NAMESPACE_OID, "t")
 ONE, TWO = (
-    Broker(BrokerId(1), "one", 9001, BrokerEpoch(71), "app"),
-    Broker(BrokerId(2), "two", 9002, BrokerEpoch(72)),
+    Broker(BrokerId(1), plaintext("one", 9001), BrokerEpoch(71), "app"),
+    Broker(BrokerId(2), plaintext("two", 9002), BrokerEpoch(72)),
 )
 STATE = PartitionState(leader=BrokerId(1), leader_epoch=4, isr=(1,), replicas=(1, 2, 3), partition_epoch=6)
 UPDATE = TopicUpdate("t", TOPIC, {"retention.ms": "1"}, ((5, STATE),))
@@ -47,7 +47,7 @@ def answered(message, version=None):
 
 def test_metadata_names_live_brokers_with_epochs_and_dead_replicas_as_offline():
     send = SendUpdateMetadata(1, ONE.id, ONE.epoch, (ONE, TWO), (UPDATE,), {}, {})
-    request = over_the_wire(push_messages.push_request(send, 9))
+    request = over_the_wire(push_messages.push_request(send, 9, DEFAULT_LISTENER))
     assert (request.controller_epoch, request.broker_epoch) == (9, 71)
     assert [(one.id_, one.epoch, one.rack, one.endpoints[0].port) for one in request.live_brokers] == [
         (1, 71, "app", 9001),
@@ -62,19 +62,21 @@ def test_metadata_names_live_brokers_with_epochs_and_dead_replicas_as_offline():
 
 def test_updates_of_metadata_are_numbered_so_that_one_that_comes_again_late_is_known():
     send = SendUpdateMetadata(17, ONE.id, ONE.epoch, (ONE, TWO), (UPDATE,), {}, {})
-    assert over_the_wire(push_messages.push_request(send, 9)).push == 17
+    assert over_the_wire(push_messages.push_request(send, 9, DEFAULT_LISTENER)).push == 17
 
 
 def test_roles_say_in_which_epoch_an_election_may_have_lost_records():
     lossy = replace(UPDATE, partitions=((5, replace(STATE, lost_in_epoch=3)),))
     send = SendLeaderAndIsr(1, ONE.id, ONE.epoch, True, (lossy,), frozenset(), (ONE,))
-    (state,) = over_the_wire(push_messages.push_request(send, 9)).topic_states[0].partition_states
+    (state,) = (
+        over_the_wire(push_messages.push_request(send, 9, DEFAULT_LISTENER)).topic_states[0].partition_states
+    )
     assert state.lost_in_epoch == 3
 
 
 def test_roles_carry_the_partition_epoch_and_say_what_is_new():
     send = SendLeaderAndIsr(1, ONE.id, ONE.epoch, True, (UPDATE,), frozenset({PARTITION}), (ONE,))
-    request = over_the_wire(push_messages.push_request(send, 9))
+    request = over_the_wire(push_messages.push_request(send, 9, DEFAULT_LISTENER))
     assert (request.type_, request.controller_epoch, request.broker_epoch) == (1, 9, 71)
     (state,) = request.topic_states[0].partition_states
     assert (state.leader, state.leader_epoch, state.partition_epoch, state.is_new) == (1, 4, 6, True)
@@ -121,5 +123,7 @@ def test_the_ends_of_logs_that_nobody_leads_travel_with_the_answer():
 
 def test_stopping_replicas_says_whether_their_logs_go_too():
     send = SendStopReplica(1, ONE.id, ONE.epoch, ((PARTITION, -2),), delete=True)
-    (state,) = over_the_wire(push_messages.push_request(send, 9)).topic_states[0].partition_states
+    (state,) = (
+        over_the_wire(push_messages.push_request(send, 9, DEFAULT_LISTENER)).topic_states[0].partition_states
+    )
     assert (state.partition_index, state.leader_epoch, state.delete_partition) == (5, -2, True)

@@ -5,7 +5,7 @@ import pytest
 from sparklog.controller.snapshot import read_brokers, read_snapshot
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, mark_suspect
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.ids import BrokerId, ControllerEpoch
 from sparklog.zookeeper.registration import register_broker
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.integration
 
 
 def register(zookeeper, broker):
-    address = Broker(BrokerId(broker), "host", 9000 + broker)
+    address = Broker(BrokerId(broker), plaintext("host", 9000 + broker))
     identity = DirectoryIdentity(f"directory-{broker}")
     return register_broker(zookeeper, address, [identity], boot_id="boot", host_id="host")
 
@@ -45,7 +45,9 @@ def test_a_registration_that_other_software_made_is_ignored_and_named(zookeeper,
         path = znodes.broker_path(BrokerId(broker))
         if zookeeper.exists(path) is not None:
             zookeeper.delete(path)
-        zookeeper.create(path, znodes.encode_broker(Broker(BrokerId(broker), "h", 1)), ephemeral=True)
+        zookeeper.create(
+            path, znodes.encode_broker(Broker(BrokerId(broker), plaintext("h", 1))), ephemeral=True
+        )
     register(zookeeper, 3)
     assert list(read_brokers(zookeeper)) == [3]
     assert "broker 1 was registered by other software" in caplog.text

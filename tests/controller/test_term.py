@@ -15,7 +15,7 @@ from sparklog.core.controller.commands.topic_commands import CreateTopics, NewTo
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.core.security.requester import Requester
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId
@@ -96,7 +96,7 @@ class Office:
         self.losses += 1
 
     def register(self, broker, boot="boot"):
-        address = Broker(BrokerId(broker), "host", 9000 + broker)
+        address = Broker(BrokerId(broker), plaintext("host", 9000 + broker))
         identity = DirectoryIdentity(f"directory-{broker}")
         self.epochs[broker] = register_broker(
             self.zookeeper, address, [identity], boot_id=boot, host_id="host"

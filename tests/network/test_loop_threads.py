@@ -4,13 +4,13 @@ import threading
 
 import pytest
 
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Await, CallBroker, Changes, Pause, Signal
 from sparklog.network.loop_threads import LoopThreads
 
 WAIT_S = 60
-BROKER = Broker(BrokerId(1), "nowhere", 1)
+NODE = Node(BrokerId(1), "nowhere", 1)
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def test_a_call_is_answered_with_its_response_and_a_failed_one_is_thrown_into_th
         return call.message.upper()
 
     def loop():
-        outcomes.append((yield CallBroker(BROKER, "hello", 10)))
+        outcomes.append((yield CallBroker(NODE, "hello", 10)))
         try:
-            yield CallBroker(BROKER, "fail", 10)
+            yield CallBroker(NODE, "fail", 10)
         except ConnectionError as error:
             outcomes.append(str(error))
         yield Pause(1)

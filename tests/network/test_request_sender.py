@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass
 
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Await, CallBroker, go_on
 from sparklog.model.time import MonotonicMs
@@ -16,14 +16,14 @@ PEER = BrokerId(1)
 class Bench:
     """A sender with its peer's address, a clock, and what its callbacks were given."""
 
-    broker: Broker | None = Broker(PEER, "here", 1)  # noqa: RUF009 (frozen)
+    node: Node | None = Node(PEER, "here", 1)  # noqa: RUF009 (frozen)
     now_ms: int = 0
     queue_max: int | None = None
 
     def __post_init__(self):
         self.outcomes, self.hung_up = [], 0
         self.sender = RequestSender(
-            PEER, lambda _: self.broker, self.hang_up, guard=threading.Lock(), clock=self,
+            PEER, lambda _: self.node, self.hang_up, guard=threading.Lock(), clock=self,
             request_timeout_ms=1_000, queue_max=self.queue_max,
         )  # fmt: skip
         self.loop = self.sender.loop()
@@ -47,8 +47,8 @@ def test_requests_are_sent_in_order_one_under_way_at_a_time():
     bench = Bench()
     assert bench.send("a")
     assert bench.send("b")
-    assert go_on(bench.loop) == CallBroker(bench.broker, "a", 1_000)
-    assert go_on(bench.loop, "to a") == CallBroker(bench.broker, "b", 1_000)
+    assert go_on(bench.loop) == CallBroker(bench.node, "a", 1_000)
+    assert go_on(bench.loop, "to a") == CallBroker(bench.node, "b", 1_000)
     assert isinstance(go_on(bench.loop, "to b"), Await)
     assert bench.outcomes == ["to a", "to b"]
 
@@ -58,7 +58,7 @@ def test_a_request_is_sent_again_after_pauses_that_double_up_to_a_second():
     bench.send("a")
     question, pauses_ms = go_on(bench.loop), []
     for _ in range(7):
-        assert question == CallBroker(bench.broker, "a", 1_000)
+        assert question == CallBroker(bench.node, "a", 1_000)
         pauses_ms.append(bench.fail().timeout_ms)
         question = go_on(bench.loop, False)
     assert pauses_ms[:3] == [BACKOFF_MS, 2 * BACKOFF_MS, 4 * BACKOFF_MS]
@@ -69,20 +69,20 @@ def test_a_peer_that_moved_is_sent_to_at_its_new_address_at_once():
     bench = Bench()
     bench.send("a")
     go_on(bench.loop)
-    bench.broker = Broker(PEER, "there", 2)
+    bench.node = Node(PEER, "there", 2)
     bench.sender.moved()
     assert bench.hung_up == 1, "what waits at the old address ends"
     pause = bench.fail()
     assert pause.signal.is_given, "and the pause after that, too"
-    assert go_on(bench.loop, pause.signal.take()) == CallBroker(bench.broker, "a", 1_000)
+    assert go_on(bench.loop, pause.signal.take()) == CallBroker(bench.node, "a", 1_000)
 
 
 def test_a_peer_without_a_known_address_is_waited_for():
-    bench = Bench(broker=None)
+    bench = Bench(node=None)
     bench.send("a")
     assert go_on(bench.loop).timeout_ms == BACKOFF_MS
-    bench.broker = Broker(PEER, "here", 1)
-    assert go_on(bench.loop, False) == CallBroker(bench.broker, "a", 1_000)
+    bench.node = Node(PEER, "here", 1)
+    assert go_on(bench.loop, False) == CallBroker(bench.node, "a", 1_000)
 
 
 def test_a_request_is_given_up_after_its_deadline_and_the_next_one_is_sent():
@@ -93,7 +93,7 @@ def test_a_request_is_given_up_after_its_deadline_and_the_next_one_is_sent():
     bench.now_ms = 290
     assert bench.fail().timeout_ms == 10
     bench.now_ms = 300
-    assert go_on(bench.loop, False) == CallBroker(bench.broker, "b", 1_000)
+    assert go_on(bench.loop, False) == CallBroker(bench.node, "b", 1_000)
     (error,) = bench.outcomes
     assert isinstance(error, TimeoutError)
 

@@ -27,9 +27,9 @@ class FakeBroker:
         self._behaviour = plan.settings.get("behaviour", "")
         self._identity = identity
         self._stopped = threading.Event()
-        self.endpoint = SimpleNamespace(
-            host=identity.host, port=identity.port, epoch=os.getpid() + FakeBroker.lives
-        )
+        self.ports = identity.ports
+        self._port = identity.ports["PLAINTEXT"]
+        self.node = SimpleNamespace(host=identity.host, port=self._port, epoch=os.getpid() + FakeBroker.lives)
 
     def start(self) -> None:
         if self._behaviour == "misconfigured":
@@ -37,7 +37,7 @@ class FakeBroker:
         if self._behaviour == "locked":
             raise LogDirectoryError("the directory is locked by process 1")
         os.makedirs(self._identity.log_dirs[0], exist_ok=True)
-        self._socket = socket.create_server((self._identity.host, self._identity.port))
+        self._socket = socket.create_server((self._identity.host, self._port))
         if self._behaviour == "leaves a thread":
             threading.Thread(target=threading.Event().wait, name="left", daemon=True).start()
         if self._behaviour == "fails later":

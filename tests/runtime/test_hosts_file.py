@@ -75,10 +75,10 @@ def _plan(text: str) -> BrokerPlan:
 
 
 def test_a_broker_takes_rack_and_address_of_its_host_and_else_those_of_the_application():
-    special = _plan("10.0.0.9 rack=a address=outside").identity(1, 9092, "10.0.0.9")
-    assert (special.rack, special.host) == ("a", "outside")
-    plain = _plan("").identity(1, 9092, "10.0.0.9")
-    assert (plain.rack, plain.host) == ("application", "10.0.0.9")
+    special = _plan("10.0.0.9 rack=a address=outside").identity(1, {"PLAINTEXT": 9092}, "10.0.0.9")
+    assert (special.rack, special.advertised_host, special.host) == ("a", "outside", "10.0.0.9")
+    plain = _plan("").identity(1, {"PLAINTEXT": 9092}, "10.0.0.9")
+    assert (plain.rack, plain.advertised_host, plain.host) == ("application", None, "10.0.0.9")
 
 
 def test_a_start_refuses_a_hosts_file_that_it_cannot_use(tmp_path):

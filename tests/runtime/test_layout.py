@@ -41,19 +41,20 @@ def test_a_port_in_use_is_named_with_the_remedy():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(PortInUse, match=f"port {port} on 127.0.0.1 is in use.*--port"):
-            PortReservation("127.0.0.1", [port])
+            PortReservation().reserve("127.0.0.1", port)
 
 
 def test_a_port_beyond_the_last_is_refused():
     with pytest.raises(PortInUse, match="port 65536 does not exist"):
-        PortReservation("127.0.0.1", [65_535, 65_536])
+        PortReservation().reserve("127.0.0.1", 65_536)
 
 
 def test_a_reserved_port_can_be_listened_on_by_its_broker_again_and_again():
-    reservation = PortReservation("127.0.0.1", [0, 0])
-    assert len(set(reservation.ports)) == 2
+    reservation = PortReservation()
+    port, other = reservation.reserve("127.0.0.1", 0), reservation.reserve("127.0.0.1", 0)
+    assert port != other
     for _ in range(2):
-        socket.create_server(("127.0.0.1", reservation.ports[0])).close()
+        socket.create_server(("127.0.0.1", port)).close()
     reservation.release()
 
 
@@ -67,9 +68,10 @@ def test_a_withdrawn_lock_leaves_what_was_there_and_nothing_else(tmp_path):
 
 
 def test_a_reserved_port_is_refused_to_whoever_does_not_share():
-    reservation = PortReservation("127.0.0.1", [0])
+    reservation = PortReservation()
+    port = reservation.reserve("127.0.0.1", 0)
     with socket.socket() as other, pytest.raises(OSError, match="in use"):
-        other.bind(("127.0.0.1", reservation.ports[0]))
+        other.bind(("127.0.0.1", port))
     reservation.release()
 
 

@@ -60,10 +60,11 @@ class Rig:
         self.changes = threading.Semaphore(0)
         self.notices: queue.Queue[str] = queue.Queue()
         self.launcher = PlainProcesses()
-        self.ports = PortReservation("127.0.0.1", [0] * brokers)
+        self.reserved = PortReservation()
+        self.ports = [self.reserved.reserve("127.0.0.1", 0) for _ in range(brokers)]
         self.supervisor = Supervisor(
             ids=FixedIds(tuple(range(1, brokers + 1))),
-            port_of=lambda broker_id: self.ports.ports[broker_id - 1],
+            ports_of=lambda broker_id: {"PLAINTEXT": self.ports[broker_id - 1]},
             callbacks=SupervisorCallbacks(
                 broker_died=lambda broker_id, epoch: self.deaths.put((broker_id, epoch)),
                 on_change=self.changes.release,
@@ -108,7 +109,7 @@ def rig(tmp_path):
     yield make
     for made in rigs:
         made.supervisor.stop(5.0)
-        made.ports.release()
+        made.reserved.release()
 
 
 def test_brokers_are_launched_and_known_by_pid_port_and_epoch(rig):
@@ -117,7 +118,7 @@ def test_brokers_are_launched_and_known_by_pid_port_and_epoch(rig):
     assert made.supervisor.wait_registered(20)
     first, second = made.supervisor.processes()
     assert (first.broker_id, second.broker_id) == (1, 2)
-    assert [first.port, second.port] == made.ports.ports
+    assert [first.port, second.port] == made.ports
     assert first.epoch == first.pid != second.pid
     assert first.log_dirs == (f"{made.root}/broker-1/0",)
     assert first.metrics_port == 9404

@@ -7,7 +7,7 @@ import pytest
 
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, StoredIncarnation, mark_suspect
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId
 from sparklog.model.zookeeper import ConnectionLost, MultiFailed, Operation, SessionExpired, Stat, ZooKeeper
@@ -24,7 +24,7 @@ from sparklog.zookeeper.registration import (
 pytestmark = pytest.mark.integration
 
 WAIT_S = 60
-BROKER = Broker(id=BrokerId(1), host="10.0.0.1", port=9092, rack="a")
+BROKER = Broker(id=BrokerId(1), endpoints=plaintext("10.0.0.1", 9092), rack="a")
 DIRECTORY = DirectoryIdentity("directory-1")
 OTHER_DIRECTORY = DirectoryIdentity("directory-2")
 LOG = (TopicId(int=1), 0)
@@ -126,10 +126,10 @@ def test_the_same_directory_comes_back_at_once_over_its_own_old_node(
 ) -> None:
     killed = new_session()
     old = register(killed)
-    new = register(zookeeper, broker=replace(BROKER, port=9093))
+    new = register(zookeeper, broker=replace(BROKER, endpoints=plaintext("10.0.0.1", 9093)))
     assert new > old
     broker, stat = alive(zookeeper)
-    assert (broker.port, stat.ephemeral_owner) == (9093, zookeeper.session_id)
+    assert (broker.endpoints["PLAINTEXT"].port, stat.ephemeral_owner) == (9093, zookeeper.session_id)
     assert stored(zookeeper).record.proves(0)  # same directory, same boot: everything is still there
     killed.close()  # the old session's end takes nothing with it that is ours
     assert alive(zookeeper)[0].epoch == new

@@ -19,7 +19,7 @@ from sparklog.broker.throttles import ReplicationThrottle
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.leader import Diverging
 from sparklog.core.transaction.producer_state import CorruptSnapshot, taken_over
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Node
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import CorruptBatch, ErrorCode, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
@@ -98,7 +98,7 @@ class Followed:
 class Question:
     """A request that a round makes of its leader."""
 
-    broker: Broker
+    node: Node
     message: FetchRequest | ListOffsetsRequest
     timeout_ms: int
 
@@ -118,7 +118,7 @@ class Fetcher:
         broker_id: BrokerId,
         broker_epoch: Callable[[], BrokerEpoch],
         leader: BrokerId,
-        find_broker: Callable[[BrokerId], Broker | None],
+        find_node: Callable[[BrokerId], Node | None],
         peers: Peers,
         config: BrokerConfig,
         clock: Clock,
@@ -129,7 +129,7 @@ class Fetcher:
         self._throttle = throttle
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
-        self._find_broker = find_broker
+        self._find_node = find_node
         self._peers = peers
         self._config = config
         self._clock = clock
@@ -173,7 +173,7 @@ class Fetcher:
             while True:
                 try:
                     response = self._peers.call(
-                        question.broker, question.message, timeout_ms=question.timeout_ms
+                        question.node, question.message, timeout_ms=question.timeout_ms
                     )
                 except (OSError, WireError) as error:
                     question = conversation.throw(error)
@@ -187,14 +187,14 @@ class Fetcher:
         asked = self._positions()
         if not asked:
             return self._pause_ms()
-        broker = self._find_broker(self.leader)
-        if broker is None:
+        node = self._find_node(self.leader)
+        if node is None:
             return self._unreachable(asked, "its address is not known yet")
         try:
-            yield from self._answer_offset_questions(broker, asked)
+            yield from self._answer_offset_questions(node, asked)
             if not asked:
                 return 0
-            response = yield Question(broker, self._request(asked), self._timeout_ms())
+            response = yield Question(node, self._request(asked), self._timeout_ms())
         except (OSError, WireError) as error:
             return self._unreachable(asked, str(error))
         self._unreachable_backoff_ms = BACKOFF_MIN_MS
@@ -306,14 +306,14 @@ class Fetcher:
         if throttle is not None and (lagged or followed.lags) and throttle.names(partition.topic_partition):
             throttle.spend(size_bytes)
 
-    def _answer_offset_questions(self, broker: Broker, asked: Asked) -> Generator[Question, Any, None]:
+    def _answer_offset_questions(self, node: Node, asked: Asked) -> Generator[Question, Any, None]:
         """For partitions whose fetch offset was out of range: where does the leader's log start and end?"""
         for topic_partition, (followed, position) in list(asked.items()):
             if not followed.asks_offsets:
                 continue
             del asked[topic_partition]
-            start = yield from self._leader_offset(broker, topic_partition, position, EARLIEST_TIMESTAMP)
-            end = yield from self._leader_offset(broker, topic_partition, position, LATEST_TIMESTAMP)
+            start = yield from self._leader_offset(node, topic_partition, position, EARLIEST_TIMESTAMP)
+            end = yield from self._leader_offset(node, topic_partition, position, LATEST_TIMESTAMP)
             followed.asks_offsets = False
             try:
                 error = ErrorCode(start.error_code or end.error_code)
@@ -329,7 +329,7 @@ class Fetcher:
                 )
 
     def _leader_offset(
-        self, broker: Broker, topic_partition: TopicPartition, position: FetchPosition, timestamp: int
+        self, node: Node, topic_partition: TopicPartition, position: FetchPosition, timestamp: int
     ) -> Generator[Question, Any, ListOffsetsPartitionResponse]:
         question = ListOffsetsPartition(
             partition_index=topic_partition.partition,
@@ -340,7 +340,7 @@ class Fetcher:
             replica_id=self._broker_id,
             topics=[ListOffsetsTopic(name=topic_partition.topic, partitions=[question])],
         )
-        response = yield Question(broker, request, self._timeout_ms())
+        response = yield Question(node, request, self._timeout_ms())
         answer: ListOffsetsPartitionResponse = response.topics[0].partitions[0]
         return answer
 

@@ -9,16 +9,14 @@ from sparklog.wire.messages.discovery.describe_cluster import (
 
 
 def handle(call: Call, request: DescribeClusterRequest) -> None:
-    brokers = call.broker.metadata.snapshot.brokers
+    nodes = call.broker.metadata.snapshot.nodes(call.context.listener)
     call.reply(
         DescribeClusterResponse(
             cluster_id=call.broker.cluster_id,
-            controller_id=min(brokers, default=-1),
+            controller_id=min(nodes, default=-1),
             brokers=[
-                DescribeClusterBroker(
-                    broker_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack
-                )
-                for broker in brokers.values()
+                DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                for node in nodes.values()
             ],
         )
     )

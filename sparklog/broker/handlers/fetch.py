@@ -111,12 +111,13 @@ def _find_all(
 
 
 def _racks(call: Call, request: FetchRequest) -> dict[BrokerId, str | None]:
-    """The racks of all live brokers, if they matter to whoever asks."""
+    """The racks of the brokers that a consumer can reach through its listener, if it reads by rack."""
     if request.replica_id >= 0 or not request.rack_id:
         return {}
     if call.broker.config.get(SELECTOR) != RACK_AWARE_SELECTOR:
         return {}
-    return {broker.id: broker.rack for broker in call.broker.metadata.snapshot.brokers.values()}
+    nodes = call.broker.metadata.snapshot.nodes(call.context.listener)
+    return {node.id: node.rack for node in nodes.values()}
 
 
 def _name_of(call: Call, topic_id: TopicId) -> str | None:

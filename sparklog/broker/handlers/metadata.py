@@ -1,5 +1,8 @@
 """Metadata: brokers, topics and leaders, from what the controller last told this broker.
 
+The brokers of an answer are those that have the listener through which the request came, at the addresses
+that they advertise for it. A leader without that listener is LISTENER_NOT_FOUND.
+
 A topic that nobody knows is created when the client allows it and ``auto.create.topics.enable`` is on; the
 answer is then LEADER_NOT_AVAILABLE, and clients ask again. The "controller" of the reply is a live broker,
 because clients send their admin requests there and every broker forwards them.
@@ -12,7 +15,7 @@ from sparklog.broker.forwarding import ask_controller
 from sparklog.broker.metadata_cache import CachedTopic, Snapshot
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
-from sparklog.model.ids import NO_TOPIC_ID, TopicId, topic_name_problem
+from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, topic_name_problem
 from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.wire.codec import encode_request
 from sparklog.wire.framing import FRAME_PREFIX
@@ -32,6 +35,7 @@ logger = logging.getLogger(__name__)
 AUTO_CREATE_TIMEOUT_MS = 5_000
 FIRST_VERSION_THAT_ASKS_TO_CREATE = 4
 FIRST_VERSION_OF_NULL_NAMES = 12
+FIRST_VERSION_WITH_LISTENER_NOT_FOUND = 6
 
 
 def handle(call: Call, request: MetadataRequest) -> None:
@@ -61,6 +65,7 @@ def _may_create(call: Call, request: MetadataRequest) -> bool:
 
 def _answer(call: Call, request: MetadataRequest) -> None:
     snapshot = call.broker.metadata.snapshot
+    nodes = snapshot.nodes(call.context.listener)
     wants_all = request.topics is None or (call.version == 0 and not request.topics)
     if wants_all:
         topics = [_topic(call, snapshot, topic) for topic in snapshot.topics.values()]
@@ -69,13 +74,11 @@ def _answer(call: Call, request: MetadataRequest) -> None:
     call.reply(
         MetadataResponse(
             brokers=[
-                MetadataResponseBroker(
-                    node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack
-                )
-                for broker in snapshot.brokers.values()
+                MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                for node in nodes.values()
             ],
             cluster_id=call.broker.cluster_id,
-            controller_id=min(snapshot.brokers, default=-1),
+            controller_id=min(nodes, default=-1),
             topics=topics,
         )
     )
@@ -124,23 +127,36 @@ def _topic(call: Call, snapshot: Snapshot, topic: CachedTopic) -> MetadataRespon
         topic_id=topic.id,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=[
-            _partition(snapshot, topic, index, state) for index, state in sorted(topic.partitions.items())
+            _partition(call, snapshot, topic, index, state)
+            for index, state in sorted(topic.partitions.items())
         ],
     )
 
 
 def _partition(
-    snapshot: Snapshot, topic: CachedTopic, index: int, state: PartitionState
+    call: Call, snapshot: Snapshot, topic: CachedTopic, index: int, state: PartitionState
 ) -> MetadataResponsePartition:
-    alive = state.leader in snapshot.brokers
+    error = _leader_error(call, snapshot, state.leader)
     offline = {*topic.offline.get(index, ()), *(r for r in state.replicas if r not in snapshot.brokers)}
     return MetadataResponsePartition(
-        error_code=ErrorCode.none if alive else ErrorCode.leader_not_available,
+        error_code=error,
         partition_index=index,
-        leader_id=state.leader if alive else -1,
+        leader_id=state.leader if error is ErrorCode.none else -1,
         leader_epoch=state.leader_epoch,
         replica_nodes=list(state.replicas),
         isr_nodes=list(state.isr),
         offline_replicas=sorted(offline),
         lost_in_epoch=state.lost_in_epoch,
     )
+
+
+def _leader_error(call: Call, snapshot: Snapshot, leader: BrokerId) -> ErrorCode:
+    """Why a client of this listener cannot reach ``leader``; ``none`` if it can."""
+    broker = snapshot.brokers.get(leader)
+    if broker is None:
+        return ErrorCode.leader_not_available
+    if call.context.listener in broker.endpoints:
+        return ErrorCode.none
+    if call.version < FIRST_VERSION_WITH_LISTENER_NOT_FOUND:
+        return ErrorCode.leader_not_available
+    return ErrorCode.listener_not_found

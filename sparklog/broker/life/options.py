@@ -1,7 +1,7 @@
 """What a broker must be told before it starts."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sparklog.model.config import BrokerConfig
@@ -22,11 +22,15 @@ NewZooKeeper = Callable[[str, int], ZooKeeperSession]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerOptions:
-    """``port`` 0 takes a free one. ``zookeeper`` is a connect string, with a chroot if it has one."""
+    """``zookeeper`` is a connect string, with a chroot if it has one."""
 
     broker_id: BrokerId
     host: str
-    port: int
+    """The broker's own address: listeners without a host listen there."""
+    advertised_host: str | None = None
+    """Where clients and other brokers reach listeners without a host; None for ``host``."""
+    ports: Mapping[str, int] = field(default_factory=dict)
+    """By listener, the ports that ``listeners`` leaves to the start; 0 or no entry is any free one."""
     log_dirs: tuple[str, ...]
     zookeeper: str
     config: BrokerConfig

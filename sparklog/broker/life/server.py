@@ -16,7 +16,7 @@ serves, the broker goes on without the one that failed, and tells the controller
 import logging
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from sparklog.broker.context import BrokerContext
@@ -38,7 +38,7 @@ from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.to_controller.controller_link import ControllerLink, watch_controller
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.broker.to_controller.producer_ids import ProducerIds
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Broker, Node
 from sparklog.model.errors import ErrorCode, SparklogError, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.loops import Call, CallController, Loop
@@ -89,7 +89,9 @@ class BrokerServer:
         self._stop_lock = threading.Lock()
         self._undo: list[Callable[[], None]] = []
         self._broker_epoch = BrokerEpoch(-1)
-        self._port = options.port
+        self._listeners = options.config.listeners
+        self._ports = dict(options.ports)
+        """The port of each listener: those assigned, and all of them once the broker listens."""
         self._registration = Registration(options)
         self._metadata = MetadataCache(threading.Lock())
         self._dispatcher: Dispatcher | None = None
@@ -111,11 +113,24 @@ class BrokerServer:
         """Where metrics are served, if they are."""
 
     @property
-    def endpoint(self) -> Broker:
-        """Who and where this broker is, once it has started."""
+    def broker(self) -> Broker:
+        """This broker as it registers, once it listens."""
         options = self._options
         rack = options.rack or self._config.get_str("broker.rack") or None
-        return Broker(options.broker_id, options.host, self._port, self._broker_epoch, rack)
+        endpoints = self._listeners.to_advertise(options.advertised_host or options.host, self._ports)
+        return Broker(options.broker_id, endpoints, self._broker_epoch, rack)
+
+    @property
+    def node(self) -> Node:
+        """This broker as clients of its first listener see it, once it listens."""
+        node = self.broker.node(self._listeners.first)
+        assert node is not None, self._listeners
+        return node
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """The port that each listener listens on, once the broker does."""
+        return dict(self._ports)
 
     def start(self) -> None:
         """Open, listen, register. Raises SparklogError or OSError that says what is in the way."""
@@ -161,7 +176,7 @@ class BrokerServer:
         reactor = self._reactor(self._dispatcher)
         context.replicas.attentive_until = reactor.attentive_until
         reactor.start()
-        self._port = reactor.ports[0]
+        self._ports = dict(zip(self._listeners.bound, reactor.ports, strict=True))
         self._undo.append(reactor.stop)
         self._undo.append(fetchers.close)
         self._undo += [peers.close for peers in lanes]
@@ -174,7 +189,7 @@ class BrokerServer:
         self._undo.append(self._loops.close)
         self._undo.append(link.close)
         self._undo.append(lambda: self._zookeeper_loops.close(JOIN_SECONDS))
-        self._broker_epoch = registration.register(self.endpoint, log_dirs)
+        self._broker_epoch = registration.register(self.broker, log_dirs)
         context.replicas.broker_epoch = self._broker_epoch
         for suspect in context.replicas.suspects():
             self._report_suspect(suspect)
@@ -189,7 +204,7 @@ class BrokerServer:
         self._undo.append(housekeeping.close)
         self._start_cleaner(context, log_dirs)
         self._start_metrics(context.replicas, proposals)
-        logger.info("broker %s is up in epoch %d", self.endpoint, self._broker_epoch)
+        logger.info("broker %s is up in epoch %d", self.broker, self._broker_epoch)
 
     def _start_cleaner(self, context: BrokerContext, log_dirs: LogDirs) -> None:
         self.cleaner = LogCleaner(
@@ -236,7 +251,7 @@ class BrokerServer:
                 broker_id=options.broker_id,
                 broker_epoch=lambda: self._broker_epoch,
                 leader=leader,
-                find_broker=self._metadata.broker,
+                find_node=lambda broker_id: self._metadata.node(broker_id, self._listeners.inter_broker),
                 peers=peers,
                 config=config,
                 clock=self._clock,
@@ -269,7 +284,7 @@ class BrokerServer:
         context = BrokerContext(
             broker_id=options.broker_id,
             cluster_id=self._registration.cluster_id,
-            brokers_listener="PLAINTEXT",
+            brokers_listener=self._listeners.inter_broker,
             metadata=self._metadata,
             replicas=replicas,
             controller=link,
@@ -287,7 +302,10 @@ class BrokerServer:
     def _reactor(self, dispatcher: Dispatcher) -> Reactor:
         config = self._config
         return Reactor(
-            [Listener(self._options.host, self._options.port)],
+            [
+                Listener(endpoint.host, endpoint.port, name)
+                for name, endpoint in self._listeners.to_bind(self._options.host, self._ports).items()
+            ],
             dispatcher,
             processors=config.get_int("num.network.threads"),
             handlers=config.get_int("num.io.threads"),

@@ -6,7 +6,7 @@ import pytest
 
 from sparklog.broker.life.disk_reports import RETRY_MS, DiskReports
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.loops import CallController, Changes, Pause, go_on
@@ -60,6 +60,6 @@ def test_a_withdrawal_ends_the_registration_and_marks_the_directory(zookeeper) -
 
 
 def register(zookeeper) -> BrokerEpoch:
-    broker = Broker(SELF, "here", 9092)
+    broker = Broker(SELF, plaintext("here", 9092))
     identity = DirectoryIdentity("a-directory")
     return register_broker(zookeeper, broker, [identity], boot_id="boot", host_id="host")

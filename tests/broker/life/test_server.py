@@ -50,7 +50,7 @@ BASE_TIMESTAMP = 27
 
 def test_a_started_broker_is_registered_with_its_address_and_epoch(broker, zookeeper) -> None:
     node = zookeeper.get(znodes.broker_path(BrokerId(1)))
-    assert node.stat.czxid == broker.server.endpoint.epoch
+    assert node.stat.czxid == broker.server.node.epoch
     assert zookeeper.get(znodes.incarnation_path(BrokerId(1))).stat.mzxid == node.stat.czxid
 
 
@@ -223,7 +223,7 @@ def test_a_failed_produce_with_acks_zero_closes_the_connection(broker) -> None:
 def test_a_replaced_controller_and_one_that_means_an_earlier_incarnation_are_fenced(broker) -> None:
     broker.lead(controller_epoch=5)
     assert broker.lead(leader_epoch=1, controller_epoch=4).error_code is ErrorCode.stale_controller_epoch
-    stale = broker.lead(leader_epoch=1, controller_epoch=5, broker_epoch=broker.server.endpoint.epoch - 1)
+    stale = broker.lead(leader_epoch=1, controller_epoch=5, broker_epoch=broker.server.node.epoch - 1)
     assert stale.error_code is ErrorCode.stale_broker_epoch
 
 
@@ -234,7 +234,7 @@ def test_kafka_7235_a_stop_that_was_meant_for_an_earlier_life_of_the_broker_stop
     late = StopReplicaRequest(
         controller_id=-1,
         controller_epoch=1,
-        broker_epoch=broker.server.endpoint.epoch - 1,
+        broker_epoch=broker.server.node.epoch - 1,
         topic_states=[topic],
     )
     assert broker.call(late).error_code is ErrorCode.stale_broker_epoch
@@ -245,7 +245,7 @@ def test_metadata_and_settings_are_what_the_controller_published(broker) -> None
     broker.lead()
     broker.publish()
     response = broker.call(MetadataRequest(topics=[MetadataRequestTopic(name="quakes")]))
-    assert [(b.node_id, b.port) for b in response.brokers] == [(1, broker.server.endpoint.port)]
+    assert [(b.node_id, b.port) for b in response.brokers] == [(1, broker.server.node.port)]
     assert response.controller_id == 1
     assert response.topics[0].topic_id == TOPIC_ID
     assert response.topics[0].partitions[0].leader_id == 1
@@ -312,7 +312,7 @@ def test_a_deleted_replica_is_gone_from_disk(broker, options) -> None:
         StopReplicaRequest(
             controller_id=-1,
             controller_epoch=1,
-            broker_epoch=broker.server.endpoint.epoch,
+            broker_epoch=broker.server.node.epoch,
             topic_states=[topic],
         )
     )
@@ -335,7 +335,7 @@ def test_a_restarted_broker_has_its_records_and_a_newer_epoch(options, is_clean)
     again.lead(leader_epoch=1)
     (part,) = again.fetch().records
     assert [header.record_count for _, header in split(part)] == [2]
-    assert second.endpoint.epoch > first.endpoint.epoch
+    assert second.node.epoch > first.node.epoch
     again.connection.close()
     second.stop(clean=False)
 
@@ -364,8 +364,9 @@ def test_a_push_before_the_broker_knows_its_epoch_is_left_for_a_second_try(optio
     """Any answer would be final, and nobody would say again who leads here."""
     register, told = Registration.register, []
 
-    def register_slowly(self, endpoint, log_dirs):
-        epoch = register(self, endpoint, log_dirs)
+    def register_slowly(self, broker, log_dirs):
+        epoch = register(self, broker, log_dirs)
+        endpoint = broker.endpoints["PLAINTEXT"]
         connection = Connection.open(endpoint.host, endpoint.port, client_id="test", timeout_ms=TIMEOUT_MS)
         request = LeaderAndIsrRequest(controller_id=-1, controller_epoch=1, broker_epoch=epoch)
         try:

@@ -16,7 +16,7 @@ from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, next_incarnation
 from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.core.security.requester import ANONYMOUS, Requester
-from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.cluster import Broker, PartitionState, plaintext
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, TopicPartition
 from sparklog.model.zookeeper import (
@@ -133,7 +133,9 @@ class World:
         data = znodes.encode_incarnation(record)
         operations = [Delete(path)] if self.zk.get(path) else []
         operations.append(
-            Create(path, znodes.encode_broker(Broker(broker, "host", 9000 + broker, rack=rack)), True)
+            Create(
+                path, znodes.encode_broker(Broker(broker, plaintext("host", 9000 + broker), rack=rack)), True
+            )
         )
         operations.append(
             Create(record_path, data) if node is None else SetData(record_path, data, previous.number)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
+from sparklog.model.cluster import DEFAULT_LISTENER
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId
 
@@ -38,7 +39,7 @@ def main(path: str) -> int:
     options = BrokerOptions(
         broker_id=BrokerId(given["id"]),
         host=given["host"],
-        port=given["port"],
+        ports={DEFAULT_LISTENER: given["port"]},
         log_dirs=tuple(given["log_dirs"]),
         zookeeper=given["zookeeper"],
         config=BrokerConfig.parse(given["settings"]),
@@ -55,7 +56,7 @@ def main(path: str) -> int:
         elif not broker.has_lost_session:
             logging.error("the broker ends: %s", broker.failure)
             return 1
-        options = replace(options, port=broker.endpoint.port)
+        options = replace(options, ports=broker.ports)
     return 0
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sparklog.core.controller.state.incarnation import Incarnation, LogId, StoredIncarnation
-from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.cluster import Broker, Endpoint, PartitionState, SecurityProtocol, plaintext
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, TopicId
 
@@ -174,14 +174,23 @@ def decode_controller_epoch(data: bytes) -> ControllerEpoch:
 
 
 def encode_broker(broker: Broker, *, timestamp_ms: int = 0) -> bytes:
-    """The registration of a broker; its epoch is the node's creation id, never part of the data."""
+    """The registration of a broker; its epoch is the node's creation id, never part of the data.
+
+    ``host`` and ``port`` are for readers that know no listeners: the first PLAINTEXT endpoint, as Kafka does.
+    """
+    in_the_clear = (
+        one for one in broker.endpoints.values() if one.security_protocol is SecurityProtocol.PLAINTEXT
+    )
+    plain = next(in_the_clear, None)
     return _encode(
         {
             "version": 5,
-            "host": broker.host,
-            "port": broker.port,
-            "endpoints": [f"PLAINTEXT://{broker.host}:{broker.port}"],
-            "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"},
+            "host": None if plain is None else plain.host,
+            "port": -1 if plain is None else plain.port,
+            "endpoints": [f"{name}://{endpoint}" for name, endpoint in broker.endpoints.items()],
+            "listener_security_protocol_map": {
+                name: endpoint.security_protocol.name for name, endpoint in broker.endpoints.items()
+            },
             "rack": broker.rack,
             "timestamp": str(timestamp_ms),
         }
@@ -196,13 +205,30 @@ def decode_broker(broker: BrokerId, data: bytes, epoch: BrokerEpoch) -> Broker:
         rack = document.get("rack")
         return Broker(
             id=broker,
-            host=str(document["host"]),
-            port=int(document["port"]),
+            endpoints=_endpoints(document),
             epoch=epoch,
             rack=None if rack is None else str(rack),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _bad(path, data, error) from None
+
+
+def _endpoints(document: Mapping[str, Any]) -> dict[str, Endpoint]:
+    """The endpoints of a registration, which before version 2 had one host and port (Kafka 0.8), and before
+    version 4 no map of protocols: a listener was called as its protocol."""
+    if "endpoints" not in document:
+        return plaintext(str(document["host"]), int(document["port"]))
+    protocols = document.get("listener_security_protocol_map", {})
+    endpoints: dict[str, Endpoint] = {}
+    for text in document["endpoints"]:
+        name, separator, address = text.partition("://")
+        host, colon, port = address.rpartition(":")
+        if not (separator and colon):
+            raise ValueError(f"{text!r} is not NAME://HOST:PORT")
+        endpoints[name] = Endpoint(
+            host.removeprefix("[").removesuffix("]"), int(port), SecurityProtocol[protocols.get(name, name)]
+        )
+    return endpoints
 
 
 def encode_suspects(directories: Iterable[str]) -> bytes:

@@ -15,15 +15,15 @@ from sparklog.core.controller.state.incarnation import (
     next_incarnation,
 )
 from sparklog.core.controller.state.write_size import WRITE_BYTES_MAX
-from sparklog.model.cluster import Broker, PartitionState
+from sparklog.model.cluster import Broker, PartitionState, plaintext
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 
 
 def test_a_broker_comes_back_with_the_epoch_of_its_node():
-    broker = Broker(BrokerId(3), "host", 9092, rack="app-1")
+    broker = Broker(BrokerId(3), plaintext("host", 9092), rack="app-1")
     read = znodes.decode_broker(BrokerId(3), znodes.encode_broker(broker), BrokerEpoch(77))
-    assert read == Broker(BrokerId(3), "host", 9092, BrokerEpoch(77), "app-1")
+    assert read == Broker(BrokerId(3), plaintext("host", 9092), BrokerEpoch(77), "app-1")
     assert json.loads(znodes.encode_broker(broker))["endpoints"] == ["PLAINTEXT://host:9092"]
 
 

@@ -5,14 +5,14 @@ from collections import Counter
 import pytest
 
 from sparklog.core.controller.topics.assignment import place
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId
 
 
 def brokers(count, racks=None):
     return [
-        Broker(BrokerId(number), "host", 9092, rack=racks[number % len(racks)] if racks else None)
+        Broker(BrokerId(number), plaintext("host", 9092), rack=racks[number % len(racks)] if racks else None)
         for number in range(count)
     ]
 
@@ -74,6 +74,6 @@ def test_what_cannot_be_placed_is_refused(partitions, factor, error):
 
 
 def test_racks_for_some_brokers_only_are_refused():
-    some = [Broker(BrokerId(1), "host", 1, rack="a"), Broker(BrokerId(2), "host", 1)]
+    some = [Broker(BrokerId(1), plaintext("host", 1), rack="a"), Broker(BrokerId(2), plaintext("host", 1))]
     with pytest.raises(KafkaError, match="rack"):
         place(some, partitions=1, replication_factor=1, seed=0)

@@ -41,7 +41,7 @@ from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.to_controller.controller_link import watch_controller
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
@@ -272,8 +272,8 @@ class SimulatedBroker:
         world.network.listen(machine.address, process, self._dispatcher)
         has_racks = bool(world.config.get_str("replica.selector.class"))
         rack = f"rack-{machine.broker_id % 2}" if has_racks else None
-        endpoint = Broker(machine.broker_id, machine.address, PORT, rack=rack)
-        self.epoch = register(zookeeper, endpoint, log_dirs, boot_id=machine.boot_id, host_id=machine.address)
+        broker = Broker(machine.broker_id, plaintext(machine.address, PORT), rack=rack)
+        self.epoch = register(zookeeper, broker, log_dirs, boot_id=machine.boot_id, host_id=machine.address)
         context.replicas.broker_epoch = self.epoch
         for one in context.replicas.suspects():
             self._report_suspect(one)
@@ -332,13 +332,14 @@ class SimulatedBroker:
     def _compose(self, zookeeper: SimulatedZooKeeper, log_dirs: LogDirs, cluster_id: str) -> BrokerContext:
         world, machine, process = self._world, self.machine, self.process
         config = world.config
+        listener = config.listeners.inter_broker
 
         def new_fetcher(leader: BrokerId) -> Fetcher:
             return Fetcher(
                 broker_id=machine.broker_id,
                 broker_epoch=lambda: self.epoch,
                 leader=leader,
-                find_broker=self.metadata.broker,
+                find_node=lambda broker_id: self.metadata.node(broker_id, listener),
                 peers=cast(Peers, None),  # the fetch loop asks the fetcher's questions
                 config=config,
                 clock=process,
@@ -376,7 +377,7 @@ class SimulatedBroker:
         return BrokerContext(
             broker_id=machine.broker_id,
             cluster_id=cluster_id,
-            brokers_listener="PLAINTEXT",
+            brokers_listener=listener,
             metadata=self.metadata,
             replicas=replicas,
             controller=calls,

@@ -13,6 +13,7 @@ from sparklog.controller.ports import AnswerCommand
 from sparklog.core.controller.actions import PushAnswer
 from sparklog.core.controller.commands.command import Command
 from sparklog.core.controller.state.znodes import ControllerNode
+from sparklog.model.cluster import DEFAULT_LISTENER
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 
 PORT: Final = 9091
@@ -66,7 +67,9 @@ class SimulatedController:
         loops = LoopTasks(self.process, self.host, self._world.network)
         ports = ChannelPorts(loops, loops.hang_up, Tripwire, self.process)
         timeout_ms = self._world.config.get_int("request.timeout.ms")
-        return BrokerChannels(epoch, on_answer, ports, request_timeout_ms=timeout_ms)
+        return BrokerChannels(
+            epoch, on_answer, ports, listener=DEFAULT_LISTENER, request_timeout_ms=timeout_ms
+        )
 
     def _in_candidate(self) -> Candidate:
         assert self.candidate is not None, "nobody can ask before it has started"

@@ -69,7 +69,7 @@ class _LoopTask:
     def call_to(self, broker_id: BrokerId) -> Call | None:
         """The call that it waits for, if that goes to this broker."""
         question = self._question
-        return self._call if isinstance(question, CallBroker) and question.broker.id == broker_id else None
+        return self._call if isinstance(question, CallBroker) and question.node.id == broker_id else None
 
     def _take(self, question: Question | None) -> None:
         self._question, self._call = question, None
@@ -80,12 +80,12 @@ class _LoopTask:
                 self._after(delay_ms * US_PER_MS, lambda: self._answered(None))
             case Await(signal, timeout_ms):
                 self._await(signal, timeout_ms)
-            case CallBroker(broker, message, timeout_ms):
+            case CallBroker(node, message, timeout_ms):
                 tasks = self._tasks
                 self._call = tasks.network.call(
                     self._process,
                     tasks.host,
-                    broker.host,
+                    node.host,
                     message,
                     timeout_ms=timeout_ms,
                     on_response=self._answered,

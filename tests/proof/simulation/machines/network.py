@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from simulation.schedule import US_PER_MS, Event, Process, Schedule, dice
+from sparklog.model.cluster import DEFAULT_LISTENER
 from sparklog.model.parts import Part, read_parts
 from sparklog.model.time import MonotonicMs
 from sparklog.network.exchange import Exchange, RequestContext
@@ -201,7 +202,7 @@ class Connection:
         context = RequestContext(
             connection_id=self.number,
             client_host=self.origin,
-            listener="PLAINTEXT",
+            listener=DEFAULT_LISTENER,
             received_ms=MonotonicMs(self.network.schedule.now_ms),
         )
         path = _Answers(self, host)

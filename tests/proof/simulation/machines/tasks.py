@@ -108,7 +108,7 @@ class _FetchLoop:
         self._call = self._network.call(
             self._process,
             self._host,
-            question.broker.host,
+            question.node.host,
             question.message,
             timeout_ms=question.timeout_ms,
             on_response=self._answered,

@@ -6,13 +6,13 @@ from simulation.machines.network import Network
 from simulation.machines.tasks import BrokerLoops
 from simulation.schedule import US_PER_MS, Process, Schedule
 from sparklog.core.controller.state.znodes import ControllerNode
-from sparklog.model.cluster import Broker
+from sparklog.model.cluster import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Await, CallBroker, CallController, Pause, Signal
 from sparklog.wire.codec import decode_request, encode_response
 from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataResponse
 
-PEER = Broker(BrokerId(2), "peer", 9092)
+PEER = Node(BrokerId(2), "peer", 9092)
 CONTROLLER = ControllerNode("controller-a", 9091, 1, "application")
 
 

@@ -1,0 +1,193 @@
+"""The listeners of a broker: where it listens, what it advertises, and which of them other brokers use.
+
+Names and rules are Kafka's (KIP-103, KIP-291). A listener is written ``NAME://HOST:PORT``; its name is the
+key by which a client gets addresses back that it can reach, because it asked through that listener.
+
+    listeners                        where to listen. An empty host is the broker's own; port 0 is assigned
+                                     when the broker starts (``--port``), or else any free one
+    advertised.listeners             what clients and other brokers are given; some listeners may be left out.
+                                     An empty host is the broker's own, port 0 the one listened on
+    listener.security.protocol.map   the security protocol of each name; only PLAINTEXT is served yet
+    inter.broker.listener.name       the listener of the brokers and of the controller
+
+Without ``listeners`` a broker has the one listener ``PLAINTEXT``.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sparklog.model.cluster import DEFAULT_LISTENER, Endpoint, SecurityProtocol
+from sparklog.model.errors import ConfigError
+
+LISTENERS: Final = "listeners"
+ADVERTISED: Final = "advertised.listeners"
+PROTOCOL_MAP: Final = "listener.security.protocol.map"
+INTER_BROKER_NAME: Final = "inter.broker.listener.name"
+INTER_BROKER_PROTOCOL: Final = "security.inter.broker.protocol"
+
+LISTENER_SETTINGS: Final = (LISTENERS, ADVERTISED, PROTOCOL_MAP, INTER_BROKER_NAME, INTER_BROKER_PROTOCOL)
+
+DEFAULT_PROTOCOL_MAP: Final = ",".join(f"{protocol.name}:{protocol.name}" for protocol in SecurityProtocol)
+
+PORT_MAX: Final = 65_535
+
+_LISTENER: Final = re.compile(r"([\w.-]+)://(?:\[([0-9a-fA-F:.%]+)\]|([\w.%-]*)):(\d{1,5})")
+_WILDCARDS: Final = ("0.0.0.0", "::")
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Listeners by name, in the order of the settings. See the module's text for an empty host and port 0."""
+
+    bound: Mapping[str, Endpoint]
+    advertised: Mapping[str, Endpoint]
+    inter_broker: str
+
+    @property
+    def first(self) -> str:
+        """The first advertised listener: the one that a start shows to its users."""
+        return next(iter(self.advertised))
+
+    def unassigned(self) -> tuple[str, ...]:
+        """The listeners whose port the start of a broker assigns."""
+        return tuple(name for name, endpoint in self.bound.items() if not endpoint.port)
+
+    def to_bind(self, host: str, ports: Mapping[str, int]) -> dict[str, Endpoint]:
+        """Where a broker at ``host`` listens that was assigned ``ports``; 0 or none is any free one."""
+        return {
+            name: replace(one, host=one.host or host, port=one.port or ports.get(name, 0))
+            for name, one in self.bound.items()
+        }
+
+    def to_advertise(self, host: str, ports: Mapping[str, int]) -> dict[str, Endpoint]:
+        """What a broker at ``host`` that listens on ``ports`` tells others."""
+        return {
+            name: replace(one, host=one.host or host, port=one.port or ports[name])
+            for name, one in self.advertised.items()
+        }
+
+
+def read_listeners(given: Mapping[str, str]) -> Listeners:
+    """The listeners of the settings ``given``; ConfigError names the value that is wrong, and a remedy."""
+    protocols = _protocols(given.get(PROTOCOL_MAP, DEFAULT_PROTOCOL_MAP))
+    listeners = given.get(LISTENERS, "") or f"{DEFAULT_LISTENER}://:0"
+    bound = _parse(LISTENERS, listeners, protocols)
+    _check_ports(listeners, bound)
+    advertised = _advertised(given.get(ADVERTISED, ""), listeners, bound, protocols)
+    inter_broker = _inter_broker(given)
+    if inter_broker not in advertised:
+        raise ConfigError(
+            f"{INTER_BROKER_NAME}={inter_broker}: brokers talk to each other through it, but advertised are "
+            f"{', '.join(advertised)}; name one of these, or add {inter_broker} to {LISTENERS}"
+            + (f" and {ADVERTISED}" if given.get(ADVERTISED) else "")
+        )
+    return Listeners(bound, advertised, inter_broker)
+
+
+def _protocols(text: str) -> dict[str, SecurityProtocol]:
+    protocols: dict[str, SecurityProtocol] = {}
+    for item in _items(text):
+        name, colon, protocol = (part.strip() for part in item.partition(":"))
+        if not (name and colon):
+            raise ConfigError(
+                f"{PROTOCOL_MAP}={text!r}: {item!r} is not NAME:PROTOCOL, as in EXTERNAL:PLAINTEXT"
+            )
+        if name.upper() in protocols:
+            raise ConfigError(f"{PROTOCOL_MAP}={text!r}: {name} is named twice; leave one entry")
+        protocols[name.upper()] = _protocol(PROTOCOL_MAP, text, protocol)
+    return protocols
+
+
+def _protocol(setting: str, text: str, name: str) -> SecurityProtocol:
+    if name.upper() not in SecurityProtocol.__members__:
+        known = ", ".join(SecurityProtocol.__members__)
+        raise ConfigError(f"{setting}={text!r}: {name!r} is no security protocol; there are {known}")
+    return SecurityProtocol[name.upper()]
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _parse(setting: str, text: str, protocols: Mapping[str, SecurityProtocol]) -> dict[str, Endpoint]:
+    found: dict[str, Endpoint] = {}
+    for item in _items(text):
+        match = _LISTENER.fullmatch(item)
+        if match is None:
+            raise ConfigError(
+                f"{setting}={text!r}: {item!r} is not NAME://HOST:PORT, as in PLAINTEXT://:9092"
+            )
+        name, host, port = match[1].upper(), match[2] or match[3], int(match[4])
+        if port > PORT_MAX:
+            raise ConfigError(f"{setting}={text!r}: port {port} does not exist; the last one is {PORT_MAX}")
+        if name in found:
+            raise ConfigError(f"{setting}={text!r}: two listeners are called {name}; rename one of them")
+        found[name] = Endpoint(host, port, _checked_protocol(setting, text, name, protocols))
+    return found
+
+
+def _checked_protocol(
+    setting: str, text: str, name: str, protocols: Mapping[str, SecurityProtocol]
+) -> SecurityProtocol:
+    protocol = protocols.get(name)
+    if protocol is None:
+        raise ConfigError(
+            f"{setting}={text!r}: listener {name} has no security protocol; "
+            f"add {name}:PLAINTEXT to {PROTOCOL_MAP}"
+        )
+    if protocol is not SecurityProtocol.PLAINTEXT:
+        raise ConfigError(
+            f"{setting}={text!r}: listener {name} asks for {protocol.name}, but only PLAINTEXT is served "
+            f"yet; map it to PLAINTEXT in {PROTOCOL_MAP}, inside a network that you trust"
+        )
+    return protocol
+
+
+def _check_ports(text: str, bound: Mapping[str, Endpoint]) -> None:
+    """Two listeners share a port only if one is at an IPv4 and the other at an IPv6 address (KIP-797)."""
+    used = Counter((":" in one.host, one.port) for one in bound.values() if one.port)
+    for (_, port), count in used.items():
+        if count > 1:
+            raise ConfigError(
+                f"{LISTENERS}={text!r}: {count} listeners share port {port}; give each its own, or 0"
+            )
+
+
+def _advertised(
+    text: str, listeners: str, bound: Mapping[str, Endpoint], protocols: Mapping[str, SecurityProtocol]
+) -> dict[str, Endpoint]:
+    advertised = _parse(ADVERTISED, text, protocols) if text else dict(bound)
+    for name, endpoint in advertised.items():
+        if name not in bound:
+            raise ConfigError(
+                f"{ADVERTISED}={text!r}: {name} is not among the {LISTENERS}, which are {', '.join(bound)}; "
+                "add it there, or leave it out here"
+            )
+        if endpoint.host in _WILDCARDS:
+            where = f"{ADVERTISED}={text!r}" if text else f"{LISTENERS}={listeners!r}"
+            raise ConfigError(
+                f"{where}: {name} would be advertised at {endpoint.host}, where no other machine reaches it; "
+                f"set {ADVERTISED}={name}://HOST:{endpoint.port}, or leave out HOST for the broker's own"
+            )
+    return advertised
+
+
+def _inter_broker(given: Mapping[str, str]) -> str:
+    name = given.get(INTER_BROKER_NAME, "").upper()
+    protocol = given.get(INTER_BROKER_PROTOCOL, "")
+    if name and protocol:
+        raise ConfigError(
+            f"{INTER_BROKER_NAME}={name} and {INTER_BROKER_PROTOCOL}={protocol} both choose the brokers' "
+            f"listener; leave {INTER_BROKER_PROTOCOL} out"
+        )
+    if not protocol:
+        return name or DEFAULT_LISTENER
+    if _protocol(INTER_BROKER_PROTOCOL, protocol, protocol) is not SecurityProtocol.PLAINTEXT:
+        raise ConfigError(
+            f"{INTER_BROKER_PROTOCOL}={protocol}: brokers talk to each other only in PLAINTEXT yet; leave it "
+            "out, inside a network that you trust"
+        )
+    return DEFAULT_LISTENER

@@ -1,0 +1,36 @@
+"""Settings of Kafka's that promise safety and are refused, because sparklog does not keep the promise yet.
+
+A warning would be read once, if at all, and a cluster that its operator takes for protected would serve
+everybody. A listener's security protocol is checked with the listeners (``sparklog.model.listeners``).
+"""
+
+from sparklog.model.errors import ConfigError
+from sparklog.model.kafka_properties import without_listener
+
+_INSIDE: str = "and let only those reach the brokers' ports whom you trust"
+
+
+def refuse_unkept_promise(name: str, text: str) -> None:
+    """Raise ConfigError if ``name`` set to ``text`` promises safety; names may have a listener's prefix."""
+    value = text.strip()
+    problem = _problem(without_listener(name), value) if value else None
+    if problem is not None:
+        raise ConfigError(f"{name}={shown(name, value)}: {problem}; leave it out, {_INSIDE}")
+
+
+def _problem(name: str, value: str) -> str | None:
+    if name == "authorizer.class.name":
+        return "sparklog has no authorizer yet, and would let every client do everything"
+    if name == "ssl.client.auth" and value.lower() == "required":
+        return "sparklog does not serve TLS yet, and would ask no client for a certificate"
+    if name.startswith("ssl.keystore.") and (name, value.upper()) != ("ssl.keystore.type", "JKS"):
+        return "sparklog does not serve TLS yet, and would send everything in the clear"
+    if name == "sasl.jaas.config":
+        return "sparklog does not authenticate clients yet, and would let everybody in"
+    return None
+
+
+def shown(name: str, value: str) -> str:
+    """``value`` as a message may show it: passwords and keys stay secret."""
+    is_secret = name.endswith((".password", ".key", "sasl.jaas.config"))
+    return "[hidden]" if is_secret else value
