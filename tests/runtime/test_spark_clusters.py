@@ -1,6 +1,7 @@
 """Brokers on a standalone Spark of the installed package, by `sparklog start` and by spark-submit."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,10 +19,17 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
 def _run_until(command: list[str], log: Path, words: str) -> tuple[str, "subprocess.Popen[bytes]"]:
-    """Run until the log says so; returns what follows the words on their line."""
+    """Run until the log says so; returns what follows the words on their line.
+
+    The first ``python3`` of its path is the system's, which has no sparklog.
+    """
+    path = f"/usr/bin:/bin:{Path(shutil.which('java') or '').parent}"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=output, env={**os.environ, "PYSPARK_PYTHON": sys.executable}
+            command,
+            stdout=output,
+            stderr=output,
+            env={"PATH": path, "HOME": os.environ.get("HOME", "/"), "SPARK_HOME": str(spark_home())},
         )
     while words not in (text := log.read_text()):
         assert process.poll() is None, text
@@ -83,10 +91,11 @@ def spark_submit(launch, tmp_path, master_url, zookeeper, free_port):
             "spark.cores.max": "6",
             "spark.executor.memory": "512m",
             "spark.ui.enabled": "false",
-            "spark.pyspark.python": sys.executable,
             **{name.replace("_", "."): value for name, value in conf.items()},
         }
-        command = [str(spark_home() / "bin" / "spark-submit"), "--master", master_url]
+        # As in an activated virtual environment, of which executors know nothing.
+        path = f"PATH={Path(sys.executable).parent}:{os.environ['PATH']}"
+        command = ["env", path, str(spark_home() / "bin" / "spark-submit"), "--master", master_url]
         for name, value in options.items():
             command += ["--conf", f"{name}={value}"]
         arguments = ["--brokers", "2", "--settings", str(settings), "--root", str(tmp_path / "root")]

@@ -1,57 +1,23 @@
-"""What a cluster of its own is told, by file and by arguments."""
+"""The file that spark-submit runs, in whichever Python Spark chose."""
 
-import argparse
-from pathlib import Path
+import shutil
+import subprocess
+import sys
 
-import pytest
-
-from sparklog.model.errors import ConfigError
 from sparklog_runtime import submit
-from sparklog_runtime.hosts_file import HostProperties
-from sparklog_runtime.properties import parse_properties, read_properties
 
 
-def _options(settings: str, tmp_path: Path):
-    path = tmp_path / "server.properties"
-    path.write_text(settings)
-    parser = argparse.ArgumentParser()
-    submit.add_cluster_arguments(parser)
-    args = parser.parse_args(["--brokers", "3", "--settings", str(path), "--root", str(tmp_path)])
-    return submit.cluster_options(args, "sparklog-a")
-
-
-def test_properties_have_comments_joined_lines_and_equals_signs_in_values():
-    text = "# c\n! c\n\n a = 1 \nb=x\\\n   y\nc=d=e\n"
-    assert parse_properties(text) == {"a": "1", "b": "xy", "c": "d=e"}
-
-
-def test_a_line_that_is_no_setting_is_named(tmp_path):
-    (tmp_path / "f").write_text("a=1\nnonsense\n")
-    with pytest.raises(ConfigError, match=r"f: line 2: 'nonsense'"):
-        read_properties(tmp_path / "f")
-
-
-def test_log_roots_become_directories_per_broker(tmp_path):
-    options = _options("zookeeper.connect=zk:2181/x\nlog.dirs=/d/1, /d/{2}/\nnum.io.threads=3\n", tmp_path)
-    assert [pattern.format(id=7) for pattern in options.log_dir_patterns] == [
-        "/d/1/broker-7",
-        "/d/{2}/broker-7",
-    ]
-    assert options.zookeeper == "zk:2181/x"
-    assert options.settings == {"num.io.threads": "3"}
-    assert options.application == "sparklog-a"
-
-
-def test_the_hosts_file_lies_beside_the_settings_unless_its_path_is_absolute(tmp_path):
-    (tmp_path / "hosts").write_text("* rack=a\n")
-    text = "zookeeper.connect=zk:2181\nlog.dirs=/d\nhosts.file="
-    assert _options(text + "hosts\n", tmp_path).hosts() == {"*": HostProperties("a")}
-    assert _options(text + f"{tmp_path}/hosts\n", tmp_path).hosts() == {"*": HostProperties("a")}
-    assert _options(text + "\n", tmp_path).hosts() == {}
-
-
-def test_a_cluster_of_its_own_needs_zookeeper_and_absolute_log_roots(tmp_path):
-    with pytest.raises(ConfigError, match=r"zookeeper\.connect"):
-        _options("log.dirs=/d\n", tmp_path)
-    with pytest.raises(ConfigError, match=r"log\.dirs=data must list absolute"):
-        _options("zookeeper.connect=zk:2181\nlog.dirs=data\n", tmp_path)
+def test_a_python_without_sparklog_is_told_with_the_one_that_has_it(tmp_path):
+    """As in a virtual environment: the file finds the Python beside it."""
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.touch()
+    copy = tmp_path / "lib" / "site-packages" / "sparklog_runtime" / "submit.py"
+    copy.parent.mkdir(parents=True)
+    shutil.copy(submit.__file__, copy)
+    ran = subprocess.run([sys.executable, "-I", "-S", copy], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith(
+        f"sparklog: {sys.executable}, with which Spark runs the driver, has no module"
+    )
+    assert f"--conf spark.pyspark.python={python}" in ran.stderr

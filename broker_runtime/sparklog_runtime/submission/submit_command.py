@@ -12,9 +12,9 @@ from sparklog_runtime.cluster_options import ClusterOptions
 from sparklog_runtime.commands import master
 from sparklog_runtime.layout import Layout, RootLock
 from sparklog_runtime.settings_check import check_settings
+from sparklog_runtime.submission.driver import add_cluster_arguments, cluster_options
 from sparklog_runtime.submission.driver_process import DriverProcess
 from sparklog_runtime.submission.spark_command import SparkCommand, spark_command
-from sparklog_runtime.submit import add_cluster_arguments, cluster_options
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
