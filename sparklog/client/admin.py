@@ -155,18 +155,18 @@ class Admin:
 
     # Offsets; see ``client.offsets``.
 
-    def earliest(self, tps: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The log start offset of each partition."""
-        return offsets.earliest(self._cluster, tps)
+        return offsets.earliest(self._cluster, topic_partitions)
 
     def latest(
         self,
-        tps: Iterable[TopicPartition],
+        topic_partitions: Iterable[TopicPartition],
         *,
         isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[TopicPartition, int]:
         """The high watermark of each partition; for ``READ_COMMITTED`` its last stable offset."""
-        return offsets.latest(self._cluster, tps, isolation_level)
+        return offsets.latest(self._cluster, topic_partitions, isolation_level)
 
     def offsets_for_times(
         self,
@@ -220,17 +220,26 @@ class Admin:
 
     def _three_offsets(self, seen: ClusterMetadata, topics: Sequence[TopicMetadata]) -> _ThreeOffsets:
         """Start, high watermark and log end of each partition; -1 where a leader does not answer."""
-        tps = [tp for topic in topics for tp in topic.topic_partitions()]
+        topic_partitions = [
+            topic_partition for topic in topics for topic_partition in topic.topic_partitions()
+        ]
         deadline = self._cluster.deadline(DESCRIBE_TIMEOUT_MS)
         columns = [
-            offsets.ask_once(self._cluster, seen, tps, timestamp, replica_id, deadline)
+            offsets.ask_once(self._cluster, seen, topic_partitions, timestamp, replica_id, deadline)
             for timestamp, replica_id in (
                 (EARLIEST_TIMESTAMP, CONSUMER),
                 (LATEST_TIMESTAMP, CONSUMER),
                 (LATEST_TIMESTAMP, DEBUG_REPLICA),
             )
         ]
-        return {tp: (columns[0][tp], columns[1][tp], columns[2][tp]) for tp in tps}
+        return {
+            topic_partition: (
+                columns[0][topic_partition],
+                columns[1][topic_partition],
+                columns[2][topic_partition],
+            )
+            for topic_partition in topic_partitions
+        }
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:
@@ -265,12 +274,12 @@ def _first_retriable_deletion(response: DeleteTopicsResponse) -> ErrorCode:
 
 def _description(topic: TopicMetadata, three: _ThreeOffsets, configs: Mapping[str, str]) -> TopicDescription:
     partitions = []
-    for tp in topic.topic_partitions():
-        state = topic.partitions[tp.partition]
-        start, high_watermark, end = three[tp]
+    for topic_partition in topic.topic_partitions():
+        state = topic.partitions[topic_partition.partition]
+        start, high_watermark, end = three[topic_partition]
         partitions.append(
             PartitionDescription(
-                partition=tp.partition,
+                partition=topic_partition.partition,
                 leader=state.leader,
                 leader_epoch=state.leader_epoch,
                 replicas=state.replicas,

@@ -181,7 +181,7 @@ class ClusterClient:
 
     def call_leaders(
         self,
-        tps: Iterable[TopicPartition],
+        topic_partitions: Iterable[TopicPartition],
         build: Callable[[Mapping[TopicPartition, Leader]], Any],
         read: Callable[[Any], Mapping[TopicPartition, Answer[T]]],
         *,
@@ -196,17 +196,17 @@ class ClusterClient:
         new_topic_deadline = self.deadline(min(NEW_TOPIC_WAIT_MS, deadline.timeout_ms))
         backoff = Backoff(deadline, self._closed)
         results: dict[TopicPartition, T] = {}
-        open_tps = list(dict.fromkeys(tps))
+        open_tps = list(dict.fromkeys(topic_partitions))
         seen = self.metadata(_topics_of(open_tps)) if open_tps else self._metadata
         while open_tps:
             answers = self.ask_leaders(open_tps, seen, build, read, deadline)
             obstacles: dict[TopicPartition, ErrorCode] = {}
-            for tp in open_tps:
-                code, value = answers.get(tp, (ErrorCode.unknown_server_error, None))
+            for topic_partition in open_tps:
+                code, value = answers.get(topic_partition, (ErrorCode.unknown_server_error, None))
                 if code is ErrorCode.none:
-                    results[tp] = value  # type: ignore[assignment]
+                    results[topic_partition] = value  # type: ignore[assignment]
                 else:
-                    obstacles[tp] = code
+                    obstacles[topic_partition] = code
             open_tps = list(obstacles)
             if obstacles:
                 self._raise_if_hopeless(obstacles, new_topic_deadline)
@@ -216,14 +216,14 @@ class ClusterClient:
 
     def ask_leaders(
         self,
-        tps: Iterable[TopicPartition],
+        topic_partitions: Iterable[TopicPartition],
         seen: ClusterMetadata,
         build: Callable[[Mapping[TopicPartition, Leader]], Any],
         read: Callable[[Any], Mapping[TopicPartition, Answer[T]]],
         deadline: Deadline,
     ) -> dict[TopicPartition, Answer[T]]:
         """One round of ``call_leaders``: every leader that ``seen`` names is asked once, all at a time."""
-        groups, answers = _by_leader(tps, seen)
+        groups, answers = _by_leader(topic_partitions, seen)
         exchanges = [_Asked(leaders, seen.endpoint(broker_id)) for broker_id, leaders in groups.items()]
         try:
             for asked in exchanges:
@@ -268,9 +268,11 @@ class ClusterClient:
 
     def gave_up(self, obstacles: Mapping[TopicPartition, ErrorCode], deadline: Deadline) -> KafkaError:
         """The error for partitions that still refuse when the time is up."""
-        tp, code = next(iter(obstacles.items()))
+        topic_partition, code = next(iter(obstacles.items()))
         more = f" (and {len(obstacles) - 1} more partitions)" if len(obstacles) > 1 else ""
-        return KafkaError(code, f"{tp}{more} for {deadline.timeout_ms} ms, asked at {self.bootstrap_servers}")
+        return KafkaError(
+            code, f"{topic_partition}{more} for {deadline.timeout_ms} ms, asked at {self.bootstrap_servers}"
+        )
 
     # Inside.
 
@@ -375,19 +377,20 @@ class ClusterClient:
     def _raise_if_hopeless(
         self, obstacles: Mapping[TopicPartition, ErrorCode], new_topic_deadline: Deadline
     ) -> None:
-        for tp, code in obstacles.items():
+        for topic_partition, code in obstacles.items():
             if not code.retriable:
-                raise KafkaError(code, f"{tp} at {self.bootstrap_servers}")
+                raise KafkaError(code, f"{topic_partition} at {self.bootstrap_servers}")
             if code not in _UNKNOWN or not new_topic_deadline.is_over:
                 continue
-            topic = self._metadata.topics.get(tp.topic)
-            if topic is not None and topic.partitions and tp.partition not in topic.partitions:
+            topic = self._metadata.topics.get(topic_partition.topic)
+            if topic is not None and topic.partitions and topic_partition.partition not in topic.partitions:
                 raise KafkaError(
                     code,
-                    f"topic {tp.topic!r} has {len(topic.partitions)} partitions, but none {tp.partition}",
+                    f"topic {topic_partition.topic!r} has {len(topic.partitions)} partitions, "
+                    f"but none {topic_partition.partition}",
                 )
-            if tp.topic not in self._known_topics:
-                raise self._topic_error(code, tp.topic)
+            if topic_partition.topic not in self._known_topics:
+                raise self._topic_error(code, topic_partition.topic)
 
     def _topic_error(self, code: ErrorCode, name: str) -> KafkaError:
         if code not in _UNKNOWN:
@@ -420,20 +423,20 @@ class _Asked:
     reply: PendingReply | None = None
 
 
-def _topics_of(tps: Iterable[TopicPartition]) -> list[str]:
-    return list(dict.fromkeys(tp.topic for tp in tps))
+def _topics_of(topic_partitions: Iterable[TopicPartition]) -> list[str]:
+    return list(dict.fromkeys(topic_partition.topic for topic_partition in topic_partitions))
 
 
 def _by_leader(
-    tps: Iterable[TopicPartition], seen: ClusterMetadata
+    topic_partitions: Iterable[TopicPartition], seen: ClusterMetadata
 ) -> tuple[dict[BrokerId, dict[TopicPartition, Leader]], dict[TopicPartition, Answer[Any]]]:
     """Partitions with their leaders, by leader; and an answer for those that have none."""
     groups: dict[BrokerId, dict[TopicPartition, Leader]] = {}
     answers: dict[TopicPartition, Answer[Any]] = {}
-    for tp in tps:
-        leader = seen.leader(tp)
+    for topic_partition in topic_partitions:
+        leader = seen.leader(topic_partition)
         if isinstance(leader, Leader):
-            groups.setdefault(leader.broker_id, {})[tp] = leader
+            groups.setdefault(leader.broker_id, {})[topic_partition] = leader
         else:
-            answers[tp] = (leader, None)
+            answers[topic_partition] = (leader, None)
     return groups, answers

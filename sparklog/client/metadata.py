@@ -71,14 +71,14 @@ class ClusterMetadata:
     controller_id: int = -1
     fetched_ms: int = 0
 
-    def leader(self, tp: TopicPartition) -> Leader | ErrorCode:
+    def leader(self, topic_partition: TopicPartition) -> Leader | ErrorCode:
         """The partition's leader, or why there is none to ask."""
-        topic = self.topics.get(tp.topic)
+        topic = self.topics.get(topic_partition.topic)
         if topic is None:
             return ErrorCode.unknown_topic_or_partition
         if topic.error_code is not ErrorCode.none:
             return topic.error_code
-        partition = topic.partitions.get(tp.partition)
+        partition = topic.partitions.get(topic_partition.partition)
         if partition is None:
             return ErrorCode.unknown_topic_or_partition
         if partition.error_code is ErrorCode.listener_not_found:

@@ -86,8 +86,8 @@ class PartitionQueue:
         "topic_partition",
     )
 
-    def __init__(self, tp: TopicPartition, in_flight_max: int = IN_FLIGHT_MAX) -> None:
-        self.topic_partition = tp
+    def __init__(self, topic_partition: TopicPartition, in_flight_max: int = IN_FLIGHT_MAX) -> None:
+        self.topic_partition = topic_partition
         self.leader: BrokerId | None = None
         """The broker to send to; None until somebody has found out."""
         self.obstacle_count = 0
