@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from chaos.places import free_ports
+from chaos.machines.places import free_ports
 
 PROGRAM = (
     "import argparse, sys; from sparklog_runtime.commands import start_command as command; "

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.places import free_ports
+from chaos.machines.places import free_ports
 from sparklog_runtime.tcp_ports import is_listening
 
 pytestmark = [pytest.mark.integration, pytest.mark.proof, pytest.mark.timeout(400)]

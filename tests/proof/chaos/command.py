@@ -23,6 +23,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from chaos.bugs import BUGS
+from chaos.machines.walls import WalledPlaces
 from chaos.part import run_part
 from chaos.planned import minutes_of, nemeses, part_options, windows_of
 from chaos.report import (
@@ -39,7 +40,6 @@ from chaos.report import (
     told_sends,
 )
 from chaos.schedule import PAIRS
-from chaos.walls import WalledPlaces
 
 FOLDER = Path("build/chaos")
 PART_MINUTES = 15.0

@@ -18,15 +18,15 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
-from chaos.admin import EVERY_S, MISTAKES, Administrators
-from chaos.bare import BareBench
-from chaos.bench import Bench, BenchOptions, Replicas
-from chaos.finale import FinalReadFailed, dump_replicas, read_everything
+from chaos.clients.admin import EVERY_S, MISTAKES, Administrators
+from chaos.clients.finale import FinalReadFailed, dump_replicas, read_everything
+from chaos.clients.workload import CLIENTS, ClientPlan, Workload
+from chaos.machines.bare import BareBench
+from chaos.machines.bench import Bench, BenchOptions, Replicas
+from chaos.machines.places import Places
 from chaos.nemesis import Nemesis
-from chaos.places import Places
 from chaos.report import PAIRED, Ack, Part, Window, measure, not_judged, violated_rules
 from chaos.schedule import PAIRS, Turn, in_order, turns
-from chaos.workload import CLIENTS, ClientPlan, Workload
 from histories import HistoryError, Writer, read_history
 
 WARM_UP_S = 5.0

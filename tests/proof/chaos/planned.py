@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from chaos import shim, walls
-from chaos.clocks import all_of_clocks
-from chaos.crash_points import all_of_crash_points
-from chaos.disks import all_of_disks
+from chaos.clients.workload import CLIENTS, SPARK_CLIENTS
+from chaos.faults.clocks import all_of_clocks
+from chaos.faults.crash_points import all_of_crash_points
+from chaos.faults.disks import all_of_disks
+from chaos.faults.network import all_of_network
+from chaos.faults.signals import all_signals
+from chaos.machines import shim, walls
+from chaos.machines.places import PlainPlaces
+from chaos.machines.shim import Controlled
+from chaos.machines.walls import WalledPlaces
 from chaos.nemesis import CRASH_POINTS, INJECTION, SPARES, Nemesis
-from chaos.network import all_of_network
 from chaos.part import PartOptions
-from chaos.places import PlainPlaces
 from chaos.report import Part
-from chaos.shim import Controlled
-from chaos.signals import all_signals
-from chaos.walls import WalledPlaces
-from chaos.workload import CLIENTS, SPARK_CLIENTS
 
 BUSY_PARTS: Final = (1, 2)
 """Of every four parts with crash points these have files that come and go."""

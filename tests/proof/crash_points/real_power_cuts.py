@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from chaos import loop_disk
-from chaos.loop_disk import LoopDisk
+from chaos.machines import loop_disk
+from chaos.machines.loop_disk import LoopDisk
 from crash_points.disk_states import Machine, Tree, read_tree
 from crash_points.explore import AFTER_CUT, Effort, Explorer, Recording, Report
 from crash_points.judge import judge

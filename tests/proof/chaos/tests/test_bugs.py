@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from chaos import walls
 from chaos.bugs import BUGS, put_in
 from chaos.command import parsed
+from chaos.machines import walls
+from chaos.machines.walls import WalledPlaces
 from chaos.planned import nemeses
-from chaos.walls import WalledPlaces
 from simulation.mutants import MUTANTS
 
 RUN = Path(__file__).parents[1] / "run.py"

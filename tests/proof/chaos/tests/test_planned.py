@@ -3,8 +3,8 @@
 import pytest
 
 from chaos.command import parsed
+from chaos.machines.places import PlainPlaces
 from chaos.nemesis import EXECUTORS, SPARES
-from chaos.places import PlainPlaces
 from chaos.planned import part_options
 from chaos.report import Part, Window
 
@@ -89,7 +89,7 @@ def test_a_part_in_order_has_the_named_kinds_and_no_other(tmp_path):
 
 @pytest.mark.parametrize("kind", ["crash-point", "write-fails", "sync-fails", "disk-full"])
 def test_brokers_of_one_machine_have_the_shim_where_a_fault_needs_it(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr("chaos.shim.probe", lambda: None)
+    monkeypatch.setattr("chaos.machines.shim.probe", lambda: None)
     needing = _options(tmp_path, "--places", "plain", "--only", kind, "kill-leader")
     assert next(one for one in needing.nemeses if one.kind == kind).needs <= needing.places.features
     assert _options(tmp_path, "--places", "plain", "--only", "kill-leader").places.features == set()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos import shim
+from chaos.machines import shim
 
 RUN = Path(__file__).parents[1] / "run.py"
 

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaos import loop_disk
-from chaos.loop_disk import LoopDisk
+from chaos.machines import loop_disk
+from chaos.machines.loop_disk import LoopDisk
 from simulation.disks.disk import SimulatedDisk, Trouble
 from simulation.real_disks.steps import Side, Step, random_step
 from simulation.schedule import Process, Schedule

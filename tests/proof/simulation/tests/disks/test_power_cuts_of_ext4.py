@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaos import loop_disk
+from chaos.machines import loop_disk
 from simulation.disks.inode import Inode
 from simulation.disks.power import Seen
 from simulation.real_disks.power_cuts import run

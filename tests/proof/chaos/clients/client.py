@@ -1,0 +1,49 @@
+"""One client in a process of its own, which writes down what it sees.
+
+    python client.py '{"role": "producer", "library": "confluent", "name": "producer-1/0", ...}'
+
+SIGTERM ends it in good order: what is under way is waited for. SIGKILL is a crash: what was under way stays
+without a completion, which is what a client that crashes knows of it.
+"""
+
+import importlib
+import json
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # where the package is, of which this is run as a script
+
+from chaos.clients.client_parts import Settings
+from histories import Writer
+
+ROLES = {
+    ("producer", "confluent"): ("confluent_client", "produce"),
+    ("producer", "kafka-python"): ("kafka_python_client", "produce"),
+    ("producer", "spark"): ("spark_client", "produce"),
+    ("tail", "confluent"): ("confluent_client", "tail"),
+    ("tail", "spark"): ("spark_client", "tail"),
+    ("reader", "confluent"): ("confluent_client", "re_read"),
+    ("reader", "kafka-python"): ("kafka_python_client", "re_read"),
+}
+"""Module and function; each loads no more than its library."""
+
+
+def main(text: str) -> int:
+    settings = Settings(**json.loads(text))
+
+    def stop(number: int, frame: object) -> None:
+        settings.is_stopping = True
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    module, function = ROLES[settings.role, settings.library]
+    path = Path(settings.folder) / f"{settings.name.replace('/', '-')}.jsonl"
+    with Writer(path) as writer:
+        settings.writer = writer
+        getattr(importlib.import_module(f"chaos.clients.{module}"), function)(settings, writer)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,100 @@
+"""What is read when everything is mended: every partition by a client, and every replica from its files."""
+
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from chaos.clients.client_parts import value_of
+from histories import Writer
+from histories.segments import DamagedLogError, read_replica
+
+READ_TIMEOUT_S = 120.0
+
+
+class FinalReadFailed(Exception):  # noqa: N818 (it states a fact)
+    """A partition could not be read to its end although nothing is wrong any more."""
+
+
+def read_everything(bootstrap: str, topics: Mapping[str, int], writer: Writer) -> int:
+    """The final read of each partition; how many records there were."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "final-reader",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "check.crcs": True,
+            "enable.partition.eof": True,
+            "log_level": 0,
+            "error_cb": lambda error: None,
+        }
+    )
+    total = 0
+    try:
+        for topic, partitions in topics.items():
+            for partition in range(partitions):
+                total += _read(consumer, topic, partition, writer)
+    finally:
+        consumer.close()
+    return total
+
+
+def _read(consumer: Consumer, topic: str, partition: int, writer: Writer) -> int:
+    deadline = time.monotonic() + READ_TIMEOUT_S
+    place = TopicPartition(topic, partition)
+    op = writer.end("final-reader", topic, partition)
+    while True:
+        try:
+            low, high = consumer.get_watermark_offsets(place, 10.0, cached=False)
+            break
+        except KafkaException as error:
+            if time.monotonic() > deadline:
+                raise FinalReadFailed(f"{topic}/{partition}: {error}") from None
+    writer.ended("final-reader", op, high)
+    records: list[tuple[int, str]] = []
+    consumer.assign([TopicPartition(topic, partition, low)])
+    trouble = ""
+    # A compacted log may have nothing at its last offsets: only its end tells that all was read.
+    is_whole = low >= high
+    while not is_whole:
+        if time.monotonic() > deadline:
+            at = records[-1][0] + 1 if records else low
+            raise FinalReadFailed(f"{topic}/{partition} of [{low}, {high}) ends at {at} {trouble}")
+        for message in consumer.consume(1_000, 0.2):
+            if message.error() is None:
+                records.append((message.offset(), value_of(message.value(), message.headers())))
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                is_whole = message.offset() >= high
+            else:
+                trouble = str(message.error())
+    records = [record for record in records if record[0] < high]
+    writer.final("final-reader", topic, partition, start=low, end=high, records=records)
+    return len(records)
+
+
+def dump_replicas(
+    replicas: Mapping[tuple[str, int], Iterable[int]], log_dirs: Mapping[int, Path], writer: Writer
+) -> list[str]:
+    """Each replica's log as its files have it, once brokers have stopped; what is wrong with those files."""
+    wrong = []
+    for (topic, partition), brokers in sorted(replicas.items()):
+        for broker in brokers:
+            try:
+                found = read_replica(log_dirs[broker], topic, partition)
+            except (DamagedLogError, OSError) as error:
+                wrong.append(f"the log of {topic}/{partition} on broker {broker}: {error}")
+            else:
+                writer.dump(
+                    "dumper",
+                    f"broker-{broker}",
+                    topic,
+                    partition,
+                    start=found.start,
+                    end=found.end,
+                    high_watermark=found.high_watermark,
+                    records=found.records,
+                    batches=found.batches,
+                )
+    return wrong

@@ -1,0 +1,172 @@
+"""All clients of a run: which there are, and that those that crash are replaced under another name."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from chaos.machines.processes import MARK, mark_of, send
+
+CRASH_EVERY_S = (20.0, 60.0)
+"""Between two crashes of clients."""
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class ClientPlan:
+    """A client; ``rate`` is its share of the run's rate."""
+
+    name: str
+    role: str
+    library: str
+    rate: float
+    acks: Any = "all"
+    idempotent: bool = False
+    compression: str = "none"
+
+
+CLIENTS = (
+    ClientPlan("producer-1", "producer", "confluent", 0.30, idempotent=True),
+    ClientPlan("producer-2", "producer", "confluent", 0.20, idempotent=True, compression="gzip"),
+    ClientPlan("producer-3", "producer", "kafka-python", 0.20, idempotent=True),
+    ClientPlan("producer-4", "producer", "confluent", 0.10),
+    ClientPlan("producer-5", "producer", "confluent", 0.10, acks=1),
+    ClientPlan("producer-6", "producer", "confluent", 0.05, acks=0),
+    ClientPlan("consumer-1", "tail", "confluent", 1.0),
+    ClientPlan("consumer-2", "reader", "confluent", 0.02),
+    ClientPlan("consumer-3", "reader", "kafka-python", 0.01),
+)
+SPARK_CLIENTS = (
+    ClientPlan("producer-7", "producer", "spark", 0.10, idempotent=True),
+    ClientPlan("consumer-4", "tail", "spark", 1.0),
+)
+"""Applications of their own, beside the one that runs the brokers."""
+
+
+class Workload:
+    """Clients in processes of their own, from ``start`` to ``stop``."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topics: Mapping[str, int],
+        folder: Path,
+        rng: Random,
+        rate: float,
+        clients: Sequence[ClientPlan] = CLIENTS,
+        compacted: Collection[str] = (),
+    ) -> None:
+        """Records of ``compacted`` topics have keys; some are tombstones."""
+        self.histories = folder / "histories"
+        self.crashes = 0
+        self._folder, self._bootstrap, self._topics = folder, bootstrap, dict(topics)
+        self._rng, self._rate, self._clients = rng, rate, clients
+        self._compacted = sorted(compacted)
+        self._lives: dict[str, int] = {}
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._leave, self._is_calm = threading.Event(), threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="clients", daemon=True)
+
+    def start(self) -> None:
+        self.histories.mkdir(parents=True, exist_ok=True)
+        for plan in self._clients:
+            self._launch(plan)
+        self._keeper.start()
+
+    def crash(self, name: str) -> None:
+        """It is replaced in a moment."""
+        self.crashes += 1
+        self._running[name].kill()
+
+    def crash_nobody_more(self) -> None:
+        """From now on clients live; who ended by itself is still replaced."""
+        self._is_calm.set()
+
+    def wait_for_all(self, timeout_s: float) -> list[str]:
+        """Until each client was given an answer, counted from now: who still was not, in the end."""
+        before = {plan.name: self._answers(plan) for plan in self._clients}
+        deadline = time.monotonic() + timeout_s
+        while True:
+            idle = [plan.name for plan in self._clients if self._answers(plan) <= before[plan.name]]
+            if not idle or time.monotonic() > deadline:
+                return idle
+            time.sleep(_POLL_S)
+
+    def _answers(self, plan: ClientPlan) -> int:
+        """How many sends or polls of its lives, so far, were answered."""
+        answer = '"type":"ok","f":"send"' if plan.role == "producer" else '"type":"ok","f":"poll"'
+        histories = [self.histories / f"{plan.name}-{life}.jsonl" for life in range(self._lives[plan.name])]
+        return sum(path.read_text("utf-8").count(answer) for path in histories if path.exists())
+
+    def stop(self, timeout_s: float, between_s: float) -> list[str]:
+        """Let producers finish, and ``between_s`` later consumers; who had to be killed."""
+        self._leave.set()
+        if self._keeper.is_alive():
+            self._keeper.join()
+        producers = [plan.name for plan in self._clients if plan.role == "producer"]
+        killed = self._end(producers, timeout_s)
+        time.sleep(between_s)
+        return killed + self._end([name for name in self._running if name not in producers], timeout_s)
+
+    def _end(self, names: Sequence[str], timeout_s: float) -> list[str]:
+        killed = []
+        for name in names:
+            send(self._running[name].pid, signal.SIGTERM)
+        deadline = time.monotonic() + timeout_s
+        for name in names:
+            process = self._running[name]
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                killed.append(name)
+        return killed
+
+    def _launch(self, plan: ClientPlan) -> None:
+        life = self._lives.get(plan.name, 0)
+        self._lives[plan.name] = life + 1
+        settings = {
+            "role": plan.role,
+            "library": plan.library,
+            "name": f"{plan.name}/{life}",
+            "bootstrap": self._bootstrap,
+            "topics": self._topics,
+            "compacted": self._compacted,
+            "folder": str(self.histories),
+            "seed": self._rng.getrandbits(32),
+            "acks": plan.acks,
+            "idempotent": plan.idempotent,
+            "rate": max(0.5, plan.rate * self._rate),
+            "compression": plan.compression,
+        }
+        logs = self._folder / "logs"
+        logs.mkdir(exist_ok=True)
+        with (logs / f"{plan.name}.log").open("ab") as log:
+            self._running[plan.name] = subprocess.Popen(
+                [sys.executable, "-P", str(Path(__file__).with_name("client.py")), json.dumps(settings)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, MARK: mark_of(self._folder)},
+                start_new_session=True,
+            )
+
+    def _keep(self) -> None:
+        """Crash one now and then, and replace whatever ended."""
+        next_crash = time.monotonic() + self._rng.uniform(*CRASH_EVERY_S)
+        while not self._leave.wait(_POLL_S):
+            if time.monotonic() > next_crash and not self._is_calm.is_set():
+                next_crash = time.monotonic() + self._rng.uniform(*CRASH_EVERY_S)
+                self.crash(self._rng.choice(self._clients).name)
+            for plan in self._clients:
+                if self._running[plan.name].poll() is not None:
+                    self._launch(plan)
