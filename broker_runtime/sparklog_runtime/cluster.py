@@ -24,8 +24,8 @@ from typing import Any, Final
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.listeners import LISTENERS
-from sparklog_runtime.broker_plan import BrokerPlan
-from sparklog_runtime.broker_ports import Ports, check_ports, ports_of_brokers
+from sparklog_runtime.broker_process.broker_plan import BrokerPlan
+from sparklog_runtime.broker_process.broker_ports import Ports, check_ports, ports_of_brokers
 from sparklog_runtime.cluster_file import (
     BrokerEntry,
     ClusterFile,
@@ -33,7 +33,6 @@ from sparklog_runtime.cluster_file import (
     remove_cluster_file,
 )
 from sparklog_runtime.cluster_options import ClusterOptions, default_conf, is_on_this_machine, own_address
-from sparklog_runtime.id_assignment import FixedIds, IdAssignment, IdsByData
 from sparklog_runtime.layout import Layout, RootLock
 from sparklog_runtime.patience import Background, Patience
 from sparklog_runtime.processes import processes_of_run, send, sweep_run
@@ -41,8 +40,9 @@ from sparklog_runtime.publisher import Publisher
 from sparklog_runtime.readiness import await_election, await_metadata, await_remnants, await_zookeeper
 from sparklog_runtime.servers import Controller, embedded_zookeeper, preload, start_controller
 from sparklog_runtime.session import SparkHost, SparkJobLauncher
-from sparklog_runtime.settings_check import check_settings, is_local, settings_warnings
-from sparklog_runtime.supervisor import JobLauncher, Supervisor, SupervisorCallbacks
+from sparklog_runtime.settings.settings_check import check_settings, is_local, settings_warnings
+from sparklog_runtime.supervision.id_assignment import FixedIds, IdAssignment, IdsByData
+from sparklog_runtime.supervision.supervisor import JobLauncher, Supervisor, SupervisorCallbacks
 from sparklog_runtime.tcp_ports import PortReservation
 from sparklog_runtime.zookeeper_keeper import ZooKeeperKeeper
 

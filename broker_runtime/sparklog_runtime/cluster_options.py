@@ -10,11 +10,11 @@ from typing import Final
 
 from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
-from sparklog_runtime.conf_files import cluster_spark_conf
-from sparklog_runtime.hosts_file import Hosts, read_hosts
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.session import local_conf
-from sparklog_runtime.settings_check import check_settings, executor_cores, is_local
+from sparklog_runtime.settings.conf_files import cluster_spark_conf
+from sparklog_runtime.settings.hosts_file import Hosts, read_hosts
+from sparklog_runtime.settings.settings_check import check_settings, executor_cores, is_local
 
 DEFAULT_PORT: Final = 9092
 
@@ -98,7 +98,7 @@ def default_conf(options: ClusterOptions, layout: Layout) -> dict[str, str]:
     if is_on_this_machine(master):
         # Brokers of one executor, successors among them, are forked by one process: it imports what each
         # would import by itself.
-        conf["spark.python.daemon.module"] = "sparklog_runtime.python_daemon"
+        conf["spark.python.daemon.module"] = "sparklog_runtime.broker_process.python_daemon"
     if not is_local(master):
         conf = sized_for(options.brokers, master, {**conf, **cluster_spark_conf()})
     return conf

@@ -12,7 +12,7 @@ from sparklog.model.errors import ConfigError
 from sparklog_runtime.cluster import LocalCluster
 from sparklog_runtime.cluster_options import DEFAULT_PORT, ClusterOptions
 from sparklog_runtime.foreground import run_in_foreground, serve
-from sparklog_runtime.settings_check import master_problem, zookeeper_problem
+from sparklog_runtime.settings.settings_check import master_problem, zookeeper_problem
 from sparklog_runtime.voice import Voice, say
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from sparklog.model.errors import SparklogError, WireError
 from sparklog_runtime.patience import Patience
 from sparklog_runtime.processes import is_alive, processes_of_root, send, wait_gone
 from sparklog_runtime.servers import Controller, ElectedController
-from sparklog_runtime.supervisor import Supervisor
+from sparklog_runtime.supervision.supervisor import Supervisor
 from sparklog_runtime.tcp_ports import is_listening
 
 log = logging.getLogger(__name__)

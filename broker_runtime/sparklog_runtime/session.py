@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.broker_plan import BrokerPlan
-from sparklog_runtime.broker_task import run_broker_task
-from sparklog_runtime.conf_files import spark_log_options
+from sparklog_runtime.broker_process.broker_plan import BrokerPlan
+from sparklog_runtime.broker_process.broker_task import run_broker_task
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.processes import ROOT_VARIABLE, RUN_VARIABLE
+from sparklog_runtime.settings.conf_files import spark_log_options
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ import threading
 from types import SimpleNamespace
 
 from sparklog.model.errors import ConfigError, LogDirectoryError
-from sparklog_runtime.broker_plan import BrokerIdentity, BrokerPlan
-from sparklog_runtime.broker_task import run_broker_process
+from sparklog_runtime.broker_process.broker_plan import BrokerIdentity, BrokerPlan
+from sparklog_runtime.broker_process.broker_task import run_broker_process
 
 
 class FakeBroker:

@@ -46,7 +46,10 @@ def test_on_a_cluster_there_is_an_executor_for_each_broker_and_nothing_else(tmp_
 
 @pytest.mark.parametrize("master", [None, "spark://127.0.0.1:7077"])
 def test_a_broker_is_forked_by_a_process_that_has_imported_what_it_needs(tmp_path, master):
-    assert _spark_conf(tmp_path, master)["spark.python.daemon.module"] == "sparklog_runtime.python_daemon"
+    assert (
+        _spark_conf(tmp_path, master)["spark.python.daemon.module"]
+        == "sparklog_runtime.broker_process.python_daemon"
+    )
 
 
 def test_spark_leaves_a_dead_broker_to_the_supervisor(tmp_path):

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from sparklog_runtime.control_listener import ControlListener
+from sparklog_runtime.supervision.control_listener import ControlListener
 from sparklog_runtime.tcp_ports import PortInUse
 
 

@@ -5,9 +5,15 @@ import socket
 import pytest
 
 from sparklog.model.errors import ConfigError
-from sparklog_runtime.broker_plan import BrokerPlan
+from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.cluster_options import ClusterOptions
-from sparklog_runtime.hosts_file import HostProperties, own_names, parse_hosts, properties_of, read_hosts
+from sparklog_runtime.settings.hosts_file import (
+    HostProperties,
+    own_names,
+    parse_hosts,
+    properties_of,
+    read_hosts,
+)
 
 TEXT = """
 # two racks

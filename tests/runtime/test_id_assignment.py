@@ -1,6 +1,6 @@
 """Which broker a task becomes, by where its data is."""
 
-from sparklog_runtime.id_assignment import OWNER_WAIT_MS, FixedIds, IdsByData
+from sparklog_runtime.supervision.id_assignment import OWNER_WAIT_MS, FixedIds, IdsByData
 
 
 def test_on_one_machine_slots_have_the_ids_in_order():

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 PROGRAM = """
-from sparklog_runtime.python_daemon import preload, thread_count
+from sparklog_runtime.broker_process.python_daemon import preload, thread_count
 import sys
 preload()
 assert thread_count() == 1, thread_count()

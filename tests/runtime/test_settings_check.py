@@ -3,7 +3,7 @@
 import pytest
 
 from sparklog.model.errors import ConfigError
-from sparklog_runtime.settings_check import (
+from sparklog_runtime.settings.settings_check import (
     check_settings,
     is_local,
     master_problem,

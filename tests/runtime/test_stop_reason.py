@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from sparklog_runtime.broker_task import StopReason
+from sparklog_runtime.broker_process.broker_task import StopReason
 
 NESTED_S = 10.0
 

@@ -7,7 +7,7 @@ from typing import Final
 from sparklog.cli.command import DONE, Command
 from sparklog.cli.values import directory
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.conf_files import CONF_FILES, SERVER_FILE, conf_folder
+from sparklog_runtime.settings.conf_files import CONF_FILES, SERVER_FILE, conf_folder
 from sparklog_runtime.voice import say
 
 

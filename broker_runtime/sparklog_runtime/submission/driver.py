@@ -30,8 +30,8 @@ from sparklog_runtime.commands import broker_ids
 from sparklog_runtime.foreground import run_in_foreground, serve
 from sparklog_runtime.jvm_shutdown import stop_before_spark
 from sparklog_runtime.processes import die_with_parent
-from sparklog_runtime.properties import read_properties
 from sparklog_runtime.session import stop_context
+from sparklog_runtime.settings.properties import read_properties
 from sparklog_runtime.submission.driver_line import stop_with_submit
 from sparklog_runtime.voice import Voice, say
 

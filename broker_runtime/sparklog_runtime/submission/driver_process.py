@@ -24,9 +24,9 @@ from typing import IO, Final
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
 from sparklog_runtime.foreground import STOP_DEADLINE_S
 from sparklog_runtime.layout import Layout
-from sparklog_runtime.process_end import end_in_words
 from sparklog_runtime.submission.driver_line import DriverLine
 from sparklog_runtime.submission.spark_command import SparkCommand
+from sparklog_runtime.supervision.process_end import end_in_words
 from sparklog_runtime.voice import repeat, say
 
 DRIVER_STOP_S: Final = STOP_DEADLINE_S + 15.0

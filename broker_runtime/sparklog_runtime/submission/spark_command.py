@@ -21,16 +21,16 @@ from typing import Final
 from sparklog.model.errors import ConfigError
 from sparklog_runtime import submit as entry_point
 from sparklog_runtime.cluster_options import ClusterOptions, driver_address_conf, sized_for
-from sparklog_runtime.conf_files import (
+from sparklog_runtime.layout import Layout
+from sparklog_runtime.session import spark_submit_program
+from sparklog_runtime.settings.conf_files import (
     LOG4J_FILE,
     SPARK_FILE,
     cluster_spark_conf,
     spark_log_options,
 )
-from sparklog_runtime.layout import Layout
-from sparklog_runtime.properties import parse_spark_properties, read_properties
-from sparklog_runtime.session import spark_submit_program
-from sparklog_runtime.settings_check import is_local
+from sparklog_runtime.settings.properties import parse_spark_properties, read_properties
+from sparklog_runtime.settings.settings_check import is_local
 
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 EXECUTOR_PYTHON: Final = "spark.pyspark.python"

@@ -11,7 +11,7 @@ from sparklog.cli.values import setting
 from sparklog_runtime.cluster_options import ClusterOptions
 from sparklog_runtime.commands import master
 from sparklog_runtime.layout import Layout, RootLock
-from sparklog_runtime.settings_check import check_settings
+from sparklog_runtime.settings.settings_check import check_settings
 from sparklog_runtime.submission.driver import add_cluster_arguments, cluster_options
 from sparklog_runtime.submission.driver_process import DriverProcess
 from sparklog_runtime.submission.spark_command import SparkCommand, spark_command

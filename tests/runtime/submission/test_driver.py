@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sparklog.model.errors import ConfigError
-from sparklog_runtime.hosts_file import HostProperties
-from sparklog_runtime.properties import parse_properties, read_properties
+from sparklog_runtime.settings.hosts_file import HostProperties
+from sparklog_runtime.settings.properties import parse_properties, read_properties
 from sparklog_runtime.submission.driver import add_cluster_arguments, cluster_options
 
 

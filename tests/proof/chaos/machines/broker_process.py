@@ -2,8 +2,8 @@
 
 python broker_process.py BROKER.json
 
-It is what runs in a Spark task otherwise (``sparklog_runtime.broker_task``), with nobody to be told of it: a
-broker that loses its session starts again in this process, one that cannot go on ends it.
+In a Spark task ``sparklog_runtime.broker_process.broker_task`` does the same. Here is no supervisor: a
+broker that loses its session starts again in this process, and one that cannot go on ends it.
 """
 
 import importlib

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sparklog_runtime.hosts_file import NOTHING_SPECIAL, Hosts, own_names, properties_of
+from sparklog_runtime.settings.hosts_file import NOTHING_SPECIAL, Hosts, own_names, properties_of
 
 
 class ServedBroker(Protocol):

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from sparklog_runtime.control_channel import ControlConnection, ControlError, Message, require_str
+from sparklog_runtime.supervision.control_channel import ControlConnection, ControlError, Message, require_str
 from sparklog_runtime.tcp_ports import listen
 
 log = logging.getLogger(__name__)

@@ -36,15 +36,20 @@ from types import FrameType
 from typing import Any, Final, NoReturn
 
 from sparklog.model.errors import ConfigError, SparklogError
-from sparklog_runtime.broker_plan import BrokerIdentity, BrokerPlan, RunningBroker, make_real_broker
-from sparklog_runtime.control_channel import (
+from sparklog_runtime.broker_process.broker_plan import (
+    BrokerIdentity,
+    BrokerPlan,
+    RunningBroker,
+    make_real_broker,
+)
+from sparklog_runtime.processes import die_with_parent
+from sparklog_runtime.supervision.control_channel import (
     ControlConnection,
     ControlError,
     Message,
     require_int,
     require_ports,
 )
-from sparklog_runtime.processes import die_with_parent
 
 log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ MODULES: Final = (
     "sparklog.network.reactor",
     "sparklog.zookeeper.kazoo_adapter",
     "sparklog.zookeeper.registration",
-    "sparklog_runtime.broker_task",
+    "sparklog_runtime.broker_process.broker_task",
 )
 
 

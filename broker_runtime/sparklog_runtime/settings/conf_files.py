@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.properties import parse_spark_properties
+from sparklog_runtime.settings.properties import parse_spark_properties
 
 SERVER_FILE: Final = "server.properties"
 SPARK_FILE: Final = "spark-defaults.conf"
 LOG4J_FILE: Final = "log4j2.properties"
 CONF_FILES: Final = (SERVER_FILE, SPARK_FILE, LOG4J_FILE)
 
-_PACKAGE: Final = Path(__file__).parent
+_PACKAGE: Final = Path(__file__).parents[1]
 
 
 def conf_folder() -> Path:

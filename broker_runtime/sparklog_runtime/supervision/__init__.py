@@ -1,0 +1,1 @@
+"""On the driver: launches brokers, sees them die, and keeps a connection to each."""
