@@ -3,7 +3,6 @@
 That Spark hands these messages on is for test_spark.py.
 """
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, MapType, String
 import pyspark_sparklog.discovery
 from pyspark_sparklog import DefaultSource
 from sparklog.testing import InProcessCluster
+from tests.waiting import until
 
 Case = Callable[..., str]
 Refused = Callable[[Callable[[], Any]], Exception]
@@ -199,10 +199,7 @@ def test_an_offset_that_retention_has_deleted(
     brokers.create_topic("aged", configs={"segment.bytes": "100", "retention.bytes": "1"})
     for value in ("1", "2", "3"):
         brokers.produce("aged", [value * 100])
-    deadline = time.monotonic() + 20
-    while brokers.partitions("aged")[0].log_start_offset < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: brokers.partitions("aged")[0].log_start_offset >= 2, "retention")
     case(
         "an offset whose record retention has deleted",
         "Spark read",

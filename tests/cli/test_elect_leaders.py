@@ -1,11 +1,11 @@
 """Leaders elected on demand: preferred ones without loss, any at all where nobody leads."""
 
 import json
-import time
 
 import pytest
 
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -71,13 +71,6 @@ def test_an_unclean_election_says_first_what_may_be_lost_and_ends_the_silence(ad
     assert words in administer("status").out
     assert words in administer("topics describe events").out
     assert json.loads(administer("status --json").out)["lossy_partitions"] == {"events-0": epoch}
-
-
-def until(condition):
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize(

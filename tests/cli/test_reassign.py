@@ -14,6 +14,7 @@ from sparklog.cli.reassign.plan_file import parse_plan, plan_text, read_plan
 from sparklog.client.changes import ClusterChanges
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -54,10 +55,7 @@ def stuck(cluster, topic, plan):
     everywhere = {"leader.replication.throttled.replicas": "*"}
     ClusterChanges(cluster.client).alter_topic_configs("events", everywhere)
     throttle = cluster._broker(topic[0])._replicas.fetches.throttle
-    deadline = time.monotonic() + WAIT_S
-    while not (throttle.is_active and throttle.names(E0)):  # the leader hears of it a moment later
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: throttle.is_active and throttle.names(E0), "the leader's throttle")
     return path, new
 
 
@@ -108,10 +106,7 @@ def test_a_throttle_is_set_for_the_moves_and_goes_with_them(administer, cluster,
     brokers = sorted([*topic, new])
     assert f"each of the brokers {brokers} sends and fetches at most 1000000 bytes a second" in ran.err
     assert f"the throttle was removed from brokers {brokers} and topics ['events']" in ran.err
-    deadline = time.monotonic() + WAIT_S
-    while cluster.admin.topic_configs(["events"]) != {"events": {}}:  # brokers hear of it one by one
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: cluster.admin.topic_configs(["events"]) == {"events": {}}, "all brokers to be notified")
 
 
 def test_a_move_under_way_is_watched_verified_and_taken_back(administer, cluster, topic, plan, monkeypatch):

@@ -1,7 +1,6 @@
 """Partitions, settings, leaders and placement changed under load, on real brokers in this process."""
 
 import threading
-import time
 
 import pytest
 
@@ -11,6 +10,7 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -31,10 +31,7 @@ class Operator:
         return described.partitions[number]
 
     def wait_until(self, condition):
-        deadline = time.monotonic() + WAIT_S
-        while not condition():
-            assert time.monotonic() < deadline, (self.partition(), self.changes.ongoing_moves())
-            time.sleep(0.02)
+        until(condition, lambda: (self.partition(), self.changes.ongoing_moves()))
 
     def logs(self, broker):
         return {path.name for path in self.cluster.root.glob(f"broker-{broker}/*/t-*")}

@@ -1,7 +1,6 @@
 """A bit flips in a batch that was written well: on a leader with company, and on one that is alone."""
 
 import os
-import time
 
 import pytest
 
@@ -10,6 +9,7 @@ from sparklog.client.producer import BatchProducer
 from sparklog.model.ids import TopicPartition
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -52,10 +52,10 @@ def test_a_leader_with_a_rotten_batch_hands_over_and_gets_it_back(tmp_path):
         assert successor != newcomer, "it had not even caught up"
         cluster.wait_for_isr("t", 3)
         assert [record.value for record in cluster.consume("t", at_least=10)] == VALUES
-        deadline = time.monotonic() + WAIT_S
-        while len({log_path(cluster, one).read_bytes() for one in cluster.brokers}) > 1:
-            assert time.monotonic() < deadline, "the copies differ"
-            time.sleep(0.05)
+        until(
+            lambda: len({log_path(cluster, one).read_bytes() for one in cluster.brokers}) == 1,
+            "copies that do not differ",
+        )
 
 
 def test_a_corrupt_log_that_is_the_only_one_serves_what_is_before_the_damage(tmp_path):

@@ -1,7 +1,7 @@
 """A compacted topic on three brokers: what Kafka's clients read of it while and after it is compacted."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from sparklog.records.arrow import ArrowPayload
 from sparklog.records.envelope import Compression, split
 from sparklog.records.payload import payload_of
 from sparklog.testing.cluster import InProcessCluster
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -35,13 +36,6 @@ CONFIGS = {
 def compacting() -> Iterator[InProcessCluster]:
     with InProcessCluster(brokers=3, settings={"log.cleaner.backoff.ms": "50"}) as cluster:
         yield cluster
-
-
-def wait_until(is_so: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 def state(cluster: InProcessCluster, broker_id: int, topic: str) -> CleanerState:
@@ -81,7 +75,7 @@ def wait_until_compacted(cluster: InProcessCluster, topic: str, *, once: bool = 
         return (found.last is not None or not once) and not found.is_due and not found.is_being_cleaned
 
     for broker_id in cluster.brokers:
-        wait_until(partial(is_done, broker_id), f"broker {broker_id}: {state(cluster, broker_id, topic)}")
+        until(partial(is_done, broker_id), f"broker {broker_id}: {state(cluster, broker_id, topic)}")
 
 
 def read_all(cluster: InProcessCluster, topic: str, count_end: int) -> list[tuple[int, bytes, bytes | None]]:

@@ -5,9 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +14,7 @@ import pytest
 from sparklog.controller.metrics import controller_metrics
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -38,14 +37,7 @@ def figures(server) -> dict[str, float]:
 
 
 def wait_for(server, **expected: int) -> None:
-    eventually(lambda: expected.items() <= figures(server).items(), lambda: f"{expected}, {figures(server)}")
-
-
-def eventually(is_so: Callable[[], bool], story: Callable[[], str]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline, story()
-        time.sleep(0.01)
+    until(lambda: expected.items() <= figures(server).items(), lambda: f"{expected}, {figures(server)}")
 
 
 def with_metrics(brokers: int, **options) -> InProcessCluster:

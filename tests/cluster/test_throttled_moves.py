@@ -1,12 +1,11 @@
 """A throttle on real brokers: a move beside it is done long before, and writers feel nothing of it."""
 
-import time
-
 import pytest
 
 from sparklog.client.changes import ClusterChanges
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -16,13 +15,6 @@ RATE = 20_000
 UNLIMITED = 2**60
 RECORD_BYTES = 20_000
 WAIT_S = 60
-
-
-def until(condition):
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("side", ["leader", "follower"])

@@ -3,8 +3,7 @@
 import logging
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -215,20 +214,6 @@ def bench(zookeeper_address) -> Iterator[Bench]:
     bench.session()
     yield bench
     bench.close()
-
-
-@pytest.fixture
-def eventually() -> Callable[[Callable[[], Any]], Any]:
-    """Waits for what only ZooKeeper's clock can bring about; everything else waits for its event."""
-
-    def wait(condition):
-        deadline = time.monotonic() + WAIT_S
-        while not (found := condition()):
-            assert time.monotonic() < deadline, "it never came"
-            time.sleep(0.005)
-        return found
-
-    return wait
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,7 @@ from sparklog.wire.messages.control.leader_and_isr import LeaderAndIsrRequest
 from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
 from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest
 from sparklog.wire.messages.discovery.metadata import MetadataRequest
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -217,7 +218,7 @@ def test_producer_ids_come_in_blocks_that_outlive_a_controller(bench):
     assert bench.call(successor, request).producer_id_start == 1_000
 
 
-def test_a_deleted_topic_is_gone_from_brokers_and_zookeeper(bench, eventually):
+def test_a_deleted_topic_is_gone_from_brokers_and_zookeeper(bench):
     controller = cluster(bench)
     create(bench, controller)
     request = DeleteTopicsRequest(topics=[DeleteTopicState(name="t")], timeout_ms=10_000)
@@ -226,11 +227,11 @@ def test_a_deleted_topic_is_gone_from_brokers_and_zookeeper(bench, eventually):
     for broker in bench.brokers.values():
         stop = broker.wait_for(StopReplicaRequest)
         assert stop.topic_states[0].partition_states[0].delete_partition
-    eventually(lambda: bench.zookeeper.exists(znodes.topic_path("t")) is None)
+    until(lambda: bench.zookeeper.exists(znodes.topic_path("t")) is None)
     assert bench.zookeeper.children(znodes.DELETE_TOPICS) == []
 
 
-def test_a_topic_is_deleted_on_a_broker_that_was_away(bench, eventually):
+def test_a_topic_is_deleted_on_a_broker_that_was_away(bench):
     controller = cluster(bench)
     create(bench, controller)
     bench.brokers[3].expire()
@@ -240,7 +241,7 @@ def test_a_topic_is_deleted_on_a_broker_that_was_away(bench, eventually):
     assert bench.zookeeper.exists(znodes.topic_path("t")) is not None
     bench.brokers[3].register()
     bench.brokers[3].wait_for(StopReplicaRequest)
-    eventually(lambda: bench.zookeeper.exists(znodes.topic_path("t")) is None)
+    until(lambda: bench.zookeeper.exists(znodes.topic_path("t")) is None)
 
 
 def test_a_broker_that_hangs_delays_nobody_elses_news(bench):
@@ -252,12 +253,12 @@ def test_a_broker_that_hangs_delays_nobody_elses_news(bench):
     bench.brokers[3].speak()
 
 
-def test_a_stopped_controller_resigns_at_once_and_the_next_updates_every_broker(bench, eventually):
+def test_a_stopped_controller_resigns_at_once_and_the_next_updates_every_broker(bench):
     first = cluster(bench)
     second = bench.controller()
     create(bench, first)
     first.stop()
-    eventually(lambda: second.is_active)
+    until(lambda: second.is_active)
     for broker in bench.brokers.values():
         told = broker.wait_for(LeaderAndIsrRequest, lambda one: one.controller_epoch == 2)
         assert told.type_ == 1
@@ -272,9 +273,7 @@ def test_a_standby_says_that_it_is_not_the_controller(bench):
     assert bench.call(standby, request).error_code is ErrorCode.not_controller
 
 
-def test_a_controller_whose_session_expires_runs_again_and_wins_with_a_new_epoch(
-    bench, expire_session, eventually
-):
+def test_a_controller_whose_session_expires_runs_again_and_wins_with_a_new_epoch(bench, expire_session):
     session = bench.session()
     for broker in (1, 2):
         bench.broker(broker)
@@ -282,11 +281,11 @@ def test_a_controller_whose_session_expires_runs_again_and_wins_with_a_new_epoch
     create(bench, controller, replicas=((1, 2),))
     expire_session(session)
     bench.brokers[1].wait_for(LeaderAndIsrRequest, lambda one: one.controller_epoch == 2)
-    eventually(lambda: controller.is_active)
+    until(lambda: controller.is_active)
     create(bench, controller, "u", replicas=((1, 2),))
 
 
-def test_kafka_6082_a_controller_that_was_paused_meets_its_successors_epoch_and_resigns(bench, eventually):
+def test_kafka_6082_a_controller_that_was_paused_meets_its_successors_epoch_and_resigns(bench):
     """Its command is written after the pause: the check of the epoch fails, nothing is changed."""
     first = cluster(bench)
     topic_id = create(bench, first).topic_id
@@ -301,9 +300,9 @@ def test_kafka_6082_a_controller_that_was_paused_meets_its_successors_epoch_and_
     paused.wait(5)
     connection = bench.connect(first)
     pending = connection.send(proposal(bench, 1, 1, 2, topic_id=topic_id))
-    eventually(lambda: first._loop.waiting)
+    until(lambda: first._loop.waiting)
     bench.zookeeper.delete(znodes.CONTROLLER)
-    eventually(lambda: second.is_active)
+    until(lambda: second.is_active)
     resume.set()
     answer = pending.result(10_000)
     assert answer.error_code is ErrorCode.not_controller
@@ -314,15 +313,15 @@ def test_kafka_6082_a_controller_that_was_paused_meets_its_successors_epoch_and_
     assert bench.zookeeper.get(znodes.CONTROLLER_EPOCH).data == b"2"
 
 
-def test_a_controller_whose_office_is_taken_from_it_by_hand_runs_again(bench, eventually):
+def test_a_controller_whose_office_is_taken_from_it_by_hand_runs_again(bench):
     controller = bench.controller()
     bench.zookeeper.delete(znodes.CONTROLLER)
-    eventually(lambda: bench.zookeeper.exists(znodes.CONTROLLER) is not None)
-    eventually(lambda: controller.is_active)
+    until(lambda: bench.zookeeper.exists(znodes.CONTROLLER) is not None)
+    until(lambda: controller.is_active)
 
 
 def test_state_that_cannot_be_read_is_told_once_and_tried_again_after_growing_pauses(
-    bench, eventually, caplog, monkeypatch
+    bench, caplog, monkeypatch
 ):
     monkeypatch.setattr(candidates, "FAILURE_PAUSE_MS", 200)
     controller = cluster(bench)
@@ -333,33 +332,31 @@ def test_state_that_cannot_be_read_is_told_once_and_tried_again_after_growing_pa
     bench.zookeeper.set(path, b"nonsense")
     controller = bench.controller()
     epoch = int(bench.zookeeper.get(znodes.CONTROLLER_EPOCH).data)
-    eventually(lambda: int(bench.zookeeper.get(znodes.CONTROLLER_EPOCH).data) >= epoch + 2)
+    until(lambda: int(bench.zookeeper.get(znodes.CONTROLLER_EPOCH).data) >= epoch + 2)
     assert path in controller.failure
     assert not controller.is_active
     told = [one for one in caplog.records if one.levelname == "ERROR" and path in one.getMessage()]
     assert len(told) == 1, told
     bench.zookeeper.set(path, good)
-    eventually(lambda: controller.is_active and controller.failure is None)
+    until(lambda: controller.is_active and controller.failure is None)
     assert bench.state("t").isr == (1, 2, 3)
 
 
-def test_a_candidate_that_pauses_after_a_failure_leaves_the_office_to_a_standby(
-    bench, eventually, monkeypatch
-):
+def test_a_candidate_that_pauses_after_a_failure_leaves_the_office_to_a_standby(bench, monkeypatch):
     monkeypatch.setattr(candidates, "FAILURE_PAUSE_MS", 60_000)
     first, second = cluster(bench), bench.controller()
     first._loop.submit(lambda: 1 / 0)
-    eventually(lambda: second.is_active)
+    until(lambda: second.is_active)
     assert "division by zero" in first.failure
     assert not first.is_active
 
 
-def test_after_a_kill_of_the_whole_isr_the_first_proven_member_leads(bench, eventually):
+def test_after_a_kill_of_the_whole_isr_the_first_proven_member_leads(bench):
     controller = cluster(bench)
     create(bench, controller)
     for broker in (3, 2, 1):
         bench.brokers[broker].expire()
-    eventually(lambda: bench.state("t").leader == -1)
+    until(lambda: bench.state("t").leader == -1)
     before = bench.state("t")
     last = before.isr[-1]
     bench.brokers[last].register()

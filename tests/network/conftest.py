@@ -4,7 +4,6 @@ import os
 import socket
 import struct
 import threading
-import time
 
 import pytest
 
@@ -13,17 +12,9 @@ from sparklog.network.acceptor import Listener
 from sparklog.network.reactor import Reactor
 from tests.network.frames import SIZE, frame
 from tests.network.held_handlers import Gate
+from tests.waiting import until
 
 PATIENCE_S = 60
-
-
-def wait_until(condition, what="the condition"):
-    """For what no event tells: state inside another thread."""
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        if time.monotonic() > end:
-            pytest.fail(f"waited {PATIENCE_S} s in vain for {what}")
-        threading.Event().wait(0.002)
 
 
 class RawClient:
@@ -111,7 +102,7 @@ def no_leaks(cleanups):
     fds_before = set(os.listdir("/dev/fd"))
     yield
     cleanups.run()
-    wait_until(lambda: set(threading.enumerate()) <= threads_before, "all threads to end")
+    until(lambda: set(threading.enumerate()) <= threads_before, "all threads to end")
     # Brokers of a session's cluster in this process open and close files of their own as they please.
     if not any(thread.name.startswith("broker-") for thread in threads_before):
         assert len(os.listdir("/dev/fd")) <= len(fds_before)
@@ -166,11 +157,6 @@ def make_slice(tmp_path, cleanups):
         return FileSlice(file, position, len(content) - position if length is None else length)
 
     return make
-
-
-@pytest.fixture
-def until():
-    return wait_until
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from sparklog.network.acceptor import Acceptor, Listener, bind
+from tests.waiting import until
 
 
 class ExhaustedSocket:
@@ -74,7 +75,7 @@ def no_more_descriptors():
 
 
 def test_who_waits_while_there_are_really_no_descriptors_is_accepted_when_there_are(
-    start_acceptor, no_more_descriptors, caplog, until
+    start_acceptor, no_more_descriptors, caplog
 ):
     caplog.set_level(logging.WARNING)
     take, give_back = no_more_descriptors
@@ -88,7 +89,7 @@ def test_who_waits_while_there_are_really_no_descriptors_is_accepted_when_there_
     assert "Too many open files" in caplog.text
 
 
-def test_an_acceptor_has_all_its_descriptors_before_its_thread_runs(cleanups, no_more_descriptors, until):
+def test_an_acceptor_has_all_its_descriptors_before_its_thread_runs(cleanups, no_more_descriptors):
     """Its thread would end without a word, and nobody would ever be accepted."""
     take, give_back = no_more_descriptors
     accepted = []
@@ -109,7 +110,7 @@ def test_an_acceptor_has_all_its_descriptors_before_its_thread_runs(cleanups, no
         until(lambda: accepted, "the acceptor to accept")
 
 
-def test_stop_does_not_wait_for_the_pause_to_end(start_acceptor, connect, until):
+def test_stop_does_not_wait_for_the_pause_to_end(start_acceptor, connect):
     acceptor, sock, _ = start_acceptor([errno.EMFILE] * 1_000)
     connect(acceptor.port)
     until(lambda: sock.attempts >= 2, "the acceptor to fail")

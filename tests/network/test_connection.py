@@ -24,6 +24,7 @@ from sparklog.wire.messages.discovery.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
 )
+from tests.waiting import until
 
 SIZE = struct.Struct(">i")
 CORRELATION_ID_AT = slice(8, 12)  # of a whole frame: size, API key, API version, correlation id
@@ -281,7 +282,7 @@ def raised(action):
     return None
 
 
-def test_close_wakes_every_waiter_at_once(peer, open_connection, until):
+def test_close_wakes_every_waiter_at_once(peer, open_connection):
     connection = open_connection(peer.port)
     peer.accept()
     outcomes, waiting = [], threading.Barrier(4, timeout=60)
@@ -327,7 +328,7 @@ def test_a_peer_that_takes_no_bytes_in_time_ends_the_connection(peer, open_conne
     assert not connection.is_open
 
 
-def test_it_is_seen_that_a_peer_has_left_while_nothing_was_awaited(peer, open_connection, until):
+def test_it_is_seen_that_a_peer_has_left_while_nothing_was_awaited(peer, open_connection):
     connection = open_connection(peer.port)
     sock = peer.accept()
     assert not connection.has_peer_left()

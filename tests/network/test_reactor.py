@@ -11,6 +11,7 @@ from sparklog.model.parts import FileSlice
 from sparklog.network.clock import SystemClock
 from tests.network.frames import SIZE, frame
 from tests.network.held_handlers import Parking
+from tests.waiting import until
 
 # Requests and replies
 
@@ -134,7 +135,7 @@ def test_a_handler_thread_is_free_while_a_request_is_parked(start_reactor, conne
     assert waiting.read_frame() == b"patient"
 
 
-def test_attention_ends_when_the_last_free_handler_takes_a_request(start_reactor, connect, gate, until):
+def test_attention_ends_when_the_last_free_handler_takes_a_request(start_reactor, connect, gate):
     reactor = start_reactor(gate, handlers=2)
     before = SystemClock().monotonic_ms()
     first, second = connect(reactor), connect(reactor)
@@ -166,7 +167,7 @@ def test_a_request_without_reply_lets_the_next_one_through(start_reactor, connec
     assert client.call(b"again") == b"again"
 
 
-def test_a_handler_can_close_the_connection_instead_of_answering(start_reactor, connect, until):
+def test_a_handler_can_close_the_connection_instead_of_answering(start_reactor, connect):
     reactor = start_reactor(lambda exchange: exchange.close())
     client = connect(reactor)
     client.send(b"x")
@@ -201,7 +202,7 @@ def test_a_handler_that_fails_after_its_reply_closes_too(start_reactor, connect)
     assert client.is_closed_by_peer()
 
 
-def test_a_part_that_is_none_closes_the_connection_and_leaks_nothing(start_reactor, connect, until):
+def test_a_part_that_is_none_closes_the_connection_and_leaks_nothing(start_reactor, connect):
     reactor = start_reactor(lambda exchange: exchange.reply([object()]))
     client = connect(reactor)
     client.send(b"x")
@@ -253,7 +254,7 @@ def test_a_file_that_ends_early_closes_the_connection(start_reactor, connect, ma
         client.read_frame()
 
 
-def test_a_peer_that_closes_in_the_middle_of_a_reply_is_forgotten(start_reactor, connect, make_slice, until):
+def test_a_peer_that_closes_in_the_middle_of_a_reply_is_forgotten(start_reactor, connect, make_slice):
     part = make_slice(bytes(20_000_000))
     reactor = start_reactor(lambda exchange: exchange.reply([SIZE.pack(20_000_000), part]))
     for end in ("close", "reset"):
@@ -265,7 +266,7 @@ def test_a_peer_that_closes_in_the_middle_of_a_reply_is_forgotten(start_reactor,
     assert connect(reactor).call(b"fetch") == bytes(20_000_000)
 
 
-def test_a_reply_to_a_client_that_has_gone_is_dropped(start_reactor, connect, until):
+def test_a_reply_to_a_client_that_has_gone_is_dropped(start_reactor, connect):
     handler = Parking()
     reactor = start_reactor(handler)
     client = connect(reactor)
@@ -318,7 +319,7 @@ def test_half_frames_and_silence_disturb_nobody_and_end_as_idle(start_reactor, c
     assert all(client.is_closed_by_peer() for client in stalled)
 
 
-def test_idle_connections_are_closed_and_busy_ones_are_not(start_reactor, connect, until):
+def test_idle_connections_are_closed_and_busy_ones_are_not(start_reactor, connect):
     handler = Parking()
     reactor = start_reactor(handler, idle_ms=200)
     idle, waiting = connect(reactor), connect(reactor)
@@ -331,7 +332,7 @@ def test_idle_connections_are_closed_and_busy_ones_are_not(start_reactor, connec
     assert waiting.is_closed_by_peer()
 
 
-def test_a_peer_that_does_not_read_its_reply_is_closed_as_idle(start_reactor, connect, make_slice, until):
+def test_a_peer_that_does_not_read_its_reply_is_closed_as_idle(start_reactor, connect, make_slice):
     part = make_slice(bytes(20_000_000))
     reactor = start_reactor(lambda exchange: exchange.reply([part]), idle_ms=200)
     connect(reactor, receive_buffer=4_096).send(b"fetch")
@@ -339,7 +340,7 @@ def test_a_peer_that_does_not_read_its_reply_is_closed_as_idle(start_reactor, co
     until(lambda: reactor.connections == 0)
 
 
-def test_connections_above_the_limit_are_refused_until_others_end(start_reactor, connect, caplog, until):
+def test_connections_above_the_limit_are_refused_until_others_end(start_reactor, connect, caplog):
     reactor = start_reactor(connections_max=3)
     clients = [connect(reactor) for _ in range(3)]
     assert all(client.call(b"x") == b"x" for client in clients)
@@ -354,7 +355,7 @@ def test_connections_above_the_limit_are_refused_until_others_end(start_reactor,
 # Back-pressure and throttling
 
 
-def test_a_full_queue_stops_the_reading_and_loses_nothing(start_reactor, connect, gate, until):
+def test_a_full_queue_stops_the_reading_and_loses_nothing(start_reactor, connect, gate):
     reactor = start_reactor(gate, handlers=1, queue_max=2)
     clients = [connect(reactor) for _ in range(12)]
     for number, client in enumerate(clients):
@@ -370,7 +371,7 @@ def test_a_full_queue_stops_the_reading_and_loses_nothing(start_reactor, connect
         assert client.call(b"again %d" % number) == b"again %d" % number
 
 
-def test_while_the_queue_is_full_a_sender_is_slowed_by_tcp(start_reactor, connect, gate, until):
+def test_while_the_queue_is_full_a_sender_is_slowed_by_tcp(start_reactor, connect, gate):
     reactor = start_reactor(gate, handlers=1, queue_max=1)
     for _ in range(3):  # one in the handler, one in the queue, one that fills the processor's hands
         connect(reactor).send(b"x")
@@ -382,7 +383,7 @@ def test_while_the_queue_is_full_a_sender_is_slowed_by_tcp(start_reactor, connec
     gate.open.set()
 
 
-def test_replies_still_go_out_while_the_queue_is_full(start_reactor, connect, gate, make_slice, until):
+def test_replies_still_go_out_while_the_queue_is_full(start_reactor, connect, gate, make_slice):
     content = os.urandom(8_000_000)
     part, parked = make_slice(content), Parking()
 

@@ -11,6 +11,7 @@ from sparklog.network.acceptor import Listener
 from sparklog.network.reactor import Reactor
 from tests.network.frames import SIZE, frame
 from tests.network.held_handlers import Parking
+from tests.waiting import until
 
 
 def test_a_port_that_is_taken_fails_the_start_and_leaves_nothing_behind():
@@ -41,7 +42,7 @@ def test_a_layout_without_threads_is_refused():
         Reactor([], lambda exchange: None, processors=0, handlers=1)
 
 
-def test_stop_closes_every_connection_in_whatever_state(start_reactor, connect, make_slice, until):
+def test_stop_closes_every_connection_in_whatever_state(start_reactor, connect, make_slice):
     part, parked = make_slice(bytes(20_000_000)), Parking()
 
     def handle(exchange):
@@ -84,7 +85,7 @@ def test_stop_lets_the_handlers_finish_and_their_replies_go_out(start_reactor, c
     stopper.join()
 
 
-def test_stop_drops_what_still_waits_in_the_queue(start_reactor, connect, gate, until):
+def test_stop_drops_what_still_waits_in_the_queue(start_reactor, connect, gate):
     reactor = start_reactor(gate, handlers=1, queue_max=2)
     clients = [connect(reactor) for _ in range(8)]
     for client in clients:
@@ -98,7 +99,7 @@ def test_stop_drops_what_still_waits_in_the_queue(start_reactor, connect, gate, 
     assert reactor.connections == 0
 
 
-def test_a_handler_can_stop_the_reactor(start_reactor, connect, until):
+def test_a_handler_can_stop_the_reactor(start_reactor, connect):
     def handle(exchange):
         reactor.stop()
         exchange.reply([frame(b"nobody hears this")])

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from chaos.machines.places import free_ports
+from tests.waiting import until
 
 PROGRAM = (
     "import argparse, sys; from sparklog_runtime.commands import start_command as command; "
@@ -24,15 +24,6 @@ PROGRAM = (
 )
 WATCH = "SPARKLOG_TEST_WATCH"
 START_TIMEOUT_S = 90.0
-
-
-def _wait_until(is_so: Callable[[], Any], timeout_s: float, what: str) -> Any:
-    """What ``is_so`` returns once it is true; polls, as the fact lives in another process."""
-    deadline = time.monotonic() + timeout_s
-    while not (value := is_so()):
-        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
-        time.sleep(0.01)
-    return value
 
 
 class Started:
@@ -59,7 +50,7 @@ class Started:
 
     def wait_log(self, text: str) -> None:
         log = self.root / "logs/controller.log"
-        _wait_until(lambda: log.exists() and text in log.read_text(), START_TIMEOUT_S, f"{text} in {log}")
+        until(lambda: log.exists() and text in log.read_text(), f"{text} in {log}", START_TIMEOUT_S)
 
     def cluster(self) -> dict[str, Any]:
         content: dict[str, Any] = json.loads((self.root / "cluster.json").read_text())
@@ -78,7 +69,7 @@ class Started:
         return found
 
     def wait_gone(self) -> None:
-        _wait_until(lambda: self.processes() == [], 30, "all processes have ended")
+        until(lambda: self.processes() == [], "the end of all processes", 30)
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Signal it; exit status, the rest of standard output, and standard error."""
@@ -165,8 +156,3 @@ class Kafka:
 @pytest.fixture
 def kafka() -> Kafka:
     return Kafka()
-
-
-@pytest.fixture
-def wait_until() -> Callable[[Callable[[], Any], float, str], Any]:
-    return _wait_until

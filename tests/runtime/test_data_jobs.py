@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import until
+
 pytestmark = [pytest.mark.integration, pytest.mark.every_spark, pytest.mark.timeout(240)]
 
 WAIT_S = 120
@@ -18,7 +20,6 @@ def test_jobs_write_read_and_stream_while_the_broker_that_leads_is_killed(
     kafka: Any,
     spark: Any,
     tmp_path: Path,
-    wait_until: Callable[[Callable[[], Any], float, str], Any],
 ) -> None:
     brokers = start(tmp_path / "cluster", "--brokers", "2", "--port", "0")
     brokers.wait_ready()
@@ -47,7 +48,7 @@ def test_jobs_write_read_and_stream_while_the_broker_that_leads_is_killed(
         os.kill(victim, signal.SIGKILL)
         write(1_000, 2_000)
         query.processAllAvailable()
-        wait_until(lambda: brokers.broker_pid(1) != victim, WAIT_S, "broker 1 is launched anew")
+        until(lambda: brokers.broker_pid(1) != victim, "broker 1 is launched anew", WAIT_S)
     finally:
         query.stop()
     assert read("in") == read("out") == list(range(2_000))

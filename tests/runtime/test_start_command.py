@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
+
 KILLED = "(was killed by SIGKILL|has died)"  # kernels before 6.15 do not tell the signal
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
-def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_again(
-    start, tmp_path, wait_until, kafka
-):
+def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_again(start, tmp_path, kafka):
     cluster = start(tmp_path, "--brokers", "3", "--port", "0", "-c", "log.roll.hours=1", "metrics.port=0")
     ready = cluster.wait_ready()
     content = cluster.cluster()
@@ -47,8 +47,8 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
 
     for broker in content["brokers"]:
         os.kill(broker["pid"], signal.SIGKILL)
-        wait_until(lambda broker=broker: cluster.broker_pid(broker["id"]) != broker["pid"], 20, "a new pid")
-        wait_until(lambda broker=broker: _listens(broker["port"]), 20, "the broker listens again")
+        until(lambda broker=broker: cluster.broker_pid(broker["id"]) != broker["pid"], "a new pid", 20)
+        until(lambda broker=broker: _listens(broker["port"]), "the broker listens again", 20)
     kafka.produce(bootstrap, [b"3"])
     for broker in content["brokers"]:
         cluster.wait_log(f"broker {broker['id']} is back as process")
@@ -95,15 +95,15 @@ def test_a_stop_during_the_start_leaves_no_process_behind(start, tmp_path, momen
     assert cluster.processes() == []
 
 
-def test_the_death_of_the_start_itself_ends_everything_tidily(start, tmp_path, wait_until):
+def test_the_death_of_the_start_itself_ends_everything_tidily(start, tmp_path):
     cluster = start(tmp_path, "--brokers", "2", "--port", "0")
     cluster.wait_ready()
     cluster.stop(signal.SIGKILL)
-    wait_until(lambda: cluster.processes() == [], 40, "all processes have ended")
+    until(lambda: cluster.processes() == [], "all processes have ended", 40)
 
 
 def test_a_start_right_after_a_death_waits_for_its_remnants_and_has_all_data(
-    start, tmp_path, wait_until, kafka, free_port
+    start, tmp_path, kafka, free_port
 ):
     arguments = ("--brokers", "2", "--port", str(free_port), "-c", "zookeeper.session.timeout.ms=120000")
     cluster = start(tmp_path, *arguments)
@@ -129,18 +129,18 @@ def test_a_start_right_after_a_death_waits_for_its_remnants_and_has_all_data(
     kafka.produce(after["bootstrap_servers"], [b"3"])
     assert "deleted /controller of the run before" in (tmp_path / "logs/controller.log").read_text()
     assert again.stop()[0] == 0
-    wait_until(lambda: cluster.processes() == [], 5, "nothing of the first start is left")
+    until(lambda: cluster.processes() == [], "nothing of the first start is left", 5)
 
 
-def test_a_zookeeper_that_dies_is_started_again_and_brokers_go_on(start, tmp_path, wait_until):
+def test_a_zookeeper_that_dies_is_started_again_and_brokers_go_on(start, tmp_path):
     cluster = start(tmp_path, "--brokers", "1", "--port", "0")
     cluster.wait_ready()
     before = cluster.cluster()
     os.kill(before["zookeeper_pid"], signal.SIGKILL)
-    wait_until(
+    until(
         lambda: cluster.cluster()["zookeeper_pid"] not in (None, before["zookeeper_pid"]),
-        30,
         "a new ZooKeeper",
+        30,
     )
     assert cluster.cluster()["zookeeper"] == before["zookeeper"]
     assert cluster.broker_pid(1) == before["brokers"][0]["pid"]

@@ -4,7 +4,6 @@ import queue
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from sparklog.zookeeper import kazoo_adapter
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import READS_MAX, KazooZooKeeper
 from sparklog.zookeeper.multi_read import MultiRead
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -454,9 +454,7 @@ def test_a_write_that_a_paused_server_does_not_answer_may_still_happen(own_serve
                 client.create("/node")
         finally:
             os.kill(own_server.pid, signal.SIGCONT)
-        deadline = time.monotonic() + WAIT_S
-        while client.exists("/node") is None:
-            assert time.monotonic() < deadline
+        until(lambda: client.exists("/node") is not None, "the node")
 
 
 @pytest.mark.timeout(30)  # half of the session's time-out

@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import until
 
 JVM = """
 import subprocess, sys
@@ -73,15 +74,8 @@ def submit(tmp_path):
 
 
 def _driver_pid(root: Path) -> int:
-    _until(lambda: (root / "pid").exists() and (root / "pid").read_text())
+    until(lambda: (root / "pid").exists() and (root / "pid").read_text())
     return int((root / "pid").read_text())
-
-
-def _until(is_so) -> None:
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)  # the fact lives in another process
 
 
 def _has_ended(pid: int) -> bool:
@@ -101,7 +95,7 @@ def test_each_signal_stops_the_driver_tidily_and_is_a_proper_end(submit, tmp_pat
     assert out == "sparklog is ready: bootstrap.servers=127.0.0.1:1\n"
     assert err.splitlines() == ["sparklog: waiting for brokers 1", "sparklog: stopping"]
     assert (tmp_path / "stopped").exists()
-    _until(lambda: _has_ended(pid))
+    until(lambda: _has_ended(pid))
 
 
 def test_what_is_none_of_our_lines_goes_to_a_file(submit, tmp_path):
@@ -127,7 +121,7 @@ def test_a_command_that_is_killed_takes_its_driver_along_tidily(submit, tmp_path
     process = submit()
     pid = _driver_pid(tmp_path)
     process.kill()
-    _until(lambda: (tmp_path / "stopped").exists() and _has_ended(pid))
+    until(lambda: (tmp_path / "stopped").exists() and _has_ended(pid))
 
 
 def test_a_signal_before_there_is_a_driver_ends_it_at_once(submit, tmp_path):
