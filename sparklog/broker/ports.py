@@ -9,20 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sparklog.core.replication.actions import ProposeIsr
-from sparklog.model.cluster import Node
-from sparklog.model.ids import BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.ids import LeaderEpoch, TopicPartition
 from sparklog.model.ports import Executor, Guard, Timer
 from sparklog.model.time import Clock
-
-
-class Peers(Protocol):
-    """Requests to other brokers."""
-
-    def call(self, node: Node, message: Any, *, timeout_ms: int) -> Any:
-        """Send ``message`` and wait for its response; raises OSError if the peer cannot be reached."""
-
-    def forget(self, broker_id: BrokerId) -> None:
-        """Close the connection to this broker; a call that waits on it ends with OSError."""
 
 
 class ToController(Protocol):

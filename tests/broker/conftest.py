@@ -18,8 +18,9 @@ from sparklog.broker.waiting.joint_wait import Share
 from sparklog.core.controller.state import znodes
 from sparklog.model.cluster import Node, PartitionState
 from sparklog.model.config import BrokerConfig
-from sparklog.model.errors import ErrorCode
+from sparklog.model.errors import ErrorCode, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.loops import go_on
 from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log import Log
@@ -150,10 +151,28 @@ class Member:
     def start(self, partition, leader) -> None:
         self.fetcher = Fetcher(
             broker_id=self.id, broker_epoch=lambda: self.epoch, leader=leader,
-            find_node=lambda number: Node(number, "nowhere", 1), peers=self,
+            find_node=lambda number: Node(number, "nowhere", 1),
             config=BrokerConfig(), clock=self.clock, guard=threading.Lock(),
         )  # fmt: skip
         self.fetcher.add(partition)
+
+    def fetch_once(self, fetcher=None) -> int:
+        """One round of a fetcher, ours if none is named; how many milliseconds it would pause then."""
+        fetcher, pauses_ms = fetcher or self.fetcher, []
+
+        def loop():
+            pauses_ms.append((yield from fetcher.round()))
+
+        running = loop()
+        question = go_on(running)
+        while question is not None:
+            try:
+                response = self.call(question.node, question.message, timeout_ms=question.timeout_ms)
+            except (OSError, WireError) as error:
+                question = go_on(running, error=error)
+            else:
+                question = go_on(running, response)
+        return pauses_ms[0]
 
     def stop(self, partition) -> None:
         self.fetcher = None

@@ -26,7 +26,7 @@ def test_a_coordinators_records_are_answered_when_a_follower_has_them(members):
     answers = append(members[1])
     assert (members[1].partition.log_end_offset, answers) == (2, [])
     for _ in range(2):
-        members[2].fetcher.run_once()
+        members[2].fetch_once()
     assert [(one[TP].error, one[TP].base_offset) for one in answers] == [(ErrorCode.none, 0)]
 
 

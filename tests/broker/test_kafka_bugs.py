@@ -60,7 +60,7 @@ def roles(members, leader, epoch, **how):
 
 def pull(member, rounds=5):
     for _ in range(rounds):
-        member.fetcher.run_once()
+        member.fetch_once()
 
 
 def contents(member) -> bytes:
@@ -116,7 +116,7 @@ def test_kafka_1211_a_restarted_follower_keeps_what_was_committed_above_its_wate
     answers = members[1].produce(batch("m1"))
     pull(members[2])
     answers = members[1].produce(batch("m2"))
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     lost = members[2].fetcher.round()
     members[1].answer(next(lost).message)  # proves m2 to A; its reply never arrives
     lost.close()
@@ -167,7 +167,7 @@ def test_kafka_7415_after_elections_back_to_back_nothing_that_both_have_is_cut(m
     roles(members, 1, 1)
     for text in ("a", "b", "c"):
         members[1].produce(batch(text), acks=1)
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     members[2].become(2, 2)
     members[1].become(1, 3)
     members[2].become(2, 3)
@@ -211,16 +211,16 @@ def test_kafka_7128_a_replica_that_lacks_committed_records_is_not_elected(
     for number in range(10, 20):
         trio[1].produce(batch(f"{number}"))
         if number == 11:
-            trio[3].fetcher.run_once()
-    trio[2].fetcher.run_once()
+            trio[3].fetch_once()
+    trio[2].fetch_once()
     ends = [trio[number].partition.log_end_offset for number in (1, 2, 3)]
     assert ends == [20, 20, 12]
     assert trio[2].partition.high_watermark == 10
     trio[2].become(2, 2, isr=(2,), replicas=(1, 2, 3))
     trio[3].become(2, 2, isr=(2,), replicas=(1, 2, 3))
-    trio[3].fetcher.run_once()
+    trio[3].fetch_once()
     assert trio[2].proposals == []
-    trio[3].fetcher.run_once()
+    trio[3].fetch_once()
     (proposal,) = trio[2].proposals
     assert [member for member, _ in proposal.members] == [2, 3]
     assert trio[3].partition.log_end_offset == 20
@@ -258,7 +258,7 @@ def test_kafka_14704_a_reply_that_says_where_logs_part_moves_no_watermark(member
     assert members[2].partition.high_watermark == 4
     seen = cuts(members[1])
     members[1].become(2, 2, isr=(2,), min_isr=1)
-    members[1].fetcher.run_once()
+    members[1].fetch_once()
     assert seen == [(1, 1)]
     assert members[1].partition.high_watermark == 1
 
@@ -311,7 +311,7 @@ def test_kafka_2143_a_leader_that_grows_while_asked_for_its_ends_costs_no_record
     members[1].answer = lambda _: FetchResponse(
         responses=[FetchableTopicResponse(topic_id=members[2].partition.topic_id, partitions=[refused])]
     )
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     members[1].answer = answer
     for text in ("a", "b", "c"):
         members[1].produce(batch(text), acks=1)
@@ -330,8 +330,8 @@ def test_kafka_9491_a_log_that_began_anew_is_readable_from_there_when_its_replic
     members[1].produce(batch("rolls"), acks=1)
     members[1].partition.log.raise_log_start(30)
     members[1].partition.delete_old_segments()
-    members[2].fetcher.run_once()
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
+    members[2].fetch_once()
     follower = members[2].partition
     assert (follower.log_start_offset, follower.high_watermark, follower.log_end_offset) == (30, 30, 30)
     members[2].become(2, 2, isr=(2,), min_isr=1)
@@ -349,7 +349,7 @@ def test_kafka_5634_retention_removes_nothing_that_is_not_committed(members) -> 
     members[1].clock.now_ms += 10_000_000
     assert members[1].partition.delete_old_segments() == 0
     pull(members[2], rounds=1)
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     assert members[1].partition.delete_old_segments() > 0
     assert members[1].partition.log_start_offset <= members[1].partition.high_watermark == 5
 
@@ -421,12 +421,12 @@ def test_kafka_9539_a_late_stop_of_an_earlier_epoch_stops_no_replica(members) ->
 def test_kafka_12686_an_answer_that_a_new_role_has_overtaken_settles_nothing(members) -> None:
     """Both roles number their proposals from 1."""
     roles(members, 1, 1, isr=(1,))
-    members[2].fetcher.run_once()
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
+    members[2].fetch_once()
     (first,) = members[1].proposals
     members[1].become(1, 2, isr=(1,))
     members[2].become(1, 2, isr=(1,))
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     first_again = members[1].proposals[-1]
     assert (first_again.proposal, first_again.leader_epoch) == (first.proposal, 2)
     reverted = IsrReply(ErrorCode.ineligible_replica)
@@ -447,7 +447,7 @@ def test_kafka_1097_a_fetch_of_a_replica_that_was_moved_away_does_not_count(trio
     trio[1].become(1, 2, isr=(1, 2), replicas=(1, 2))
     assert trio[1].answer(question).responses[0].partitions[0].error_code is ErrorCode.fenced_leader_epoch
     trio[3].become(1, 2, isr=(1, 2), replicas=(1, 2, 3))  # a controller's mistake
-    trio[3].fetcher.run_once()
+    trio[3].fetch_once()
     assert trio[3].paused[-1] is ErrorCode.unknown_leader_epoch
     assert trio[1].proposals == []
 
@@ -473,8 +473,8 @@ def test_kafka_9835_a_read_ends_below_its_watermark_while_the_log_rolls(members)
     reader.start()
     for number in range(150):
         members[1].produce(batch(f"{number}"), acks=1)
-        members[2].fetcher.run_once()
-    members[2].fetcher.run_once()
+        members[2].fetch_once()
+    members[2].fetch_once()
     is_over.set()
     reader.join(20)
     assert not reader.is_alive()

@@ -28,7 +28,7 @@ def both(members, leader, epoch, **how):
 
 def pull(member, rounds=5):
     for _ in range(rounds):
-        member.fetcher.run_once()
+        member.fetch_once()
 
 
 def contents(member) -> bytes:
@@ -220,10 +220,10 @@ def test_a_partition_whose_log_fails_in_a_reply_keeps_no_other_from_following(me
         raise OSError(28, "No space left on device")
 
     members[2].partition.log.append = broken
-    fetcher.run_once()
+    members[2].fetch_once(fetcher)
     assert members[2].partition.is_offline
     append(members[1], OTHER, batch(3))
-    fetcher.run_once()
+    members[2].fetch_once(fetcher)
     assert members[2].replicas.get(OTHER).log_end_offset == 5
     assert not members[2].replicas.get(OTHER).is_offline
 

@@ -123,27 +123,27 @@ def follower(leader, members):
 
 def test_a_follower_that_lags_does_not_ask_until_its_debt_is_paid(follower, clock):
     limit(follower, "follower", rate=BATCH_BYTES - 1)
-    assert follower.fetcher.run_once() == 0
+    assert follower.fetch_once() == 0
     assert follower.partition.log_end_offset == 10
-    assert follower.fetcher.run_once() > 0
+    assert follower.fetch_once() > 0
     assert len(follower.requests) == 1
     clock.now_ms += 100
-    follower.fetcher.run_once()
+    follower.fetch_once()
     assert follower.partition.log_end_offset == 20
 
 
 def test_a_follower_in_sync_asks_whatever_the_rate_is(follower):
     limit(follower, "follower", rate=10**6)
     for _ in range(3):
-        follower.fetcher.run_once()
+        follower.fetch_once()
     limit(follower, "follower", rate=0)
     for round_count in range(3):
-        follower.fetcher.run_once()
+        follower.fetch_once()
         assert len(follower.requests) == 4 + round_count
 
 
 def test_what_the_topic_does_not_name_is_fetched_and_costs_nothing(follower):
     limit(follower, "follower", replicas="0:1", rate=1)
     for _ in range(3):
-        follower.fetcher.run_once()
+        follower.fetch_once()
     assert follower.partition.log_end_offset == 30

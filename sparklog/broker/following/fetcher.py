@@ -1,10 +1,9 @@
 """Following: one fetcher per leader, which pulls for all partitions that follow that leader.
 
-A fetcher's ``round`` asks the leader and hands each partition its part of the reply. It is a conversation: it
-yields each question and is sent the response, or thrown the OSError, so that whoever drives it decides how to
-wait. ``run_once`` waits at a peer, and ``fetcher_threads`` gives each fetcher a thread for that; a simulation
-lets other things happen in between. Whether a reply still counts is for the partition to say: its epoch and
-its end may have changed meanwhile.
+A fetcher's ``round`` asks the leader and hands each partition its part of the reply. It is a part of a loop
+(``model.loops``; ``fetchers`` has the loop), so that threads wait for the leader, and a simulation lets other
+things happen in between. The partition decides whether a reply still counts: its epoch and its end may have
+changed meanwhile.
 """
 
 import logging
@@ -14,7 +13,6 @@ from typing import Any, Final
 
 from sparklog.broker.following.session_with_leader import SessionWithLeader
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.ports import Peers
 from sparklog.broker.throttles import ReplicationThrottle
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.leader import Diverging
@@ -23,6 +21,7 @@ from sparklog.model.cluster import Node
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import CorruptBatch, ErrorCode, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.loops import CallBroker
 from sparklog.model.parts import read_parts
 from sparklog.model.ports import Guard
 from sparklog.model.time import Clock, MonotonicMs
@@ -94,19 +93,10 @@ class Followed:
         return asked
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A request that a round makes of its leader."""
-
-    node: Node
-    message: FetchRequest | ListOffsetsRequest
-    timeout_ms: int
-
-
 Asked = dict[TopicPartition, tuple[Followed, FetchPosition]]
 
-Conversation = Generator[Question, Any, int]
-"""A round: yields questions, is sent responses, returns the milliseconds to pause before the next round."""
+Conversation = Generator[CallBroker, Any, int]
+"""A round, as a part of a loop: returns the milliseconds to pause before the next round."""
 
 
 class Fetcher:
@@ -119,18 +109,19 @@ class Fetcher:
         broker_epoch: Callable[[], BrokerEpoch],
         leader: BrokerId,
         find_node: Callable[[BrokerId], Node | None],
-        peers: Peers,
         config: BrokerConfig,
         clock: Clock,
         guard: Guard,
         throttle: ReplicationThrottle | None = None,
+        lane: int = 0,
     ) -> None:
+        """``lane``: which connection to the leader is this fetcher's."""
         self.leader = leader
         self._throttle = throttle
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
         self._find_node = find_node
-        self._peers = peers
+        self._lane = lane
         self._config = config
         self._clock = clock
         self._guard = guard
@@ -165,23 +156,6 @@ class Fetcher:
 
     # The round
 
-    def run_once(self) -> int:
-        """One round, waiting for the leader; returns how many milliseconds to pause before the next."""
-        conversation = self.round()
-        try:
-            question = next(conversation)
-            while True:
-                try:
-                    response = self._peers.call(
-                        question.node, question.message, timeout_ms=question.timeout_ms
-                    )
-                except (OSError, WireError) as error:
-                    question = conversation.throw(error)
-                else:
-                    question = conversation.send(response)
-        except StopIteration as end:
-            return int(end.value)
-
     def round(self) -> Conversation:
         """Ask once and hand out the reply."""
         asked = self._positions()
@@ -194,7 +168,7 @@ class Fetcher:
             yield from self._answer_offset_questions(node, asked)
             if not asked:
                 return 0
-            response = yield Question(node, self._request(asked), self._timeout_ms())
+            response = yield CallBroker(node, self._request(asked), self._timeout_ms(), self._lane)
         except (OSError, WireError) as error:
             return self._unreachable(asked, str(error))
         self._unreachable_backoff_ms = BACKOFF_MIN_MS
@@ -306,7 +280,7 @@ class Fetcher:
         if throttle is not None and (lagged or followed.lags) and throttle.names(partition.topic_partition):
             throttle.spend(size_bytes)
 
-    def _answer_offset_questions(self, node: Node, asked: Asked) -> Generator[Question, Any, None]:
+    def _answer_offset_questions(self, node: Node, asked: Asked) -> Generator[CallBroker, Any, None]:
         """For partitions whose fetch offset was out of range: where does the leader's log start and end?"""
         for topic_partition, (followed, position) in list(asked.items()):
             if not followed.asks_offsets:
@@ -330,7 +304,7 @@ class Fetcher:
 
     def _leader_offset(
         self, node: Node, topic_partition: TopicPartition, position: FetchPosition, timestamp: int
-    ) -> Generator[Question, Any, ListOffsetsPartitionResponse]:
+    ) -> Generator[CallBroker, Any, ListOffsetsPartitionResponse]:
         question = ListOffsetsPartition(
             partition_index=topic_partition.partition,
             current_leader_epoch=position.leader_epoch,
@@ -340,7 +314,7 @@ class Fetcher:
             replica_id=self._broker_id,
             topics=[ListOffsetsTopic(name=topic_partition.topic, partitions=[question])],
         )
-        response = yield Question(node, request, self._timeout_ms())
+        response = yield CallBroker(node, request, self._timeout_ms(), self._lane)
         answer: ListOffsetsPartitionResponse = response.topics[0].partitions[0]
         return answer
 

@@ -4,7 +4,7 @@ A topic may be deleted and made again under its name while a message about the e
 partition is known by its name *and* by what it is: who begins to follow takes the place of whatever had that
 name, and what is said of a partition that was replaced is nothing to the one in its place.
 
-Not thread-safe; ``FetcherThreads`` holds its lock around it.
+Not thread-safe; ``Fetchers`` holds its guard around it.
 """
 
 from typing import Generic, Protocol, TypeVar

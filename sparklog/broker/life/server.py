@@ -22,7 +22,7 @@ from typing import Any, Final
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.following.fetcher import Fetcher
-from sparklog.broker.following.fetcher_threads import FetcherThreads
+from sparklog.broker.following.fetchers import Fetchers
 from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.life.disk_reports import DiskReports, LostLogs
 from sparklog.broker.life.housekeeping import Housekeeping
@@ -33,7 +33,7 @@ from sparklog.broker.life.registration_watch import watch_registration
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
-from sparklog.broker.ports import Peers, Ports
+from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.to_controller.controller_link import ControllerLink, watch_controller
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
@@ -41,7 +41,7 @@ from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.cluster import Broker, Node
 from sparklog.model.errors import ErrorCode, SparklogError, WireError
 from sparklog.model.ids import BrokerEpoch, BrokerId
-from sparklog.model.loops import Call, CallController, Loop
+from sparklog.model.loops import Call, CallBroker, Loop
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.executor import ThreadExecutor
@@ -97,6 +97,8 @@ class BrokerServer:
         self._dispatcher: Dispatcher | None = None
         self._zookeeper_loops = LoopThreads(no_calls)
         self._loops = LoopThreads(self._ask)
+        self._lanes: list[PeerConnections] = []
+        """Connections to other brokers, one for each of the fetchers that a leader has."""
         self._reports: DiskReports | None = None
         self._link: ControllerLink | None = None
         self._replicas: ReplicaManager | None = None
@@ -171,22 +173,21 @@ class BrokerServer:
         registration.on_expired(self._on_expired)
         log_dirs = registration.open_directories(self._executor, self._clock)
         self._undo.append(lambda: self._close_logs(log_dirs))
-        context, fetchers, proposals, lanes = self._compose(log_dirs)
+        context, proposals = self._compose(log_dirs)
         self._dispatcher = Dispatcher(context)
         reactor = self._reactor(self._dispatcher)
         context.replicas.attentive_until = reactor.attentive_until
         reactor.start()
         self._ports = dict(zip(self._listeners.bound, reactor.ports, strict=True))
         self._undo.append(reactor.stop)
-        self._undo.append(fetchers.close)
-        self._undo += [peers.close for peers in lanes]
+        self._undo.append(self._loops.close)
+        self._undo += [peers.close for peers in self._lanes]
         link = self._link
         assert link is not None
         self._zookeeper_loops.start(
             "controller-watch", lambda: watch_controller(registration.zookeeper, link.lead_to)
         )
         self._loops.start("isr-proposals", proposals.loop)
-        self._undo.append(self._loops.close)
         self._undo.append(link.close)
         self._undo.append(lambda: self._zookeeper_loops.close(JOIN_SECONDS))
         self._broker_epoch = registration.register(self.broker, log_dirs)
@@ -233,33 +234,37 @@ class BrokerServer:
             self.metrics_port = server.port
             self._undo.append(server.close)
 
-    def _compose(
-        self, log_dirs: LogDirs
-    ) -> tuple[BrokerContext, FetcherThreads, IsrProposalSender, list[PeerConnections]]:
+    def _compose(self, log_dirs: LogDirs) -> tuple[BrokerContext, IsrProposalSender]:
         options, config = self._options, self._config
         ports = Ports(clock=self._clock, timer=self._timer, executor=self._executor, new_guard=threading.Lock)
         link = ControllerLink(client_id=self._client_id)
         self._reports = DiskReports(
             options.broker_id, lambda: self._broker_epoch, self._registration.zookeeper, link.changes
         )
-        lanes = [
+        self._lanes = lanes = [
             PeerConnections(client_id=self._client_id) for _ in range(config.get_int("num.replica.fetchers"))
         ]
 
-        def new_fetcher(leader: BrokerId, peers: Peers) -> Fetcher:
+        def new_fetcher(leader: BrokerId, lane: int) -> Fetcher:
             return Fetcher(
                 broker_id=options.broker_id,
                 broker_epoch=lambda: self._broker_epoch,
                 leader=leader,
                 find_node=lambda broker_id: self._metadata.node(broker_id, self._listeners.inter_broker),
-                peers=peers,
+                lane=lane,
                 config=config,
                 clock=self._clock,
                 guard=threading.Lock(),
                 throttle=replicas.fetch_throttle,
             )
 
-        fetchers = FetcherThreads(new_fetcher, lanes)
+        fetchers = Fetchers(
+            new_fetcher,
+            self._loops,
+            lambda leader, lane: lanes[lane].forget(leader),
+            lanes=len(lanes),
+            guard=threading.Lock(),
+        )
         proposals = IsrProposalSender(
             options.broker_id,
             lambda: self._broker_epoch,
@@ -291,11 +296,12 @@ class BrokerServer:
             producer_ids=self._producer_ids,
             waiting_room=self._waiting_room,
         )
-        return context, fetchers, proposals, lanes
+        return context, proposals
 
     def _ask(self, call: Call) -> Any:
         """Make a call of a loop."""
-        assert isinstance(call, CallController), call
+        if isinstance(call, CallBroker):
+            return self._lanes[call.lane].call(call.node, call.message, timeout_ms=call.timeout_ms)
         assert self._link is not None
         return self._link.call(call.message, timeout_ms=call.timeout_ms, lane=call.lane)
 

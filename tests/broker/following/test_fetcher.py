@@ -26,10 +26,10 @@ def test_a_follower_pulls_what_the_leader_has_and_the_next_round_brings_the_wate
     start(members)
     answers = members[1].produce(batch(3))
     assert answers == []
-    assert members[2].fetcher.run_once() == 0
+    assert members[2].fetch_once() == 0
     assert ends(members) == [3, 3]
     assert answers == []
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     assert [result.error for result in answers[0].values()] == [ErrorCode.none]
     assert members[2].partition.high_watermark == 3
 
@@ -37,8 +37,8 @@ def test_a_follower_pulls_what_the_leader_has_and_the_next_round_brings_the_wate
 def test_the_request_names_our_epoch_and_how_far_we_are(members, batch) -> None:
     start(members, epoch=4)
     members[1].produce(batch(3))
-    members[2].fetcher.run_once()
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
+    members[2].fetch_once()
     first, second = members[2].requests
     assert (first.replica_id, first.replica_epoch) == (2, 20)
     assert [(p.fetch_offset, p.current_leader_epoch) for p in first.topics[0].partitions] == [(0, 4)]
@@ -49,15 +49,15 @@ def test_logs_that_parted_are_equal_again_after_the_leader_changed(members, batc
     """[21, 24] KIP-101: an uncommitted tail of the old leader gives way."""
     start(members)
     members[1].produce(batch(2))
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     members[1].produce(batch(3))
     members[2].become(2, 2)
     members[2].produce(batch(4), acks=1)
     members[1].become(2, 2)
     assert ends(members) == [5, 6]
-    members[1].fetcher.run_once()
+    members[1].fetch_once()
     assert members[1].partition.log_end_offset == 2
-    members[1].fetcher.run_once()
+    members[1].fetch_once()
     assert ends(members) == [6, 6]
     histories = [[tuple(entry) for entry in members[n].partition.log.epochs.entries] for n in (1, 2)]
     assert histories[0] == histories[1] == [(1, 0), (2, 2)]
@@ -70,7 +70,7 @@ def test_a_replica_with_uncommitted_records_below_the_leaders_start_begins_anew(
     """The old leader has written at offsets whose true records were committed, and deleted, without it."""
     start(members)
     members[1].produce(batch(2))
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     for _ in range(unreplicated):
         members[1].produce(batch(1))
     members[2].become(2, 2, isr=(2,), min_isr=1)
@@ -80,9 +80,9 @@ def test_a_replica_with_uncommitted_records_below_the_leaders_start_begins_anew(
     starts = []
     members[2].propose = lambda *_: starts.append(members[1].partition.log.segments[0].base_offset)
     for _ in range(5):
-        members[1].fetcher.run_once()
+        members[1].fetch_once()
     members[2].produce(batch(1))
-    members[1].fetcher.run_once()
+    members[1].fetch_once()
     assert starts[:1] == [5]
     assert ends(members) == [6, 6]
 
@@ -97,19 +97,19 @@ def test_a_produce_that_waited_on_a_deposed_leader_is_told(members, batch) -> No
 def test_idempotence_survives_a_change_of_leader(members, batch) -> None:
     start(members)
     members[1].produce(batch(2, producer_id=5, sequence=0))
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     members[2].become(2, 2)
     members[1].become(2, 2)
     answers = members[2].produce(batch(2, producer_id=5, sequence=0))
     assert members[2].partition.log_end_offset == 2
-    members[1].fetcher.run_once()
+    members[1].fetch_once()
     assert [(r.error, r.base_offset) for r in answers[0].values()] == [(ErrorCode.none, 0)]
 
 
 def test_a_dead_leader_is_asked_again_after_growing_pauses(members) -> None:
     start(members)
     del members[2].members[1]
-    pauses = [members[2].fetcher.run_once() for _ in range(10)]
+    pauses = [members[2].fetch_once() for _ in range(10)]
     assert pauses[0] < pauses[1] < pauses[2]
     assert pauses[-1] == 1_000
 
@@ -117,12 +117,12 @@ def test_a_dead_leader_is_asked_again_after_growing_pauses(members) -> None:
 def test_a_leader_that_does_not_know_yet_that_it_leads_costs_a_short_pause_only(members, clock) -> None:
     members[1].become(2, 1)
     members[2].become(1, 2)
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     assert members[2].paused == [ErrorCode.unknown_leader_epoch]
-    assert 0 < members[2].fetcher.run_once() <= 50
+    assert 0 < members[2].fetch_once() <= 50
     members[1].become(1, 2)
     clock.now_ms += 50
-    assert members[2].fetcher.run_once() == 0
+    assert members[2].fetch_once() == 0
     assert len(members[2].paused) == 1
 
 
@@ -142,7 +142,7 @@ def test_a_corrupt_batch_from_the_leader_is_not_appended(members, batch) -> None
         return response
 
     leader.answer = damaged
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     assert members[2].paused == [ErrorCode.corrupt_message]
     assert members[2].partition.log_end_offset == 0
 
@@ -154,10 +154,10 @@ def test_a_follower_whose_end_is_below_the_leaders_start_begins_anew_there(membe
         members[1].produce(batch(10), acks=1)
     members[1].partition.log.raise_log_start(20)
     members[1].partition.delete_old_segments()
-    members[2].fetcher.run_once()
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
+    members[2].fetch_once()
     assert members[2].partition.log_end_offset == 20
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     assert (members[2].partition.log_start_offset, members[2].partition.log_end_offset) == (20, 30)
 
 
@@ -180,7 +180,7 @@ def test_who_began_anew_where_its_leader_begins_knows_a_batch_that_was_removed_b
     members[1].partition.delete_records(start_offset, (), 1)
     members[1].partition.delete_old_segments()
     for _ in range(4):
-        members[2].fetcher.run_once()
+        members[2].fetch_once()
     assert (members[2].partition.log_start_offset, ends(members)) == (start_offset, [30, 30])
     leader = lead_by_the_other(members)
     for base_offset in (0, 10, 20):
@@ -195,7 +195,7 @@ def test_who_began_anew_at_the_end_of_an_empty_log_knows_what_was_in_it(members,
     members[1].produce(batch(10, producer_id=5, sequence=0), acks=1)
     members[1].partition.delete_records(10, (), 1)
     for _ in range(3):
-        members[2].fetcher.run_once()
+        members[2].fetch_once()
     assert ends(members) == [10, 10]
     leader = lead_by_the_other(members)
     assert answers_of(leader.produce(batch(10, producer_id=5, sequence=0), acks=1)) == [(ErrorCode.none, 0)]
@@ -205,7 +205,7 @@ def test_who_began_anew_at_the_end_of_an_empty_log_knows_what_was_in_it(members,
 def test_a_replica_that_cuts_everything_knows_the_producers_from_before_its_start(members, batch) -> None:
     start(members)
     members[1].produce(batch(2, producer_id=5, sequence=0))
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     for _ in range(7):
         members[1].produce(batch(1))
     members[2].become(2, 2, isr=(2,), min_isr=1)
@@ -213,7 +213,7 @@ def test_a_replica_that_cuts_everything_knows_the_producers_from_before_its_star
     members[2].partition.delete_records(5, (), 1)
     members[1].become(2, 2, isr=(2,), min_isr=1)
     for _ in range(4):
-        members[1].fetcher.run_once()
+        members[1].fetch_once()
     assert ends(members) == [5, 5]
     known = [members[number].partition.log.producers.producers[5].batches for number in (1, 2)]
     assert known[0] == known[1]
@@ -237,7 +237,7 @@ def test_a_replica_that_begins_anew_uses_the_leaders_latest_start_and_its_produc
 
     leader.answer = answer_and_delete_more
     for _ in range(5):
-        members[2].fetcher.run_once()
+        members[2].fetch_once()
     assert starts[0] == 10
     assert (members[2].partition.log_start_offset, ends(members)) == (20, [30, 30])
     known = members[2].partition.log.producers.producers[5].batches
@@ -258,14 +258,14 @@ def test_producer_states_that_came_damaged_are_asked_for_again(members, batch) -
         return response
 
     leader.answer = damaged
-    members[2].fetcher.run_once()
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
+    members[2].fetch_once()
     assert members[2].paused == [ErrorCode.corrupt_message]
     assert members[2].partition.log_end_offset == 0
     leader.answer = answer
     members[2].clock.now_ms += 60_000
     for _ in range(3):
-        members[2].fetcher.run_once()
+        members[2].fetch_once()
     assert members[2].partition.log_end_offset == 10
     assert 5 in members[2].partition.log.producers.producers
 
@@ -293,9 +293,9 @@ def test_one_request_is_told_once_of_producers_and_only_if_it_is_by_a_replica(me
 def test_a_caught_up_follower_outside_the_isr_is_proposed(members, batch) -> None:
     start(members, isr=(1,))
     members[1].produce(batch(), acks=1)
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     assert [p.members for p in members[1].proposals] == [((1, 10), (2, 20))] or not members[1].proposals
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     assert [p.members for p in members[1].proposals] == [((1, 10), (2, 20))]
 
 
@@ -309,11 +309,11 @@ def test_a_partition_whose_part_of_a_reply_fails_backs_off_alone(members, batch)
         raise ValueError("a bug")
 
     follower.append_as_follower = broken
-    assert members[2].fetcher.run_once() == 0
-    assert members[2].fetcher.run_once() > 0
+    assert members[2].fetch_once() == 0
+    assert members[2].fetch_once() > 0
     follower.append_as_follower = take_over
     members[2].clock.now_ms += 1_000
-    members[2].fetcher.run_once()
+    members[2].fetch_once()
     assert ends(members) == [1, 1]
 
 

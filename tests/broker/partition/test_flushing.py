@@ -40,7 +40,7 @@ def pair(members):
 
 def fetch(members, rounds=2):
     for _ in range(rounds):
-        members[2].fetcher.run_once()
+        members[2].fetch_once()
 
 
 def test_a_write_waits_for_its_leaders_disk_although_the_follower_has_it(pair, batch):

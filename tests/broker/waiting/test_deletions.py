@@ -29,7 +29,7 @@ def pair(members, batch):
 
 def fetch(members, rounds=2):
     for _ in range(rounds):
-        members[2].fetcher.run_once()
+        members[2].fetch_once()
 
 
 def delete(member, offset, live=LIVE, timeout_ms=1_000):

@@ -7,14 +7,14 @@ opens and recovers the logs, listens, registers, and serves until it dies. The o
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final
 
 from simulation.disks.disk import SimulatedDisk
 from simulation.invariants.leadership import Announcements, LeadershipIsAnnounced
 from simulation.machines.blocking_work import ControllerCalls, Strands
 from simulation.machines.network import Network
 from simulation.machines.producer_id_blocks import ProducerIdsAreUnique, WatchedIds
-from simulation.machines.tasks import BrokerLoops, ChoreTasks, CleanerTask, FetcherTasks, Stage
+from simulation.machines.tasks import BrokerLoops, ChoreTasks, CleanerTask, Stage
 from simulation.machines.zookeeper import Ensemble, SimulatedZooKeeper
 from simulation.schedule import (
     US_PER_MS,
@@ -28,6 +28,7 @@ from simulation.schedule import (
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.following.fetcher import Fetcher
+from sparklog.broker.following.fetchers import Fetchers
 from sparklog.broker.life.disk_reports import DiskReports, LostLogs
 from sparklog.broker.life.open_directories import Host, open_directories
 from sparklog.broker.life.registration import register
@@ -36,7 +37,7 @@ from sparklog.broker.life.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
-from sparklog.broker.ports import Peers, Ports
+from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.to_controller.controller_link import watch_controller
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
@@ -334,19 +335,20 @@ class SimulatedBroker:
         config = world.config
         listener = config.listeners.inter_broker
 
-        def new_fetcher(leader: BrokerId) -> Fetcher:
+        loops = self._loops
+
+        def new_fetcher(leader: BrokerId, lane: int) -> Fetcher:
             return Fetcher(
                 broker_id=machine.broker_id,
                 broker_epoch=lambda: self.epoch,
                 leader=leader,
                 find_node=lambda broker_id: self.metadata.node(broker_id, listener),
-                peers=cast(Peers, None),  # the fetch loop asks the fetcher's questions
+                lane=lane,
                 config=config,
                 clock=process,
                 guard=Tripwire(),
             )
 
-        loops = self._loops
         link = loops.link
         self._reports = DiskReports(machine.broker_id, lambda: self.epoch, zookeeper, link.changes)
         proposals = IsrProposalSender(
@@ -361,7 +363,9 @@ class SimulatedBroker:
             config,
             log_dirs,
             Ports(clock=process, timer=ProcessTimer(process), executor=InlineExecutor(), new_guard=Tripwire),
-            fetchers=FetcherTasks(process, machine.address, world.network, new_fetcher),
+            fetchers=Fetchers(
+                new_fetcher, loops, lambda leader, lane: loops.hang_up(leader), lanes=1, guard=Tripwire()
+            ),
             proposals=proposals,
             on_disk_failure=self._fail,
             on_replicas_lost=self._report_lost,

@@ -7,121 +7,23 @@ it adds is only when the next step comes.
 import contextlib
 import random
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Literal
 
 from simulation.machines.loops import LoopTasks
 from simulation.machines.network import Call, Network, OnFailure, OnResponse
-from simulation.schedule import US_PER_MS, Event, Process, ProcessDied
-from sparklog.broker.following.fetcher import Conversation, Fetcher
-from sparklog.broker.following.follow_table import FollowTable
+from simulation.schedule import US_PER_MS, Process, ProcessDied
 from sparklog.broker.life.housekeeping import chores_of
 from sparklog.broker.log_cleaner import Cleaning, LogCleaner
-from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller.state.znodes import ControllerNode
 from sparklog.model.config import BrokerConfig
-from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.ids import TopicPartition
 from sparklog.model.loops import CallController, Changes
 
 Stage = Literal["under way", "done", "given up"]
 
 TURN_US: Final = 50
 """What a turn of a loop takes at least."""
-
-
-class FetcherTasks:
-    """``replica_manager.Fetchers``; the counterpart of ``FetcherThreads``."""
-
-    def __init__(
-        self, process: Process, host: str, network: Network, new_fetcher: Callable[[BrokerId], Fetcher]
-    ) -> None:
-        self._process = process
-        self._host = host
-        self._network = network
-        self._new_fetcher = new_fetcher
-        self._loops: dict[BrokerId, _FetchLoop] = {}
-        self._followed: FollowTable[_FetchLoop] = FollowTable()
-
-    def start(self, partition: Partition, leader: BrokerId) -> None:
-        loop = self._loops.get(leader)
-        if loop is None:
-            loop = _FetchLoop(self._process, self._host, self._network, self._new_fetcher(leader))
-            self._loops[leader] = loop
-        self._followed.follow(partition, loop)
-        loop.wake()
-
-    def together(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def stop(self, partition: Partition) -> None:
-        self._followed.stop(partition)
-
-    def ask_leader_offsets(self, partition: Partition) -> None:
-        if (loop := self._followed.runner_of(partition)) is not None:
-            loop.fetcher.ask_leader_offsets(partition)
-
-    def back_off(self, partition: Partition, error: ErrorCode) -> None:
-        if (loop := self._followed.runner_of(partition)) is not None:
-            loop.fetcher.back_off(partition)
-
-
-class _FetchLoop:
-    """Round after round of one fetcher."""
-
-    def __init__(self, process: Process, host: str, network: Network, fetcher: Fetcher) -> None:
-        self.fetcher = fetcher
-        self._process = process
-        self._host = host
-        self._network = network
-        self._conversation: Conversation | None = None
-        self._call: Call | None = None
-        self._next_round: Event | None = None
-
-    def wake(self) -> None:
-        """Begin a round at once; one that waits for its leader is cut short."""
-        if self._call is not None:
-            self._call.abandon()
-        elif self._conversation is None:
-            self._begin_after(0)
-
-    def _begin_after(self, delay_us: int) -> None:
-        if self._next_round is not None:
-            self._next_round.cancel()
-        self._next_round = self._process.schedule.after(max(delay_us, TURN_US), self._process, self._begin)
-
-    def _begin(self) -> None:
-        self._next_round = None
-        self._conversation = self.fetcher.round()
-        self._go_on(next)
-
-    def _go_on(self, turn: Callable[[Conversation], Any]) -> None:
-        conversation = self._conversation
-        assert conversation is not None
-        try:
-            question = turn(conversation)
-        except StopIteration as end:
-            self._conversation = None
-            self._begin_after(end.value * US_PER_MS)
-            return
-        self._call = self._network.call(
-            self._process,
-            self._host,
-            question.node.host,
-            question.message,
-            timeout_ms=question.timeout_ms,
-            on_response=self._answered,
-            on_failure=self._failed,
-        )
-
-    def _answered(self, response: Any) -> None:
-        self._call = None
-        self._go_on(lambda conversation: conversation.send(response))
-
-    def _failed(self, error: OSError) -> None:
-        self._call = None
-        self._go_on(lambda conversation: conversation.throw(error))
 
 
 class SimulatedLink:
