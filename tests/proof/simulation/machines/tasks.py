@@ -1,7 +1,7 @@
-"""What threads do in a broker, done as events: fetching, proposing ISRs, following the controller, chores.
+"""What a broker does beside its loops, as events: its calls to the controller, its chores, its cleaner.
 
-Each task is a counterpart of a thread wrapper of ``sparklog.broker`` and drives the same shipped object; what
-it adds is only when the next step comes.
+Each task is the counterpart of a thread wrapper of ``sparklog.broker`` and drives the same shipped object.
+The loops themselves are the shipped ones (``machines.loops``).
 """
 
 import contextlib
@@ -21,9 +21,6 @@ from sparklog.model.ids import TopicPartition
 from sparklog.model.loops import CallController, Changes
 
 Stage = Literal["under way", "done", "given up"]
-
-TURN_US: Final = 50
-"""What a turn of a loop takes at least."""
 
 
 class SimulatedLink:
