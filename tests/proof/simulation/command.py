@@ -15,19 +15,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from simulation.fleet import processes_for, summaries
 from simulation.marks import ALL_MARKS
 from simulation.mutants import MUTANTS, Mutant, find_mutant
 from simulation.plans.plan import draw_plan
-from simulation.progress_file import Progress, Violated, claim, load, save
-from simulation.provenance import (
+from simulation.run import Outcome, simulate
+from simulation.seeds.fleet import processes_for, summaries
+from simulation.seeds.progress_file import Progress, Violated, claim, load, save
+from simulation.seeds.provenance import (
     code_digest,
     current_commit,
     library_versions,
     python_version,
 )
-from simulation.run import Outcome, simulate
-from simulation.shrink import shrink
+from simulation.seeds.shrink import shrink
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE, Command, build_parser
 from sparklog.cli.main import INTERRUPTED
 from sparklog.cli.program import exit_status_of

@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from simulation import fleet
-from simulation.fleet import Summary, processes_for, summaries
 from simulation.marks import ALL_MARKS
 from simulation.plans.faults import ALL_KINDS
 from simulation.plans.operations import ALL_OPERATIONS
 from simulation.plans.plan import draw_plan
+from simulation.seeds import fleet
+from simulation.seeds.fleet import Summary, processes_for, summaries
 
 SEEDS = range(1, 301)
 SEEDS_OF_THE_PROOF = range(1, 2_001)

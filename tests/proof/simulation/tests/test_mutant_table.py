@@ -2,8 +2,8 @@
 
 import re
 
-from simulation import mutant_table as table
 from simulation.mutants import MUTANTS
+from simulation.seeds import mutant_table as table
 
 ROW = re.compile(r"^\| `([\w-]+)` \|.*\| (\d+) \|$", re.MULTILINE)
 

@@ -5,7 +5,7 @@ import pytest
 from simulation.mutants import MUTANTS, find_mutant
 from simulation.plans.plan import draw_plan
 from simulation.run import simulate
-from simulation.shrink import minimize, shrink
+from simulation.seeds.shrink import minimize, shrink
 
 SAMPLE = [mutant for mutant in MUTANTS if mutant.is_quick]
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from simulation import command, progress_file, provenance
-from simulation.fleet import Summary
+from simulation import command
+from simulation.seeds import progress_file, provenance
+from simulation.seeds.fleet import Summary
 
 CLONE = Path(__file__).parents[4]
 SCRIPT = str(CLONE / "scripts" / "simulate")
@@ -350,7 +351,7 @@ def test_a_disk_that_fills_while_seeds_run_is_told_with_how_far_they_came(file, 
 LOADED = """
 import sys
 from importlib.metadata import packages_distributions
-from simulation.fleet import summary_of
+from simulation.seeds.fleet import summary_of
 summary_of(1, steps_max=200)
 packages = packages_distributions()
 print(*sorted({one for name in sys.modules for one in packages.get(name, ())}))

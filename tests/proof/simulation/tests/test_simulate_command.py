@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from simulation import command
-from simulation.fleet import Summary, summary_of
 from simulation.marks import ALL_MARKS
 from simulation.mutants import MUTANTS
 from simulation.plans.plan import draw_plan
+from simulation.seeds.fleet import Summary, summary_of
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
 from sparklog.model.errors import ConfigError
 

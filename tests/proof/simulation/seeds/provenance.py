@@ -22,7 +22,7 @@ def current_commit() -> str:
     here = Path(__file__).parent
     try:
         head = _git(here, "rev-parse", "HEAD")
-        changed = _git(here, "status", "--porcelain", "--", ".", "../histories", "../../../sparklog")
+        changed = _git(here, "status", "--porcelain", "--", "..", "../../histories", "../../../../sparklog")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return head + ("-changed" if changed else "")

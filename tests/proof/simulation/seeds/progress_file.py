@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from simulation.fleet import Summary
-from simulation.progress_rules import what_is_wrong, what_is_wrong_with_the_run
+from simulation.seeds.fleet import Summary
+from simulation.seeds.progress_rules import what_is_wrong, what_is_wrong_with_the_run
 from sparklog.model.errors import ConfigError
 
 

@@ -1,6 +1,6 @@
 """Measures how soon each mutant is caught, and writes docs/mutants.md.
 
-    python -m simulation.mutant_table [NAME...] [--write] [--starts N] [--processes N]
+    python -m simulation.seeds.mutant_table [NAME...] [--write] [--starts N] [--processes N]
 
 For each of five starts (seeds 1, 10001, 20001, ...) seeds run until one of them breaks a rule, at most as
 many as the mutant's budget. With ``--write`` the rows of the mutants that were measured are put into the
@@ -19,7 +19,7 @@ from simulation.mutants import MUTANTS, Mutant, find_mutant
 from simulation.plans.plan import draw_plan
 from simulation.run import simulate
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "mutants.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "mutants.md"
 STARTS = (1, 10_001, 20_001, 30_001, 40_001)
 HEAD = "| mutant | origin | what it damages | caught as | first seed | seeds, median | each start | budget |"
 RULE = "|---|---|---|---|---:|---:|---|---:|"
