@@ -42,6 +42,7 @@ class _StopThisProcess:
 @contextlib.contextmanager
 def stop_before_spark(context: Any) -> Iterator[None]:
     """Within the block, a shutdown of ``context``'s JVM sends us SIGTERM and waits for the block's end."""
+    # start time: a driver without Spark has no use for it
     from pyspark.java_gateway import ensure_callback_server_started
 
     ensure_callback_server_started(context._gateway)

@@ -50,6 +50,7 @@ def brokers_know(addresses: Iterable[tuple[str, int]], broker_ids: Collection[in
 
 
 def _known_brokers(host: str, port: int) -> set[int]:
+    # start time: imported while Spark starts
     from sparklog.network.connection import Connection
     from sparklog.wire.messages.discovery.metadata import MetadataRequest
 

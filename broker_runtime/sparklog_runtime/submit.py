@@ -18,6 +18,7 @@ def main() -> int:
     beside = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != beside]
     try:
+        # here, so that a Python without sparklog gets a message and no traceback
         from sparklog_runtime.submission.driver import run_driver
     except ModuleNotFoundError as error:
         _say_what_is_missing(error)

@@ -95,7 +95,7 @@ class StopReason:
 
 def run_broker_task(plan: BrokerPlan, rows: Iterator[Any]) -> Iterator[str]:
     """What the one task of a broker's Spark job runs; yields how the broker ended."""
-    from pyspark import TaskContext
+    from pyspark import TaskContext  # a broker in a test has no Spark
 
     context = TaskContext.get()
     if context is not None and context.attemptNumber() > 0:

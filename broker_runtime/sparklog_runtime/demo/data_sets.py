@@ -33,6 +33,7 @@ def quakes_frame(spark: Any) -> Any:
 
 def flights_frame(spark: Any) -> Any:
     """Key (the flight's number in the file) and value (its columns as JSON) of every flight."""
+    # heavy, and only the demo wants it
     import pyarrow as pa
     import pyarrow.ipc
     from pyspark.sql import functions as F  # noqa: N812

@@ -134,7 +134,7 @@ def run_driver(argv: Sequence[str] | None = None) -> int:
     parser = Parser(prog="sparklog", description="brokers on the executors of Spark", allow_abbrev=False)
     add_cluster_arguments(parser)
     args = parser.parse_args(argv)
-    from pyspark import SparkContext
+    from pyspark import SparkContext  # after the arguments were checked, which need no Spark
 
     context: Any = SparkContext.getOrCreate()
     _python_of_executors(context)
