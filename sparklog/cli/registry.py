@@ -21,7 +21,7 @@ BUILT_IN: Final[Mapping[str, str]] = {
 }
 """Commands of this package, in the order in which help shows them."""
 
-FIRST_IN_HELP: Final = ("start", "demo")
+FIRST_IN_HELP: Final = ("start", "demo", "conf", "submit")
 
 
 def command_names() -> list[str]:

@@ -35,6 +35,12 @@ DRIVER_STOP_S: Final = STOP_DEADLINE_S + 15.0
 LATE_DRIVER_S: Final = 5.0
 """How long a driver that nobody has heard of yet may take to call and to end."""
 
+LAST_LINES_S: Final = 5.0
+"""How long the driver's last lines may take on their way through the pipe."""
+
+STOPPED: Final = (DONE, 128 + signal.SIGTERM, -signal.SIGTERM)
+"""How ``spark-submit`` ends that was asked to stop: by its driver's word, or before there was a driver."""
+
 _POLL_S: Final = 0.1
 _LINES_SHOWN: Final = 3
 
@@ -63,7 +69,7 @@ class DriverProcess:
                 self._wait(jvm)
             finally:
                 self._line.close()
-            relay.join(_POLL_S)
+            relay.join(LAST_LINES_S)
         return self._status(jvm.returncode)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
@@ -86,8 +92,9 @@ class DriverProcess:
             if repeat(text):
                 self._has_spoken = True
             else:
-                output.write(line)
-                output.flush()
+                with contextlib.suppress(OSError):  # a full disk must not hold up the driver
+                    output.write(line)
+                    output.flush()
 
     def _wait(self, jvm: "subprocess.Popen[bytes]") -> None:
         """Until JVM and driver have ended; from the first signal on with a deadline."""
@@ -119,11 +126,11 @@ class DriverProcess:
             os.killpg(jvm.pid, signal.SIGKILL)
 
     def _status(self, status: int) -> int:
-        if self._signals or status == DONE:
+        if status == DONE or (self._signals and status in STOPPED):
             return DONE
         if status == WRONG_USAGE and self._has_spoken:
             return WRONG_USAGE
-        if not self._has_spoken:
+        if not (self._has_spoken and status == FAILED):
             say(f"spark-submit {end_in_words(status)}: {self._last_output()}")
         say(f"Spark's log is {self._layout.spark_log}, what it wrote beside that {self._layout.spark_output}")
         return FAILED

@@ -147,6 +147,14 @@ def test_it_waits_for_a_driver_whose_jvm_was_killed(submit, tmp_path):
     assert "spark.log" in err
 
 
+def test_a_driver_that_could_not_stop_tidily_is_a_failure(submit, tmp_path):
+    process = submit(driver=DRIVER.replace("sys.exit(0)", "os._exit(1)"))
+    _driver_pid(tmp_path)
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 1
+
+
 @pytest.mark.parametrize(("status", "expected"), [(0, 0), (1, 1), (2, 2), (77, 1)])
 def test_the_drivers_exit_status_is_ours(submit, status, expected):
     process = submit(driver=f"import sys; print('sparklog: because', flush=True); sys.exit({status})")
