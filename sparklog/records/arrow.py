@@ -26,7 +26,7 @@ from sparklog.records.arrow_header import (
     check_message,
     parse_arrow_header,
 )
-from sparklog.records.bridge import numbers, values_of
+from sparklog.records.bridge import nulls_of, numbers, values_of
 from sparklog.records.codecs import DECOMPRESSED_BYTES_MAX
 from sparklog.records.columns import (
     CREATE_TIME,
@@ -105,6 +105,15 @@ class ArrowPayload:
             offsets=header.base_offset + rows.offset_deltas,
             timestamp_types=np.full(count, timestamp_type, np.int32),
         )
+
+    def keyless_rows(self, batch: Bytes, header: BatchHeader, rows_max: int) -> tuple[int, list[int]]:
+        key = read_rows(batch, header).key
+        if key is None:
+            return header.record_count, list(range(min(rows_max, header.record_count)))
+        return key.null_count, nulls_of(key).nonzero()[0][:rows_max].tolist()
+
+    def least_timestamp_ms(self, batch: Bytes, header: BatchHeader) -> int:
+        return int(read_rows(batch, header).timestamps_ms.min())
 
     def from_columns(
         self,

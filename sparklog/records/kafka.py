@@ -21,7 +21,7 @@ from sparklog.records.columns import CREATE_TIME, HEADERS_TYPE, LOG_APPEND_TIME,
 from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, Bytes, Compression
 from sparklog.records.kafka_check import check_records
 from sparklog.records.kafka_encode import batch_of_rows
-from sparklog.records.kafka_pieces import check_growth, check_pieces
+from sparklog.records.kafka_pieces import Measured, check_growth, measure
 from sparklog.records.kafka_spans import (
     FEW_RECORDS,
     Spans,
@@ -45,7 +45,8 @@ class KafkaRecords:
         pieces = pieces_of(header.compression, _payload(batch, header))
         records, more = next(pieces, b""), next(pieces, None)
         if more is not None:
-            check_pieces(chain((records, more), pieces), header.record_count, header.last_offset_delta)
+            for _ in measure(chain((records, more), pieces), header.record_count, header.last_offset_delta):
+                """Each record is checked as it is measured."""
         elif header.record_count < SMALL_RECORD_COUNT:
             check_records(records, header.record_count, header.last_offset_delta)
         else:
@@ -58,6 +59,20 @@ class KafkaRecords:
             return _walked_columns(list(walk(records, header.record_count)), header)
         rows = [_span_columns(records, spans, header) for spans in _chunks(records, header)]
         return rows[0] if len(rows) == 1 else pa.concat_batches(rows)
+
+    def keyless_rows(self, batch: Bytes, header: BatchHeader, rows_max: int) -> tuple[int, list[int]]:
+        count = passed = 0
+        indexes: list[int] = []
+        for measured in _measured(batch, header):
+            keyless = (measured.key_lengths < 0).nonzero()[0]
+            indexes += (passed + keyless[: rows_max - len(indexes)]).tolist()
+            count += len(keyless)
+            passed += len(measured.key_lengths)
+        return count, indexes
+
+    def least_timestamp_ms(self, batch: Bytes, header: BatchHeader) -> int:
+        least_ms = min(int(measured.timestamp_deltas_ms.min()) for measured in _measured(batch, header))
+        return header.base_timestamp_ms + least_ms
 
     def from_columns(
         self,
@@ -84,6 +99,12 @@ class KafkaRecords:
 def records_of(batch: Bytes, header: BatchHeader) -> bytes:
     """The records of a batch without envelope, decompressed."""
     return decompress(header.compression, _payload(batch, header))
+
+
+def _measured(batch: Bytes, header: BatchHeader) -> Iterator[Measured]:
+    """The records of a batch without their keys and values, in little memory."""
+    pieces = pieces_of(header.compression, _payload(batch, header))
+    return measure(pieces, header.record_count, header.last_offset_delta)
 
 
 def _payload(batch: Bytes, header: BatchHeader) -> memoryview:

@@ -10,6 +10,7 @@ Failure: CorruptBatch, from the check or from the decompression that yields the 
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,27 +26,44 @@ from sparklog.records.kafka_walk import (
 )
 
 
-def check_pieces(pieces: Iterator[bytes], count: int, last_offset_delta: int) -> None:
-    """CorruptBatch unless exactly ``count`` records fill the ``pieces``, with offset deltas that grow and end
-    at ``last_offset_delta`` at the latest.
+class Measured(NamedTuple):
+    """What some records that follow each other say of themselves, a number per record."""
+
+    timestamp_deltas_ms: Int64s
+    offset_deltas: Int64s
+    key_lengths: Int64s
+    """-1 for a record without a key."""
+
+
+def measure(pieces: Iterator[bytes], count: int, last_offset_delta: int) -> Iterator[Measured]:
+    """The records in ``pieces``, some at a time.
+
+    CorruptBatch unless exactly ``count`` of them fill the pieces, with offset deltas that grow and end at
+    ``last_offset_delta`` at the latest.
     """
     window = _Window(pieces)
     left, previous = count, -1
     try:
         while left:
-            begins, behind = whole_boundaries(window.octets, window.position, left)
-            if begins:
-                offset_deltas = spans_of(window.octets, begins).offset_deltas
-                window.position = behind
-            else:
-                offset_deltas = np.array([_walk_record(window)], np.int64)
-            check_growth(offset_deltas, previous, last_offset_delta)
-            previous = int(offset_deltas[-1])
-            left -= len(offset_deltas)
+            measured = _measure_some(window, left)
+            check_growth(measured.offset_deltas, previous, last_offset_delta)
+            previous = int(measured.offset_deltas[-1])
+            left -= len(measured.offset_deltas)
+            yield measured
     except IndexError:
         raise CorruptBatch(f"{left} of {count} records are missing") from None
     if window.has_more():
         raise CorruptBatch(f"bytes are left after {count} records")
+
+
+def _measure_some(window: "_Window", count_max: int) -> Measured:
+    """The records that end within the piece, or the one that reaches beyond it."""
+    begins, behind = whole_boundaries(window.octets, window.position, count_max)
+    if not begins:
+        return _walk_record(window)
+    spans = spans_of(window.octets, begins)
+    window.position = behind
+    return Measured(spans.timestamp_deltas_ms, spans.offset_deltas, spans.key_lengths)
 
 
 def check_growth(offset_deltas: Int64s, previous: int, last_offset_delta: int) -> None:
@@ -107,23 +125,26 @@ class _Window:
         return True
 
 
-def _walk_record(window: _Window) -> int:
-    """Pass over one record, whose layout ``kafka_walk`` gives; its offset delta."""
+def _walk_record(window: _Window) -> Measured:
+    """Pass over one record, whose layout ``kafka_walk`` gives."""
     length_bytes = window.number()
     start = window.offset
     if length_bytes < 0:
         raise CorruptBatch(f"the record at byte {start} has a negative length")
     window.skip(1)  # the attributes
-    window.number(VARLONG_BYTES_MAX)  # the timestamp delta
+    timestamp_delta_ms = window.number(VARLONG_BYTES_MAX)
     offset_delta = window.number()
-    window.skip(window.number())  # the key
+    key_length = window.number()
+    window.skip(key_length)
     window.skip(window.number())  # the value
     _walk_headers(window, start + length_bytes)
     if window.offset != start + length_bytes:
         raise CorruptBatch(
             f"the record at byte {start} has {window.offset - start} bytes, not {length_bytes} as it says"
         )
-    return offset_delta
+    return Measured(
+        *(np.array([number], np.int64) for number in (timestamp_delta_ms, offset_delta, key_length))
+    )
 
 
 def _walk_headers(window: _Window, record_end: int) -> None:

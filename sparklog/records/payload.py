@@ -31,6 +31,14 @@ class Payload(Protocol):
         """
         ...
 
+    def keyless_rows(self, batch: Bytes, header: BatchHeader, rows_max: int) -> tuple[int, list[int]]:
+        """How many rows of a valid batch have no key, and the indexes of the first ``rows_max`` of them."""
+        ...
+
+    def least_timestamp_ms(self, batch: Bytes, header: BatchHeader) -> int:
+        """The least timestamp of the rows, by their producer's clock, of a valid batch that has rows."""
+        ...
+
     def from_columns(
         self,
         columns: "pa.RecordBatch | pa.Table",

@@ -41,12 +41,8 @@ def check_create_times(
 
 
 def _least_timestamp(buffer: Bytes, position: int, header: BatchHeader) -> int:
-    # Here, because it brings Arrow and numpy, which nobody else needs who checks batches.
-    import pyarrow.compute as pc
-
     batch = memoryview(buffer)[position : position + header.size_bytes]
-    times = payload_of(header).to_columns(batch, header).column("timestamp").cast("int64")
-    return int(pc.min(times).as_py()) // 1_000
+    return payload_of(header).least_timestamp_ms(batch, header)
 
 
 def _refuse_stamped(accepted: Accepted) -> Refused | None:

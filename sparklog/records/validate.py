@@ -86,19 +86,14 @@ def check_produced(
 
 
 def _check_keys(buffer: Bytes, header: BatchHeader) -> Refused | None:
-    # Here, because they bring Arrow and numpy, which nobody else needs who checks batches.
-    from sparklog.records.bridge import nulls_of
-    from sparklog.records.filter import decode
-
-    keys = decode(buffer, (0, header)).keys
-    if not keys.null_count:
+    count, first_rows = payload_of(header).keyless_rows(buffer, header, _RECORD_ERRORS_MAX)
+    if not count:
         return None
-    keyless = nulls_of(keys).nonzero()[0]
     return Refused(
         ErrorCode.invalid_record,
-        f"{len(keyless)} of {header.record_count} records have no key, the first at index {keyless[0]}: "
+        f"{count} of {header.record_count} records have no key, the first at index {first_rows[0]}: "
         "give every record a key, or change the topic's cleanup.policy",
-        tuple((index, KEYLESS) for index in keyless[:_RECORD_ERRORS_MAX].tolist()),
+        tuple((index, KEYLESS) for index in first_rows),
     )
 
 

@@ -13,7 +13,7 @@ from sparklog.model.errors import CorruptBatch
 from sparklog.records.codecs import DECOMPRESSED_BYTES_MAX, STEP_BYTES, compress
 from sparklog.records.envelope import ENVELOPE_BYTES, Compression, build_envelope, parse_header
 from sparklog.records.kafka_encode import Record, build_records_batch
-from sparklog.records.kafka_pieces import check_pieces
+from sparklog.records.kafka_pieces import measure
 from sparklog.records.payload import payload_of
 from tests.records.test_kafka_check import NOW_MS, changed, changes, decoder_takes, records
 
@@ -26,7 +26,8 @@ def pieces(payload: bytes, size_bytes: int):
 
 def takes(payload: bytes, size_bytes: int, count: int, last_offset_delta: int) -> bool:
     try:
-        check_pieces(pieces(payload, size_bytes), count, last_offset_delta)
+        for _ in measure(pieces(payload, size_bytes), count, last_offset_delta):
+            """Each record is checked as it is measured."""
     except CorruptBatch:
         return False
     return True
@@ -85,23 +86,30 @@ def test_a_batch_of_several_steps_is_taken(codec: Compression, value_bytes: int)
 
 PEAK = """
 import sys
+from sparklog.records.timestamps import check_create_times
 from sparklog.records.validate import Refused, check_produced
 
 def peak_kib():
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
-check_produced(open(sys.argv[1], "rb").read(), max_batch_bytes=1 << 30, allow_arrow=False)
-batch = open(sys.argv[2], "rb").read()
+def check(path):
+    batch = open(path, "rb").read()
+    verdict = check_produced(batch, max_batch_bytes=1 << 30, allow_arrow=False, requires_keys=True)
+    if isinstance(verdict, Refused):
+        return verdict
+    return check_create_times(batch, verdict, 1_700_000_000_123, before_max_ms=1, after_max_ms=1)
+
+check(sys.argv[1])
 before_kib = peak_kib()
-verdict = check_produced(batch, max_batch_bytes=1 << 30, allow_arrow=False)
+verdict = check(sys.argv[2])
 print(verdict.error.name if isinstance(verdict, Refused) else "none", peak_kib() - before_kib)
 """
 """Checks a small batch, which loads all modules, then a bomb; prints the error and the rise in KiB."""
 
 
 def record_of(value_bytes: int) -> bytes:
-    return build_records_batch([Record(value=bytes(value_bytes))], now_ms=NOW_MS)[ENVELOPE_BYTES:]
+    return build_records_batch([Record(key=b"k", value=bytes(value_bytes))], now_ms=NOW_MS)[ENVELOPE_BYTES:]
 
 
 def bomb(codec: Compression, *, beyond_the_bound: bool) -> bytes:
@@ -117,7 +125,7 @@ def test_a_bomb_is_judged_in_little_memory(
     tmp_path: Path, codec: Compression, beyond_the_bound: bool
 ) -> None:
     small, large = tmp_path / "small", tmp_path / "large"
-    plain = build_records_batch([Record(value=bytes(2 * STEP_BYTES))], now_ms=NOW_MS)
+    plain = build_records_batch([Record(key=b"k", value=bytes(2 * STEP_BYTES))], now_ms=NOW_MS)
     small.write_bytes(compressed(codec, compress(codec, plain[ENVELOPE_BYTES:]), 1))
     large.write_bytes(bomb(codec, beyond_the_bound=beyond_the_bound))
     command = [sys.executable, "-c", PEAK, str(small), str(large)]
@@ -125,6 +133,25 @@ def test_a_bomb_is_judged_in_little_memory(
     error, rise_kib = out.split()
     assert error == ("invalid_record" if beyond_the_bound else "none")
     assert int(rise_kib) < 16 * 1024
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_rows_without_a_key_are_counted_over_all_steps_and_the_first_are_named(codec: Compression) -> None:
+    some = [Record(key=None if n % 3 == 2 else b"k", value=bytes(900), timestamp_ms=n) for n in range(4_000)]
+    plain = build_records_batch(some, now_ms=NOW_MS)
+    header = parse_header(plain)
+    batch = build_envelope(
+        compress(codec, plain[ENVELOPE_BYTES:]),
+        attributes=codec,
+        record_count=4_000,
+        last_offset_delta=3_999,
+        base_timestamp_ms=header.base_timestamp_ms,
+        max_timestamp_ms=header.max_timestamp_ms,
+    )
+    payload = payload_of(parse_header(batch))
+    count, first_rows = payload.keyless_rows(batch, parse_header(batch), 1_000)
+    assert (count, first_rows) == (1_333, list(range(2, 3_002, 3)))
+    assert payload.least_timestamp_ms(batch, parse_header(batch)) == 0
 
 
 def test_a_bare_snappy_block_may_not_claim_more_than_snappy_can_pack() -> None:
