@@ -206,8 +206,7 @@ def _log_ends(send: SendLeaderAndIsr, response: LeaderAndIsrResponse) -> dict[To
 
 
 def push_errors(send: Send, response: object) -> dict[TopicPartition, ErrorCode]:
-    """The errors of a message's partitions: those that failed, or all of them if the whole message was
-    refused.
+    """The errors of a message's partitions: of those that failed, or of all if the message was refused.
 
     After a LeaderAndIsr also those that succeeded, because their logs work.
     """

@@ -1,7 +1,7 @@
 """Leaders propose ISRs; the controller judges them, in Kafka's order (AlterPartition, KIP-497, 841, 903).
 
   1. unknown or other broker epoch              STALE_BROKER_EPOCH for the whole request
-  2. an unknown topic or partition               UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
+  2. an unknown topic or partition              UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
   3. epochs ahead of ours                       NOT_CONTROLLER: a newer controller knows more
   4. lower leader epoch                         FENCED_LEADER_EPOCH
   5. not its leader, empty, or without itself   INVALID_REQUEST

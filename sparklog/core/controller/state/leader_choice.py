@@ -3,15 +3,17 @@
 ``settle`` returns the state that a partition should have, or None if it has that state. It is
 level-triggered: the event that made it necessary does not matter, nor how many events were missed.
 
-The order of preference when the leader cannot go on (KIP-966 for the eligible replicas): 1. ISR members that
-are alive, proven intact and not shutting down, in assignment order; 2. ISR members that are alive, proven
-intact and shutting down: they lead for a short time; 3. eligible replicas, alive and proven: they left the
-ISR when it fell below the minimum, and since then nothing could be committed without them; 4. if the topic
-allows unclean elections: any live replica, those of the ISR first; 5. once every member of the ISR and every
-eligible replica has reported where its log ends: the greatest log, although it is not proven (``log_ends``),
-because there is no replica left to wait for; 6. no leader (-1). The ISR is kept as it was, so that its first
-proven member to return leads. Elections by rules 4 and 5 may lose acknowledged records. They report that, and
-note it in the partition's state.
+The order of preference when the leader cannot go on (KIP-966 for the eligible replicas):
+  1. ISR members that are alive, proven intact and not shutting down, in assignment order;
+  2. ISR members that are alive, proven intact and shutting down: they lead for a short time;
+  3. eligible replicas, alive and proven: they left the ISR when it fell below the minimum, and since then
+     nothing could be committed without them;
+  4. if the topic allows unclean elections: any live replica, those of the ISR first;
+  5. once every member of the ISR and every eligible replica has reported where its log ends: the greatest
+     log, although it is not proven (``log_ends``), because there is no replica left to wait for;
+  6. no leader (-1). The ISR is kept as it was, so that its first proven member to return leads.
+Elections by rules 4 and 5 may lose acknowledged records. They report that, and note it in the partition's
+state.
 
 An ISR member is *proven* by its stored incarnation (``sparklog.core.controller.state.incarnation``). The list
 alone proves nothing: a member that restarted with an unproven log stays listed while no better replica lives.

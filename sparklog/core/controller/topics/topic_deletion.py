@@ -1,9 +1,10 @@
 """Deletion of topics: mark the topic, delete the replicas, remove the nodes.
 
 1. ``/admin/delete_topics/T`` is written. From then on the topic has no leaders, its name cannot be used,
-metadata caches drop it, and live brokers delete its logs. 2. A broker that is down deletes its logs after its
-return. The mark outlives controllers. 3. When every replica is confirmed as deleted, the nodes of the topic
-are removed, states first and the mark last, so that a controller that takes over in between goes on.
+   metadata caches drop it, and live brokers delete its logs.
+2. A broker that is down deletes its logs after its return. The mark outlives controllers.
+3. When every replica is confirmed as deleted, the nodes of the topic are removed, states first and the mark
+   last, so that a controller that takes over in between goes on.
 """
 
 from typing import Final
