@@ -74,5 +74,5 @@ class Dispatcher:
 
     @staticmethod
     def _refuse(exchange: Exchange, error: WireError) -> None:
-        logger.warning("closing the connection of %s: %s", exchange.context.requester, error)
+        logger.warning("closing the connection from %s: %s", exchange.context.client_host, error)
         exchange.close()
