@@ -56,32 +56,23 @@ class LoopThreads:
                 thread.join(join_seconds)
 
 
-class _LoopThread(threading.Thread):
-    """One loop, from its first question to its end or ``stop``."""
+class LoopDriver:
+    """Drives loops on the thread that calls ``drive``."""
 
-    def __init__(self, name: str, begin: Callable[[], Loop], ask: Ask) -> None:
-        super().__init__(name=name, daemon=True)
-        self._begin = begin
+    def __init__(self, ask: Ask) -> None:
         self._ask = ask
-        self._is_stopping = False
         self._woken = threading.Event()
+        self.is_stopping = False
 
     def stop(self) -> None:
-        self._is_stopping = True
+        """End the loop that is driven, after the call that it may have under way. For any thread."""
+        self.is_stopping = True
         self._woken.set()
 
-    def run(self) -> None:
-        while not self._is_stopping:
-            try:
-                self._drive(self._begin())
-                return
-            except Exception:
-                logger.exception("%s failed and begins anew", self.name)
-                self._wait(Signal(), ANEW_MS)
-
-    def _drive(self, loop: Loop) -> None:
+    def drive(self, loop: Loop) -> None:
+        """From the first question of ``loop`` to its end or ``stop``."""
         question = go_on(loop)
-        while question is not None and not self._is_stopping:
+        while question is not None and not self.is_stopping:
             try:
                 outcome = self._outcome(question)
             except (OSError, SparklogError) as error:
@@ -90,23 +81,45 @@ class _LoopThread(threading.Thread):
                 question = go_on(loop, outcome)
         loop.close()
 
-    def _outcome(self, question: Question) -> Any:
-        match question:
-            case Pause(delay_ms):
-                return self._wait(Signal(), delay_ms)
-            case Await(signal, timeout_ms):
-                return self._wait(signal, timeout_ms)
-            case CallBroker() | CallController():
-                return self._ask(question)
-
-    def _wait(self, signal: Signal, timeout_ms: int | None) -> bool:
+    def wait(self, signal: Signal, timeout_ms: int | None) -> bool:
         """Whether the signal was given in time; ``stop`` ends the wait, too."""
         signal.wake = self._woken.set
         deadline = None if timeout_ms is None else time.monotonic() + timeout_ms / 1_000
-        while not (is_given := signal.take()) and not self._is_stopping:
+        while not (is_given := signal.take()) and not self.is_stopping:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 break
             self._woken.wait(left)
             self._woken.clear()
         return is_given
+
+    def _outcome(self, question: Question) -> Any:
+        match question:
+            case Pause(delay_ms):
+                return self.wait(Signal(), delay_ms)
+            case Await(signal, timeout_ms):
+                return self.wait(signal, timeout_ms)
+            case CallBroker() | CallController():
+                return self._ask(question)
+
+
+class _LoopThread(threading.Thread):
+    """One loop, begun anew after every failure."""
+
+    def __init__(self, name: str, begin: Callable[[], Loop], ask: Ask) -> None:
+        super().__init__(name=name, daemon=True)
+        self._begin = begin
+        self._driver = LoopDriver(ask)
+
+    def stop(self) -> None:
+        self._driver.stop()
+
+    def run(self) -> None:
+        driver = self._driver
+        while not driver.is_stopping:
+            try:
+                driver.drive(self._begin())
+                return
+            except Exception:
+                logger.exception("%s failed and begins anew", self.name)
+                driver.wait(Signal(), ANEW_MS)

@@ -24,6 +24,7 @@ from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.following.fetcher import Fetcher
 from sparklog.broker.following.fetchers import Fetchers
 from sparklog.broker.life.cleaner_threads import CleanerThreads
+from sparklog.broker.life.controlled_shutdown import move_leaders_away
 from sparklog.broker.life.disk_reports import DiskReports, LostLogs
 from sparklog.broker.life.housekeeping import Housekeeping
 from sparklog.broker.life.metrics import broker_metrics
@@ -39,28 +40,21 @@ from sparklog.broker.to_controller.controller_link import ControllerLink, watch_
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.cluster import Broker, Node
-from sparklog.model.errors import ErrorCode, SparklogError, WireError
+from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId
 from sparklog.model.loops import Call, CallBroker, Loop
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.executor import ThreadExecutor
-from sparklog.network.loop_threads import LoopThreads, no_calls
+from sparklog.network.loop_threads import LoopDriver, LoopThreads, no_calls
 from sparklog.network.peer_connections import PeerConnections
 from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
-from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
 from sparklog.zookeeper.registration import report_suspect
 
 logger = logging.getLogger(__name__)
 
 __all__ = ["BrokerOptions", "BrokerServer"]
-
-SHUTDOWN_RETRY_MS: Final = 200
-"""Pause between tries of a controlled shutdown while partitions remain that nobody else can lead yet."""
-
-SHUTDOWN_TIMEOUT_MS: Final = 3_000
-"""Longest wait for the controller: where a whole cluster stops there may be none any more."""
 
 JOIN_SECONDS: Final = 1.0
 """Longest wait for loops that may wait for an absent ZooKeeper: the end of the session ends their wait."""
@@ -367,29 +361,11 @@ class BrokerServer:
         self.stop(clean=False)
 
     def _shut_down_controlled(self) -> None:
-        """Ask the controller to move our leaderships away, until none is left that another could take."""
-        if self._link is None or self._broker_epoch < 0:
-            return
-        if not self._config.get_bool("controlled.shutdown.enable"):
-            return
-        request = ControlledShutdownRequest(
-            broker_id=self._options.broker_id, broker_epoch=self._broker_epoch
-        )
-        for attempt in range(self._config.get_int("controlled.shutdown.max.retries")):
-            if attempt:
-                self._stopped.wait(SHUTDOWN_RETRY_MS / 1_000)
-            try:
-                response = self._link.call(request, timeout_ms=SHUTDOWN_TIMEOUT_MS)
-            except (OSError, WireError, SparklogError) as error:
-                logger.info("stopping without moving leaders, as no controller helps: %s", error)
-                return
-            if response.error_code is ErrorCode.none and not response.remaining_partitions:
-                return
-            logger.info(
-                "controlled shutdown, try %d: %s, %d partitions remain",
-                attempt + 1,
-                response.error_code.name,
-                len(response.remaining_partitions),
+        """Have others take over what this broker leads, if it is registered."""
+        if self._broker_epoch >= 0 and self._config.get_bool("controlled.shutdown.enable"):
+            attempts_max = self._config.get_int("controlled.shutdown.max.retries")
+            LoopDriver(self._ask).drive(
+                move_leaders_away(self._options.broker_id, self._broker_epoch, attempts_max=attempts_max)
             )
 
     def _close_logs(self, log_dirs: LogDirs) -> None:

@@ -7,7 +7,7 @@ opens and recovers the logs, listens, registers, and serves until it dies. The o
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from simulation.disks.disk import SimulatedDisk
 from simulation.invariants.leadership import Announcements, LeadershipIsAnnounced
@@ -17,7 +17,6 @@ from simulation.machines.producer_id_blocks import ProducerIdsAreUnique, Watched
 from simulation.machines.tasks import BrokerLoops, ChoreTasks, CleanerTask, Stage
 from simulation.machines.zookeeper import Ensemble, SimulatedZooKeeper
 from simulation.schedule import (
-    US_PER_MS,
     InlineExecutor,
     Process,
     ProcessTimer,
@@ -29,11 +28,11 @@ from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.following.fetcher import Fetcher
 from sparklog.broker.following.fetchers import Fetchers
+from sparklog.broker.life.controlled_shutdown import move_leaders_away
 from sparklog.broker.life.disk_reports import DiskReports, LostLogs
 from sparklog.broker.life.open_directories import Host, open_directories
 from sparklog.broker.life.registration import register
 from sparklog.broker.life.registration_watch import watch_registration
-from sparklog.broker.life.server import SHUTDOWN_RETRY_MS, SHUTDOWN_TIMEOUT_MS
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
@@ -44,14 +43,11 @@ from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
 from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.config import BrokerConfig
-from sparklog.model.errors import ErrorCode, SparklogError
+from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.loops import Loop
 from sparklog.model.zookeeper import ZooKeeperError
-from sparklog.wire.messages.control.controlled_shutdown import (
-    ControlledShutdownRequest,
-    ControlledShutdownResponse,
-)
+from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
 from sparklog.zookeeper.registration import read_or_create_cluster_id, report_suspect
 
 STOPPED_CLEANLY: Final = "it was told to"
@@ -173,27 +169,23 @@ class SimulatedBroker:
         """As ``BrokerServer.stop``: move leaderships away, put everything on disk, and say so."""
         if self.is_registered and not self._is_leaving:
             self._is_leaving = True
-            self.process.soon(lambda: self._ask_to_leave(1))
+            self._loops.start("controlled-shutdown", self._shut_down_controlled)
 
-    def _ask_to_leave(self, attempt: int) -> None:
-        asked = self._controller_epoch()
+    def _shut_down_controlled(self) -> Loop:
+        def released() -> None:
+            self.released_by = asked[-1]
 
-        def answered(response: ControlledShutdownResponse) -> None:
-            is_free = response.error_code is ErrorCode.none and not response.remaining_partitions
-            if is_free:
-                self.released_by = asked
-            if is_free or attempt >= self._world.config.get_int("controlled.shutdown.max.retries"):
-                self._close_cleanly()
-            else:
-                delay_us = SHUTDOWN_RETRY_MS * US_PER_MS
-                self._world.schedule.after(delay_us, self.process, lambda: self._ask_to_leave(attempt + 1))
+        def note(message: Any) -> None:
+            if isinstance(message, ControlledShutdownRequest):
+                asked.append(self._controller_epoch())
 
-        self._loops.link.call(
-            ControlledShutdownRequest(broker_id=self.machine.broker_id, broker_epoch=self.epoch),
-            timeout_ms=SHUTDOWN_TIMEOUT_MS,
-            on_response=answered,
-            on_failure=lambda error: self._close_cleanly(),
+        asked: list[int] = []
+        self._loops.link.on_send = note
+        attempts_max = self._world.config.get_int("controlled.shutdown.max.retries")
+        yield from move_leaders_away(
+            self.machine.broker_id, self.epoch, attempts_max=attempts_max, on_released=released
         )
+        self._close_cleanly()
 
     def _controller_epoch(self) -> int:
         """The number of the controller that is asked now; -1 if whoever is asked is none."""

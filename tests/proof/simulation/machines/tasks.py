@@ -30,6 +30,8 @@ class SimulatedLink:
         self.changes = Changes()
         self.address: str | None = None
         """Of whom it takes for the controller."""
+        self.on_send: Callable[[Any], None] = lambda message: None
+        """Called with each message that leaves."""
         self._process = process
         self._host = host
         self._network = network
@@ -71,6 +73,7 @@ class SimulatedLink:
     def _send(
         self, address: str, message: Any, timeout_ms: int, on_response: OnResponse, on_failure: OnFailure
     ) -> None:
+        self.on_send(message)
         call = self._network.call(
             self._process,
             self._host,
