@@ -49,13 +49,13 @@ class PartitionLog:
         return self._partition.inspect(lambda log, _: remaining(log, segments, generation))
 
     def begin_swap(self, swap: Swap) -> bool:
-        return self._partition.rearrange(lambda log: log.begin_swap(swap))
+        return self._partition.log_guard.rearrange(lambda log: log.begin_swap(swap))
 
     def finish_swap(self, swap: Swap) -> bool:
-        return self._partition.rearrange(lambda log: log.finish_swap(swap))
+        return self._partition.log_guard.rearrange(lambda log: log.finish_swap(swap))
 
     def fail(self, error: OSError) -> None:
-        self._partition.fail_log(error)
+        self._partition.log_guard.fail(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class LogCleaner:
     def set_aside(self, partition: Partition, error: Exception) -> None:
         """Leave this log alone, for a while or for good; what the device failed takes the log offline."""
         if isinstance(error, OSError) and may_have_lost(error):
-            partition.fail_log(error)
+            partition.log_guard.fail(error)
         until_ms = self.clock.monotonic_ms() + RETRY_AFTER_MS if isinstance(error, OSError) else None
         logger.error(
             "%s cannot be compacted, %s: %s",

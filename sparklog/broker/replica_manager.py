@@ -334,7 +334,7 @@ class ReplicaManager:
             logs = {name: LogConfig.of(config) for name, config in changed.items()}
             for topic_partition, partition in self._partitions.items():
                 if topic_partition.topic in logs:
-                    partition.configure(logs[topic_partition.topic])
+                    partition.log_guard.configure(logs[topic_partition.topic])
 
     def _set_throttle_rates(self) -> None:
         self.fetches.throttle.set_rate(self.config.get_int("leader.replication.throttled.rate"))
@@ -370,18 +370,18 @@ class ReplicaManager:
     def remove_late_files(self) -> None:
         """Remove files of deleted segments that have waited for ``file.delete.delay.ms``."""
         for partition in self.partitions():
-            partition.remove_late_files()
+            partition.log_guard.remove_late_files()
 
     def flush_by_time(self) -> None:
         """Bring to disk every log of which something has waited for ``flush.ms``."""
         for partition in self.partitions():
-            partition.flush_by_time()
+            partition.log_guard.flush_by_time()
 
     def expire_producers(self) -> None:
         """Let every log forget producers that were silent for ``producer.id.expiration.ms``."""
         max_age_ms = self.config.get_int("producer.id.expiration.ms")
         for partition in self.partitions():
-            partition.expire_producers(max_age_ms)
+            partition.log_guard.expire_producers(max_age_ms)
 
     def checkpoint_high_watermarks(self) -> None:
         watermarks = {partition.topic_partition: partition.high_watermark for partition in self.partitions()}
@@ -390,8 +390,8 @@ class ReplicaManager:
     def checkpoint_recovery_points(self) -> None:
         """Write recovery points, after syncing logs that have sealed a segment since theirs was raised."""
         for partition in self.partitions():
-            if partition.should_flush_before_checkpoint:
-                partition.flush()
+            if partition.log_guard.should_flush_before_checkpoint:
+                partition.log_guard.flush()
         self._checkpoint(self._log_dirs.checkpoint_recovery_points)
 
     def _checkpoint(self, write: Callable[[], None]) -> None:
@@ -453,7 +453,7 @@ class ReplicaManager:
         """Let go of the logs; with ``clean_epoch`` everything is on disk afterwards, and a marker says so."""
         if clean_epoch is not None:
             for partition in self.partitions():
-                partition.flush()
+                partition.log_guard.flush()
             self.checkpoint_high_watermarks()
             if any(
                 one.is_offline and self._log_dirs.is_online(one.topic_partition) for one in self.partitions()
@@ -472,7 +472,7 @@ class ReplicaManager:
             case CompleteProduce(token, error):
                 self.appends.complete(token, AppendResult(error))
             case FlushLog():
-                self._flusher.request(partition)
+                self._flusher.request(partition.log_guard)
             case CompleteDeletion(token, error, low_watermark):
                 self.deletions.complete(token, DeletionResult(error, low_watermark))
             case WakeFetch(token):
@@ -522,7 +522,7 @@ class ReplicaManager:
         partition = partition or self._adopt(topic_partition, topic_id)
         self._set_aside_rivals(topic_partition)
         if partition is not None:
-            partition.configure(LogConfig.of(config))
+            partition.log_guard.configure(LogConfig.of(config))
             return partition
         log = self._log_dirs.create(topic_partition, topic_id, config, is_new=is_new)
         partition = self._partition(topic_partition, log, 0)

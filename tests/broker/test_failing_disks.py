@@ -50,7 +50,7 @@ def test_a_broker_whose_fsync_fails_stops_and_leaves_word_that_its_directory_is_
         sync(descriptor, path)
 
     monkeypatch.setattr(disks, "_fsync", broken)
-    partition.flush()
+    partition.log_guard.flush()
     assert broker.server.wait_stopped(20)
     monkeypatch.undo()
     node = zookeeper.get(znodes.incarnation_path(BrokerId(1)))

@@ -326,7 +326,7 @@ def test_kafka_9491_a_log_that_began_anew_is_readable_from_there_when_its_replic
     roles(members, 1, 1)
     for number in range(30):
         members[1].produce(batch(f"{number}"), acks=1)
-    members[1].partition.configure(LogConfig(segment_bytes=1))
+    members[1].partition.log_guard.configure(LogConfig(segment_bytes=1))
     members[1].produce(batch("rolls"), acks=1)
     members[1].partition.log.raise_log_start(30)
     members[1].partition.delete_old_segments()
@@ -343,7 +343,7 @@ def test_kafka_9491_a_log_that_began_anew_is_readable_from_there_when_its_replic
 def test_kafka_5634_retention_removes_nothing_that_is_not_committed(members) -> None:
     """The log's start may not overtake the high watermark."""
     roles(members, 1, 1)
-    members[1].partition.configure(LogConfig(segment_bytes=1, retention_bytes=0, retention_ms=0))
+    members[1].partition.log_guard.configure(LogConfig(segment_bytes=1, retention_bytes=0, retention_ms=0))
     for number in range(5):
         members[1].produce(batch(f"{number}"), acks=1)
     members[1].clock.now_ms += 10_000_000
@@ -455,7 +455,7 @@ def test_kafka_1097_a_fetch_of_a_replica_that_was_moved_away_does_not_count(trio
 def test_kafka_9835_a_read_ends_below_its_watermark_while_the_log_rolls(members) -> None:
     """KAFKA-9807, KAFKA-9196: size, segment and watermark of one read are of one moment."""
     roles(members, 1, 1)
-    members[1].partition.configure(LogConfig(segment_bytes=400))
+    members[1].partition.log_guard.configure(LogConfig(segment_bytes=400))
     is_over = threading.Event()
     wrong, reads = [], []
 

@@ -156,7 +156,7 @@ def test_a_damaged_log_is_set_aside_and_the_others_are_cleaned(room, caplog) -> 
     assert room.record_count(good) < 40
     room.put(bad)
     assert room.cleaner.next() is None
-    with bad._guard:
+    with bad.log_guard.lock:
         bad.log.truncate_to(0)
     room.put(bad)
     assert clean_all(room.cleaner) == 1
@@ -215,7 +215,7 @@ def test_a_truncation_lowers_the_checkpoint(room) -> None:
     partition = room.lead("table")
     room.put(partition)
     clean_all(room.cleaner)
-    with partition._guard:
+    with partition.log_guard.lock:
         partition.log.truncate_to(50)
         end = partition.log.log_end_offset
     assert room.log_dirs.cleaned_up_to(partition.topic_partition) == end
@@ -249,7 +249,7 @@ def test_a_round_that_was_overtaken_by_a_truncation_leaves_no_checkpoint(room) -
     room.put(partition)
     steps = room.cleaner.next().run()
     next(steps)
-    with partition._guard:
+    with partition.log_guard.lock:
         partition.log.truncate_to(50)
     assert list(steps) == []
     assert room.log_dirs.cleaned_up_to(partition.topic_partition) is None

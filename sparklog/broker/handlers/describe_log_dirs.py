@@ -41,7 +41,7 @@ def _directory(call: Call, path: str, held: list[TopicPartition]) -> DescribeLog
             topic.partitions.append(
                 DescribeLogDirsPartition(
                     partition_index=topic_partition.partition,
-                    partition_size=partition.size_bytes(),
+                    partition_size=partition.log_guard.size_bytes(),
                     offset_lag=max(0, partition.high_watermark - partition.log_end_offset),
                 )
             )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sparklog.records.envelope import BatchHeader, stamp
+from sparklog.storage.log import Log
 
 Batches = Sequence[tuple[int, BatchHeader]]
 """Headers, each with the position of its batch in a buffer."""
@@ -16,6 +17,12 @@ def continuing(batches: Batches, end_offset: int, epochs: tuple[int, int]) -> Ba
             return batches[:index]
         end_offset, lowest = header.next_offset, header.leader_epoch
     return batches
+
+
+def begins_within(log: Log, header: BatchHeader, fetch_offset: int) -> bool:
+    """Whether a follower's ``log`` is empty, and its leader's begins within this batch, after a deletion."""
+    is_empty = log.log_start_offset == log.log_end_offset
+    return is_empty and header.base_offset < fetch_offset <= header.last_offset
 
 
 def whole(records: bytes | memoryview, batches: Batches) -> bytes | memoryview:

@@ -6,7 +6,7 @@ covers everything appended until it begins; so a slow disk makes larger groups, 
 
 from collections.abc import Callable
 
-from sparklog.broker.partition.partition_shell import PartitionShell
+from sparklog.broker.partition.log_guard import LogGuard
 from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Executor, Guard
 
@@ -20,24 +20,24 @@ class Flusher:
         self._wanted_again: dict[TopicPartition, bool] = {}
         """The partitions that are being flushed, and whether somebody has asked since that began."""
 
-    def request(self, partition: PartitionShell) -> None:
-        """Flush what ``partition`` has by now, soon."""
+    def request(self, log_guard: LogGuard) -> None:
+        """Flush what ``log_guard`` has by now, soon."""
         with self._guard:
-            is_running = partition.topic_partition in self._wanted_again
-            self._wanted_again[partition.topic_partition] = is_running
+            is_running = log_guard.topic_partition in self._wanted_again
+            self._wanted_again[log_guard.topic_partition] = is_running
         if not is_running:
-            self._executor.submit(lambda: self._run(partition))
+            self._executor.submit(lambda: self._run(log_guard))
 
-    def _run(self, partition: PartitionShell) -> None:
+    def _run(self, log_guard: LogGuard) -> None:
         try:
             while True:
-                partition.flush()
+                log_guard.flush()
                 with self._guard:
-                    if not self._wanted_again.get(partition.topic_partition):
-                        del self._wanted_again[partition.topic_partition]
+                    if not self._wanted_again.get(log_guard.topic_partition):
+                        del self._wanted_again[log_guard.topic_partition]
                         return
-                    self._wanted_again[partition.topic_partition] = False
+                    self._wanted_again[log_guard.topic_partition] = False
         except BaseException:
             with self._guard:
-                self._wanted_again.pop(partition.topic_partition, None)
+                self._wanted_again.pop(log_guard.topic_partition, None)
             raise

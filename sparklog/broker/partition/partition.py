@@ -1,52 +1,130 @@
-"""One partition on this broker: its replica machine and its log, both guarded by one lock.
+"""One partition on this broker: its replica machine, and its log, which a ``LogGuard`` protects.
 
-Every change is a *step*: under the lock a fact goes to the machine, and the machine's effects on the log are
-carried out at once, so that machine and log never disagree. Effects on the outside (replies, proposals,
-fetches) are put in the partition's outbox and leave after the lock is released, one at a time and in order,
-so that nobody sees offset 12 before offset 10. A log effect that fails takes the partition offline before the
-lock is let go, and what that step wanted to tell the outside is dropped.
+Every change is a step of the guard: under its lock a fact goes to the machine, and the machine's effects on
+the log are carried out at once. Effects on the outside (replies, proposals, fetches) leave after the lock is
+released, one at a time and in order, so that nobody sees offset 12 before offset 10.
 
 Reads take the lock only to look up positions; bytes leave by ``sendfile`` without it.
 """
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from sparklog.broker.partition.answers import AppendResult, DeletionResult, ReadRequest, ReadResult
-from sparklog.broker.partition.batches import Batches, continuing, stamp_all, whole
-from sparklog.broker.partition.partition_shell import PartitionShell
-from sparklog.core.replication.actions import RestartAt, TruncateTo, WakeFetch
+from sparklog.broker.partition.batches import Batches, begins_within, continuing, stamp_all, whole
+from sparklog.broker.partition.corruption import settle_corruption, should_hand_over
+from sparklog.broker.partition.log_guard import LogGuard
+from sparklog.broker.partition.producer_gate import BEHIND_A_REFUSED_ONE, ProducerGate
+from sparklog.broker.partition.reading import leader_result, read_as_follower
+from sparklog.core.replication.actions import OutwardEffect, RestartAt, WakeFetch
 from sparklog.core.replication.epoch_fence import check_leader_epoch
-from sparklog.core.replication.follower import FetchPosition, Follower
+from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
+from sparklog.core.replication.replica import Replica
 from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, Refused
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
-from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId
+from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.kafka_numbers import ACKS_ALL
-from sparklog.model.parts import Part
-from sparklog.model.time import MonotonicMs
-from sparklog.records.envelope import NO_SEQUENCE, BatchHeader
+from sparklog.model.ports import Guard
+from sparklog.model.time import Clock, MonotonicMs
 from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.recovery.damage import find_damage, refuse_damaged
-from sparklog.storage.snapshots import producer_batch
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 CHECK_BYTES: Final = 4_194_304
 """How much of a log is checked when a follower refuses what it gets."""
-BEHIND_A_REFUSED_ONE: Final = (
-    "an earlier batch of this producer was refused just now, and has not come again; that one comes first"
-)
 
 
-class Partition(PartitionShell):
-    """One replica of one partition: what leaders, followers and readers ask of it."""
+class Partition:
+    """One replica of one partition: what leaders, followers and readers ask of it.
+
+    All methods may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        replica: Replica,
+        log: Log,
+        *,
+        guard: Guard,
+        delivery: Guard,
+        outlet: Callable[["Partition", OutwardEffect], None],
+        clock: Clock,
+        flushing: Guard | None = None,
+    ) -> None:
+        """``outlet`` carries out outward effects; the three guards are those of ``LogGuard``."""
+        self.topic_partition: TopicPartition = replica.topic_partition
+        self.log = log
+        self._replica = replica
+        self._clock = clock
+        self._gate = ProducerGate(log, clock)
+        self._guard = LogGuard(
+            replica.topic_partition,
+            log,
+            replica,
+            lock=guard,
+            delivery=delivery,
+            outlet=partial(outlet, self),
+            clock=clock,
+            flushing=flushing,
+        )
+
+    @property
+    def log_guard(self) -> LogGuard:
+        """For the upkeep of the log, whatever role the replica has."""
+        return self._guard
+
+    # What may be looked at without a step
+
+    @property
+    def topic_id(self) -> TopicId:
+        return self.log.topic_id
+
+    @property
+    def leader_epoch(self) -> int:
+        return self._replica.leader_epoch
+
+    @property
+    def is_leader(self) -> bool:
+        return self._replica.leader is not None
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """Whether we lead, and not all replicas are in sync."""
+        leader = self._replica.leader
+        return leader is not None and len(committed_isr(leader.isr).members) < len(leader.replicas)
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        """Whether we lead, and writes with acks=all are refused because too few replicas are in sync."""
+        leader = self._replica.leader
+        return leader is not None and leader.is_under_min_isr
+
+    @property
+    def is_offline(self) -> bool:
+        return self._guard.is_offline
+
+    @property
+    def high_watermark(self) -> int:
+        return self._replica.marks.high_watermark
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._replica.marks.log_end_offset
+
+    @property
+    def log_start_offset(self) -> int:
+        return self._replica.marks.log_start_offset
 
     # Roles
 
@@ -55,117 +133,94 @@ class Partition(PartitionShell):
 
         KAFKA_STORAGE_ERROR if there is no log for it, or if another should lead since ours was found damaged.
         """
-        with self._step():
-            if self._offline:
+        with self._guard.step:
+            if self._guard.is_offline:
                 return ErrorCode.kafka_storage_error
             if state.leader_epoch < self._replica.leader_epoch:
                 return ErrorCode.stale_controller_epoch
             if state.leader_epoch == self._replica.leader_epoch:
-                # Told again: the answer was lost, or there is another controller, which knows of no damage.
-                return ErrorCode.kafka_storage_error if self._should_hand_over(state) else ErrorCode.none
-            if not self._settle_corruption(state):
+                # Sent again: the answer was lost, or another controller holds office and knows of no damage.
+                is_unfit = should_hand_over(self.log, self._replica, state)
+                return ErrorCode.kafka_storage_error if is_unfit else ErrorCode.none
+            if not settle_corruption(self._guard, self._replica, state):
                 return ErrorCode.kafka_storage_error
-            self._apply(
+            self._guard.apply(
                 self._replica.on_leader_and_isr(
                     state,
                     broker_epoch=broker_epoch,
                     now_ms=self._clock.monotonic_ms(),
                 )
             )
-            return ErrorCode.kafka_storage_error if self._offline else ErrorCode.none
-
-    def _settle_corruption(self, state: PartitionState) -> bool:
-        """Whether the log is fit for the role. A follower cuts at a corruption and fetches again from there.
-
-        A member of the ISR must not, whoever leads: what it would cut may be committed and, should the
-        others die before it caught up again, nowhere else. The error makes the controller take it out of
-        the ISR, and elect another if it should have led; told again without being a member, it cuts. The last
-        member never cuts: it leads, and serves what can be read. Nor does anybody cut while nobody leads.
-
-        Unless an election that could lose records preferred this log, as it was, to others: then what is left
-        is the truth, and it must take appends again. (A log that began an epoch since then was damaged later.
-        And where there is one replica only, nobody chose: that is for an operator.)
-        """
-        corruption = self.log.corruption
-        if corruption is None or not state.has_leader:
-            return True
-        is_given_up = corruption.ends_log and self.log.epochs.latest_epoch < state.lost_in_epoch
-        if state.leader == self._replica.broker_id and is_given_up and len(state.replicas) > 1:
-            logger.error("%s: %s; what is behind is given up", self.topic_partition, corruption.reason)
-            self._apply([TruncateTo(corruption.offset)])
-            return not self._offline
-        if state.isr == (self._replica.broker_id,):
-            logger.error(
-                "%s: %s; the only replica in sync serves the rest", self.topic_partition, corruption.reason
-            )
-            return True
-        if self._replica.broker_id in state.isr:
-            logger.error("%s: in the ISR with a corrupt log: %s", self.topic_partition, corruption.reason)
-            return False
-        logger.warning("%s: %s; fetching again from there", self.topic_partition, corruption.reason)
-        self._apply([TruncateTo(corruption.offset)])
-        return not self._offline
+            return ErrorCode.kafka_storage_error if self._guard.is_offline else ErrorCode.none
 
     def check_log(self, offset: int) -> None:
         """Followers seem to refuse what they get from ``offset`` on. If it is damaged, it is served no more,
         and another leads if one can.
         """
-        with self._step():
+        with self._guard.step:
             leader = self._replica.leader
-            if leader is None or self._offline:
+            if leader is None or self._guard.is_offline:
                 return
             damage = find_damage(self.log, offset, CHECK_BYTES)
             if damage is not None:
                 logger.error("%s: damaged on disk: %s", self.topic_partition, damage.reason)
-                self._guarded(lambda: self.log.note_damage(damage))
+                self._guard.carry_out(lambda: self.log.note_damage(damage))
             self._hand_over_if_damaged(leader)
 
     def _hand_over_if_damaged(self, leader: Leader) -> None:
-        if self.log.corruption is not None and not self._offline:
-            self._apply(leader.on_damage())
-
-    def _should_hand_over(self, state: PartitionState) -> bool:
-        """By the ISR that the controller knows: ours may be one that it never heard of, or the other way."""
-        is_damaged = self._replica.leader is not None and self.log.corruption is not None
-        return is_damaged and bool(set(state.isr) - {self._replica.broker_id})
+        if self.log.corruption is not None and not self._guard.is_offline:
+            self._guard.apply(leader.on_damage())
 
     def end_without_leader(self, leader_epoch: int) -> tuple[int, int]:
         """Last epoch and end of the log, which stands still in this epoch without a leader; both -1 if the
         replica has another role by now, or no log.
         """
-        with self._guard:
+        with self._guard.lock:
             follower = self._replica.follower
-            is_so = follower is not None and follower.leader == NO_LEADER and not self._offline
+            is_so = follower is not None and follower.leader == NO_LEADER and not self._guard.is_offline
             if not is_so or self._replica.leader_epoch != leader_epoch:
                 return -1, -1
             return self.log.epochs.latest_epoch, self.log.log_end_offset
 
+    def stop(self, reason: str) -> None:
+        """Serve nothing more until a LeaderAndIsr with a newer epoch."""
+        with self._guard.step:
+            self._guard.apply(self._replica.on_offline(reason))
+
+    def delete(self, remove: Callable[[], None]) -> None:
+        """Stop serving for good, and ``remove`` the log from disk."""
+        with self._guard.step:
+            self._guard.take_offline("the replica is being deleted")
+            remove()
+
     def go_offline(self, reason: str) -> None:
-        with self._step():
-            self._take_offline(reason)
+        with self._guard.step:
+            self._guard.take_offline(reason)
 
     def on_tick(
         self,
         now_ms: MonotonicMs | None = None,
         waiting_since: Mapping[BrokerId, MonotonicMs] = NOBODY_WAITS,
     ) -> None:
-        """Look for followers that fell behind by ``now_ms``, which is before we wait for the lock: who comes
-        meanwhile waits for it too. Fetches of some others wait here ``waiting_since``.
+        """Look for followers that lag.
+
+        ``now_ms``: when the lock was asked for, because a fetch that waits for it is not late.
+        ``waiting_since``: when the fetch in progress of each follower arrived.
         """
         now_ms = self._clock.monotonic_ms() if now_ms is None else now_ms
-        with self._step():
-            self._refused.forget_what_is_old(now_ms)
+        with self._guard.step:
+            self._gate.forget_what_is_old(now_ms)
             if (leader := self._replica.leader) is not None:
-                self._apply(leader.on_tick(now_ms, waiting_since))
+                self._guard.apply(leader.on_tick(now_ms, waiting_since))
 
     def on_isr_reply(self, leader_epoch: int, proposal: int, reply: IsrReply) -> int:
         """The controller's answer to a proposal; by how many members it makes the ISR larger."""
-        with self._step():
+        with self._guard.step:
             leader = self._replica.leader
             if leader is None or leader.leader_epoch != leader_epoch:
                 return 0
             before = committed_isr(leader.isr).members
-            self._apply(leader.on_isr_reply(proposal, reply, self._clock.monotonic_ms()))
+            self._guard.apply(leader.on_isr_reply(proposal, reply, self._clock.monotonic_ms()))
             grown = len(committed_isr(leader.isr).members) - len(before)
             if grown > 0:
                 self._hand_over_if_damaged(leader)  # when the damage was found, nobody else could lead
@@ -203,17 +258,17 @@ class Partition(PartitionShell):
         8. The write fails: KAFKA_STORAGE_ERROR, and the partition is offline.
         9. The batches are appended.
         """
-        with self._step():
+        with self._guard.step:
             leader = self._replica.leader
-            if self._offline:
+            if self._guard.is_offline:
                 return AppendResult(ErrorCode.kafka_storage_error)
             if leader is None or leader_epoch not in (None, leader.leader_epoch):
-                self._await_again(batches)
+                self._gate.note_refused(batches)
                 return AppendResult(ErrorCode.not_leader_or_follower)
             if self.log.corruption is not None and self.log.corruption.ends_log:
                 reason = f"the log of this only replica is damaged: {self.log.corruption.reason}"
                 return AppendResult(ErrorCode.kafka_storage_error, message=reason)
-            objection = self._check_producer(batches, origin)
+            objection = self._gate.check(batches, origin)
             if isinstance(objection, Duplicate):
                 return self._appended(
                     leader, acks, token, objection.base_offset, objection.last_offset + 1,
@@ -222,9 +277,9 @@ class Partition(PartitionShell):
             error = leader.refuse_append(acks)
             if error is not ErrorCode.none:
                 if error is ErrorCode.not_enough_replicas:
-                    self._await_again(batches)
+                    self._gate.note_refused(batches)
                 return AppendResult(error, message=leader.why_refused(error))
-            if self._is_behind_a_refused_one(batches, after_refusal):
+            if self._gate.must_wait(batches, after_refusal=after_refusal):
                 return AppendResult(
                     ErrorCode.not_enough_replicas, message=BEHIND_A_REFUSED_ONE, is_held_up=True
                 )
@@ -237,10 +292,10 @@ class Partition(PartitionShell):
     ) -> AppendResult:
         base_offset = self._replica.marks.log_end_offset
         stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
-        if not self._append(records, stamped):
+        if not self._guard.append(records, stamped):
             return AppendResult(ErrorCode.kafka_storage_error)
-        self._go_on_with(batches)
-        self._apply(leader.on_appended(self._clock.monotonic_ms()))
+        self._gate.note_appended(batches)
+        self._guard.apply(leader.on_appended(self._clock.monotonic_ms()))
         last = batches[-1][1]
         append_time_ms = last.max_timestamp_ms if last.is_log_append_time else -1
         end_offset = self._replica.marks.log_end_offset
@@ -263,31 +318,26 @@ class Partition(PartitionShell):
         whole batches that continue our log within the epoch that we asked in are taken. They may leave a gap:
         what was in it has been compacted away, and our log begins where it began all the same.
         """
-        with self._step():
+        with self._guard.step:
             follower = self._replica.follower
-            if follower is None or not follower.expects(leader_epoch, fetch_offset) or self._offline:
+            if follower is None or not follower.expects(leader_epoch, fetch_offset) or self._guard.is_offline:
                 return False
             end_offset = fetch_offset
-            if batches and self._begins_within(batches[0][1], fetch_offset):
+            if batches and begins_within(self.log, batches[0][1], fetch_offset):
                 end_offset = batches[0][1].base_offset
             taken = continuing(batches, end_offset, (self.log.epochs.latest_epoch, leader_epoch))
             if batches and not taken:
                 logger.warning("%s: the leader sent what does not continue our log", self.topic_partition)
-                self._apply(follower.on_fetch_error(ErrorCode.corrupt_message, leader_epoch))
+                self._guard.apply(follower.on_fetch_error(ErrorCode.corrupt_message, leader_epoch))
                 return False
             if taken and not self._take_over(whole(records, taken), taken, fetch_offset):
                 return False
-            self._apply(follower.on_appended(leader_high_watermark, leader_log_start_offset))
+            self._guard.apply(follower.on_appended(leader_high_watermark, leader_log_start_offset))
             return True
-
-    def _begins_within(self, header: BatchHeader, fetch_offset: int) -> bool:
-        """Whether our log is empty and the leader's begins within this batch, where records were deleted."""
-        is_empty = self.log.log_start_offset == self.log.log_end_offset
-        return is_empty and header.base_offset < fetch_offset <= header.last_offset
 
     def _take_over(self, records: bytes | memoryview, taken: Batches, fetch_offset: int) -> bool:
         if taken[0][1].base_offset >= fetch_offset:
-            return self._append(records, taken)
+            return self._guard.append(records, taken)
 
         self._replica.note_log_effect(RestartAt(taken[0][1].base_offset))
 
@@ -295,17 +345,17 @@ class Partition(PartitionShell):
             self.log.truncate_fully_and_start_at(taken[0][1].base_offset, self.log.producers)
             self.log.append(records, taken)
             self.log.raise_log_start(fetch_offset)
-            self._log_changed()
+            self._guard.log_changed()
 
-        return self._guarded(begin_with_the_whole_batch)
+        return self._guard.carry_out(begin_with_the_whole_batch)
 
     def delete_records(self, offset: int, live: Collection[BrokerId], token: int) -> DeletionResult:
         """Give up what is below ``offset`` (-1: the high watermark), and wait under ``token`` until no
         replica on a ``live`` broker has it any more.
         """
-        with self._step():
+        with self._guard.step:
             leader = self._replica.leader
-            if self._offline:
+            if self._guard.is_offline:
                 return DeletionResult(ErrorCode.kafka_storage_error)
             if leader is None:
                 return DeletionResult(ErrorCode.not_leader_or_follower)
@@ -315,25 +365,25 @@ class Partition(PartitionShell):
             if isinstance(raising, ErrorCode):
                 return DeletionResult(raising)
             wanted = self._replica.marks.high_watermark if offset == -1 else offset
-            self._apply(raising)
+            self._guard.apply(raising)
             if self._replica.leader is not leader:
                 return DeletionResult(ErrorCode.kafka_storage_error)
-            self._apply(leader.on_deletion_waits(token, wanted, live, self._clock.monotonic_ms()))
+            self._guard.apply(leader.on_deletion_waits(token, wanted, live, self._clock.monotonic_ms()))
             return DeletionResult(ErrorCode.none, waits=True)
 
     def on_live_brokers(self, live: Collection[BrokerId]) -> None:
         """Nothing waits for the replicas of other brokers than these, but for members of the ISR."""
-        with self._step():
+        with self._guard.step:
             if (leader := self._replica.leader) is not None:
-                self._apply(leader.on_live_brokers(live, self._clock.monotonic_ms()))
+                self._guard.apply(leader.on_live_brokers(live, self._clock.monotonic_ms()))
 
     def forget_deletion(self, token: int) -> None:
-        with self._guard:
+        with self._guard.lock:
             if (leader := self._replica.leader) is not None:
                 leader.deletions.forget(token)
 
     def forget_produce(self, token: int) -> None:
-        with self._guard:
+        with self._guard.lock:
             if (leader := self._replica.leader) is not None:
                 leader.produces.forget(token)
 
@@ -344,7 +394,7 @@ class Partition(PartitionShell):
 
         A range that cannot be read is answered with an error; the rest of the log is served on.
         """
-        with self._step():
+        with self._guard.step:
             try:
                 return self._read(request, at_least_one_batch=at_least_one_batch, is_retry=is_retry)
             except (OSError, SparklogError) as error:
@@ -352,10 +402,10 @@ class Partition(PartitionShell):
 
     def _read(self, request: ReadRequest, *, at_least_one_batch: bool, is_retry: bool) -> ReadResult:
         leader, follower = self._replica.leader, self._replica.follower
-        if self._offline:
+        if self._guard.is_offline:
             return ReadResult(ErrorCode.kafka_storage_error)
         if follower is not None and request.from_any_replica:
-            return self._read_as_follower(follower, request, at_least_one_batch)
+            return read_as_follower(self.log, follower, request, at_least_one_batch=at_least_one_batch)
         error = self._check_reader(leader, request)
         if error is not ErrorCode.none or leader is None:
             return ReadResult(error)
@@ -367,9 +417,9 @@ class Partition(PartitionShell):
                 request.follower, request.fetch_offset, request.last_fetched_epoch, request.log_start_offset
             )
         if isinstance(position, Diverging):
-            return self._result(leader, diverging=position)
+            return leader_result(leader, diverging=position)
         if position is not ErrorCode.none:
-            return self._result(leader, error=position)
+            return leader_result(leader, error=position)
         is_follower = request.follower is not None
         read = self.log.read(
             request.fetch_offset,
@@ -378,9 +428,9 @@ class Partition(PartitionShell):
             at_least_one_batch=at_least_one_batch,
         )
         if read is None:
-            return self._result(leader, error=ErrorCode.offset_out_of_range)
+            return leader_result(leader, error=ErrorCode.offset_out_of_range)
         if request.follower is not None and not is_retry:
-            self._apply(
+            self._guard.apply(
                 leader.on_follower_fetch(
                     request.follower,
                     request.follower_epoch,
@@ -389,37 +439,18 @@ class Partition(PartitionShell):
                     request.log_start_offset,
                 )
             )
-        return self._result(leader, parts=tuple(read.parts), size_bytes=read.size_bytes)
-
-    def _read_as_follower(
-        self, follower: Follower, request: ReadRequest, at_least_one_batch: bool
-    ) -> ReadResult:
-        refuse_damaged(self.log, request.fetch_offset)
-        marks = follower.marks
-        error = follower.check_epoch(request.current_leader_epoch)
-        if error is ErrorCode.none:
-            error = follower.check_read(request.fetch_offset)
-        if error is not ErrorCode.none:
-            return ReadResult(error, (), 0, marks.high_watermark, marks.log_start_offset)
-        read = self.log.read(
-            request.fetch_offset,
-            request.max_bytes,
-            marks.high_watermark,
-            at_least_one_batch=at_least_one_batch,
-        )
-        parts, size_bytes = (tuple(read.parts), read.size_bytes) if read is not None else ((), 0)
-        return ReadResult(error, parts, size_bytes, marks.high_watermark, marks.log_start_offset)
+        return leader_result(leader, parts=tuple(read.parts), size_bytes=read.size_bytes)
 
     def closer_replica(
         self, request: ReadRequest, rack: str, racks: Mapping[BrokerId, str | None]
     ) -> ReadResult | None:
         """The answer that sends a consumer in ``rack`` to a follower near it; None if it may read here."""
-        with self._guard:
+        with self._guard.lock:
             leader = self._replica.leader
             if leader is None or leader.check_epoch(request.current_leader_epoch) is not ErrorCode.none:
                 return None
             closest = closest_replica(leader, request.fetch_offset, rack, racks)
-            return None if closest is None else self._result(leader, preferred=closest)
+            return None if closest is None else leader_result(leader, preferred=closest)
 
     def is_in_sync(self, follower: BrokerId) -> bool:
         """Whether we lead, and ``follower`` is in the ISR or about to be."""
@@ -428,19 +459,19 @@ class Partition(PartitionShell):
 
     def wait_for_more(self, token: int, request: ReadRequest) -> None:
         """Wake ``token`` when there is something beyond the fetch offset, or another answer to give."""
-        with self._step():
+        with self._guard.step:
             leader, follower = self._replica.leader, self._replica.follower
-            if follower is not None and request.from_any_replica and not self._offline:
-                self._apply(follower.on_fetch_waits(token, request.fetch_offset))
+            if follower is not None and request.from_any_replica and not self._guard.is_offline:
+                self._guard.apply(follower.on_fetch_waits(token, request.fetch_offset))
                 return
             if leader is None:
-                self._apply([WakeFetch(token)])
+                self._guard.apply([WakeFetch(token)])
                 return
             is_follower = request.follower is not None
-            self._apply(leader.on_fetch_waits(token, request.fetch_offset, is_follower=is_follower))
+            self._guard.apply(leader.on_fetch_waits(token, request.fetch_offset, is_follower=is_follower))
 
     def forget_fetch(self, token: int) -> None:
-        with self._guard:
+        with self._guard.lock:
             if (role := self._replica.role) is not None:
                 role.fetches.forget(token)
 
@@ -448,7 +479,7 @@ class Partition(PartitionShell):
         self, current_leader_epoch: int, choose: Callable[[Leader, Log], int | None]
     ) -> int | ErrorCode:
         """An offset that only the leader may name, by ``choose``; None of it means not available yet."""
-        with self._step():
+        with self._guard.step:
             leader = self._replica.leader
             if leader is None:
                 return self._no_leader(current_leader_epoch)
@@ -466,13 +497,13 @@ class Partition(PartitionShell):
         if isinstance(error, CorruptBatch):
             return ErrorCode.corrupt_message
         if may_have_lost(error):  # an index was made anew, and could not be written
-            self._take_offline(f"{type(error).__name__}: {error}")
-            self._report_failure(error)
+            self._guard.take_offline(f"{type(error).__name__}: {error}")
+            self._guard.report_failure(error)
         return ErrorCode.kafka_storage_error
 
     def epoch_end(self, current_leader_epoch: int, epoch: int) -> tuple[int, int] | ErrorCode:
         """(largest epoch not above ``epoch``, its end) for OffsetForLeaderEpoch (KIP-279)."""
-        with self._guard:
+        with self._guard.lock:
             leader = self._replica.leader
             if leader is None:
                 return self._no_leader(current_leader_epoch)
@@ -484,64 +515,62 @@ class Partition(PartitionShell):
     # Following
 
     def fetch_position(self) -> FetchPosition | None:
-        self.flush_if_owed()
-        with self._guard:
+        self._flush_if_owed()
+        with self._guard.lock:
             follower = self._replica.follower
-            return None if follower is None or self._offline else follower.fetch_position()
+            return None if follower is None or self._guard.is_offline else follower.fetch_position()
+
+    def _flush_if_owed(self) -> None:
+        """With ``log.flush.acks=fsync``: bring to disk what is not, because the next fetch vouches for it."""
+        if self._replica.marks.owes_flush:
+            self._guard.flush()
 
     def on_diverging(
         self, leader_epoch: int, fetch_offset: int, diverging: Diverging, leader_start: int
     ) -> None:
-        with self._step():
+        with self._guard.step:
             follower = self._replica.follower
             if follower is not None and follower.expects(leader_epoch, fetch_offset):
-                self._apply(follower.on_diverging(diverging, leader_start))
+                self._guard.apply(follower.on_diverging(diverging, leader_start))
 
     def on_fetch_error(self, leader_epoch: int, error: ErrorCode) -> None:
-        with self._step():
+        with self._guard.step:
             if (follower := self._replica.follower) is not None:
-                self._apply(follower.on_fetch_error(error, leader_epoch))
+                self._guard.apply(follower.on_fetch_error(error, leader_epoch))
 
     def on_leader_offsets(
         self, leader_epoch: int, start: int, end: int, producers: ProducerStates | None = None
     ) -> None:
-        with self._step():
+        with self._guard.step:
             follower = self._replica.follower
             if follower is not None and follower.leader_epoch == leader_epoch:
-                self._apply(follower.on_leader_offsets(start, end, producers))
+                self._guard.apply(follower.on_leader_offsets(start, end, producers))
+
+    # Retention and compaction
+
+    def delete_old_segments(self) -> int:
+        """Let retention remove what is committed and too old; how many segments that were."""
+        with self._guard.step:
+            deleted = 0
+            if self._replica.role is None or self._guard.is_offline:
+                return 0
+
+            def delete() -> None:
+                nonlocal deleted
+                deleted = self.log.delete_old_segments(self._replica.marks.high_watermark)
+                self._guard.log_changed()
+
+            self._guard.carry_out(delete)
+            return deleted
+
+    def inspect(self, look: Callable[[Log, int], T]) -> T | None:
+        """What ``look`` makes of log and high watermark; None if this replica has no role or no log left."""
+        with self._guard.lock:
+            if self._guard.is_offline or self._replica.role is None:
+                return None
+            return look(self.log, self._replica.marks.high_watermark)
 
     # Details
-
-    def _check_producer(self, batches: Batches, origin: AppendOrigin) -> Duplicate | Refused | None:
-        for _, header in batches:
-            if not header.has_producer:
-                continue
-            verdict = self.log.producers.check(producer_batch(header), origin)
-            if isinstance(verdict, Duplicate | Refused):
-                return verdict
-        return None
-
-    def _await_again(self, batches: Batches) -> None:
-        for _, header in batches[:1]:
-            if header.base_sequence != NO_SEQUENCE:
-                self._refused.note(producer_batch(header), self._clock.monotonic_ms())
-
-    def _is_behind_a_refused_one(self, batches: Batches, after_refusal: bool) -> bool:
-        """Whether a gap in front of this, or all that was before it, is what was refused a moment ago."""
-        for _, header in batches[:1] if after_refusal or self._refused.batches else ():
-            batch = producer_batch(header)
-            if header.base_sequence == NO_SEQUENCE or not self.log.producers.lacks_what_is_before(batch):
-                return False
-            if self._refused.is_before(batch, self._clock.monotonic_ms()):
-                return True
-            if after_refusal:
-                self._await_again(batches)
-                return True
-        return False
-
-    def _go_on_with(self, batches: Batches) -> None:
-        for _, header in batches if self._refused.batches else ():
-            self._refused.forget(header.producer_id)
 
     def _appended(
         self, leader: Leader, acks: int, token: int, base_offset: int, end_offset: int, append_time_ms: int
@@ -549,7 +578,7 @@ class Partition(PartitionShell):
         """The result for batches that the log has from ``base_offset`` up to ``end_offset`` (exclusive)."""
         waits = acks == ACKS_ALL
         if waits:
-            self._apply(leader.on_produce_waits(token, end_offset))
+            self._guard.apply(leader.on_produce_waits(token, end_offset))
         return AppendResult(
             ErrorCode.none, base_offset, self.log_start_offset, waits, log_append_time_ms=append_time_ms
         )
@@ -566,22 +595,7 @@ class Partition(PartitionShell):
 
     def _no_leader(self, current_leader_epoch: int) -> ErrorCode:
         """The answer of a replica that does not lead: its epoch is compared first (KIP-320)."""
-        if self._offline:
+        if self._guard.is_offline:
             return ErrorCode.kafka_storage_error
         fenced = check_leader_epoch(current_leader_epoch, self._replica.leader_epoch)
         return ErrorCode.not_leader_or_follower if fenced is ErrorCode.none else fenced
-
-    def _result(
-        self,
-        leader: Leader,
-        *,
-        error: ErrorCode = ErrorCode.none,
-        parts: tuple[Part, ...] = (),
-        size_bytes: int = 0,
-        diverging: Diverging | None = None,
-        preferred: int = -1,
-    ) -> ReadResult:
-        marks = leader.marks
-        return ReadResult(
-            error, parts, size_bytes, marks.high_watermark, marks.log_start_offset, diverging, preferred
-        )

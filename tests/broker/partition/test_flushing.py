@@ -78,7 +78,7 @@ def test_what_is_appended_during_a_flush_is_flushed_by_one_more_for_all_of_it(pa
     answers = [pair[1].produce(batch()) for _ in range(5)]
     assert len(pair[1].workers.work) == 1
     flushed = []
-    run = pair[1].partition.flush
+    run = pair[1].partition.log_guard.flush
 
     def flush():
         if not flushed:
@@ -86,7 +86,7 @@ def test_what_is_appended_during_a_flush_is_flushed_by_one_more_for_all_of_it(pa
         flushed.append(pair[1].partition.log_end_offset)
         run()
 
-    monkeypatch.setattr(pair[1].partition, "flush", flush)
+    monkeypatch.setattr(pair[1].partition.log_guard, "flush", flush)
     fetch(pair)
     pair[1].workers.run()
     fetch(pair, rounds=3)
@@ -119,13 +119,13 @@ def test_a_new_leader_brings_to_disk_what_it_has_before_it_counts(pair, batch):
 def test_a_log_is_flushed_after_so_many_records_or_so_much_time(members, batch):
     members[1].become(1, 1)
     partition, flushes = members[1].partition, []
-    partition._outlet = lambda _partition, effect: flushes.append(effect == FlushLog())
-    partition.configure(replace(partition.log.config, flush_messages=5, flush_ms=1_000))
+    partition.log_guard._outlet = lambda effect: flushes.append(effect == FlushLog())
+    partition.log_guard.configure(replace(partition.log.config, flush_messages=5, flush_ms=1_000))
     for _ in range(5):
         members[1].produce(batch(), acks=1)
     assert flushes.count(True) == 1
-    partition.flush_by_time()
+    partition.log_guard.flush_by_time()
     assert partition.log.recovery_point == 0
     members[1].clock.now_ms += 1_000
-    partition.flush_by_time()
+    partition.log_guard.flush_by_time()
     assert partition.log.recovery_point == 5

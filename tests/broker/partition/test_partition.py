@@ -137,7 +137,7 @@ def test_batches_after_one_refused_for_a_small_isr_are_refused_until_it_is_resen
     refused_for_a_small_isr(harness, 1)
     behind = harness.produce(batch(producer_id=9, sequence=2))
     assert behind.error is ErrorCode.not_enough_replicas
-    assert "an earlier batch of this producer was refused just now" in behind.message
+    assert "an earlier batch of this producer was refused" in behind.message
     for sequence in (1, 2):
         assert harness.produce(batch(producer_id=9, sequence=sequence)).error is ErrorCode.none
     assert harness.produce(batch(producer_id=9, sequence=7)).error is ErrorCode.out_of_order_sequence_number
@@ -243,9 +243,9 @@ def test_what_was_refused_is_forgotten_in_time(harness) -> None:
     harness.produce(batch(producer_id=9, sequence=0))
     now_ms = SystemClock().monotonic_ms()
     harness.partition.on_tick(now_ms)
-    assert harness.partition._refused.batches
+    assert harness.partition._gate._refused.batches
     harness.partition.on_tick(now_ms + REMEMBERED_MS)
-    assert not harness.partition._refused.batches
+    assert not harness.partition._gate._refused.batches
 
 
 def test_a_refused_batch_holds_up_no_other_producer_and_no_later_epoch_of_its_own(harness) -> None:
@@ -430,7 +430,7 @@ def test_a_flush_that_fails_is_reported_and_a_failed_fsync_makes_the_directory_s
         harness.log.begin_flush = broken
     else:
         harness.log.begin_flush = lambda: SimpleNamespace(run=broken)
-    harness.partition.flush()
+    harness.partition.log_guard.flush()
     assert harness.partition.is_offline
     assert harness.taken()[-1] == ReportLogFailure(f"the log of {TP} failed: {error}", is_suspect)
 
@@ -489,7 +489,7 @@ def test_flushing_raises_the_recovery_point(harness) -> None:
     harness.told(leader=1, epoch=1)
     harness.produce(batch(3))
     assert harness.log.recovery_point == 0
-    harness.partition.flush()
+    harness.partition.log_guard.flush()
     assert harness.log.recovery_point == 3
 
 
@@ -502,7 +502,7 @@ def test_a_failed_fsync_takes_the_partition_offline(harness, monkeypatch) -> Non
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(flush, "run", broken)
-    harness.partition.flush()
+    harness.partition.log_guard.flush()
     assert harness.partition.is_offline
     assert harness.log.recovery_point == 0
 
@@ -538,7 +538,7 @@ def test_batches_that_do_not_continue_the_log_are_refused_and_the_partition_stay
 def test_an_effect_that_fails_stops_neither_the_next_nor_the_one_who_delivers(harness) -> None:
     told = []
 
-    def outlet(_partition, effect):
+    def outlet(effect):
         if not told:
             told.append(effect)
             raise CorruptBatch("an unrelated reader's trouble")
@@ -546,7 +546,7 @@ def test_an_effect_that_fails_stops_neither_the_next_nor_the_one_who_delivers(ha
 
     harness.told(leader=1, epoch=1)
     harness.produce(batch(), token=1)
-    harness.partition._outlet = outlet
+    harness.partition.log_guard._outlet = outlet
     harness.follower_fetches(1)
     assert told == [CompleteProduce(1, ErrorCode.none)]
 
@@ -584,7 +584,7 @@ def test_a_log_left_half_changed_by_a_bug_takes_the_partition_offline(harness) -
 def test_producers_that_fell_silent_are_forgotten(harness) -> None:
     harness.told(leader=1, epoch=1)
     harness.produce(batch(producer_id=9, sequence=0))
-    harness.partition.expire_producers(60_000)
+    harness.partition.log_guard.expire_producers(60_000)
     assert list(harness.log.producers.producers) == [9]
-    harness.partition.expire_producers(0)
+    harness.partition.log_guard.expire_producers(0)
     assert list(harness.log.producers.producers) == []

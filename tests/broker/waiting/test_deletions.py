@@ -54,13 +54,13 @@ def test_the_leaders_log_start_rises_and_the_answer_waits_for_the_follower(pair)
 def test_a_log_start_above_the_recovery_point_is_flushed_before_checkpoints(pair):
     """Else what was deleted would be back after a crash."""
     log = pair[1].partition.log
-    assert not pair[1].partition.should_flush_before_checkpoint
+    assert not pair[1].partition.log_guard.should_flush_before_checkpoint
     delete(pair[1], 12)
-    assert (log.recovery_point, pair[1].partition.should_flush_before_checkpoint) == (0, True)
+    assert (log.recovery_point, pair[1].partition.log_guard.should_flush_before_checkpoint) == (0, True)
     pair[1].replicas._log_dirs.checkpoint_recovery_points = lambda: None
     pair[1].replicas.checkpoint_recovery_points()
     assert log.recovery_point == 30
-    assert not pair[1].partition.should_flush_before_checkpoint
+    assert not pair[1].partition.log_guard.should_flush_before_checkpoint
 
 
 def test_minus_one_deletes_all_that_is_committed_and_nothing_behind_it(pair, batch):
@@ -86,9 +86,9 @@ def test_what_is_deleted_already_is_answered_with_where_the_replicas_begin(pair)
 
 
 def test_a_topic_that_is_only_compacted_keeps_its_records(pair):
-    pair[1].partition.configure(LogConfig(cleanup_policy=("compact",)))
+    pair[1].partition.log_guard.configure(LogConfig(cleanup_policy=("compact",)))
     assert delete(pair[1], 12) == [DeletionResult(ErrorCode.policy_violation)]
-    pair[1].partition.configure(LogConfig(cleanup_policy=("compact", "delete")))
+    pair[1].partition.log_guard.configure(LogConfig(cleanup_policy=("compact", "delete")))
     assert delete(pair[1], 12, live=(1,)) == [DeletionResult(ErrorCode.none, 12)]
 
 
@@ -122,7 +122,7 @@ def test_a_follower_that_begins_anew_within_a_batch_takes_the_whole_of_it(pair, 
     """The leader's log begins at 12, in the middle of the batch of 10 to 19."""
     delete(pair[1], 12, live=(1,))
     pair[2].partition.log.truncate_fully_and_start_at(12)
-    pair[2].partition._log_changed()
+    pair[2].partition.log_guard.log_changed()
     pair[2].become(1, 2)
     pair[1].become(1, 2)
     fetch(pair, rounds=3)

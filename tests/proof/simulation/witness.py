@@ -457,7 +457,7 @@ def _fingerprint(partition: Partition) -> Fingerprint:
         marks.high_watermark,
         partition._replica.leader_epoch,
         partition._replica.leader is not None,
-        partition._offline,
+        partition.is_offline,
     )
 
 

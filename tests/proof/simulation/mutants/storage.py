@@ -7,8 +7,8 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker import log_cleaner, log_dirs
-from sparklog.broker.partition import partition, partition_shell
-from sparklog.broker.partition.partition_shell import PartitionShell
+from sparklog.broker.partition import log_guard, partition
+from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.time import MonotonicMs
 from sparklog.storage import log_directory
@@ -76,7 +76,7 @@ def _failed_writes_are_trusted(switch: Switch) -> None:
 
         return mutated
 
-    for module in (partition, partition_shell, log_dirs, log_cleaner, log_directory):
+    for module in (partition, log_guard, log_dirs, log_cleaner, log_directory):
         switch.method(module, "may_have_lost", may_have_lost)
 
 
@@ -93,13 +93,13 @@ def _claims_before_its_fsync(switch: Switch) -> None:
     """A leader counts itself by what is on its disk; a follower fetches on, and is counted, without that."""
 
     def flush_if_owed(original: Any) -> Any:
-        def mutated(self: PartitionShell) -> None:
-            with self._step():
+        def mutated(self: Partition) -> None:
+            with self._guard.step:
                 self._replica.on_flushed(self.log.log_end_offset, self._replica.generation, MonotonicMs(0))
 
         return mutated
 
-    switch.method(PartitionShell, "flush_if_owed", flush_if_owed)
+    switch.method(Partition, "_flush_if_owed", flush_if_owed)
 
 
 def _names_are_not_synced(switch: Switch) -> None:

@@ -1,0 +1,68 @@
+"""Which batches of idempotent producers a leader may append now; called within the partition's steps.
+
+The rules are ``ProducerStates`` (sequences, epochs, open transactions) and ``RefusedBatches``: a batch whose
+predecessor was refused waits for that to be sent again.
+"""
+
+from typing import Final
+
+from sparklog.broker.partition.batches import Batches
+from sparklog.core.transaction.producer_state import NO_SEQUENCE, Duplicate, Refused
+from sparklog.core.transaction.refused_batches import RefusedBatches
+from sparklog.model.append_origin import AppendOrigin
+from sparklog.model.time import Clock, MonotonicMs
+from sparklog.storage.log import Log
+from sparklog.storage.snapshots import producer_batch
+
+BEHIND_A_REFUSED_ONE: Final = (
+    "an earlier batch of this producer was refused, and has not been repeated: send that one first"
+)
+
+
+class ProducerGate:
+    """Of one replica; it outlives the replica's roles."""
+
+    def __init__(self, log: Log, clock: Clock) -> None:
+        self._log = log
+        self._clock = clock
+        self._refused = RefusedBatches()
+
+    def check(self, batches: Batches, origin: AppendOrigin) -> Duplicate | Refused | None:
+        """What the log's producer states object to, if anything."""
+        for _, header in batches:
+            if not header.has_producer:
+                continue
+            verdict = self._log.producers.check(producer_batch(header), origin)
+            if isinstance(verdict, Duplicate | Refused):
+                return verdict
+        return None
+
+    def note_refused(self, batches: Batches) -> None:
+        """These were refused for now, and their producer is expected to send them again."""
+        for _, header in batches[:1]:
+            if header.base_sequence != NO_SEQUENCE:
+                self._refused.note(producer_batch(header), self._clock.monotonic_ms())
+
+    def must_wait(self, batches: Batches, *, after_refusal: bool) -> bool:
+        """Whether an earlier batch of their producer was refused a moment ago, and has not been repeated.
+
+        ``after_refusal``: a batch, nobody knows of which producer, was refused on the same connection.
+        """
+        for _, header in batches[:1] if after_refusal or self._refused.batches else ():
+            batch = producer_batch(header)
+            if header.base_sequence == NO_SEQUENCE or not self._log.producers.lacks_what_is_before(batch):
+                return False
+            if self._refused.is_before(batch, self._clock.monotonic_ms()):
+                return True
+            if after_refusal:
+                self.note_refused(batches)
+                return True
+        return False
+
+    def note_appended(self, batches: Batches) -> None:
+        """Their producers wait for nothing any more."""
+        for _, header in batches if self._refused.batches else ():
+            self._refused.forget(header.producer_id)
+
+    def forget_what_is_old(self, now_ms: MonotonicMs) -> None:
+        self._refused.forget_what_is_old(now_ms)
