@@ -36,6 +36,8 @@ WHERE = (
     "broker's log",
     "broker's start",
     "`sparklog start`",
+    "`sparklog submit`",
+    "`sparklog conf`",
 )
 """Places where one sees an error, in the order of the page."""
 

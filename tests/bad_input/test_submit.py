@@ -1,0 +1,71 @@
+"""`sparklog submit` and `sparklog conf`: refused before Spark starts, with the reason and what to change."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparklog.cli.command import build_parser
+from sparklog_runtime.submission.conf_command import conf_command
+from sparklog_runtime.submission.submit_command import submit_command
+
+Case = Callable[..., str]
+Refused = Callable[[Callable[[], Any]], Exception]
+
+
+@pytest.fixture
+def told(tmp_path: Path, refused: Refused) -> Callable[..., str]:
+    """The line on standard error of ``sparklog submit``, with good settings but for the words given."""
+    settings = tmp_path / "server.properties"
+    settings.write_text("zookeeper.connect=127.0.0.1:2181/c\nlog.dirs=/data/1\nhosts.file=hosts\n")
+    (tmp_path / "hosts").write_text("* rack=a\n")
+
+    def run(*words: str) -> str:
+        given = ["--master", "spark://spark-1:7077", "--settings", str(settings), "--brokers", "3"]
+        args = build_parser(submit_command).parse_args([*given, "--root", str(tmp_path / "root"), *words])
+        text = f"sparklog: {refused(lambda: submit_command.run(args))}"
+        assert not (tmp_path / "root").exists()
+        return text
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word", "do"),
+    [
+        ("a setting of brokers among those of Spark", "min.insync.replicas=2", "as it says"),
+        ("a driver that would run elsewhere", "spark.submit.deployMode=cluster", "as it says"),
+        ("too few cores for the brokers", "spark.cores.max=2", "as it says, or start fewer brokers"),
+        ("a setting of Spark that ends brokers", "spark.speculation=true", "as it says"),
+    ],
+)
+def test_settings_of_spark_with_which_no_broker_could_run(
+    told: Callable[..., str], case: Case, wrong: str, word: str, do: str
+) -> None:
+    case(wrong, "`sparklog submit`", told("--conf", word), do)
+
+
+def test_a_line_of_the_hosts_file_that_says_nothing(
+    told: Callable[..., str], tmp_path: Path, case: Case
+) -> None:
+    (tmp_path / "hosts").write_text("# racks\nspark-2 zone=a\n")
+    case(
+        "a hosts file with a word that it does not know",
+        "`sparklog submit`",
+        told(),
+        "see [racks and addresses](on-your-cluster.md#settings)",
+        {tmp_path: "/etc/sparklog"},
+    )
+
+
+def test_settings_files_that_are_there_already(tmp_path: Path, case: Case, refused: Refused) -> None:
+    (tmp_path / "server.properties").touch()
+    args = build_parser(conf_command).parse_args([str(tmp_path)])
+    case(
+        "a directory that has settings files",
+        "`sparklog conf`",
+        f"sparklog: {refused(lambda: conf_command.run(args))}",
+        "as it says",
+        {tmp_path: "/etc/sparklog"},
+    )
