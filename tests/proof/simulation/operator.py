@@ -1,9 +1,10 @@
-"""What a person has to do where no broker may decide, once nothing goes wrong any more.
+"""An operator: after the last fault, it decides what no broker may decide.
 
-A batch that nobody has committed rots at a leader that is alone in sync. What lies behind it it can give to
-nobody, so nobody comes into the ISR, and with too few in there nothing is committed. Which log goes on is a
-person's choice, since what was acknowledged with acks=1 may be lost by it: stop that broker, demand an
-unclean election if nobody is elected without, start it again (docs/architecture.md, "A batch that rotted").
+An uncommitted batch rots at a leader that is alone in the ISR. The leader cannot serve the records after
+that batch, so no replica enters the ISR, and with too few replicas in it nothing is committed. Which log
+goes on is an operator's choice, because records acknowledged with acks=1 may be lost by it: stop that
+broker, demand an unclean election if no replica is elected without, start it again (docs/architecture.md,
+"A batch that rotted").
 """
 
 from typing import Final

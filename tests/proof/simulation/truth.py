@@ -1,4 +1,4 @@
-"""What is true of the cluster, whoever believes what: every replica's batches, and what is committed.
+"""The truth of a run, whatever its programs believe: every replica's batches, and what is committed.
 
 The truth is kept beside the brokers, from what their logs really hold after each step. A batch is committed
 when a leader's high watermark passes it; from then on it must never be missing where it counts. Batches are

@@ -1,7 +1,7 @@
-"""Looks at everything after every step, keeps the truth, and puts it before the invariants.
+"""Looks at everything after every step, keeps the truth, and shows it to the invariants.
 
-Which topics and partitions there are, and where, is read from ZooKeeper, whoever asked for it. A topic that
-is marked for deletion is watched no longer; one that is created under the same name is another one.
+It reads topics, partitions and their replicas from ZooKeeper. A topic that is marked for deletion is no
+longer watched. A topic that is created under the same name is another topic.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,7 @@
-"""An administrator: requests to whoever is controller, or leads, as a client's admin tools send them.
+"""An administrator: requests to the controller or to leaders, as a client's admin tools send them.
 
-Each request is an errand: it is sent again, to the other controller too, until somebody gives a definite
-answer or its time is up. Nobody waits for it, and nothing relies on its outcome: what is so stands in
-ZooKeeper.
+Each request is an errand. It is sent again, to the other controller too, until there is a definite answer or
+its time is up. Nothing waits for its outcome: the witness reads ZooKeeper.
 """
 
 from collections.abc import Callable

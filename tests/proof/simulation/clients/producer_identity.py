@@ -1,8 +1,8 @@
-"""Who an idempotent producer is: an id and an epoch, which any broker gives.
+"""The identity of an idempotent producer: an id and an epoch, which any broker gives.
 
-As librdkafka, a producer that starts over asks for the next epoch of its id, or (a Kafka client of before
-KIP-360, or one that has crashed) for another id. It asks until it is answered, somebody else each time; of
-an answer that comes after it gave up on it nothing is left but an id that nobody has.
+A producer that starts over asks for the next epoch of its id, as librdkafka does. A producer that crashed, or
+is older than KIP-360, asks for another id. It asks one broker after the other until one answers. An answer
+that arrives after the producer gave up on it leaves an id that no producer has.
 """
 
 from collections.abc import Callable

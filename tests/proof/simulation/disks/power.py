@@ -1,8 +1,8 @@
-"""What a power cut takes back of a simulated disk: changes of names that were not synced. Who decides which?
+"""A power cut takes back changes of names in a simulated disk's directories that were not synced.
 
-A directory's changes since it was synced are undone from the last one backwards, as many as an *aftermath*
-says: dice (``Drawn``), or what somebody found after a real power cut (``Seen``). Both go through the same
-code, so whatever ``Seen`` finds possible dice can come to.
+The changes since a directory was synced are undone from the last to the first, as many as an *aftermath*
+says: dice (``Drawn``), or the state after a real power cut (``Seen``). Both run the same code, so dice can
+draw every state that ``Seen`` finds possible.
 """
 
 import random

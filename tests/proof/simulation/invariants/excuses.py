@@ -1,10 +1,10 @@
-"""What strikes upon disks excuse in the brokers that they hit, and what they do not.
+"""What a broker is excused from after a fault of its disk, and what it is not.
 
-A power cut, rot, an empty disk may take records that were committed: the replicas on that disk are *tainted*
-until an ISR counts them again, in a later incarnation, and without rot. A failed fsync takes nothing by
-itself, but nobody can prove that: they are *distrusted*, which lets whoever elects one as the last say that
-it is at a loss. What a broker had synced must be there after a power cut all the same, unless its disk was
-damaged.
+A power cut, rot or an empty disk may take committed records. The replicas on that disk are *tainted* until
+an ISR counts them again, in a later incarnation and without rot. A failed fsync takes nothing by itself,
+but no broker can prove that. Such replicas are *distrusted*: an election of the last of them may say that
+records may be lost. What a broker had synced must be there after a power cut in any case, unless its disk
+was damaged.
 """
 
 from collections.abc import Callable, Collection

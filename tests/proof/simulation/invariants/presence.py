@@ -1,4 +1,4 @@
-"""Who may be counted in an ISR: brokers that are there, and stay."""
+"""An ISR counts only brokers that are registered and stay."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,7 +1,7 @@
-"""What must happen soon although faults go on: who waits for nothing any more must not go on waiting.
+"""What must happen soon, although faults go on: a wait ends when its condition holds.
 
-``ComesToRest`` asks for progress once everything is mended, when a follower's next fetch wakes whoever was
-forgotten. Somebody who waits in between is a client whose write times out.
+``ComesToRest`` asks for progress only after everything is mended, when a follower's next fetch wakes a wait
+that was forgotten. Until then the write of a real client would have timed out.
 """
 
 from dataclasses import dataclass, field

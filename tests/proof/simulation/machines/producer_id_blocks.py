@@ -1,7 +1,7 @@
-"""Producer ids: who was given which, from which block, and that nobody is ever given another's.
+"""Producer ids: each is given once, and from a block of the broker that gives it.
 
-A broker takes blocks of ids from the controller, which writes into ZooKeeper whose the last one is. Blocks
-are small here, so that brokers come to the end of some. How a producer asks for its id is in ``identity.py``.
+A broker takes blocks of ids from the controller, which writes into ZooKeeper to which broker the last block
+belongs. Blocks are small here, so that brokers use some up. ``clients/producer_identity.py`` asks for ids.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Many seeds: one after the other, or in several processes; the same comes out, in the order of the seeds.
+"""Runs many seeds, in one process or in several. The result is the same, in the order of the seeds.
 
 A process gets a few seeds at a time and gives back summaries. A run depends on nothing but its plan, so which
 process it takes place in, and what ran there before, changes nothing.

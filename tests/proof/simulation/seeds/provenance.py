@@ -1,6 +1,4 @@
-"""What runs here: which commit, which sources, which Python and libraries. That a seed is the same run again
-is tested where all of them are the same, and nowhere else.
-"""
+"""Which code runs: commit, sources, Python, libraries. Where all are equal, a seed is the same run again."""
 
 import hashlib
 import platform

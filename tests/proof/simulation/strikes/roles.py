@@ -1,4 +1,4 @@
-"""Whom a fault means that names its target by a role."""
+"""Finds the program that a fault names by its role, such as the leader of a partition."""
 
 from simulation.cluster import Cluster
 from simulation.plans.faults import (

@@ -1,10 +1,10 @@
-"""Two processes under one broker id: one that somebody took for dead, and the one that took its place.
+"""Two processes under one broker id: one that was taken for dead, and its replacement.
 
-Spark makes them: an executor that is cut off, or that stands still, is declared lost, and its broker launched
-anew, while the old one goes on. The new one is on another machine with an empty disk, and the old one must
-learn that it was replaced; or it is on the same machine, where the lock of the directory keeps it out.
+Spark makes them. An executor that is cut off or stands still is declared lost, and its broker is launched
+again while the old process goes on. A replacement on another machine has an empty disk, and the old process
+must learn that it was replaced. A replacement on the same machine is kept out by the lock of the directory.
 
-Others are not told who is who: a zombie keeps its address, and whoever knows that goes on talking to it.
+A zombie keeps its address: programs that know this address go on talking to it.
 """
 
 from collections.abc import Callable
