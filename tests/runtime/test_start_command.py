@@ -102,6 +102,7 @@ def test_the_death_of_the_start_itself_ends_everything_tidily(start, tmp_path):
     until(lambda: cluster.processes() == [], "all processes have ended", 40)
 
 
+@pytest.mark.proof
 def test_a_start_right_after_a_death_waits_for_its_remnants_and_has_all_data(
     start, tmp_path, kafka, free_port
 ):
@@ -132,6 +133,7 @@ def test_a_start_right_after_a_death_waits_for_its_remnants_and_has_all_data(
     until(lambda: cluster.processes() == [], "nothing of the first start is left", 5)
 
 
+@pytest.mark.proof
 def test_a_zookeeper_that_dies_is_started_again_and_brokers_go_on(start, tmp_path):
     cluster = start(tmp_path, "--brokers", "1", "--port", "0")
     cluster.wait_ready()
