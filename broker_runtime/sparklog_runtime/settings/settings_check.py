@@ -98,8 +98,8 @@ def _cores_max_problems(conf: Mapping[str, str], master: str, brokers: int) -> l
     if int(text) >= needed:
         return []
     return [
-        f"spark.cores.max={text} does not reach for {brokers} executors of {executor_cores(conf)} cores, one "
-        f"for each broker: set spark.cores.max={needed} or more"
+        f"spark.cores.max={text} allows fewer than {brokers} executors, one for each broker, with "
+        f"spark.executor.cores={executor_cores(conf)}: set spark.cores.max={needed} or more"
     ]
 
 

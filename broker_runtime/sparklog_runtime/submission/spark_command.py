@@ -105,7 +105,7 @@ def _check(conf: Mapping[str, str], in_file: Mapping[str, str], spark_file: Path
             if not name.startswith("spark."):
                 raise ConfigError(
                     f"{where}: {name}={value} is no setting of Spark, whose names begin with 'spark.'; "
-                    "settings of brokers belong into the file that --settings names"
+                    "settings of brokers belong in the file that --settings names"
                 )
             if name == "spark.master":
                 raise ConfigError(f"{where}: spark.master={value}: say --master {value} instead")
