@@ -21,27 +21,23 @@ from typing import Any, Final
 
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import Dispatcher
-from sparklog.broker.following.fetcher import Fetcher
-from sparklog.broker.following.fetchers import Fetchers
 from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.life.controlled_shutdown import move_leaders_away
-from sparklog.broker.life.disk_reports import DiskReports, LostLogs
 from sparklog.broker.life.housekeeping import Housekeeping
 from sparklog.broker.life.metrics import broker_metrics
 from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.life.registration import Registration
-from sparklog.broker.life.registration_watch import watch_registration
+from sparklog.broker.life.replication import Replication, ReplicationPorts
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.broker.to_controller.controller_link import ControllerLink, watch_controller
-from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
+from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.cluster import Broker, Node
 from sparklog.model.errors import SparklogError
-from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch
 from sparklog.model.loops import Call, CallBroker, Loop
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
@@ -82,7 +78,6 @@ class BrokerServer:
         self._stopped = threading.Event()
         self._stop_lock = threading.Lock()
         self._undo: list[Callable[[], None]] = []
-        self._broker_epoch = BrokerEpoch(-1)
         self._listeners = options.config.listeners
         self._ports = dict(options.ports)
         """The port of each listener: those assigned, and all of them once the broker listens."""
@@ -93,7 +88,7 @@ class BrokerServer:
         self._loops = LoopThreads(self._ask)
         self._lanes: list[PeerConnections] = []
         """Connections to other brokers, one for each of the fetchers that a leader has."""
-        self._reports: DiskReports | None = None
+        self._replication: Replication | None = None
         self._link: ControllerLink | None = None
         self._replicas: ReplicaManager | None = None
         self._producer_ids: ProducerIds | None = None
@@ -158,16 +153,20 @@ class BrokerServer:
         """Whether the broker has stopped, by itself (then ``failure`` says why) or because it was told to."""
         return self._stopped.wait(timeout_seconds)
 
+    @property
+    def _broker_epoch(self) -> BrokerEpoch:
+        return NO_BROKER_EPOCH if self._replication is None else self._replication.broker_epoch
+
     # Start
 
     def _start(self) -> None:
-        options, registration = self._options, self._registration
+        registration = self._registration
         self._undo.append(registration.close)
         registration.connect()
         registration.on_expired(self._on_expired)
         log_dirs = registration.open_directories(self._executor, self._clock)
         self._undo.append(lambda: self._close_logs(log_dirs))
-        context, proposals = self._compose(log_dirs)
+        context, replication = self._compose(log_dirs)
         self._dispatcher = Dispatcher(context)
         reactor = self._reactor(self._dispatcher)
         context.replicas.attentive_until = reactor.attentive_until
@@ -176,29 +175,16 @@ class BrokerServer:
         self._undo.append(reactor.stop)
         self._undo.append(self._loops.close)
         self._undo += [peers.close for peers in self._lanes]
-        link = self._link
-        assert link is not None
-        self._zookeeper_loops.start(
-            "controller-watch", lambda: watch_controller(registration.zookeeper, link.lead_to)
-        )
-        self._loops.start("isr-proposals", proposals.loop)
-        self._undo.append(link.close)
+        replication.start()
+        assert self._link is not None
+        self._undo.append(self._link.close)
         self._undo.append(lambda: self._zookeeper_loops.close(JOIN_SECONDS))
-        self._broker_epoch = registration.register(self.broker, log_dirs)
-        context.replicas.broker_epoch = self._broker_epoch
-        for suspect in context.replicas.suspects():
-            self._report_suspect(suspect)
-        self._zookeeper_loops.start(
-            "registration-watch",
-            lambda: watch_registration(
-                registration.zookeeper, options.broker_id, self._broker_epoch, self._fail
-            ),
-        )
+        replication.registered(registration.register(self.broker, log_dirs), self._fail)
         housekeeping = Housekeeping(context.replicas, self._config)
         housekeeping.start()
         self._undo.append(housekeeping.close)
         self._start_cleaner(context, log_dirs)
-        self._start_metrics(context.replicas, proposals)
+        self._start_metrics(replication)
         logger.info("broker %s is up in epoch %d", self.broker, self._broker_epoch)
 
     def _start_cleaner(self, context: BrokerContext, log_dirs: LogDirs) -> None:
@@ -214,7 +200,7 @@ class BrokerServer:
         threads.start()
         self._undo.append(threads.close)
 
-    def _start_metrics(self, replicas: ReplicaManager, proposals: IsrProposalSender) -> None:
+    def _start_metrics(self, replication: Replication) -> None:
         port = self._config.get_int("metrics.port")
         if port < 0:
             return
@@ -222,63 +208,35 @@ class BrokerServer:
         from sparklog.network.metrics_server import serve_metrics
 
         server = serve_metrics(
-            lambda: broker_metrics(replicas, proposals), self._options.host, port, name=self._client_id
+            lambda: broker_metrics(replication.replicas, replication.proposals),
+            self._options.host,
+            port,
+            name=self._client_id,
         )
         if server is not None:
             self.metrics_port = server.port
             self._undo.append(server.close)
 
-    def _compose(self, log_dirs: LogDirs) -> tuple[BrokerContext, IsrProposalSender]:
+    def _compose(self, log_dirs: LogDirs) -> tuple[BrokerContext, Replication]:
         options, config = self._options, self._config
-        ports = Ports(clock=self._clock, timer=self._timer, executor=self._executor, new_guard=threading.Lock)
-        link = ControllerLink(client_id=self._client_id)
-        self._reports = DiskReports(
-            options.broker_id, lambda: self._broker_epoch, self._registration.zookeeper, link.changes
-        )
+        self._link = link = ControllerLink(client_id=self._client_id)
         self._lanes = lanes = [
             PeerConnections(client_id=self._client_id) for _ in range(config.get_int("num.replica.fetchers"))
         ]
-
-        def new_fetcher(leader: BrokerId, lane: int) -> Fetcher:
-            return Fetcher(
-                broker_id=options.broker_id,
-                broker_epoch=lambda: self._broker_epoch,
-                leader=leader,
-                find_node=lambda broker_id: self._metadata.node(broker_id, self._listeners.inter_broker),
-                lane=lane,
-                config=config,
-                clock=self._clock,
-                guard=threading.Lock(),
-                throttle=replicas.fetch_throttle,
-            )
-
-        fetchers = Fetchers(
-            new_fetcher,
-            self._loops,
-            lambda leader, lane: lanes[lane].forget(leader),
+        ports = ReplicationPorts(
+            inside=Ports(self._clock, self._timer, self._executor, new_guard=threading.Lock),
+            loops=self._loops,
+            zookeeper_loops=self._zookeeper_loops,
+            zookeeper=self._registration.zookeeper,
+            link=link,
+            hang_up=lambda leader, lane: lanes[lane].forget(leader),
             lanes=len(lanes),
-            guard=threading.Lock(),
         )
-        proposals = IsrProposalSender(
-            options.broker_id,
-            lambda: self._broker_epoch,
-            lambda topic_partition: replicas.get(topic_partition),  # noqa: PLW0108 (made below)
-            link.changes,
-            threading.Lock(),
+        self._replication = replication = Replication(
+            options.broker_id, config, log_dirs, self._metadata, ports, self._fail
         )
-        replicas = ReplicaManager(
-            options.broker_id,
-            config,
-            log_dirs,
-            ports,
-            fetchers=fetchers,
-            proposals=proposals,
-            on_disk_failure=self._fail,
-            on_replicas_lost=self._report_lost,
-            on_suspect=self._report_suspect,
-        )
+        replicas = self._replicas = replication.replicas
         replicas.load()
-        self._link, self._replicas = link, replicas
         self._producer_ids = ProducerIds(options.broker_id, link, self._waiting_room)
         context = BrokerContext(
             broker_id=options.broker_id,
@@ -290,7 +248,7 @@ class BrokerServer:
             producer_ids=self._producer_ids,
             waiting_room=self._waiting_room,
         )
-        return context, proposals
+        return context, replication
 
     def _ask(self, call: Call) -> Any:
         """Make a call of a loop."""
@@ -338,26 +296,11 @@ class BrokerServer:
             self._dispatcher.close()
         self._zookeeper_loops.start("broker-failure", lambda: self._stop_failed(why, suspect))
 
-    def _report_suspect(self, suspect: str) -> None:
-        """A directory is suspect, and the broker serves on with the others."""
-        reports, replicas = self._reports, self._replicas
-        assert reports is not None
-        assert replicas is not None
-        self._zookeeper_loops.start(
-            "suspect-directory", lambda: reports.suspect(suspect, lambda: replicas.forget_suspect(suspect))
-        )
-
-    def _report_lost(self, lost: LostLogs) -> None:
-        """Replicas went offline with their directory."""
-        reports = self._reports
-        assert reports is not None
-        self._loops.start("lost-logs", lambda: reports.lost_logs(lost))
-
     def _stop_failed(self, why: str, suspect: str | None) -> Loop:
         if self._replicas is not None:
             self._replicas.stop_serving(why)
-        if suspect is not None and self._broker_epoch >= 0 and self._reports is not None:
-            yield from self._reports.withdrawal(suspect)
+        if suspect is not None and self._replication is not None and self._broker_epoch >= 0:
+            yield from self._replication.reports.withdrawal(suspect)
         self.stop(clean=False)
 
     def _shut_down_controlled(self) -> None:

@@ -26,25 +26,20 @@ from simulation.schedule import (
 )
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import Dispatcher
-from sparklog.broker.following.fetcher import Fetcher
-from sparklog.broker.following.fetchers import Fetchers
 from sparklog.broker.life.controlled_shutdown import move_leaders_away
-from sparklog.broker.life.disk_reports import DiskReports, LostLogs
 from sparklog.broker.life.open_directories import Host, open_directories
 from sparklog.broker.life.registration import register
-from sparklog.broker.life.registration_watch import watch_registration
+from sparklog.broker.life.replication import Replication, ReplicationPorts
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.broker.to_controller.controller_link import watch_controller
-from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
 from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import SparklogError
-from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.loops import Loop
 from sparklog.model.zookeeper import ZooKeeperError
 from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
@@ -114,14 +109,13 @@ class SimulatedBroker:
         self.machine = machine
         self.process = Process(world.schedule, f"{machine.address}#{number}")
         self.replicas: ReplicaManager | None = None
-        self.epoch = BrokerEpoch(-1)
         self.metadata = MetadataCache(Tripwire())
         self._world = world
         self._number = number
         self._on_stopped = on_stopped
         self._on_cleaned = on_cleaned
         self._loops = BrokerLoops(self.process, machine.address, world.network)
-        self._reports: DiskReports | None = None
+        self._replication: Replication | None = None
         self._cleaner: CleanerTask | None = None
         self._strands: Strands | None = None
         self.released_by = -1
@@ -133,6 +127,11 @@ class SimulatedBroker:
         self.has_told = False
         """Whether it ended by itself, and told ZooKeeper whatever it knew of its disks."""
         self._zookeeper: SimulatedZooKeeper | None = None
+
+    @property
+    def epoch(self) -> BrokerEpoch:
+        """Of its registration; -1 before that."""
+        return NO_BROKER_EPOCH if self._replication is None else self._replication.broker_epoch
 
     @property
     def is_registered(self) -> bool:
@@ -243,8 +242,8 @@ class SimulatedBroker:
     def _stop_failed(self, why: str, suspect: str | None) -> Loop:
         if self.replicas is not None:
             self.replicas.stop_serving(why)
-        if suspect is not None and self.epoch >= 0 and self._reports is not None:
-            yield from self._reports.withdrawal(suspect)
+        if suspect is not None and self._replication is not None and self.epoch >= 0:
+            yield from self._replication.reports.withdrawal(suspect)
         self.has_told = self._suspect in (None, suspect)
         self._leave(why)
 
@@ -260,38 +259,18 @@ class SimulatedBroker:
         zookeeper.on_session(self._on_session)
         cluster_id = read_or_create_cluster_id(zookeeper)
         log_dirs = self._open_directories(cluster_id, zookeeper)
-        context = self._compose(zookeeper, log_dirs, cluster_id)
+        context, replication = self._compose(zookeeper, log_dirs, cluster_id)
         self._dispatcher = Dispatcher(context)
         world.network.listen(machine.address, process, self._dispatcher)
         has_racks = bool(world.config.get_str("replica.selector.class"))
         rack = f"rack-{machine.broker_id % 2}" if has_racks else None
         broker = Broker(machine.broker_id, plaintext(machine.address, PORT), rack=rack)
-        self.epoch = register(zookeeper, broker, log_dirs, boot_id=machine.boot_id, host_id=machine.address)
-        context.replicas.broker_epoch = self.epoch
-        for one in context.replicas.suspects():
-            self._report_suspect(one)
-        self._loops.start(
-            "registration-watch",
-            lambda: watch_registration(zookeeper, machine.broker_id, self.epoch, self._on_registration_lost),
-        )
+        replication.start()
+        epoch = register(zookeeper, broker, log_dirs, boot_id=machine.boot_id, host_id=machine.address)
+        replication.registered(epoch, self._on_registration_lost)
         ChoreTasks(process, context.replicas, world.config).start()
         self._start_cleaner(context.replicas, log_dirs)
         context.producer_ids.look_ahead(self.epoch)
-
-    def _report_suspect(self, suspect: str) -> None:
-        """As ``BrokerServer``."""
-        reports, replicas = self._reports, self.replicas
-        assert reports is not None
-        assert replicas is not None
-        self._loops.start(
-            "suspect-directory", lambda: reports.suspect(suspect, lambda: replicas.forget_suspect(suspect))
-        )
-
-    def _report_lost(self, lost: LostLogs) -> None:
-        """As ``BrokerServer``."""
-        reports = self._reports
-        assert reports is not None
-        self._loops.start("lost-logs", lambda: reports.lost_logs(lost))
 
     def _open_directories(self, cluster_id: str, zookeeper: SimulatedZooKeeper) -> LogDirs:
         machine, process, world = self.machine, self.process, self._world
@@ -322,64 +301,41 @@ class SimulatedBroker:
         if config.get_bool("log.cleaner.enable"):
             self._cleaner.start()
 
-    def _compose(self, zookeeper: SimulatedZooKeeper, log_dirs: LogDirs, cluster_id: str) -> BrokerContext:
+    def _compose(
+        self, zookeeper: SimulatedZooKeeper, log_dirs: LogDirs, cluster_id: str
+    ) -> tuple[BrokerContext, Replication]:
         world, machine, process = self._world, self.machine, self.process
         config = world.config
-        listener = config.listeners.inter_broker
-
         loops = self._loops
-
-        def new_fetcher(leader: BrokerId, lane: int) -> Fetcher:
-            return Fetcher(
-                broker_id=machine.broker_id,
-                broker_epoch=lambda: self.epoch,
-                leader=leader,
-                find_node=lambda broker_id: self.metadata.node(broker_id, listener),
-                lane=lane,
-                config=config,
-                clock=process,
-                guard=Tripwire(),
-            )
-
-        link = loops.link
-        self._reports = DiskReports(machine.broker_id, lambda: self.epoch, zookeeper, link.changes)
-        proposals = IsrProposalSender(
-            machine.broker_id,
-            lambda: self.epoch,
-            lambda topic_partition: replicas.get(topic_partition),  # noqa: PLW0108 (made below)
-            link.changes,
-            Tripwire(),
+        ports = ReplicationPorts(
+            inside=Ports(process, ProcessTimer(process), InlineExecutor(), new_guard=Tripwire),
+            loops=loops,
+            zookeeper_loops=loops,
+            zookeeper=zookeeper,
+            link=loops.link,
+            hang_up=lambda leader, lane: loops.hang_up(leader),
+            lanes=1,
         )
-        replicas = ReplicaManager(
-            machine.broker_id,
-            config,
-            log_dirs,
-            Ports(clock=process, timer=ProcessTimer(process), executor=InlineExecutor(), new_guard=Tripwire),
-            fetchers=Fetchers(
-                new_fetcher, loops, lambda leader, lane: loops.hang_up(leader), lanes=1, guard=Tripwire()
-            ),
-            proposals=proposals,
-            on_disk_failure=self._fail,
-            on_replicas_lost=self._report_lost,
-            on_suspect=self._report_suspect,
+        self._replication = replication = Replication(
+            machine.broker_id, config, log_dirs, self.metadata, ports, self._fail
         )
+        replicas = replication.replicas
         replicas.add_leadership_listener(Announcements(world.leadership, process.name, replicas))
         replicas.load()
         self.replicas = replicas
-        loops.start("controller-watch", lambda: watch_controller(zookeeper, link.lead_to))
-        loops.start("isr-proposals", proposals.loop)
         strands = self._strands = Strands(process)
-        calls = ControllerCalls(strands, link)
-        return BrokerContext(
+        calls = ControllerCalls(strands, loops.link)
+        context = BrokerContext(
             broker_id=machine.broker_id,
             cluster_id=cluster_id,
-            brokers_listener=listener,
+            brokers_listener=config.listeners.inter_broker,
             metadata=self.metadata,
             replicas=replicas,
             controller=calls,
             producer_ids=WatchedIds(machine.broker_id, calls, strands, world.identities),
             waiting_room=strands,
         )
+        return context, replication
 
     def _on_registration_lost(self, why: str) -> None:
         self._fail(why)
