@@ -200,7 +200,7 @@ def test_a_root_without_a_running_cluster_is_an_error_with_the_remedy(
     assert "cannot be read" in ran.err
 
 
-@pytest.mark.parametrize("last_broker", [GONE, HERE])
+@pytest.mark.parametrize("last_broker", [GONE, HERE], ids=["gone", "here"])
 def test_a_cluster_that_was_killed_is_told_at_once_with_the_remedy(
     last_broker: int, sparklog: Sparklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
