@@ -1,16 +1,18 @@
 """The composition root of a broker: joins disk, network, ZooKeeper and the pure machines, and starts them.
 
-Start, in this order, because each step relies on the one before: lock the log directories and open their logs
-(recovering what a crash left); listen; register in ZooKeeper under a fresh broker epoch. From then on the
-controller tells this broker what it leads and follows.
+Start, in this order, because each step relies on the one before: lock the log directories and open their
+logs, recovering what a crash left; listen; register in ZooKeeper under a fresh broker epoch. From then on the
+controller sends this broker its roles.
 
-Stop, by protocol first: ask the controller to move our leaderships, stop fetching and serving, flush, write
-checkpoints, mark the directories clean, and leave ZooKeeper. A broker that ZooKeeper tells that its session
-expired has been replaced as far as everybody else is concerned: it stops at once, without any of that, and
-may be started anew, as another ``BrokerServer``, in the same process. One whose last log directory fails
-stops at once, too: nobody else would learn that the partitions it leads are served no more. Was it an fsync
-that failed, that directory is marked suspect in ZooKeeper before its lock is let go. While another directory
-serves, the broker goes on without the one that failed, and tells the controller.
+A clean stop, protocol first: ask the controller for other leaders, stop fetching and serving, flush, write
+checkpoints, mark the directories clean, and leave ZooKeeper.
+
+A broker whose ZooKeeper session expired stops at once, without any of that, because others have taken over.
+It may be started anew in the same process, as another ``BrokerServer``.
+
+A broker whose last log directory failed stops at once, too, because nobody else would learn that its
+partitions are served no more. If an fsync failed, it marks the directory suspect in ZooKeeper before it
+unlocks it. A broker with another directory serves on without the one that failed, and reports it.
 """
 
 import logging

@@ -9,7 +9,8 @@ producers can begin while there is no controller, or no ZooKeeper: every task of
 
 import logging
 import threading
-from typing import Final
+from contextlib import AbstractContextManager
+from typing import Any, Final
 
 from sparklog.broker.ports import ToController
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
@@ -27,11 +28,20 @@ _logger: Final = logging.getLogger(__name__)
 class ProducerIds:
     """One broker's ids; ``executor`` asks for blocks that nobody waits for yet."""
 
-    def __init__(self, broker_id: BrokerId, link: ToController, executor: Executor) -> None:
+    def __init__(
+        self,
+        broker_id: BrokerId,
+        link: ToController,
+        executor: Executor,
+        asking: AbstractContextManager[Any] | None = None,
+    ) -> None:
+        """``asking`` is held while the controller is asked, so that those who wait share the answer; a lock
+        of threads if none is given.
+        """
         self._broker_id = broker_id
         self._link = link
         self._executor = executor
-        self._asking = threading.Lock()  # held while the controller is asked, so that those who wait share it
+        self._asking = asking or threading.Lock()
         self._lock = threading.Lock()  # over what follows; held for a few lines
         self._ids = range(0)
         self._next_ids = range(0)

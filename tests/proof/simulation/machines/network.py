@@ -97,7 +97,7 @@ class Call:
         self.deadline: Event | None = None
 
     def abandon(self) -> None:
-        """Close the connection, as ``Peers.forget`` does; whoever waits on it is told."""
+        """Close the connection, as ``PeerConnections.forget`` does; whoever waits on it is told."""
         self.connection.fail("the connection was closed on this side")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, cast
+from typing import Final
 
 from simulation.invariants.invariant import Violation
 from simulation.machines.blocking_work import ControllerCalls, StrandLock, Strands
@@ -113,8 +113,7 @@ class WatchedIds(ProducerIds):
     def __init__(
         self, broker_id: BrokerId, calls: ControllerCalls, strands: Strands, rule: ProducerIdsAreUnique
     ) -> None:
-        super().__init__(broker_id, calls, strands)
-        self._asking = cast(Any, StrandLock(strands))  # a lock of threads would stop the whole run
+        super().__init__(broker_id, calls, strands, StrandLock(strands))
         self._process: Final = strands.process
         self._rule: Final = rule
 
