@@ -58,8 +58,10 @@ class Signal:
 
     def take(self) -> bool:
         """Whether it was given since it was last taken."""
-        was_given, self._is_given = self._is_given, False
-        return was_given
+        if not self._is_given:
+            return False  # and nothing is written: another thread may give it at this moment
+        self._is_given = False
+        return True
 
 
 class Changes:

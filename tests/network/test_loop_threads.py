@@ -108,3 +108,20 @@ def test_a_change_gives_the_signals_of_those_who_listen_at_that_time():
         changes.happened()
         assert first.take()
         assert not second.take()
+
+
+def test_no_giving_is_lost_while_a_loop_looks(ended):
+    """Every giving comes after its item: a loop that takes the signal, and then looks, sees all items."""
+    items, signal, count = [], Signal(), 20_000
+
+    def loop():
+        while len(items) < count:
+            yield Await(signal)
+        ended.set()
+
+    threads = run(loop)
+    for number in range(count):
+        items.append(number)
+        signal.give()
+    assert ended.wait(WAIT_S)
+    threads.close(WAIT_S)
