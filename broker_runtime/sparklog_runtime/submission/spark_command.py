@@ -108,7 +108,7 @@ def _check(conf: Mapping[str, str], in_file: Mapping[str, str], spark_file: Path
                     "settings of brokers belong in the file that --settings names"
                 )
             if name == "spark.master":
-                raise ConfigError(f"{where}: spark.master={value}: say --master {value} instead")
+                raise ConfigError(f"{where}: spark.master={value}: leave it out, --master names the master")
             if name == DEPLOY_MODE and value != "client":
                 raise ConfigError(
                     f"{where}: {DEPLOY_MODE}={value}: the driver runs here, where --root is; set it to client"

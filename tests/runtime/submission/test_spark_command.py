@@ -110,7 +110,7 @@ def test_the_application_is_called_as_it_is_named_or_by_host_and_root(dry_run, t
     [
         (["--conf", "min.insync.replicas=2"], "no setting of Spark.*--settings"),
         (["--conf", "spark.submit.deployMode=cluster"], "the driver runs here.*set it to client"),
-        (["--conf", "spark.master=yarn"], "say --master yarn"),
+        (["--conf", "spark.master=yarn"], "leave it out, --master names"),
         (["--conf", "spark.cores.max=2"], "spark.cores.max=3 or more"),
         (["--conf", "spark.executor.cores=many"], "'many' is no number of cores"),
         (["--conf", "spark.speculation=true"], "set spark.speculation=false"),
