@@ -165,6 +165,8 @@ def _run_seeds(arguments: argparse.Namespace) -> int:
     per_second = (progress.seeds - done_before) / max(time.monotonic() - began, 1e-9)
     missed = _missed(progress)
     _report(progress, missed, per_second, as_json=arguments.json)
+    if progress.violations:
+        print(f"its story: {_replay_command(progress)}", file=sys.stderr)
     return FAILED if progress.violations or missed else DONE
 
 
@@ -241,6 +243,13 @@ def _tell_of_interrupt(progress: Progress, file: Path | None) -> None:
         return
     _keep(progress, file)
     print(f"{far}; {file} has these, and the same command goes on from there", file=sys.stderr)
+
+
+def _replay_command(progress: Progress) -> str:
+    """The command that tells the story of the first seed that broke a rule."""
+    command = f"scripts/simulate --replay {progress.violations[0].seed}"
+    command += f" --mutant {progress.mutant}" if progress.mutant is not None else ""
+    return command + (f" --steps {progress.steps_max}" if progress.steps_max is not None else "")
 
 
 def _count(seeds: int) -> str:

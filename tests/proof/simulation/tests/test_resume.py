@@ -19,6 +19,7 @@ from simulation.seeds.fleet import Summary
 
 CLONE = Path(__file__).parents[4]
 SCRIPT = str(CLONE / "scripts" / "simulate")
+WITH_OUR_PYTHON = {**os.environ, "PYTHON": sys.executable}
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 SHORT = ("--steps", "200")
 MUTANT = ("--mutant", "ack-on-append")
@@ -300,7 +301,11 @@ def test_ctrl_c_without_a_file_says_what_would_have_kept_the_seeds(monkeypatch, 
 def test_ctrl_c_in_a_terminal_ends_all_processes_without_a_traceback(file):
     line = [SCRIPT, "--seeds", "1-9999", "--processes", "2"]
     with subprocess.Popen(
-        [*line, *SHORT, "--resume", str(file)], stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*line, *SHORT, "--resume", str(file)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=WITH_OUR_PYTHON,
     ) as ran:
         first = ran.stderr.readline()
         os.killpg(ran.pid, signal.SIGINT)
@@ -316,7 +321,10 @@ def test_ctrl_c_in_a_terminal_ends_all_processes_without_a_traceback(file):
 def test_a_run_that_is_killed_leaves_no_process_behind(file):
     line = [SCRIPT, "--seeds", "1-9999", "--processes", "2"]
     with subprocess.Popen(
-        [*line, "--resume", str(file)], stderr=subprocess.PIPE, start_new_session=True
+        [*line, "--resume", str(file)],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env=WITH_OUR_PYTHON,
     ) as ran:
         try:
             ran.stderr.readline()

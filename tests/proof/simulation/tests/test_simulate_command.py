@@ -29,9 +29,11 @@ def test_seeds_end_with_one_line_and_status_0(capsys):
 
 def test_a_violation_names_seed_and_invariant_and_gives_status_1(capsys):
     assert run("--seeds", "1-1", "--mutant", "ack-on-append") == FAILED
-    first, last = capsys.readouterr().out.splitlines()
+    told = capsys.readouterr()
+    first, last = told.out.splitlines()
     assert first.startswith("seed 1 violates AcknowledgedIsCommitted: ")
     assert last.startswith("1 seeds, 1 violation, ")
+    assert told.err == "its story: scripts/simulate --replay 1 --mutant ack-on-append\n"
 
 
 @pytest.fixture
