@@ -17,6 +17,8 @@ from sparklog.broker.partition.partition import Partition
 from sparklog.broker.ports import IsrProposals, LeadershipListener, Ports
 from sparklog.broker.throttles import ReplicationThrottle
 from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
+from sparklog.broker.waiting.fetch_sessions import FetchSessions
+from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress
 from sparklog.broker.waiting.joint_wait import JointWaits
 from sparklog.core.replication.actions import (
     AskLeaderOffsets,
@@ -113,8 +115,13 @@ class ReplicaManager:
         self.config = self.static_config = config
         self.dynamic_configs = DynamicConfigs()
         self.appends = JointWaits(ports, timed_out=AppendResult(ErrorCode.request_timed_out))
-        self.fetches = FetchPurgatory(ports)
-        self.fetch_throttle = ReplicationThrottle(ports.clock, ports.new_guard())
+        self.leader_throttle = ReplicationThrottle(ports.clock, ports.new_guard())
+        """Of what this broker sends to replicas that are not in sync."""
+        self.follower_throttle = ReplicationThrottle(ports.clock, ports.new_guard())
+        """Of what this broker fetches."""
+        self.fetches = FetchPurgatory(ports, self.leader_throttle)
+        self.fetch_sessions = FetchSessions(ports)
+        self.fetches_in_progress = FetchesInProgress()
         self.deletions = JointWaits(ports, timed_out=DeletionResult(ErrorCode.request_timed_out))
         self._flusher = Flusher(ports.executor, ports.new_guard)
         self.clock = ports.clock
@@ -337,11 +344,11 @@ class ReplicaManager:
                     partition.log_guard.configure(logs[topic_partition.topic])
 
     def _set_throttle_rates(self) -> None:
-        self.fetches.throttle.set_rate(self.config.get_int("leader.replication.throttled.rate"))
-        self.fetch_throttle.set_rate(self.config.get_int("follower.replication.throttled.rate"))
+        self.leader_throttle.set_rate(self.config.get_int("leader.replication.throttled.rate"))
+        self.follower_throttle.set_rate(self.config.get_int("follower.replication.throttled.rate"))
 
     def _throttle_topic(self, topic: str, config: TopicConfig) -> None:
-        for side, throttle in (("leader", self.fetches.throttle), ("follower", self.fetch_throttle)):
+        for side, throttle in (("leader", self.leader_throttle), ("follower", self.follower_throttle)):
             named = config.get_list(f"{side}.replication.throttled.replicas")
             throttle.set_topic(topic, named, self.broker_id)
 
@@ -358,7 +365,7 @@ class ReplicaManager:
         """Let every leader look for followers that fell behind; call each half of the longest lag."""
         for partition in self.partitions():
             now_ms = self.attentive_until()
-            partition.on_tick(now_ms, self.fetches.inside.arrivals(now_ms))
+            partition.on_tick(now_ms, self.fetches_in_progress.arrivals(now_ms))
 
     def delete_old_segments(self) -> None:
         """Let retention remove old segments of every partition."""

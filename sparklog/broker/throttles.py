@@ -67,7 +67,7 @@ class ReplicationThrottle:
 
     def count(
         self,
-        wanted: Iterable[tuple[TopicPartition, Partition | None, ReadRequest]],
+        wanted: Iterable[tuple[TopicPartition, Partition, ReadRequest]],
         results: dict[TopicPartition, ReadResult],
     ) -> None:
         """An answer goes out: count what is throttled of it."""
@@ -75,9 +75,7 @@ class ReplicationThrottle:
             size_bytes = sum(
                 results[topic_partition].size_bytes
                 for topic_partition, partition, request in wanted
-                if partition is not None
-                and results[topic_partition].size_bytes
-                and self.limits(partition, request)
+                if results[topic_partition].size_bytes and self.limits(partition, request)
             )
             if size_bytes:
                 self.spend(size_bytes)

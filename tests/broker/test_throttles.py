@@ -69,7 +69,7 @@ def test_replicas_in_sync_are_never_held_back_and_cost_nothing(members, batch):
     leader.produce(batch(10), acks=1)
     limit(leader, "leader")
     assert bytes_of(fetch(leader)) == [BATCH_BYTES]
-    assert leader.replicas.fetches.throttle.left() == RATE
+    assert leader.replicas.leader_throttle.left() == RATE
 
 
 @pytest.mark.parametrize("replicas", ["", "0:2", "1:1"])
@@ -116,7 +116,7 @@ def test_settings_end_the_throttle_at_once(leader):
 def follower(leader, members):
     """Broker 2, which is not in sync: of each reply it takes one batch, and there are three."""
     members[2].become(1, 1, isr=(1,), min_isr=1)
-    members[2].fetcher._throttle = members[2].replicas.fetch_throttle
+    members[2].fetcher._throttle = members[2].replicas.follower_throttle
     members[2].fetcher._config = BrokerConfig.parse({"replica.fetch.max.bytes": "1"})
     return members[2]
 

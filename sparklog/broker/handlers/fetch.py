@@ -6,6 +6,7 @@ fetch asks for, and how much of the answers it is told, is its session's to say 
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from sparklog.broker.call import Call, bounded_timeout_ms
 from sparklog.broker.for_reader import for_reader
@@ -34,26 +35,33 @@ FIRST_VERSION_WITH_RACKS = 11
 SELECTOR = "replica.selector.class"
 SESSION_SLOTS = "max.incremental.fetch.session.cache.slots"
 
-Place = tuple[AskedPartition, TopicPartition | ReadResult]
-"""A partition that was asked for: as what it is known here, or the answer if it is not to be read."""
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A partition that a fetch asks for: it is read by ``read``, or ``answer`` says why not."""
+
+    entry: AskedPartition
+    partition: Partition | None = None
+    read: ReadRequest | None = None
+    answer: ReadResult | None = None
 
 
 def handle(call: Call, request: FetchRequest) -> None:
     if request.replica_id < 0:
         _fetch(call, request, lambda: None)
         return
-    inside = call.broker.replicas.fetches.inside
-    token = inside.enter(BrokerId(request.replica_id), call.context.received_ms)
+    in_progress = call.broker.replicas.fetches_in_progress
+    token = in_progress.enter(BrokerId(request.replica_id), call.context.received_ms)
     try:
-        _fetch(call, request, lambda: inside.leave(token))
+        _fetch(call, request, lambda: in_progress.leave(token))
     except BaseException:
-        inside.leave(token)
+        in_progress.leave(token)
         raise
 
 
 def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None:
     """Answer now or later; ``leave`` is called when there is an answer."""
-    context = call.broker.replicas.fetches.sessions.begin(
+    context = call.broker.replicas.fetch_sessions.begin(
         request,
         call.broker.config.get_int(SESSION_SLOTS),
         by_topic_id=call.version >= FIRST_VERSION_WITH_TOPIC_IDS,
@@ -62,31 +70,33 @@ def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None
         leave()
         call.reply(FetchResponse(error_code=context))
         return
-    places, wanted = _find_all(call, context)
+    asked = _find_all(call, context)
+    wanted = [
+        (one.partition.topic_partition, one.partition, one.read)
+        for one in asked
+        if one.partition is not None and one.read is not None
+    ]
     limits = FetchLimits(
-        wait_max_ms=0 if len(wanted) < len(places) else bounded_timeout_ms(request.max_wait_ms),
+        wait_max_ms=0 if len(wanted) < len(asked) else bounded_timeout_ms(request.max_wait_ms),
         bytes_min=request.min_bytes,
         bytes_max=min(request.max_bytes, call.broker.config.get_int("fetch.max.bytes")),
     )
 
     def answer(results: Results) -> None:
         leave()
-        call.carefully(lambda: _answer(call, context, places, results))
+        call.carefully(lambda: _answer(call, context, asked, results))
 
     call.broker.replicas.fetches.fetch(wanted, limits, answer)
 
 
-def _find_all(
-    call: Call, context: FetchContext
-) -> tuple[list[Place], list[tuple[TopicPartition, Partition, ReadRequest]]]:
+def _find_all(call: Call, context: FetchContext) -> list[Asked]:
     request = context.request
     follower = BrokerId(request.replica_id) if request.replica_id >= 0 else None
     follower_epoch = BrokerEpoch(request.replica_epoch)
     racks = _racks(call, request)
     from_any_replica = follower is None and call.version >= FIRST_VERSION_WITH_RACKS
     names: dict[TopicId, str | None] = {}
-    places: list[Place] = []
-    wanted: list[tuple[TopicPartition, Partition, ReadRequest]] = []
+    asked: list[Asked] = []
     for entry in context.partitions:
         name: str | None
         name, topic_id, number = entry.key
@@ -95,19 +105,20 @@ def _find_all(
                 names[topic_id] = _name_of(call, topic_id)
             name = names[topic_id]
         if name is None:
-            places.append((entry, ReadResult(ErrorCode.unknown_topic_id)))
+            asked.append(Asked(entry, answer=ReadResult(ErrorCode.unknown_topic_id)))
             continue
         topic_partition = TopicPartition(name, number)
         found = call.partition(topic_partition, topic_id)
         if isinstance(found, ErrorCode):
-            places.append((entry, ReadResult(found)))
+            asked.append(Asked(entry, answer=ReadResult(found)))
             continue
         read = entry.read_request(follower, follower_epoch, from_any_replica=from_any_replica)
         elsewhere = found.closer_replica(read, request.rack_id, racks) if racks else None
-        places.append((entry, topic_partition if elsewhere is None else elsewhere))
         if elsewhere is None:
-            wanted.append((topic_partition, found, read))
-    return places, wanted
+            asked.append(Asked(entry, found, read))
+        else:
+            asked.append(Asked(entry, answer=elsewhere))
+    return asked
 
 
 def _racks(call: Call, request: FetchRequest) -> dict[BrokerId, str | None]:
@@ -124,17 +135,20 @@ def _name_of(call: Call, topic_id: TopicId) -> str | None:
     return call.broker.replicas.topic_name(topic_id) or call.broker.metadata.topic_name(topic_id)
 
 
-def _answer(call: Call, context: FetchContext, places: list[Place], results: Results) -> None:
+def _answer(call: Call, context: FetchContext, asked: list[Asked], results: Results) -> None:
     answers: list[tuple[AskedPartition, FetchPartitionData]] = []
-    for entry, found in places:
-        result = found if isinstance(found, ReadResult) else results[found]
-        data = _partition(call, context.request, entry.asked.partition, result, told_as=str(found))
-        answers.append((entry, data))
+    for one in asked:
+        result, name = one.answer, ""
+        if one.partition is not None:
+            result, name = results[one.partition.topic_partition], str(one.partition.topic_partition)
+        assert result is not None, one
+        data = _partition(call, context.request, one.entry.asked.partition, result, name=name)
+        answers.append((one.entry, data))
     call.reply(context.answer(answers))
 
 
 def _partition(
-    call: Call, request: FetchRequest, index: int, result: ReadResult, *, told_as: str
+    call: Call, request: FetchRequest, index: int, result: ReadResult, *, name: str
 ) -> FetchPartitionData:
     error = result.error
     if error is ErrorCode.kafka_storage_error and call.version < FIRST_VERSION_OF_STORAGE_ERROR:
@@ -144,7 +158,7 @@ def _partition(
         try:
             parts = for_reader(parts, request.payload_kinds)
         except (OSError, CorruptBatch) as problem:
-            logger.error("%s: a batch cannot be given to a plain client: %s", told_as, problem)
+            logger.error("%s: a batch cannot be given to a plain client: %s", name, problem)
             parts, error = (), ErrorCode.corrupt_message
     diverging = None
     if result.diverging is not None:

@@ -129,7 +129,7 @@ class Replication:
             config=self._config,
             clock=self._ports.inside.clock,
             guard=self._ports.inside.new_guard(),
-            throttle=self.replicas.fetch_throttle,
+            throttle=self.replicas.follower_throttle,
         )
 
     def _report_suspect(self, directory_uuid: str) -> None:

@@ -68,7 +68,7 @@ class Partition:
         self._replica = replica
         self._clock = clock
         self._gate = ProducerGate(log, clock)
-        self._guard = LogGuard(
+        self.log_guard = LogGuard(
             replica.topic_partition,
             log,
             replica,
@@ -78,11 +78,6 @@ class Partition:
             clock=clock,
             flushing=flushing,
         )
-
-    @property
-    def log_guard(self) -> LogGuard:
-        """For the upkeep of the log, whatever role the replica has."""
-        return self._guard
 
     # What may be looked at without a step
 
@@ -112,7 +107,7 @@ class Partition:
 
     @property
     def is_offline(self) -> bool:
-        return self._guard.is_offline
+        return self.log_guard.is_offline
 
     @property
     def high_watermark(self) -> int:
@@ -133,8 +128,8 @@ class Partition:
 
         KAFKA_STORAGE_ERROR if there is no log for it, or if another should lead since ours was found damaged.
         """
-        with self._guard.step:
-            if self._guard.is_offline:
+        with self.log_guard.step:
+            if self.log_guard.is_offline:
                 return ErrorCode.kafka_storage_error
             if state.leader_epoch < self._replica.leader_epoch:
                 return ErrorCode.stale_controller_epoch
@@ -142,60 +137,60 @@ class Partition:
                 # Sent again: the answer was lost, or another controller holds office and knows of no damage.
                 is_unfit = should_hand_over(self.log, self._replica, state)
                 return ErrorCode.kafka_storage_error if is_unfit else ErrorCode.none
-            if not settle_corruption(self._guard, self._replica, state):
+            if not settle_corruption(self.log_guard, self._replica, state):
                 return ErrorCode.kafka_storage_error
-            self._guard.apply(
+            self.log_guard.apply(
                 self._replica.on_leader_and_isr(
                     state,
                     broker_epoch=broker_epoch,
                     now_ms=self._clock.monotonic_ms(),
                 )
             )
-            return ErrorCode.kafka_storage_error if self._guard.is_offline else ErrorCode.none
+            return ErrorCode.kafka_storage_error if self.log_guard.is_offline else ErrorCode.none
 
     def check_log(self, offset: int) -> None:
         """Followers seem to refuse what they get from ``offset`` on. If it is damaged, it is served no more,
         and another leads if one can.
         """
-        with self._guard.step:
+        with self.log_guard.step:
             leader = self._replica.leader
-            if leader is None or self._guard.is_offline:
+            if leader is None or self.log_guard.is_offline:
                 return
             damage = find_damage(self.log, offset, CHECK_BYTES)
             if damage is not None:
                 logger.error("%s: damaged on disk: %s", self.topic_partition, damage.reason)
-                self._guard.carry_out(lambda: self.log.note_damage(damage))
+                self.log_guard.carry_out(lambda: self.log.note_damage(damage))
             self._hand_over_if_damaged(leader)
 
     def _hand_over_if_damaged(self, leader: Leader) -> None:
-        if self.log.corruption is not None and not self._guard.is_offline:
-            self._guard.apply(leader.on_damage())
+        if self.log.corruption is not None and not self.log_guard.is_offline:
+            self.log_guard.apply(leader.on_damage())
 
     def end_without_leader(self, leader_epoch: int) -> tuple[int, int]:
         """Last epoch and end of the log, which stands still in this epoch without a leader; both -1 if the
         replica has another role by now, or no log.
         """
-        with self._guard.lock:
+        with self.log_guard.lock:
             follower = self._replica.follower
-            is_so = follower is not None and follower.leader == NO_LEADER and not self._guard.is_offline
+            is_so = follower is not None and follower.leader == NO_LEADER and not self.log_guard.is_offline
             if not is_so or self._replica.leader_epoch != leader_epoch:
                 return -1, -1
             return self.log.epochs.latest_epoch, self.log.log_end_offset
 
     def stop(self, reason: str) -> None:
         """Serve nothing more until a LeaderAndIsr with a newer epoch."""
-        with self._guard.step:
-            self._guard.apply(self._replica.on_offline(reason))
+        with self.log_guard.step:
+            self.log_guard.apply(self._replica.on_offline(reason))
 
     def delete(self, remove: Callable[[], None]) -> None:
         """Stop serving for good, and ``remove`` the log from disk."""
-        with self._guard.step:
-            self._guard.take_offline("the replica is being deleted")
+        with self.log_guard.step:
+            self.log_guard.take_offline("the replica is being deleted")
             remove()
 
     def go_offline(self, reason: str) -> None:
-        with self._guard.step:
-            self._guard.take_offline(reason)
+        with self.log_guard.step:
+            self.log_guard.take_offline(reason)
 
     def on_tick(
         self,
@@ -208,19 +203,19 @@ class Partition:
         ``waiting_since``: when the fetch in progress of each follower arrived.
         """
         now_ms = self._clock.monotonic_ms() if now_ms is None else now_ms
-        with self._guard.step:
+        with self.log_guard.step:
             self._gate.forget_what_is_old(now_ms)
             if (leader := self._replica.leader) is not None:
-                self._guard.apply(leader.on_tick(now_ms, waiting_since))
+                self.log_guard.apply(leader.on_tick(now_ms, waiting_since))
 
     def on_isr_reply(self, leader_epoch: int, proposal: int, reply: IsrReply) -> int:
         """The controller's answer to a proposal; by how many members it makes the ISR larger."""
-        with self._guard.step:
+        with self.log_guard.step:
             leader = self._replica.leader
             if leader is None or leader.leader_epoch != leader_epoch:
                 return 0
             before = committed_isr(leader.isr).members
-            self._guard.apply(leader.on_isr_reply(proposal, reply, self._clock.monotonic_ms()))
+            self.log_guard.apply(leader.on_isr_reply(proposal, reply, self._clock.monotonic_ms()))
             grown = len(committed_isr(leader.isr).members) - len(before)
             if grown > 0:
                 self._hand_over_if_damaged(leader)  # when the damage was found, nobody else could lead
@@ -258,9 +253,9 @@ class Partition:
         8. The write fails: KAFKA_STORAGE_ERROR, and the partition is offline.
         9. The batches are appended.
         """
-        with self._guard.step:
+        with self.log_guard.step:
             leader = self._replica.leader
-            if self._guard.is_offline:
+            if self.log_guard.is_offline:
                 return AppendResult(ErrorCode.kafka_storage_error)
             if leader is None or leader_epoch not in (None, leader.leader_epoch):
                 self._gate.note_refused(batches)
@@ -292,10 +287,10 @@ class Partition:
     ) -> AppendResult:
         base_offset = self._replica.marks.log_end_offset
         stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
-        if not self._guard.append(records, stamped):
+        if not self.log_guard.append(records, stamped):
             return AppendResult(ErrorCode.kafka_storage_error)
         self._gate.note_appended(batches)
-        self._guard.apply(leader.on_appended(self._clock.monotonic_ms()))
+        self.log_guard.apply(leader.on_appended(self._clock.monotonic_ms()))
         last = batches[-1][1]
         append_time_ms = last.max_timestamp_ms if last.is_log_append_time else -1
         end_offset = self._replica.marks.log_end_offset
@@ -318,9 +313,13 @@ class Partition:
         whole batches that continue our log within the epoch that we asked in are taken. They may leave a gap:
         what was in it has been compacted away, and our log begins where it began all the same.
         """
-        with self._guard.step:
+        with self.log_guard.step:
             follower = self._replica.follower
-            if follower is None or not follower.expects(leader_epoch, fetch_offset) or self._guard.is_offline:
+            if (
+                follower is None
+                or not follower.expects(leader_epoch, fetch_offset)
+                or self.log_guard.is_offline
+            ):
                 return False
             end_offset = fetch_offset
             if batches and begins_within(self.log, batches[0][1], fetch_offset):
@@ -328,16 +327,16 @@ class Partition:
             taken = continuing(batches, end_offset, (self.log.epochs.latest_epoch, leader_epoch))
             if batches and not taken:
                 logger.warning("%s: the leader sent what does not continue our log", self.topic_partition)
-                self._guard.apply(follower.on_fetch_error(ErrorCode.corrupt_message, leader_epoch))
+                self.log_guard.apply(follower.on_fetch_error(ErrorCode.corrupt_message, leader_epoch))
                 return False
             if taken and not self._take_over(whole(records, taken), taken, fetch_offset):
                 return False
-            self._guard.apply(follower.on_appended(leader_high_watermark, leader_log_start_offset))
+            self.log_guard.apply(follower.on_appended(leader_high_watermark, leader_log_start_offset))
             return True
 
     def _take_over(self, records: bytes | memoryview, taken: Batches, fetch_offset: int) -> bool:
         if taken[0][1].base_offset >= fetch_offset:
-            return self._guard.append(records, taken)
+            return self.log_guard.append(records, taken)
 
         self._replica.note_log_effect(RestartAt(taken[0][1].base_offset))
 
@@ -345,17 +344,17 @@ class Partition:
             self.log.truncate_fully_and_start_at(taken[0][1].base_offset, self.log.producers)
             self.log.append(records, taken)
             self.log.raise_log_start(fetch_offset)
-            self._guard.log_changed()
+            self.log_guard.log_changed()
 
-        return self._guard.carry_out(begin_with_the_whole_batch)
+        return self.log_guard.carry_out(begin_with_the_whole_batch)
 
     def delete_records(self, offset: int, live: Collection[BrokerId], token: int) -> DeletionResult:
         """Give up what is below ``offset`` (-1: the high watermark), and wait under ``token`` until no
         replica on a ``live`` broker has it any more.
         """
-        with self._guard.step:
+        with self.log_guard.step:
             leader = self._replica.leader
-            if self._guard.is_offline:
+            if self.log_guard.is_offline:
                 return DeletionResult(ErrorCode.kafka_storage_error)
             if leader is None:
                 return DeletionResult(ErrorCode.not_leader_or_follower)
@@ -365,25 +364,25 @@ class Partition:
             if isinstance(raising, ErrorCode):
                 return DeletionResult(raising)
             wanted = self._replica.marks.high_watermark if offset == -1 else offset
-            self._guard.apply(raising)
+            self.log_guard.apply(raising)
             if self._replica.leader is not leader:
                 return DeletionResult(ErrorCode.kafka_storage_error)
-            self._guard.apply(leader.on_deletion_waits(token, wanted, live, self._clock.monotonic_ms()))
+            self.log_guard.apply(leader.on_deletion_waits(token, wanted, live, self._clock.monotonic_ms()))
             return DeletionResult(ErrorCode.none, waits=True)
 
     def on_live_brokers(self, live: Collection[BrokerId]) -> None:
         """Nothing waits for the replicas of other brokers than these, but for members of the ISR."""
-        with self._guard.step:
+        with self.log_guard.step:
             if (leader := self._replica.leader) is not None:
-                self._guard.apply(leader.on_live_brokers(live, self._clock.monotonic_ms()))
+                self.log_guard.apply(leader.on_live_brokers(live, self._clock.monotonic_ms()))
 
     def forget_deletion(self, token: int) -> None:
-        with self._guard.lock:
+        with self.log_guard.lock:
             if (leader := self._replica.leader) is not None:
                 leader.deletions.forget(token)
 
     def forget_produce(self, token: int) -> None:
-        with self._guard.lock:
+        with self.log_guard.lock:
             if (leader := self._replica.leader) is not None:
                 leader.produces.forget(token)
 
@@ -394,7 +393,7 @@ class Partition:
 
         A range that cannot be read is answered with an error; the rest of the log is served on.
         """
-        with self._guard.step:
+        with self.log_guard.step:
             try:
                 return self._read(request, at_least_one_batch=at_least_one_batch, is_retry=is_retry)
             except (OSError, SparklogError) as error:
@@ -402,7 +401,7 @@ class Partition:
 
     def _read(self, request: ReadRequest, *, at_least_one_batch: bool, is_retry: bool) -> ReadResult:
         leader, follower = self._replica.leader, self._replica.follower
-        if self._guard.is_offline:
+        if self.log_guard.is_offline:
             return ReadResult(ErrorCode.kafka_storage_error)
         if follower is not None and request.from_any_replica:
             return read_as_follower(self.log, follower, request, at_least_one_batch=at_least_one_batch)
@@ -430,7 +429,7 @@ class Partition:
         if read is None:
             return leader_result(leader, error=ErrorCode.offset_out_of_range)
         if request.follower is not None and not is_retry:
-            self._guard.apply(
+            self.log_guard.apply(
                 leader.on_follower_fetch(
                     request.follower,
                     request.follower_epoch,
@@ -445,7 +444,7 @@ class Partition:
         self, request: ReadRequest, rack: str, racks: Mapping[BrokerId, str | None]
     ) -> ReadResult | None:
         """The answer that sends a consumer in ``rack`` to a follower near it; None if it may read here."""
-        with self._guard.lock:
+        with self.log_guard.lock:
             leader = self._replica.leader
             if leader is None or leader.check_epoch(request.current_leader_epoch) is not ErrorCode.none:
                 return None
@@ -459,19 +458,19 @@ class Partition:
 
     def wait_for_more(self, token: int, request: ReadRequest) -> None:
         """Wake ``token`` when there is something beyond the fetch offset, or another answer to give."""
-        with self._guard.step:
+        with self.log_guard.step:
             leader, follower = self._replica.leader, self._replica.follower
-            if follower is not None and request.from_any_replica and not self._guard.is_offline:
-                self._guard.apply(follower.on_fetch_waits(token, request.fetch_offset))
+            if follower is not None and request.from_any_replica and not self.log_guard.is_offline:
+                self.log_guard.apply(follower.on_fetch_waits(token, request.fetch_offset))
                 return
             if leader is None:
-                self._guard.apply([WakeFetch(token)])
+                self.log_guard.apply([WakeFetch(token)])
                 return
             is_follower = request.follower is not None
-            self._guard.apply(leader.on_fetch_waits(token, request.fetch_offset, is_follower=is_follower))
+            self.log_guard.apply(leader.on_fetch_waits(token, request.fetch_offset, is_follower=is_follower))
 
     def forget_fetch(self, token: int) -> None:
-        with self._guard.lock:
+        with self.log_guard.lock:
             if (role := self._replica.role) is not None:
                 role.fetches.forget(token)
 
@@ -479,7 +478,7 @@ class Partition:
         self, current_leader_epoch: int, choose: Callable[[Leader, Log], int | None]
     ) -> int | ErrorCode:
         """An offset that only the leader may name, by ``choose``; None of it means not available yet."""
-        with self._guard.step:
+        with self.log_guard.step:
             leader = self._replica.leader
             if leader is None:
                 return self._no_leader(current_leader_epoch)
@@ -497,13 +496,13 @@ class Partition:
         if isinstance(error, CorruptBatch):
             return ErrorCode.corrupt_message
         if may_have_lost(error):  # an index was made anew, and could not be written
-            self._guard.take_offline(f"{type(error).__name__}: {error}")
-            self._guard.report_failure(error)
+            self.log_guard.take_offline(f"{type(error).__name__}: {error}")
+            self.log_guard.report_failure(error)
         return ErrorCode.kafka_storage_error
 
     def epoch_end(self, current_leader_epoch: int, epoch: int) -> tuple[int, int] | ErrorCode:
         """(largest epoch not above ``epoch``, its end) for OffsetForLeaderEpoch (KIP-279)."""
-        with self._guard.lock:
+        with self.log_guard.lock:
             leader = self._replica.leader
             if leader is None:
                 return self._no_leader(current_leader_epoch)
@@ -516,57 +515,57 @@ class Partition:
 
     def fetch_position(self) -> FetchPosition | None:
         self._flush_if_owed()
-        with self._guard.lock:
+        with self.log_guard.lock:
             follower = self._replica.follower
-            return None if follower is None or self._guard.is_offline else follower.fetch_position()
+            return None if follower is None or self.log_guard.is_offline else follower.fetch_position()
 
     def _flush_if_owed(self) -> None:
         """With ``log.flush.acks=fsync``: bring to disk what is not, because the next fetch vouches for it."""
         if self._replica.marks.owes_flush:
-            self._guard.flush()
+            self.log_guard.flush()
 
     def on_diverging(
         self, leader_epoch: int, fetch_offset: int, diverging: Diverging, leader_start: int
     ) -> None:
-        with self._guard.step:
+        with self.log_guard.step:
             follower = self._replica.follower
             if follower is not None and follower.expects(leader_epoch, fetch_offset):
-                self._guard.apply(follower.on_diverging(diverging, leader_start))
+                self.log_guard.apply(follower.on_diverging(diverging, leader_start))
 
     def on_fetch_error(self, leader_epoch: int, error: ErrorCode) -> None:
-        with self._guard.step:
+        with self.log_guard.step:
             if (follower := self._replica.follower) is not None:
-                self._guard.apply(follower.on_fetch_error(error, leader_epoch))
+                self.log_guard.apply(follower.on_fetch_error(error, leader_epoch))
 
     def on_leader_offsets(
         self, leader_epoch: int, start: int, end: int, producers: ProducerStates | None = None
     ) -> None:
-        with self._guard.step:
+        with self.log_guard.step:
             follower = self._replica.follower
             if follower is not None and follower.leader_epoch == leader_epoch:
-                self._guard.apply(follower.on_leader_offsets(start, end, producers))
+                self.log_guard.apply(follower.on_leader_offsets(start, end, producers))
 
     # Retention and compaction
 
     def delete_old_segments(self) -> int:
         """Let retention remove what is committed and too old; how many segments that were."""
-        with self._guard.step:
+        with self.log_guard.step:
             deleted = 0
-            if self._replica.role is None or self._guard.is_offline:
+            if self._replica.role is None or self.log_guard.is_offline:
                 return 0
 
             def delete() -> None:
                 nonlocal deleted
                 deleted = self.log.delete_old_segments(self._replica.marks.high_watermark)
-                self._guard.log_changed()
+                self.log_guard.log_changed()
 
-            self._guard.carry_out(delete)
+            self.log_guard.carry_out(delete)
             return deleted
 
     def inspect(self, look: Callable[[Log, int], T]) -> T | None:
         """What ``look`` makes of log and high watermark; None if this replica has no role or no log left."""
-        with self._guard.lock:
-            if self._guard.is_offline or self._replica.role is None:
+        with self.log_guard.lock:
+            if self.log_guard.is_offline or self._replica.role is None:
                 return None
             return look(self.log, self._replica.marks.high_watermark)
 
@@ -578,7 +577,7 @@ class Partition:
         """The result for batches that the log has from ``base_offset`` up to ``end_offset`` (exclusive)."""
         waits = acks == ACKS_ALL
         if waits:
-            self._guard.apply(leader.on_produce_waits(token, end_offset))
+            self.log_guard.apply(leader.on_produce_waits(token, end_offset))
         return AppendResult(
             ErrorCode.none, base_offset, self.log_start_offset, waits, log_append_time_ms=append_time_ms
         )
@@ -595,7 +594,7 @@ class Partition:
 
     def _no_leader(self, current_leader_epoch: int) -> ErrorCode:
         """The answer of a replica that does not lead: its epoch is compared first (KIP-320)."""
-        if self._guard.is_offline:
+        if self.log_guard.is_offline:
             return ErrorCode.kafka_storage_error
         fenced = check_leader_epoch(current_leader_epoch, self._replica.leader_epoch)
         return ErrorCode.not_leader_or_follower if fenced is ErrorCode.none else fenced

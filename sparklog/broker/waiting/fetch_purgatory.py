@@ -14,8 +14,6 @@ from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.ports import Ports
 from sparklog.broker.throttles import Allowance, ReplicationThrottle
-from sparklog.broker.waiting.fetch_sessions import FetchSessions
-from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Cancellable, Guard
@@ -30,7 +28,7 @@ class FetchLimits:
     bytes_max: int
 
 
-Wanted = Sequence[tuple[TopicPartition, Partition | None, ReadRequest]]
+Wanted = Sequence[tuple[TopicPartition, Partition, ReadRequest]]
 Results = dict[TopicPartition, ReadResult]
 Answer = Callable[[Results], None]
 
@@ -57,23 +55,21 @@ class FetchWait:
 class FetchPurgatory:
     """Fetch requests, by the tokens that their partitions know."""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Ports, throttle: ReplicationThrottle) -> None:
+        """``throttle`` limits what this broker sends to replicas that are not in sync."""
         self._ports = ports
         self._tokens = itertools.count(1)
         self._waits: dict[int, FetchWait] = {}
-        self.sessions = FetchSessions(ports)
-        self.inside = FetchesInProgress()
-        self.throttle = ReplicationThrottle(ports.clock, ports.new_guard())
-        """Of what this broker sends to replicas that are not in sync."""
+        self._throttle = throttle
 
     def __len__(self) -> int:
         return len({id(wait) for wait in list(self._waits.values())})
 
     def fetch(self, wanted: Wanted, limits: FetchLimits, answer: Answer) -> None:
         """Answer at once, or as soon as there is enough, or when ``limits.wait_max_ms`` are over."""
-        results = read_all(wanted, limits.bytes_max, self.throttle.allowance(), is_retry=False)
+        results = read_all(wanted, limits.bytes_max, self._throttle.allowance(), is_retry=False)
         if limits.wait_max_ms <= 0 or not wanted or is_enough(results, limits.bytes_min):
-            self.throttle.count(wanted, results)
+            self._throttle.count(wanted, results)
             answer(results)
             return
         wait = FetchWait(self._ports.new_guard(), wanted, limits, answer, results)
@@ -87,24 +83,22 @@ class FetchPurgatory:
             return
         index = wait.tokens.pop(token)
         _, partition, request = wait.wanted[index]
-        assert partition is not None
         # Taken before the read: what comes in after it must wake this fetch again.
         end = partition.log_end_offset if request.follower is not None else partition.high_watermark
-        read_again(wait, index, self.throttle.allowance())
+        read_again(wait, index, self._throttle.allowance())
         if is_enough(wait.results, wait.limits.bytes_min):
             self._answer(wait)
         else:
             self._wait_in(wait, index, advanced(request, end))
 
     def _park(self, wait: FetchWait) -> None:
-        for index, (_, partition, request) in enumerate(wait.wanted):
-            if partition is not None and not wait.answered:
+        for index, (_, _, request) in enumerate(wait.wanted):
+            if not wait.answered:
                 self._wait_in(wait, index, request)
 
     def _wait_in(self, wait: FetchWait, index: int, request: ReadRequest) -> None:
         token = next(self._tokens)
         partition = wait.wanted[index][1]
-        assert partition is not None
         with wait.guard:
             if wait.answered:
                 return
@@ -118,7 +112,7 @@ class FetchPurgatory:
 
     def _time_out(self, wait: FetchWait) -> None:
         if not wait.answered:
-            allowance = self.throttle.allowance()
+            allowance = self._throttle.allowance()
             wait.results = read_all(wait.wanted, wait.limits.bytes_max, allowance, is_retry=True)
             self._answer(wait)
 
@@ -133,9 +127,8 @@ class FetchPurgatory:
         for token, index in tokens:
             self._waits.pop(token, None)
             partition = wait.wanted[index][1]
-            assert partition is not None
             partition.forget_fetch(token)
-        self.throttle.count(wait.wanted, wait.results)
+        self._throttle.count(wait.wanted, wait.results)
         wait.answer(wait.results)
 
 
@@ -149,9 +142,6 @@ def read_all(wanted: Wanted, bytes_max: int, allowance: Allowance | None, *, is_
     results: Results = {}
     left = bytes_max
     for topic_partition, partition, request in wanted:
-        if partition is None:
-            results[topic_partition] = ReadResult(ErrorCode.unknown_topic_or_partition)
-            continue
         result = read_one(
             partition, request, left, allowance, nothing_yet=left == bytes_max, is_retry=is_retry
         )
@@ -189,7 +179,7 @@ def read_again(wait: FetchWait, woken: int, allowance: Allowance | None) -> None
     nothing_yet = True
     for index, (topic_partition, partition, request) in enumerate(wait.wanted):
         result = wait.results[topic_partition]
-        if partition is not None and (index == woken or has_changed(partition, request, result)):
+        if index == woken or has_changed(partition, request, result):
             result = read_one(partition, request, left, allowance, nothing_yet=nothing_yet, is_retry=True)
             wait.results[topic_partition] = result
         left -= result.size_bytes

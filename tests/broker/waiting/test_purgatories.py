@@ -79,13 +79,6 @@ def test_a_batch_larger_than_every_limit_is_still_given_whole(leader, batch) -> 
     assert sizes(fetch(leader, bytes_max=10)) == [81]
 
 
-def test_a_fetch_of_a_partition_that_is_not_here_is_answered_at_once(leader) -> None:
-    answers = []
-    wanted = [(TP, None, ReadRequest(0, 100))]
-    leader.replicas.fetches.fetch(wanted, FetchLimits(500, 1, 100), answers.append)
-    assert answers[0][TP].error is ErrorCode.unknown_topic_or_partition
-
-
 def test_a_produce_with_acks_one_is_answered_when_it_is_appended(members, batch) -> None:
     members[1].become(1, 1)
     answers = members[1].produce(batch(), acks=1)

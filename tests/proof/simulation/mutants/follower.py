@@ -124,9 +124,9 @@ def _cuts_by_the_word_of_any_leader(switch: Switch) -> None:
     def on_diverging(
         self: Partition, leader_epoch: int, fetch_offset: int, diverging: Diverging, leader_start: int
     ) -> None:
-        with self._guard.step:
+        with self.log_guard.step:
             if (follower := self._replica.follower) is not None:
-                self._guard.apply(follower.on_diverging(diverging, leader_start))
+                self.log_guard.apply(follower.on_diverging(diverging, leader_start))
 
     switch.instead(Partition, "on_diverging", on_diverging)
 

@@ -94,7 +94,7 @@ def _claims_before_its_fsync(switch: Switch) -> None:
 
     def flush_if_owed(original: Any) -> Any:
         def mutated(self: Partition) -> None:
-            with self._guard.step:
+            with self.log_guard.step:
                 self._replica.on_flushed(self.log.log_end_offset, self._replica.generation, MonotonicMs(0))
 
         return mutated
