@@ -130,8 +130,10 @@ class DriverProcess:
             return DONE
         if status == WRONG_USAGE and self._has_spoken:
             return WRONG_USAGE
-        if not (self._has_spoken and status == FAILED):
+        if not self._has_spoken:
             say(f"spark-submit {end_in_words(status)}: {self._last_output()}")
+        elif status != FAILED:
+            say(f"spark-submit {end_in_words(status)}")
         say(f"Spark's log is {self._layout.spark_log}, what it wrote beside that {self._layout.spark_output}")
         return FAILED
 

@@ -144,6 +144,7 @@ def test_it_waits_for_a_driver_whose_jvm_was_killed(submit, tmp_path):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert (tmp_path / "stopped").exists()
+    assert "sparklog: spark-submit was killed by SIGKILL\n" in err
     assert "spark.log" in err
 
 
