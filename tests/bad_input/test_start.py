@@ -180,3 +180,61 @@ def test_a_misspelt_setting(told: Callable[..., str], case: Case) -> None:
         told("-c", "message.max.byte=2000000", status=2),
         "spell it as in [the list](settings.md)",
     )
+
+
+ADVISED = "[listeners](settings.md#listeners)"
+TRUSTED = "leave it out, and keep the brokers' ports for those whom you trust"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words", "do"),
+    [
+        ("a listener that is not NAME://HOST:PORT", ["listeners=PLAINTEXT:9092"], f"see {ADVISED}"),
+        ("two listeners of one name", ["listeners=PLAINTEXT://:9092,PLAINTEXT://:9093"], "rename one"),
+        (
+            "two listeners on one port",
+            ["listeners=PLAINTEXT://:9092,INSIDE://:9092",
+             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT"],
+            "give each its own, or port 0",
+        ),
+        (
+            "a listener without a security protocol",
+            ["listeners=PLAINTEXT://:9092,INSIDE://:9093"],
+            "map it in `listener.security.protocol.map`",
+        ),
+        ("an unknown security protocol", ["listener.security.protocol.map=PLAINTEXT:TLS"], "PLAINTEXT"),
+        (
+            "a listener on all addresses that is advertised nowhere",
+            ["listeners=PLAINTEXT://0.0.0.0:9092"],
+            "say in `advertised.listeners` where clients reach it",
+        ),
+        (
+            "an advertised listener that is no listener",
+            ["advertised.listeners=INSIDE://broker-1:9092",
+             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT"],
+            "add it to `listeners`, or leave it out",
+        ),
+        ("a listener of brokers that is not there", ["inter.broker.listener.name=IN"], "add it to `listeners`"),
+        ("encryption, which there is not yet", ["listeners=SSL://:9093"], f"map it to PLAINTEXT: {ADVISED}"),
+        ("encryption between brokers", ["security.inter.broker.protocol=SSL"], TRUSTED),
+        ("an authorizer", ["authorizer.class.name=kafka.security.authorizer.AclAuthorizer"], TRUSTED),
+        ("client certificates", ["ssl.client.auth=required"], TRUSTED),
+        ("a key store", ["ssl.keystore.location=/etc/sparklog/keys.jks"], TRUSTED),
+        ("passwords of clients", ["listener.name.outside.plain.sasl.jaas.config=secret"], TRUSTED),
+    ],
+)  # fmt: skip
+def test_a_setting_that_cannot_be_kept(
+    told: Callable[..., str], case: Case, wrong: str, words: list[str], do: str
+) -> None:
+    seen = told(*(word for setting in words for word in ("-c", setting)), status=2)
+    case(wrong, "`sparklog start`", seen, do)
+
+
+def test_a_port_for_several_brokers_of_one_machine(told: Callable[..., str], case: Case) -> None:
+    seen = told("-c", "listeners=PLAINTEXT://:9092", "--brokers", "3", status=2)
+    case(
+        "one port for several brokers",
+        "`sparklog start`",
+        seen,
+        "port 0, and `--port` for the first of theirs",
+    )

@@ -5,8 +5,9 @@ import threading
 import pytest
 
 from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.model.cluster import DEFAULT_LISTENER, Node
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.wire.messages.control.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
@@ -71,3 +72,23 @@ def test_updates_without_numbers_are_all_taken_over(cache):
     cache.update(says(-1, leader=1, leader_epoch=4))
     assert cache.update(says(-1, leader=2, leader_epoch=5)) is ErrorCode.none
     assert cache.partition(QUAKES).leader_epoch == 5
+
+
+def test_a_broker_has_a_node_for_each_listener_whose_protocol_is_known(cache):
+    endpoints = [
+        UpdateMetadataEndpoint(host="inside", port=9092, listener="INTERNAL"),
+        UpdateMetadataEndpoint(host="outside", port=9093, listener="EXTERNAL", security_protocol=3),
+        UpdateMetadataEndpoint(host="later", port=9094, listener="LATER", security_protocol=9),
+    ]
+    request = says(1, leader=1, leader_epoch=4, live=())
+    request.live_brokers = [UpdateMetadataBroker(id_=1, endpoints=endpoints, epoch=71, rack="a")]
+    cache.update(request)
+    assert cache.node(BrokerId(1), "INTERNAL") == Node(BrokerId(1), "inside", 9092, BrokerEpoch(71), "a")
+    assert cache.node(BrokerId(1), "LATER") is None
+    assert cache.snapshot.nodes("EXTERNAL").keys() == {1}
+    assert cache.snapshot.nodes("LATER") == {}
+
+
+def test_the_one_endpoint_of_an_earlier_release_is_that_of_the_default_listener(cache):
+    cache.update(says(1, leader=1, leader_epoch=4, live=(1,)))
+    assert cache.node(BrokerId(1), DEFAULT_LISTENER) == Node(BrokerId(1), "host", 9092)

@@ -28,7 +28,8 @@ class BrokerOptions:
     host: str
     """The broker's own address: listeners without a host listen there."""
     advertised_host: str | None = None
-    """Where clients and other brokers reach listeners without a host; None for ``host``."""
+    """Where clients and other brokers reach listeners without a host; these then listen on all addresses.
+    None for ``host``."""
     ports: Mapping[str, int] = field(default_factory=dict)
     """By listener, the ports that ``listeners`` leaves to the start; 0 or no entry is any free one."""
     log_dirs: tuple[str, ...]

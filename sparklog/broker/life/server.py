@@ -54,6 +54,9 @@ logger = logging.getLogger(__name__)
 
 __all__ = ["BrokerOptions", "BrokerServer"]
 
+ALL_ADDRESSES: Final = "0.0.0.0"
+"""Where listeners without a host listen if the operator gives the host an address for others."""
+
 JOIN_SECONDS: Final = 1.0
 """Longest wait for loops that may wait for an absent ZooKeeper: the end of the session ends their wait."""
 
@@ -264,7 +267,7 @@ class BrokerServer:
         return Reactor(
             [
                 Listener(endpoint.host, endpoint.port, name)
-                for name, endpoint in self._listeners.to_bind(self._options.host, self._ports).items()
+                for name, endpoint in self._listeners.to_bind(self._own_address(), self._ports).items()
             ],
             dispatcher,
             processors=config.get_int("num.network.threads"),
@@ -276,6 +279,10 @@ class BrokerServer:
             clock=self._clock,
             name=self._client_id,
         )
+
+    def _own_address(self) -> str:
+        """Where listeners without a host listen: an address for others may lead to any interface."""
+        return self._options.host if self._options.advertised_host is None else ALL_ADDRESSES
 
     # Stop
 

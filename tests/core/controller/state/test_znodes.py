@@ -15,7 +15,7 @@ from sparklog.core.controller.state.incarnation import (
     next_incarnation,
 )
 from sparklog.core.controller.state.write_size import WRITE_BYTES_MAX
-from sparklog.model.cluster import Broker, PartitionState, plaintext
+from sparklog.model.cluster import Broker, Endpoint, PartitionState, SecurityProtocol, plaintext
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 
@@ -25,6 +25,48 @@ def test_a_broker_comes_back_with_the_epoch_of_its_node():
     read = znodes.decode_broker(BrokerId(3), znodes.encode_broker(broker), BrokerEpoch(77))
     assert read == Broker(BrokerId(3), plaintext("host", 9092), BrokerEpoch(77), "app-1")
     assert json.loads(znodes.encode_broker(broker))["endpoints"] == ["PLAINTEXT://host:9092"]
+
+
+TWO_LISTENERS = {
+    "INTERNAL": Endpoint("10.0.0.3", 9092),
+    "EXTERNAL": Endpoint("::1", 9093, SecurityProtocol.SSL),
+}
+
+
+def test_a_broker_registers_its_endpoints_as_kafka_writes_them():
+    broker = Broker(BrokerId(3), TWO_LISTENERS)
+    data = znodes.encode_broker(broker)
+    document = json.loads(data)
+    assert document["endpoints"] == ["INTERNAL://10.0.0.3:9092", "EXTERNAL://[::1]:9093"]
+    assert document["listener_security_protocol_map"] == {"INTERNAL": "PLAINTEXT", "EXTERNAL": "SSL"}
+    assert (document["host"], document["port"]) == ("10.0.0.3", 9092)
+    read = znodes.decode_broker(BrokerId(3), data, broker.epoch)
+    assert (read, list(read.endpoints)) == (broker, ["INTERNAL", "EXTERNAL"])
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"version": 1, "host": "h", "port": 9092},
+        {"version": 2, "host": "h", "port": 9092, "endpoints": ["PLAINTEXT://h:9092"]},
+        {
+            "version": 5, "host": "h", "port": 9092, "endpoints": ["PLAINTEXT://h:9092"],
+            "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"}, "rack": None, "timestamp": "0",
+        },
+    ],
+)  # fmt: skip
+def test_a_registration_of_an_earlier_release_is_read(document):
+    read = znodes.decode_broker(BrokerId(3), json.dumps(document).encode(), BrokerEpoch(77))
+    assert read == Broker(BrokerId(3), plaintext("h", 9092), BrokerEpoch(77))
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["PLAINTEXT:h:9092", "PLAINTEXT://h", "PLAINTEXT://h:x", "OTHER://h:9092"]
+)
+def test_a_registration_with_an_endpoint_that_is_none_stops_its_reader(endpoint):
+    data = json.dumps({"version": 5, "endpoints": [endpoint]}).encode()
+    with pytest.raises(SparklogError, match="ZooKeeper node /brokers/ids/3 cannot be understood"):
+        znodes.decode_broker(BrokerId(3), data, BrokerEpoch(77))
 
 
 def test_an_incarnations_epoch_is_the_transaction_that_wrote_it_until_it_is_rewritten():
