@@ -408,6 +408,7 @@ class LocalCluster:
                     pid=process.pid,
                     log_dirs=process.log_dirs,
                     metrics_port=process.metrics_port,
+                    listeners=process.listeners,
                 )
                 for process in processes
             ),

@@ -7,7 +7,8 @@ never half of either. The file exists exactly while the cluster is ready; after 
 
 import json
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -33,6 +34,8 @@ class BrokerEntry:
     pid: int
     log_dirs: tuple[str, ...]
     metrics_port: int | None = None
+    listeners: Mapping[str, str] = field(default_factory=dict)
+    """``host:port`` by the name of the listener; ``host`` and ``port`` are those of the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class ClusterFile:
                         "id": entry.id,
                         "host": entry.host,
                         "port": entry.port,
+                        "listeners": dict(entry.listeners),
                         "pid": entry.pid,
                         "log_dirs": list(entry.log_dirs),
                         "metrics_port": entry.metrics_port,

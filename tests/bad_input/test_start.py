@@ -214,7 +214,7 @@ TRUSTED = "leave it out, and keep the brokers' ports for those whom you trust"
              "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT"],
             "add it to `listeners`, or leave it out",
         ),
-        ("a listener of brokers that is not there", ["inter.broker.listener.name=IN"], "add it to `listeners`"),
+        ("a brokers' listener that is none", ["inter.broker.listener.name=INSIDE"], "add it to `listeners`"),
         ("encryption, which there is not yet", ["listeners=SSL://:9093"], f"map it to PLAINTEXT: {ADVISED}"),
         ("encryption between brokers", ["security.inter.broker.protocol=SSL"], TRUSTED),
         ("an authorizer", ["authorizer.class.name=kafka.security.authorizer.AclAuthorizer"], TRUSTED),

@@ -28,6 +28,7 @@ class FakeBroker:
         self._identity = identity
         self._stopped = threading.Event()
         self.ports = identity.ports
+        self.addresses = {name: f"{identity.host}:{port}" for name, port in identity.ports.items()}
         self._port = identity.ports["PLAINTEXT"]
         self.node = SimpleNamespace(host=identity.host, port=self._port, epoch=os.getpid() + FakeBroker.lives)
 

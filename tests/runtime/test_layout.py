@@ -82,7 +82,11 @@ def _content(pid: int) -> ClusterFile:
         zookeeper="127.0.0.1:2181",
         zookeeper_pid=1,
         controllers=(ControllerEntry(2, "127.0.0.1", 9091, True, 9404),),
-        brokers=(BrokerEntry(1, "127.0.0.1", 9092, pid, ("/d/broker-1/0",)),),
+        brokers=(
+            BrokerEntry(
+                1, "127.0.0.1", 9092, pid, ("/d/broker-1/0",), listeners={"PLAINTEXT": "127.0.0.1:9092"}
+            ),
+        ),
     )
 
 
@@ -99,6 +103,7 @@ def test_the_cluster_file_has_the_fields_that_tools_rely_on(tmp_path):
                 "id": 1,
                 "host": "127.0.0.1",
                 "port": 9092,
+                "listeners": {"PLAINTEXT": "127.0.0.1:9092"},
                 "pid": 4711,
                 "log_dirs": ["/d/broker-1/0"],
                 "metrics_port": None,

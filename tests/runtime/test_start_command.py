@@ -72,6 +72,34 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
     assert again.processes() == []
 
 
+def test_every_listener_of_every_broker_keeps_its_port_over_a_death(start, tmp_path, wait_until, kafka):
+    listeners = (
+        "listeners=INTERNAL://:0,EXTERNAL://0.0.0.0:0",
+        "advertised.listeners=EXTERNAL://localhost:0,INTERNAL://:0",
+        "listener.security.protocol.map=INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT",
+        "inter.broker.listener.name=INTERNAL",
+    )
+    cluster = start(tmp_path, "--brokers", "2", "--port", "0", "-c", *listeners)
+    cluster.wait_ready()
+    content = cluster.cluster()
+    external = ",".join(broker["listeners"]["EXTERNAL"] for broker in content["brokers"])
+    internal = ",".join(broker["listeners"]["INTERNAL"] for broker in content["brokers"])
+    assert content["bootstrap_servers"] == external
+    assert external.startswith("localhost:")
+    assert internal.startswith("127.0.0.1:")
+    kafka.create_topic(external, "t", replicas=2, min_insync_replicas="2")
+    kafka.produce(external, [b"1"])
+    kafka.produce(internal, [b"2"])
+    first = content["brokers"][0]
+    os.kill(first["pid"], signal.SIGKILL)
+    wait_until(lambda: cluster.broker_pid(1) != first["pid"], 20, "a new pid")
+    wait_until(
+        lambda: cluster.cluster()["brokers"][0]["listeners"] == first["listeners"], 20, "its listeners"
+    )
+    kafka.produce(internal, [b"3"])
+    assert cluster.stop()[0] == 0
+
+
 def _metrics(server: dict) -> list[str]:
     url = f"http://{server['host']}:{server['metrics_port']}/metrics"
     with urllib.request.urlopen(url, timeout=20) as answer:

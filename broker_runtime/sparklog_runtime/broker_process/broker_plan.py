@@ -24,6 +24,11 @@ class RunningBroker(Protocol):
     @property
     def node(self) -> ServedBroker: ...
     @property
+    def addresses(self) -> Mapping[str, str]:
+        """``host:port`` of each of its listeners, by name."""
+        ...
+
+    @property
     def ports(self) -> Mapping[str, int]:
         """The port of each of its listeners, by name."""
         ...

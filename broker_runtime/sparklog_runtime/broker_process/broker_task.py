@@ -48,7 +48,7 @@ from sparklog_runtime.supervision.control_channel import (
     ControlError,
     Message,
     require_int,
-    require_ports,
+    require_mapping,
 )
 
 log = logging.getLogger(__name__)
@@ -247,7 +247,7 @@ class _BrokerProcess:
         if welcome is None or welcome["type"] != "welcome":
             return None
         return plan.identity(
-            require_int(welcome, "broker_id"), require_ports(welcome, "ports"), connection.local_host
+            require_int(welcome, "broker_id"), require_mapping(welcome, "ports", int), connection.local_host
         )
 
     def _hello(self) -> Message:
@@ -287,6 +287,7 @@ class _BrokerProcess:
             "epoch": int(served.epoch),
             "host": served.host,
             "port": served.port,
+            "listeners": dict(broker.addresses),
             "log_dirs": list(self._identity.log_dirs),
             "metrics_port": broker.metrics_port,
         }

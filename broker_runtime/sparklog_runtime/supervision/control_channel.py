@@ -7,11 +7,11 @@ random token, so that a stranger who finds the port is refused. The messages, by
       hello       token, slot, pid, found: ids of the brokers whose data this host has; again after a
                   reconnect, then with broker_id
       recovering  text: how far the recovery of its logs is, for people
-      registered  epoch, host, port, log_dirs, metrics_port or null: the broker serves
+      registered  epoch, host, port, listeners: host:port by name, log_dirs, metrics_port or null: it serves
       failed      reason, fatal: it could not start; fatal when trying again cannot help
       bye         clean: it has stopped on purpose
     supervisor to broker
-      welcome     broker_id, port: who the broker is
+      welcome     broker_id, ports by listener: who the broker is
       stop        stop tidily
 
 The end of the connection is what both sides watch: the kernel closes it the moment a process dies, so the
@@ -52,11 +52,13 @@ def require_str(message: Message, field: str) -> str:
     return value
 
 
-def require_ports(message: Message, field: str) -> dict[str, int]:
-    """Ports by listener name."""
+def require_mapping(message: Message, field: str, kind: type) -> dict[str, Any]:
+    """Values of one ``kind`` by name."""
     value = message.get(field)
-    if not isinstance(value, dict) or not all(type(port) is int for port in value.values()):
-        raise ControlError(f"control message {message.get('type')!r}: {field}={value!r} are no ports by name")
+    if not isinstance(value, dict) or not all(type(item) is kind for item in value.values()):
+        raise ControlError(
+            f"control message {message.get('type')!r}: {field} is no mapping to {kind.__name__}"
+        )
     return value
 
 

@@ -29,6 +29,7 @@ from sparklog_runtime.supervision.control_channel import (
     Message,
     require_int,
     require_list,
+    require_mapping,
     require_str,
 )
 from sparklog_runtime.supervision.control_listener import ControlListener
@@ -72,6 +73,8 @@ class BrokerProcess:
     log_dirs: tuple[str, ...]
     is_registered: bool
     metrics_port: int | None = None
+    listeners: Mapping[str, str] = field(default_factory=dict)
+    """``host:port`` by listener name, once it is registered."""
 
 
 @dataclass(slots=True)
@@ -369,6 +372,7 @@ class Supervisor:
                 log_dirs=tuple(require_list(message, "log_dirs", str)),
                 is_registered=True,
                 metrics_port=_metrics_port(message),
+                listeners=require_mapping(message, "listeners", str),
             )
             slot.registered_at = time.monotonic()
             log.info("broker %d is registered in epoch %d", slot.process.broker_id, slot.process.epoch)

@@ -124,6 +124,11 @@ class BrokerServer:
         return node
 
     @property
+    def addresses(self) -> dict[str, str]:
+        """``host:port`` of each listener that this broker advertises, once it listens."""
+        return {name: str(endpoint) for name, endpoint in self.broker.endpoints.items()}
+
+    @property
     def ports(self) -> Mapping[str, int]:
         """The port that each listener listens on, once the broker does."""
         return dict(self._ports)
