@@ -4,7 +4,7 @@ import pytest
 
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ConfigError
-from sparklog_runtime.broker_ports import check_ports, ports_of_brokers
+from sparklog_runtime.broker_process.broker_ports import check_ports, ports_of_brokers
 
 TWO = {
     "listeners": "INTERNAL://:0,EXTERNAL://0.0.0.0:0",
