@@ -33,13 +33,15 @@ from sparklog_runtime.cluster_file import (
     remove_cluster_file,
 )
 from sparklog_runtime.cluster_options import ClusterOptions, default_conf, is_on_this_machine, own_address
+from sparklog_runtime.executors.allocation import ExecutorAllocation
+from sparklog_runtime.executors.job_launcher import SparkJobLauncher
 from sparklog_runtime.layout import Layout, RootLock
 from sparklog_runtime.patience import Background, Patience
 from sparklog_runtime.processes import processes_of_run, send, sweep_run
 from sparklog_runtime.publisher import Publisher
 from sparklog_runtime.readiness import await_election, await_metadata, await_remnants, await_zookeeper
 from sparklog_runtime.servers import Controller, embedded_zookeeper, preload, start_controller
-from sparklog_runtime.session import SparkHost, SparkJobLauncher
+from sparklog_runtime.session import SparkHost
 from sparklog_runtime.settings.settings_check import check_settings, is_local, settings_warnings
 from sparklog_runtime.supervision.id_assignment import FixedIds, IdAssignment, IdsByData
 from sparklog_runtime.supervision.supervisor import JobLauncher, Supervisor, SupervisorCallbacks
@@ -320,13 +322,25 @@ class LocalCluster:
         self._supervisor = supervisor
         self._patience.check()
         supervisor.launch(self._plans(supervisor.token, control_port), self._job_launcher(context, conf))
-        self._await_brokers(supervisor)
+        self._await_brokers(supervisor, conf)
 
     def _await_spark(self, connecting: "Background") -> None:
         self._patience.wait(connecting.wait, lambda: "Spark")
         connecting.raise_failure("Spark did not start")
 
-    def _await_brokers(self, supervisor: Supervisor) -> None:
+    def _await_brokers(self, supervisor: Supervisor, conf: Mapping[str, str]) -> None:
+        if is_local(self._master()):
+            self._await_registered(supervisor, lambda waited_s: None)
+            return
+        allocation = ExecutorAllocation(self.context, self._master(), conf, self.options.brokers)
+        try:
+            self._await_registered(supervisor, allocation.in_words)
+        finally:
+            allocation.close()
+
+    def _await_registered(
+        self, supervisor: Supervisor, missing_executors: Callable[[float], str | None]
+    ) -> None:
         def are_registered(timeout_s: float) -> bool:
             if supervisor.wait_registered(timeout_s):
                 return True
@@ -335,7 +349,9 @@ class LocalCluster:
                 raise SparklogError(f"a broker cannot start: {failure} (see {self.layout.logs})")
             return False
 
-        self._patience.wait(are_registered, lambda: _brokers_in_words(self._missing_brokers(supervisor)))
+        self._patience.wait(
+            are_registered, lambda: _brokers_in_words(self._missing_brokers(supervisor)), missing_executors
+        )
 
     def _missing_brokers(self, supervisor: Supervisor) -> list[int]:
         serving = {process.broker_id for process in supervisor.processes() if process.is_registered}

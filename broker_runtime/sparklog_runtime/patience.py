@@ -27,8 +27,16 @@ class Patience:
         if self._stopping.is_set():
             raise StartInterrupted("the start was interrupted by a stop")
 
-    def wait(self, is_ready: Callable[[float], bool], what: Callable[[], str]) -> None:
-        """Until ``is_ready`` says so; it may itself wait for as long as it is told."""
+    def wait(
+        self,
+        is_ready: Callable[[float], bool],
+        what: Callable[[], str],
+        why: Callable[[float], str | None] = lambda waited_s: None,
+    ) -> None:
+        """Until ``is_ready`` says so; it may itself wait, for as long as its argument in seconds says.
+
+        ``why`` gets the seconds that were waited, and may have a line that says more than ``what``.
+        """
         began = time.monotonic()
         told = 0
         while not is_ready(WAIT_STEP_S):
@@ -36,7 +44,7 @@ class Patience:
             waited_s = time.monotonic() - began
             if waited_s // PROGRESS_INTERVAL_S > told:
                 told += 1
-                self._progress(f"waiting for {what()} ({waited_s:.0f} s)")
+                self._progress(why(waited_s) or f"waiting for {what()} ({waited_s:.0f} s)")
         self.check()
 
     def wait_until(

@@ -10,7 +10,6 @@ process does, as it reads from a pipe of which we hold the other end.
 import importlib.util
 import logging
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -21,8 +20,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from sparklog.model.errors import SparklogError
-from sparklog_runtime.broker_process.broker_plan import BrokerPlan
-from sparklog_runtime.broker_process.broker_task import run_broker_task
 from sparklog_runtime.layout import Layout
 from sparklog_runtime.processes import ROOT_VARIABLE, RUN_VARIABLE
 from sparklog_runtime.settings.conf_files import spark_log_options
@@ -272,44 +269,3 @@ def _forget_gateway() -> None:
         context._gateway.close()
         context._gateway = None
         context._jvm = None
-
-
-_ERROR_LINE: Final = re.compile(r"^(?:Caused by: )?([\w.]*(?:Error|Exception|Exit): .+)$", re.MULTILINE)
-_WRAPPERS: Final = ("py4j.", "org.apache.spark.SparkException: Job aborted", "org.apache.spark.api.python")
-
-
-def cause_in(text: str) -> str:
-    """The line of Spark's long account of a failed job that says why it failed."""
-    python = text.rpartition("PythonException: Traceback")[2]
-    for found in _ERROR_LINE.finditer(python):
-        if not found[1].startswith(_WRAPPERS):
-            return found[1][:500]
-    return text.strip().splitlines()[0][:500] if text.strip() else "no reason given"
-
-
-class SparkJobLauncher:
-    """Runs each broker as a Spark job of one task, under a job tag by which it can be cancelled."""
-
-    def __init__(self, context: Any, profile: Any = None) -> None:
-        self._context = context
-        self._profile = profile
-
-    def run(self, plan: BrokerPlan) -> None:
-        context = self._context
-        context.addJobTag(self._tag(plan.slot))
-        context.setJobDescription(f"sparklog broker in slot {plan.slot}")
-        rows = context.parallelize([plan.slot], 1)
-        if self._profile is not None:
-            rows = rows.withResources(self._profile)
-        try:
-            outcome = rows.mapPartitions(lambda items: run_broker_task(plan, items)).collect()
-        except Exception as error:
-            raise SparklogError(cause_in(str(error))) from error
-        log.info("slot %d: %s", plan.slot, outcome[0] if outcome else "no outcome")
-
-    def cancel(self, slot: int) -> None:
-        self._context.cancelJobsWithTag(self._tag(slot))
-
-    @staticmethod
-    def _tag(slot: int) -> str:
-        return f"sparklog-broker-{slot}"

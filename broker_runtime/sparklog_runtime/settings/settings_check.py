@@ -58,7 +58,8 @@ def _is_true(conf: Mapping[str, str], name: str) -> bool:
     return conf.get(name, "false").strip().lower() == "true"
 
 
-def _memory_mib(text: str) -> float | None:
+def memory_mib(text: str) -> float | None:
+    """An amount of memory as Spark writes it, in MiB; None if it is none."""
     match = _MEMORY.fullmatch(text.strip())
     return int(match[1]) * _MIB_PER_UNIT[match[2].lower()] if match else None
 
@@ -131,7 +132,7 @@ def _memory_problems(conf: Mapping[str, str]) -> list[str]:
     text = conf.get("spark.executor.pyspark.memory")
     if text is None:
         return []
-    total_mib = _memory_mib(text)
+    total_mib = memory_mib(text)
     if total_mib is None:
         return [f"spark.executor.pyspark.memory={text} is no amount of memory: set it to 4g, say"]
     cores = executor_cores(conf)

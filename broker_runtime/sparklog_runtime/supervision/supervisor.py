@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from sparklog.model.errors import SparklogError
+from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
 from sparklog_runtime.supervision.control_channel import (
@@ -237,16 +237,16 @@ class Supervisor:
             slot.job += 1
             slot.job_runs = True
             slot.registered_at = None
-        error = ""
+        error, is_fatal = "", False
         try:
             launcher.run(slot.plan)
         except Exception as caught:  # noqa: BLE001 (Spark reports the death of a broker as its own errors)
-            error = _first_line(caught)
+            error, is_fatal = _first_line(caught), isinstance(caught, ConfigError)
         with self._changed:
             slot.job_runs = False
             slot.barren_starts = 0 if slot.registered_at is not None else slot.barren_starts + 1
             if error and slot.registered_at is None and not slot.failure:
-                slot.failure = error
+                slot.failure, slot.fatal = error, is_fatal
             self._changed.notify_all()
         if not self._stopping:
             log.warning("the job of slot %d ended: %s", slot.plan.slot, error or "the broker stopped")
