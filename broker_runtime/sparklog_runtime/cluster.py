@@ -39,7 +39,13 @@ from sparklog_runtime.layout import Layout, RootLock
 from sparklog_runtime.patience import Background, Patience
 from sparklog_runtime.processes import processes_of_run, send, sweep_run
 from sparklog_runtime.publisher import Publisher
-from sparklog_runtime.readiness import await_election, await_metadata, await_remnants, await_zookeeper
+from sparklog_runtime.readiness import (
+    await_election,
+    await_master,
+    await_metadata,
+    await_remnants,
+    await_zookeeper,
+)
 from sparklog_runtime.servers import Controller, embedded_zookeeper, preload, start_controller
 from sparklog_runtime.session import SparkHost
 from sparklog_runtime.settings.settings_check import check_settings, is_local, settings_warnings
@@ -182,6 +188,8 @@ class LocalCluster:
         if options.zookeeper is not None:
             timeout_s = self._config.get_int("zookeeper.connection.timeout.ms") / 1_000
             await_zookeeper(options.zookeeper, timeout_s, self._patience)
+        if options.brokers and self._given_context is None:
+            await_master(self._master(), self._patience)
         self._is_accepted = True
         remove_cluster_file(self.layout.cluster_file)
         self.layout.create()

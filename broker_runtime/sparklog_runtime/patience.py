@@ -48,7 +48,11 @@ class Patience:
         self.check()
 
     def wait_until(
-        self, is_so: Callable[[], bool], what: Callable[[], str], timeout_s: float, too_late: str
+        self,
+        is_so: Callable[[], bool],
+        what: Callable[[], str],
+        timeout_s: float,
+        too_late: Callable[[], str],
     ) -> None:
         """The same for what can only be asked; SparklogError ``too_late`` after the time-out."""
         deadline = time.monotonic() + timeout_s
@@ -57,7 +61,7 @@ class Patience:
             if is_so():
                 return True
             if time.monotonic() > deadline:
-                raise SparklogError(too_late)
+                raise SparklogError(too_late())
             self._stopping.wait(pause_s)
             return False
 

@@ -17,9 +17,9 @@ from typing import Final
 from sparklog.model.errors import SparklogError, WireError
 from sparklog_runtime.patience import Patience
 from sparklog_runtime.processes import is_alive, processes_of_root, send, wait_gone
+from sparklog_runtime.reachable import is_listening, master_problem_now, zookeeper_problems
 from sparklog_runtime.servers import Controller, ElectedController
 from sparklog_runtime.supervision.supervisor import Supervisor
-from sparklog_runtime.tcp_ports import is_listening
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ REMNANTS_GRACE_S: Final = 15.0
 """Brokers without a driver stop by themselves, tidily; what takes longer is killed."""
 
 ASK_TIMEOUT_MS: Final = 1_000
-ZOOKEEPER_PORT: Final = 2181
+MASTER_TIMEOUT_S: Final = 10.0
 
 
 def holds_office(elected: ElectedController, host: str, application: str) -> bool:
@@ -66,19 +66,6 @@ def _known_brokers(host: str, port: int) -> set[int]:
     return {int(broker.node_id) for broker in answer.brokers}
 
 
-def zookeeper_listens(connect_string: str) -> bool:
-    """Whether one of these ZooKeeper servers takes connections: asked before anything is started."""
-    servers = connect_string.partition("/")[0].split(",")
-    return any(is_listening(*_address(server)) for server in servers if server.strip())
-
-
-def _address(server: str) -> tuple[str, int]:
-    host, colon, port = server.strip().rpartition(":")
-    if not colon or not port.isdigit():
-        return server.strip().strip("[]"), ZOOKEEPER_PORT
-    return host.strip("[]"), int(port)
-
-
 def await_remnants(root: Path, patience: Patience) -> None:
     """Wait for what a killed run left behind: its brokers hold directories and ports while they stop.
 
@@ -103,13 +90,31 @@ def await_remnants(root: Path, patience: Patience) -> None:
 
 
 def await_zookeeper(connect_string: str, timeout_s: float, patience: Patience) -> None:
-    """One that is not there must not cost a start of Spark first, nor leave its logs."""
+    """A ZooKeeper that cannot be used must not cost a start of Spark first, nor leave its logs."""
+    problems: list[str] = []
+
+    def serves() -> bool:
+        problems[:] = zookeeper_problems(connect_string)
+        return not problems
+
     patience.wait_until(
-        lambda: zookeeper_listens(connect_string),
+        serves,
         lambda: f"ZooKeeper at {connect_string}",
         timeout_s,
-        f"no ZooKeeper answers at {connect_string} for {timeout_s:g} s: check that it runs there and that "
-        "the address is right, or leave --zookeeper out to have one started",
+        lambda: (
+            f"no ZooKeeper answers at {connect_string} for {timeout_s:g} s ({'; '.join(problems)}): check "
+            "that it runs there and that the address is right, or leave --zookeeper out to have one started"
+        ),
+    )
+
+
+def await_master(master: str, patience: Patience) -> None:
+    """Spark itself would try for a minute, and then end its JVM with a long account."""
+    patience.wait_until(
+        lambda: master_problem_now(master) is None,
+        lambda: f"a Spark master at {master}",
+        MASTER_TIMEOUT_S,
+        lambda: master_problem_now(master) or f"no Spark master answers at {master}",
     )
 
 
@@ -134,7 +139,9 @@ def await_election(
         )
 
     timeout_s = ELECTION_TIMEOUT_S + session_s
-    patience.wait_until(is_elected, what, timeout_s, f"no controller was elected within {timeout_s:.0f} s")
+    patience.wait_until(
+        is_elected, what, timeout_s, lambda: f"no controller was elected within {timeout_s:.0f} s"
+    )
 
 
 def refuse_broken(controller: Controller, elected: ElectedController | None) -> None:
@@ -156,5 +163,5 @@ def await_metadata(
         are_told,
         lambda: "the brokers to hear from the controller",
         METADATA_TIMEOUT_S,
-        f"the brokers heard nothing from the controller within {METADATA_TIMEOUT_S:.0f} s",
+        lambda: f"the brokers heard nothing from the controller within {METADATA_TIMEOUT_S:.0f} s",
     )

@@ -69,12 +69,3 @@ def _port_error(error: OSError, host: str, port: int, remedy: str) -> Exception:
     if error.errno not in why:
         return error
     return PortInUse(f"port {port} on {host} {why[error.errno]}; {remedy}")
-
-
-def is_listening(host: str, port: int) -> bool:
-    """Whether somebody takes connections there now."""
-    try:
-        with socket.create_connection((host, port), timeout=1.0):
-            return True
-    except OSError:
-        return False

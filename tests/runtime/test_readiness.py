@@ -18,7 +18,6 @@ from sparklog_runtime.readiness import (
     await_zookeeper,
     brokers_know,
     holds_office,
-    zookeeper_listens,
 )
 from sparklog_runtime.servers import ElectedController
 
@@ -62,11 +61,6 @@ def test_a_start_fails_with_the_reason_for_which_its_controller_cannot_take_char
 
 def test_brokers_that_cannot_be_asked_know_nothing(closed_port):
     assert not brokers_know([("127.0.0.1", closed_port)], [1])
-
-
-def test_one_zookeeper_of_several_is_enough(closed_port, listening_port):
-    assert not zookeeper_listens(f"127.0.0.1:{closed_port}/chroot")
-    assert zookeeper_listens(f"127.0.0.1:{closed_port},127.0.0.1:{listening_port}/chroot")
 
 
 def test_a_zookeeper_that_never_comes_is_named(closed_port):

@@ -27,11 +27,13 @@ import os
 import queue
 import re
 import signal
+import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
@@ -42,6 +44,7 @@ from sparklog_runtime.broker_process.broker_plan import (
     RunningBroker,
     make_real_broker,
 )
+from sparklog_runtime.executors.host_check import is_executor, refuse_log_dirs, spark_folders
 from sparklog_runtime.processes import die_with_parent
 from sparklog_runtime.supervision.control_channel import (
     ControlConnection,
@@ -189,6 +192,7 @@ class _BrokerProcess:
         if identity is None:
             return "stopped before it knew its id"
         self._identity = identity
+        refuse_log_dirs(identity.log_dirs, spark_folders(Path.cwd(), os.environ), socket.gethostname())
         _log_to_file(self._plan.log_file_pattern.format(id=identity.broker_id))
         log.info(
             "broker %d starts as process %d on ports %s", identity.broker_id, os.getpid(), identity.ports
@@ -224,6 +228,9 @@ class _BrokerProcess:
         fatal = isinstance(error, ConfigError)
         known = isinstance(error, SparklogError | OSError)
         text = str(error) if known else f"{type(error).__name__}: {error}"
+        host = socket.gethostname()
+        if is_executor(os.environ) and f"host {host}" not in text:
+            text = f"host {host}: {text}"
         self._tell({"type": "failed", "reason": text[:2_000], "fatal": fatal})
 
     def _join(self) -> BrokerIdentity | None:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sparklog.cli.command import WRONG_USAGE, Parser
+from sparklog.cli.command import FAILED, WRONG_USAGE, Parser
 from sparklog.cli.values import directory, natural, port
 from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
@@ -30,8 +30,10 @@ from sparklog_runtime.commands import broker_ids
 from sparklog_runtime.foreground import run_in_foreground, serve
 from sparklog_runtime.jvm_shutdown import stop_before_spark
 from sparklog_runtime.processes import die_with_parent
+from sparklog_runtime.reachable import master_problem_now
 from sparklog_runtime.session import stop_context
 from sparklog_runtime.settings.properties import read_properties
+from sparklog_runtime.settings.settings_check import zookeeper_problem
 from sparklog_runtime.submission.driver_line import stop_with_submit
 from sparklog_runtime.voice import Voice, say
 
@@ -72,6 +74,9 @@ def cluster_options(args: argparse.Namespace, application: str = "") -> ClusterO
     roots = [root.strip() for root in settings.pop("log.dirs", "").split(",") if root.strip()]
     if not zookeeper:
         raise ConfigError(f"{args.settings} does not say zookeeper.connect: a cluster of its own needs one")
+    problem = zookeeper_problem(zookeeper)
+    if problem is not None:
+        raise ConfigError(f"{args.settings}: zookeeper.connect={zookeeper}: {problem}")
     if not roots or not all(root.startswith("/") for root in roots):
         raise ConfigError(
             f"{args.settings}: log.dirs={','.join(roots)} must list absolute directories on the brokers' "
@@ -134,8 +139,12 @@ def run_driver(argv: Sequence[str] | None = None) -> int:
     parser = Parser(prog="sparklog", description="brokers on the executors of Spark", allow_abbrev=False)
     add_cluster_arguments(parser)
     args = parser.parse_args(argv)
-    from pyspark import SparkContext  # after the arguments were checked, which need no Spark
+    from pyspark import SparkConf, SparkContext  # after the arguments were checked, which need no Spark
 
+    no_master = master_problem_now(str(SparkConf().get("spark.master", "")))
+    if no_master is not None:
+        say(no_master)
+        return FAILED
     context: Any = SparkContext.getOrCreate()
     _python_of_executors(context)
     try:

@@ -47,7 +47,8 @@ most recent failure: Lost task 0.0 in stage 1.0 (TID 1) (worker-2 executor 0): {
     ("cause", "words"),
     [
         (
-            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: 3.11, "
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: "
+            "3.11, "
             "PySpark cannot run with different minor versions.",
             "host worker-2 has Python 3.12, the driver has 3.11: name a Python 3.11",
         ),

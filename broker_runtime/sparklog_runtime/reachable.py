@@ -1,0 +1,63 @@
+"""Whether the servers that a start needs are there: asked before anything is started, and answered in words.
+
+A client of ZooKeeper waits for a server that is there but cannot serve, such as one of an ensemble without a
+majority, as it waits for one that is not. ``srvr``, the command that ZooKeeper allows unless it is told
+otherwise, tells them apart.
+"""
+
+import socket
+from typing import Final
+
+ZOOKEEPER_PORT: Final = 2181
+ANSWER_BYTES_MAX: Final = 4_096
+_TIMEOUT_S: Final = 1.0
+_NOT_SERVING: Final = b"not currently serving requests"
+
+
+def is_listening(host: str, port: int) -> bool:
+    """Whether somebody takes connections there now."""
+    try:
+        with socket.create_connection((host, port), timeout=_TIMEOUT_S):
+            return True
+    except OSError:
+        return False
+
+
+def zookeeper_problems(connect_string: str) -> list[str]:
+    """Why none of these ZooKeeper servers can be used, one line a server; empty as soon as one serves."""
+    problems = []
+    for server in connect_string.partition("/")[0].split(","):
+        problem = _server_problem(*_address(server))
+        if problem is None:
+            return []
+        problems.append(f"{server.strip()} {problem}")
+    return problems
+
+
+def master_problem_now(master: str) -> str | None:
+    """Why no standalone master can be reached at ``master``; None if one can, or if ``master`` is another."""
+    if not master.startswith("spark://"):
+        return None
+    servers = master.removeprefix("spark://").split(",")
+    if any(is_listening(*_address(server)) for server in servers):
+        return None
+    return f"no Spark master answers at {master}: start it, or correct --master"
+
+
+def _server_problem(host: str, port: int) -> str | None:
+    try:
+        with socket.create_connection((host, port), timeout=_TIMEOUT_S) as server:
+            server.sendall(b"srvr")
+            answer = server.recv(ANSWER_BYTES_MAX)
+    except TimeoutError:
+        return "does not answer"
+    except OSError as error:
+        return f"cannot be reached ({error.strerror or error})"
+    return "does not serve: it has no majority of its ensemble" if _NOT_SERVING in answer else None
+
+
+def _address(server: str) -> tuple[str, int]:
+    host, colon, port = server.strip().rpartition(":")
+    if not colon or not port.isdigit():
+        return server.strip().strip("[]"), ZOOKEEPER_PORT
+    return host.strip("[]"), int(port)
