@@ -1,8 +1,10 @@
 """Brokers on a standalone Spark of the installed package, by `sparklog start` and by spark-submit."""
 
 import os
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,47 +20,73 @@ from sparklog_runtime.session import spark_home
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
-def _run_until(command: list[str], log: Path, words: str) -> tuple[str, "subprocess.Popen[bytes]"]:
-    """Run until the log says so; returns what follows the words on their line.
-
-    The first ``python3`` of its path is the system's, which has no sparklog.
-    """
-    path = f"/usr/bin:/bin:{Path(shutil.which('java') or '').parent}"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdout=output,
-            stderr=output,
-            env={"PATH": path, "HOME": os.environ.get("HOME", "/"), "SPARK_HOME": str(spark_home())},
-        )
-    while words not in (text := log.read_text()):
-        assert process.poll() is None, text
-        time.sleep(0.02)
-    return text.split(words, 1)[1].split("\n")[0].strip(), process
+PYTHON = "python-of-this-host"
+"""A name that is another Python on each worker: an executor looks for it on its worker's PATH."""
 
 
-@pytest.fixture(scope="module")
-def master_url(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("standalone")
-    spark_class = str(spark_home() / "bin" / "spark-class")
-    url, master = _run_until(
-        [spark_class, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0"],
-        folder / "master.log",
-        "Starting Spark master at ",
-    )
-    worker_class = "org.apache.spark.deploy.worker.Worker"
-    sizes = ["--host", "127.0.0.1", "-c", "6", "-m", "3g", "--work-dir", str(folder / "work")]
-    _, worker = _run_until(
-        [spark_class, worker_class, *sizes, url], folder / "worker.log", "Successfully registered with master"
-    )
-    yield url
-    for process in (worker, master):
+class Standalone:
+    """A standalone master, and workers that are started one by one; each has a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+        command = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0"]
+        self.url = self._run(command, folder / "master.log", "Starting Spark master at ")
+
+    def add_worker(self, name: str, cores: int, python: str) -> Path:
+        """Start a worker whose ``PYTHON`` is ``python``; returns its work directory."""
+        folder = self.folder / name
+        folder.mkdir()
+        (folder / PYTHON).write_text(f'#!/bin/sh\nexec {python} "$@"\n')
+        (folder / PYTHON).chmod(0o755)
+        sizes = ["--host", "127.0.0.1", "-c", str(cores), "-m", "3g", "--work-dir", str(folder / "work")]
+        command = ["org.apache.spark.deploy.worker.Worker", *sizes, self.url]
+        self._run(command, folder / "worker.log", "Successfully registered with master", f"{folder}:")
+        return folder / "work"
+
+    def stop_worker(self) -> None:
+        """Stop the worker that was started last."""
+        self._end(self._processes.pop())
+
+    def stop(self) -> None:
+        while self._processes:
+            self.stop_worker()
+
+    def _run(self, command: list[str], log: Path, words: str, first_path: str = "") -> str:
+        """Run until the log has the words; returns what follows them on their line.
+
+        The first ``python3`` of its path is the system's, which has no sparklog.
+        """
+        path = f"{first_path}/usr/bin:/bin:{Path(shutil.which('java') or '').parent}"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [str(spark_home() / "bin" / "spark-class"), *command],
+                stdout=output,
+                stderr=output,
+                env={"PATH": path, "HOME": os.environ.get("HOME", "/"), "SPARK_HOME": str(spark_home())},
+            )
+        self._processes.append(process)
+        while words not in (text := log.read_text()):
+            assert process.poll() is None, text
+            time.sleep(0.02)
+        return text.split(words, 1)[1].split("\n")[0].strip()
+
+    @staticmethod
+    def _end(process: "subprocess.Popen[bytes]") -> None:
         process.terminate()
         process.wait(30)
 
 
-def test_start_runs_one_broker_on_each_executor_of_a_master(start, tmp_path, master_url, kafka):
-    cluster = start(tmp_path, "--brokers", "2", "--port", "0", "--master", master_url)
+@pytest.fixture(scope="module")
+def standalone(tmp_path_factory):
+    cluster = Standalone(tmp_path_factory.mktemp("standalone"))
+    cluster.add_worker("worker", 6, sys.executable)
+    yield cluster
+    cluster.stop()
+
+
+def test_start_runs_one_broker_on_each_executor_of_a_master(start, tmp_path, standalone, kafka):
+    cluster = start(tmp_path, "--brokers", "2", "--port", "0", "--master", standalone.url)
     cluster.wait_ready()
     executors = {_parent(_parent(cluster.broker_pid(broker_id))) for broker_id in (1, 2)}
     assert len(executors) == 2
@@ -76,15 +104,14 @@ def zookeeper(tmp_path_factory):
 
 
 @pytest.fixture
-def spark_submit(launch, tmp_path, master_url, zookeeper, free_port):
+def spark_submit(launch, tmp_path, standalone, zookeeper, free_port):
     """`spark-submit submit.py` with two brokers; its arguments override settings of Spark."""
     settings = tmp_path / "server.properties"
-    settings.write_text(
-        f"zookeeper.connect={zookeeper.connect_string}/{tmp_path.name}\n"
-        f"log.dirs={tmp_path}/d1,{tmp_path}/d2\n"
-    )
 
-    def run(**conf: str):
+    def run(*, brokers: int = 2, log_dirs: str = f"{tmp_path}/d1,{tmp_path}/d2", **conf: str):
+        settings.write_text(
+            f"zookeeper.connect={zookeeper.connect_string}/{tmp_path.name}\nlog.dirs={log_dirs}\n"
+        )
         options = {
             "spark.app.name": "sparklog-a",
             "spark.executor.cores": "3",
@@ -95,10 +122,10 @@ def spark_submit(launch, tmp_path, master_url, zookeeper, free_port):
         }
         # As in an activated virtual environment, of which executors know nothing.
         path = f"PATH={Path(sys.executable).parent}:{os.environ['PATH']}"
-        command = ["env", path, str(spark_home() / "bin" / "spark-submit"), "--master", master_url]
+        command = ["env", path, str(spark_home() / "bin" / "spark-submit"), "--master", standalone.url]
         for name, value in options.items():
             command += ["--conf", f"{name}={value}"]
-        arguments = ["--brokers", "2", "--settings", str(settings), "--root", str(tmp_path / "root")]
+        arguments = ["--brokers", str(brokers), "--settings", str(settings), "--root", str(tmp_path / "root")]
         return launch([*command, submit.__file__, *arguments, "--port", str(free_port)], tmp_path / "root")
 
     return run
@@ -127,22 +154,71 @@ def test_spark_submit_hosts_a_cluster_of_its_own_beside_data_jobs(spark_submit, 
     _assert_stopped_cleanly(tmp_path, zookeeper)
 
 
-@pytest.mark.parametrize(
-    ("number", "is_for_both"), [(signal.SIGTERM, False), (signal.SIGHUP, True)], ids=["kill", "hang-up"]
-)
-def test_a_signal_to_sparks_jvm_stops_brokers_before_spark_whatever_became_of_the_terminal(
-    spark_submit, tmp_path, zookeeper, number, is_for_both
+def test_a_signal_to_sparks_jvm_stops_brokers_before_spark_also_when_the_terminal_is_gone(
+    spark_submit, tmp_path, zookeeper
 ):
     cluster = spark_submit()
-    driver = _wait_ready(cluster)["controllers"][0]["pid"]
+    _wait_ready(cluster)
     cluster.process.stdout.close()
     cluster.process.stderr.close()
-    cluster.process.send_signal(number)
-    if is_for_both:
-        os.kill(driver, number)
-    assert cluster.process.wait(60) == 128 + number
+    cluster.process.send_signal(signal.SIGTERM)
+    assert cluster.process.wait(60) == 128 + signal.SIGTERM
     cluster.wait_gone()
     _assert_stopped_cleanly(tmp_path, zookeeper)
+
+
+def test_a_start_that_lacks_executors_says_why_and_stops_on_a_signal_to_sparks_jvm(spark_submit, tmp_path):
+    cluster = spark_submit(spark_executor_cores="9", spark_cores_max="18")
+    line = ""
+    while not line.startswith("sparklog: Spark has given"):
+        line = cluster.process.stdout.readline()
+    assert re.fullmatch(
+        r"sparklog: Spark has given 0 of 2 executors for \d+ s; the master has 6 cores free and an executor "
+        r"takes 9: add workers, or lower spark\.executor\.cores\n",
+        line,
+    ), line
+    cluster.process.send_signal(signal.SIGHUP)
+    cluster.process.communicate(timeout=60)
+    assert cluster.process.returncode == 128 + signal.SIGHUP
+    cluster.wait_gone()
+    assert not (tmp_path / "root/cluster.json").exists()
+
+
+def test_one_host_of_three_without_sparklog_is_named_before_anything_is_opened_there(
+    spark_submit, standalone, tmp_path
+):
+    base = sys._base_executable
+    standalone.add_worker("bare", 3, base)
+    try:
+        pythons = {"spark_pyspark_python": PYTHON, "spark_pyspark_driver_python": sys.executable}
+        cluster = spark_submit(brokers=3, spark_cores_max="9", **pythons)
+        out, err = cluster.process.communicate(timeout=90)
+    finally:
+        standalone.stop_worker()
+    assert cluster.process.returncode == 1
+    told = f"a broker cannot start: host {socket.gethostname()} has no sparklog in {base}"
+    assert told in out + err
+    cluster.wait_gone()
+
+
+def test_log_directories_in_the_work_directory_of_a_worker_are_refused(spark_submit, standalone):
+    work = standalone.folder / "worker/work"
+    cluster = spark_submit(log_dirs=f"{work}/logs")
+    out, err = cluster.process.communicate(timeout=90)
+    assert cluster.process.returncode == 1
+    told = f"host {socket.gethostname()}: log.dirs names {work}/logs/broker-"
+    assert told in out + err
+    assert f"but Spark deletes what is in {work}" in out + err
+    assert not (work / "logs").exists()
+
+
+def test_a_port_in_use_on_a_brokers_host_is_named_with_it(spark_submit, free_port):
+    with socket.create_server(("127.0.0.1", free_port)):
+        cluster = spark_submit()
+        out, err = cluster.process.communicate(timeout=90)
+    assert cluster.process.returncode == 1
+    assert f"host {socket.gethostname()}: " in out + err
+    assert f"127.0.0.1:{free_port}" in out + err
 
 
 def _assert_stopped_cleanly(folder: Path, server: EmbeddedZooKeeper) -> None:
