@@ -170,7 +170,7 @@ def test_a_signal_to_sparks_jvm_stops_brokers_before_spark_also_when_the_termina
 def test_a_start_that_lacks_executors_says_why_and_stops_on_a_signal_to_sparks_jvm(spark_submit, tmp_path):
     cluster = spark_submit(spark_executor_cores="9", spark_cores_max="18")
     line = ""
-    while not line.startswith("sparklog: Spark has given"):
+    while "; the master has" not in line:
         line = cluster.process.stdout.readline()
     assert re.fullmatch(
         r"sparklog: Spark has given 0 of 2 executors for \d+ s; the master has 6 cores free and an executor "
@@ -215,10 +215,9 @@ def test_log_directories_in_the_work_directory_of_a_worker_are_refused(spark_sub
 def test_a_port_in_use_on_a_brokers_host_is_named_with_it(spark_submit, free_port):
     with socket.create_server(("127.0.0.1", free_port)):
         cluster = spark_submit()
-        out, err = cluster.process.communicate(timeout=90)
+        out, _ = cluster.process.communicate(timeout=90)
     assert cluster.process.returncode == 1
-    assert f"host {socket.gethostname()}: " in out + err
-    assert f"127.0.0.1:{free_port}" in out + err
+    assert f"port {free_port} on 127.0.0.1 is in use by another process; choose another with --port" in out
 
 
 def _assert_stopped_cleanly(folder: Path, server: EmbeddedZooKeeper) -> None:
