@@ -72,7 +72,7 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
     assert again.processes() == []
 
 
-def test_every_listener_of_every_broker_keeps_its_port_over_a_death(start, tmp_path, wait_until, kafka):
+def test_every_listener_of_every_broker_keeps_its_port_over_a_death(start, tmp_path, kafka):
     listeners = (
         "listeners=INTERNAL://:0,EXTERNAL://0.0.0.0:0",
         "advertised.listeners=EXTERNAL://localhost:0,INTERNAL://:0",
@@ -92,10 +92,8 @@ def test_every_listener_of_every_broker_keeps_its_port_over_a_death(start, tmp_p
     kafka.produce(internal, [b"2"])
     first = content["brokers"][0]
     os.kill(first["pid"], signal.SIGKILL)
-    wait_until(lambda: cluster.broker_pid(1) != first["pid"], 20, "a new pid")
-    wait_until(
-        lambda: cluster.cluster()["brokers"][0]["listeners"] == first["listeners"], 20, "its listeners"
-    )
+    until(lambda: cluster.broker_pid(1) != first["pid"], "a new pid", 20)
+    until(lambda: cluster.cluster()["brokers"][0]["listeners"] == first["listeners"], "its listeners", 20)
     kafka.produce(internal, [b"3"])
     assert cluster.stop()[0] == 0
 
