@@ -10,11 +10,12 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from sparklog.broker.gone_replicas import GoneReplicas
+from sparklog.broker.leadership import LeadershipListeners
 from sparklog.broker.log_dirs import DirectoryFailed, DirectoryOffline, LogDirs
 from sparklog.broker.partition.answers import AppendResult, DeletionResult
 from sparklog.broker.partition.flusher import Flusher
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.ports import IsrProposals, LeadershipListener, Ports
+from sparklog.broker.ports import IsrProposals, Ports
 from sparklog.broker.throttles import ReplicationThrottle
 from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
 from sparklog.broker.waiting.fetch_sessions import FetchSessions
@@ -134,7 +135,7 @@ class ReplicaManager:
         self._on_disk_failure = on_disk_failure
         self._on_replicas_lost = on_replicas_lost
         self._on_suspect = on_suspect
-        self._leadership_listeners: tuple[LeadershipListener, ...] = ()
+        self.leadership = LeadershipListeners()
         self._partitions: dict[TopicPartition, Partition] = {}
         self._names: dict[TopicId, str] = {}
         self._gone = GoneReplicas()
@@ -152,10 +153,6 @@ class ReplicaManager:
             self._partitions[topic_partition] = self._partition(
                 topic_partition, log, watermarks.get(topic_partition, 0)
             )
-
-    def add_leadership_listener(self, listener: LeadershipListener) -> None:
-        """From now on ``listener`` is notified; add it before the first role, or it misses its begin."""
-        self._leadership_listeners += (listener,)
 
     def get(self, topic_partition: TopicPartition) -> Partition | None:
         return self._partitions.get(topic_partition)
@@ -492,7 +489,7 @@ class ReplicaManager:
             case StopFetching():
                 self._fetchers.stop(partition)
             case BeganLeading() | CeasedLeading():
-                self._announce(partition.topic_partition, effect)
+                self.leadership.announce(partition.topic_partition, effect)
             case AskLeaderOffsets():
                 self._fetchers.ask_leader_offsets(partition)
             case BackOff(error):
@@ -503,17 +500,6 @@ class ReplicaManager:
                 partition.check_log(offset)
             case HandOver():
                 self._on_replicas_lost([(partition.topic_id, partition.topic_partition.partition)])
-
-    def _announce(self, topic_partition: TopicPartition, change: BeganLeading | CeasedLeading) -> None:
-        for listener in self._leadership_listeners:
-            try:
-                if isinstance(change, BeganLeading):
-                    listener.began_leading(topic_partition, change.leader_epoch)
-                else:
-                    listener.ceased_leading(topic_partition, change.leader_epoch)
-            except Exception:
-                # The other listeners, and the partition's other effects, must not suffer from its bug.
-                logger.exception("%s was not notified of a change of leadership", type(listener).__name__)
 
     # Details
 

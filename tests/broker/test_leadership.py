@@ -30,7 +30,7 @@ class FailingListener:
 @pytest.fixture
 def listener(members):
     listener = Listener()
-    members[1].replicas.add_leadership_listener(listener)
+    members[1].replicas.leadership.add_listener(listener)
     return listener
 
 
@@ -51,8 +51,8 @@ def test_a_listener_hears_that_a_replica_that_is_deleted_ceases_to_lead(members,
 
 def test_a_listener_that_fails_harms_no_other_and_no_other_effect(members, caplog):
     replicas, listener = members[1].replicas, Listener()
-    replicas.add_leadership_listener(FailingListener())
-    replicas.add_leadership_listener(listener)
+    replicas.leadership.add_listener(FailingListener())
+    replicas.leadership.add_listener(listener)
     with caplog.at_level(logging.CRITICAL, logger="sparklog"):
         members[1].become(1, 3)
         members[1].become(2, 4)

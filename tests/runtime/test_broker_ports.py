@@ -28,7 +28,7 @@ def test_one_listener_has_the_port_of_the_start_and_those_that_follow():
     assert ports({}) == [{"PLAINTEXT": 9092}, {"PLAINTEXT": 9093}, {"PLAINTEXT": 9094}]
 
 
-def test_listeners_have_their_ports_one_after_the_other_and_the_first_advertised_stands_first():
+def test_listeners_have_ports_in_order_and_the_first_advertised_stands_first():
     assigned = ports(TWO, brokers=2)
     assert [list(of_one.items()) for of_one in assigned] == [
         [("EXTERNAL", 9094), ("INTERNAL", 9092)],
@@ -71,7 +71,7 @@ def test_one_advertised_address_for_several_brokers_is_refused():
         check(settings, on_one_machine=False)
 
 
-def test_a_port_that_the_start_assigns_to_one_listener_and_the_settings_to_another_is_refused():
+def test_a_port_of_the_start_that_the_settings_give_to_another_listener_is_refused():
     settings = {**TWO, "listeners": "INTERNAL://:0,EXTERNAL://0.0.0.0:9092"}
     with pytest.raises(
         ConfigError, match="--port assigns 9092 to one of the listeners EXTERNAL and INTERNAL"

@@ -154,9 +154,7 @@ def test_spark_submit_hosts_a_cluster_of_its_own_beside_data_jobs(spark_submit, 
     _assert_stopped_cleanly(tmp_path, zookeeper)
 
 
-def test_a_signal_to_sparks_jvm_stops_brokers_before_spark_also_when_the_terminal_is_gone(
-    spark_submit, tmp_path, zookeeper
-):
+def test_a_signal_to_sparks_jvm_stops_brokers_first_without_a_terminal(spark_submit, tmp_path, zookeeper):
     cluster = spark_submit()
     _wait_ready(cluster)
     cluster.process.stdout.close()

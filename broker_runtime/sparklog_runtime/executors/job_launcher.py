@@ -23,7 +23,7 @@ class SparkJobLauncher:
 
     def run(self, plan: BrokerPlan) -> None:
         """Run a slot's task to its end. ConfigError if the executor's environment is not the driver's."""
-        from pyspark import cloudpickle
+        from pyspark import cloudpickle  # start time: Spark is imported while its JVM starts
 
         cloudpickle.register_pickle_by_value(environment)
         context = self._context

@@ -21,7 +21,7 @@ def test_brokers_may_ask_all_that_clients_may():
         assert ListenerKind.clients not in rule.listeners or ListenerKind.brokers in rule.listeners, rule
 
 
-def test_what_brokers_and_the_controller_ask_each_other_needs_the_right_to_act_for_the_cluster():
+def test_requests_between_brokers_and_controller_need_the_right_to_act_for_the_cluster():
     for key in INTERNAL_VERSIONS:
         (right,) = API_RULES[key].rights
         assert (right.operation, right.resource) == (AclOperation.cluster_action, ResourceType.cluster)

@@ -320,7 +320,7 @@ class SimulatedBroker:
             machine.broker_id, config, log_dirs, self.metadata, ports, self._fail
         )
         replicas = replication.replicas
-        replicas.add_leadership_listener(Announcements(world.leadership, process.name, replicas))
+        replicas.leadership.add_listener(Announcements(world.leadership, process.name, replicas))
         replicas.load()
         self.replicas = replicas
         strands = self._strands = Strands(process)

@@ -1,0 +1,179 @@
+"""Taste, enforced by a program: sizes of files, functions and rooms, words, dead names, late imports.
+
+A failure names the place. The remedy is to split, rename, delete or explain.
+"""
+
+import ast
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[1]
+SHIPPED: Final = ("sparklog/", "datasource/", "broker_runtime/")
+PROOF: Final = "tests/proof/"
+
+FILE_LINES_MAX: Final = 600
+FUNCTION_LINES_MAX: Final = 60
+SIBLINGS_MAX: Final = 25
+TEST_NAME_LENGTH_MAX: Final = 85
+
+BANNED: Final = {
+    r"\b(TODO|FIXME|XXX)\b": "finish it, or write an issue",
+    r"\btps?\b": "a TopicPartition is a topic_partition",
+    r"\bcommited\b": "committed",
+    r"\b(workbench|strands?|seats)\b": "a metaphor: name the work, the thread or the downtime",
+    r"\b[Ww]ho was told\b": "name the broker, controller or client, and the message",
+    r"\bfetches_inside\b": "fetches in progress",
+    r"\bsparklog simulate\b": "the simulation is not in the package: scripts/simulate",
+}
+"""Words that must not come back, each with what to write instead."""
+
+CALLED_BY_OTHERS: Final = {
+    "active_controller": "tests of fail-over",
+    "add_listener": "coordinators, which come with groups",
+    "append_internally": "coordinators, which come with groups",
+    "credentials": "tests that end a session from outside",
+    "deserialize": "kazoo",
+    "epoch_at": "the judge of crash points",
+    "prepareForTriggerAvailableNow": "Spark",
+    "pytest_addoption": "pytest",
+    "pytest_configure": "pytest",
+    "reportLatestOffset": "Spark",
+    "requests_waiting": "tests of a full request queue",
+    "streamReader": "Spark",
+    "streamWriter": "Spark",
+}
+"""Names that the package itself does not mention, each with its caller."""
+
+FOR_USERS: Final = ("sparklog/testing/",)
+"""Rooms whose names are for the tests of users, and need no caller in the package."""
+
+
+@cache
+def python_files() -> tuple[str, ...]:
+    """Paths of all Python files that git tracks or would track, relative to the root."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return tuple(path for path in listed.stdout.splitlines() if (ROOT / path).is_file())
+
+
+def shipped_files() -> list[str]:
+    return [path for path in python_files() if path.startswith(SHIPPED)]
+
+
+def product_and_proof() -> list[str]:
+    return [path for path in python_files() if path.startswith((*SHIPPED, PROOF))]
+
+
+@cache
+def text_of(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+@cache
+def functions_of(path: str) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
+    tree = ast.parse(text_of(path))
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def test_files_are_read_in_one_sitting() -> None:
+    lines = {path: text_of(path).count("\n") for path in product_and_proof()}
+    assert {path: count for path, count in lines.items() if count > FILE_LINES_MAX} == {}
+
+
+def test_functions_fit_a_screen() -> None:
+    tall = [
+        f"{path}:{function.lineno} {function.name}"
+        for path in shipped_files()
+        for function in functions_of(path)
+        if (function.end_lineno or 0) - function.lineno >= FUNCTION_LINES_MAX
+    ]
+    assert tall == []
+
+
+def test_rooms_have_few_siblings() -> None:
+    siblings: dict[str, set[str]] = {}
+    for path in product_and_proof():
+        parts = PurePosixPath(path).parts
+        for depth, name in enumerate(parts[1:], start=1):
+            if name != "__init__.py":
+                siblings.setdefault("/".join(parts[:depth]), set()).add(name)
+    crowded = {room: len(names) for room, names in siblings.items() if len(names) > SIBLINGS_MAX}
+    crowded.pop("tests", None)
+    assert crowded == {}
+
+
+@pytest.mark.parametrize("word", BANNED)
+def test_no_banned_word_is_used(word: str) -> None:
+    places = [
+        f"{path}:{number}: {line.strip()}"
+        for path in shipped_files()
+        for number, line in enumerate(text_of(path).splitlines(), start=1)
+        if re.search(word, line)
+    ]
+    assert places == [], BANNED[word]
+
+
+def test_every_name_of_the_package_is_used_by_the_package() -> None:
+    mentions = Counter(name for path in shipped_files() for name in re.findall(r"\w+", text_of(path)))
+    mentions.update(re.findall(r"\w+", (ROOT / "pyproject.toml").read_text()))
+    unused = [
+        f"{path}:{node.lineno} {node.name}"
+        for path in shipped_files()
+        if not path.startswith(FOR_USERS)
+        for node in ast.walk(ast.parse(text_of(path)))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and mentions[node.name] == 1
+        and node.name not in CALLED_BY_OTHERS
+        and not node.name.startswith("__")
+    ]
+    assert unused == []
+
+
+def late_imports(path: str) -> Iterator[tuple[int, str]]:
+    """Line and text of each import inside a function that has no reason beside it.
+
+    A reason is a comment in the same line, a comment above the run of imports, or the word "import" in the
+    function's or the module's docstring.
+    """
+    tree = ast.parse(text_of(path))
+    lines = text_of(path).splitlines()
+    if "import" in (ast.get_docstring(tree) or ""):
+        return
+    for function in functions_of(path):
+        if "import" in (ast.get_docstring(function) or ""):
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                above = node.lineno - 2
+                while lines[above].strip().startswith(("import ", "from ")):
+                    above -= 1
+                if "#" not in lines[node.lineno - 1] and not lines[above].strip().startswith("#"):
+                    yield node.lineno, lines[node.lineno - 1].strip()
+
+
+def test_imports_inside_functions_have_a_reason_beside_them() -> None:
+    places = [f"{path}:{number}: {text}" for path in shipped_files() for number, text in late_imports(path)]
+    assert places == []
+
+
+def test_names_of_tests_are_sentences_of_bounded_length() -> None:
+    long = [
+        f"{path}:{function.lineno} {function.name}"
+        for path in python_files()
+        if path.startswith("tests/")
+        for function in functions_of(path)
+        if function.name.startswith("test_") and len(function.name) > TEST_NAME_LENGTH_MAX
+    ]
+    assert long == []
