@@ -9,16 +9,16 @@ import os
 import threading
 from typing import Final
 
-from pyspark_sparklog.options import Connection
+from pyspark_sparklog.options import ConnectionOptions
 from sparklog.client.cluster import ClusterClient
 
-_clients: Final[dict[Connection, ClusterClient]] = {}
+_clients: Final[dict[ConnectionOptions, ClusterClient]] = {}
 _inherited: Final[list[ClusterClient]] = []
 """Kept from being collected: closing them would end the parent's connections."""
 _lock = threading.Lock()
 
 
-def cluster_client(connection: Connection) -> ClusterClient:
+def cluster_client(connection: ConnectionOptions) -> ClusterClient:
     """The process's client for this cluster; whoever gets it must not close it."""
     with _lock:
         client = _clients.get(connection)

@@ -58,7 +58,7 @@ _MS_PER_UNIT: Final = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class ConnectionOptions:
     """How to reach the cluster; equal values share a client (``clients``)."""
 
     bootstrap_servers: str
@@ -124,8 +124,8 @@ class Options:
         unit = (match[2] or "ms").lower()
         return int(match[1]) // 1_000 if unit == "us" else int(match[1]) * _MS_PER_UNIT[unit]
 
-    def connection(self, *, retry_option: str, auto_create_topics: bool = False) -> Connection:
-        return Connection(
+    def connection(self, *, retry_option: str, auto_create_topics: bool = False) -> ConnectionOptions:
+        return ConnectionOptions(
             bootstrap_servers=self._bootstrap_servers(),
             client_id=self.client("client.id") or "sparklog-spark",
             request_timeout_ms=self.client_integer("request.timeout.ms", 30_000, minimum=1),

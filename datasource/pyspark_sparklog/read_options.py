@@ -24,7 +24,7 @@ from pyspark_sparklog.bounds import (
     Everywhere,
 )
 from pyspark_sparklog.offsets import parse_offsets, parse_timestamps
-from pyspark_sparklog.options import BOOTSTRAP, INT_MAX, Connection, Options
+from pyspark_sparklog.options import BOOTSTRAP, INT_MAX, ConnectionOptions, Options
 from pyspark_sparklog.subscription import STRATEGIES, Subscription, subscription_of
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import ConfigError
@@ -51,7 +51,7 @@ _Side = Literal["starting", "ending"]
 class ReadOptions:
     """A read, as asked for."""
 
-    connection: Connection
+    connection: ConnectionOptions
     subscription: Subscription
     start: Bound
     end: Bound

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark_sparklog.options import BOOTSTRAP, INT_MAX, Connection, Options
+from pyspark_sparklog.options import BOOTSTRAP, INT_MAX, ConnectionOptions, Options
 from sparklog.client.cluster import NEW_TOPIC_WAIT_MS
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import topic_name_problem
@@ -35,7 +35,7 @@ _ACKS: Final[Mapping[str, int]] = {"all": ACKS_ALL, "-1": ACKS_ALL, "1": 1, "0":
 class WriteOptions:
     """A write, as asked for."""
 
-    connection: Connection
+    connection: ConnectionOptions
     topic: str | None
     """Where all rows go, whatever a topic column says; None: where that column says."""
     acks: int

@@ -37,7 +37,7 @@ class CachedTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class MetadataSnapshot:
     """One consistent view; replaced as a whole, so that readers need no lock."""
 
     controller_epoch: int = -1
@@ -58,10 +58,10 @@ class MetadataCache:
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
-        self._snapshot = Snapshot()
+        self._snapshot = MetadataSnapshot()
 
     @property
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> MetadataSnapshot:
         return self._snapshot
 
     @property
@@ -91,7 +91,7 @@ class MetadataCache:
         topics = {} if request.type_ == FULL else dict(old.topics)
         for state in request.topic_states:
             self._update_topic(topics, state)
-        self._snapshot = Snapshot(
+        self._snapshot = MetadataSnapshot(
             controller_epoch=request.controller_epoch,
             push=request.push,
             brokers={

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.client.cluster import Answer, ClusterClient
-from sparklog.client.metadata import Leader
+from sparklog.client.metadata import KnownLeader
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -219,7 +219,7 @@ class ClusterChanges:
         OFFSET_OUT_OF_RANGE beyond what is committed, POLICY_VIOLATION where logs are compacted only.
         """
 
-        def build(leaders: Mapping[TopicPartition, Leader]) -> DeleteRecordsRequest:
+        def build(leaders: Mapping[TopicPartition, KnownLeader]) -> DeleteRecordsRequest:
             topics: dict[str, DeleteRecordsTopic] = {}
             for topic_partition in leaders:
                 topic = topics.setdefault(

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 from sparklog.client.bootstrap import Endpoint, parse_bootstrap_servers
 from sparklog.client.connections import BrokerConnection, Connect, ConnectionPool, PendingReply
 from sparklog.client.errors import ClientClosed, ClusterUnavailable
-from sparklog.client.metadata import ClusterMetadata, Leader, TopicMetadata, metadata_of
+from sparklog.client.metadata import ClusterMetadata, KnownLeader, TopicMetadata, metadata_of
 from sparklog.client.retry import Backoff, Deadline
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
@@ -182,7 +182,7 @@ class ClusterClient:
     def call_leaders(
         self,
         topic_partitions: Iterable[TopicPartition],
-        build: Callable[[Mapping[TopicPartition, Leader]], Any],
+        build: Callable[[Mapping[TopicPartition, KnownLeader]], Any],
         read: Callable[[Any], Mapping[TopicPartition, Answer[T]]],
         *,
         timeout_ms: int | None = None,
@@ -218,7 +218,7 @@ class ClusterClient:
         self,
         topic_partitions: Iterable[TopicPartition],
         seen: ClusterMetadata,
-        build: Callable[[Mapping[TopicPartition, Leader]], Any],
+        build: Callable[[Mapping[TopicPartition, KnownLeader]], Any],
         read: Callable[[Any], Mapping[TopicPartition, Answer[T]]],
         deadline: Deadline,
     ) -> dict[TopicPartition, Answer[T]]:
@@ -280,7 +280,10 @@ class ClusterClient:
         return Connection.open(endpoint.host, endpoint.port, client_id=self.client_id, timeout_ms=timeout_ms)
 
     def _ask(
-        self, asked: "_Asked", build: Callable[[Mapping[TopicPartition, Leader]], Any], deadline: Deadline
+        self,
+        asked: "_Asked",
+        build: Callable[[Mapping[TopicPartition, KnownLeader]], Any],
+        deadline: Deadline,
     ) -> None:
         try:
             asked.connection = self.borrow(asked.endpoint, deadline)
@@ -417,7 +420,7 @@ class ClusterClient:
 class _Asked:
     """One leader's part of a round: the connection is ours from the sending until the reply was read."""
 
-    leaders: Mapping[TopicPartition, Leader]
+    leaders: Mapping[TopicPartition, KnownLeader]
     endpoint: Endpoint
     connection: BrokerConnection | None = None
     reply: PendingReply | None = None
@@ -429,13 +432,13 @@ def _topics_of(topic_partitions: Iterable[TopicPartition]) -> list[str]:
 
 def _by_leader(
     topic_partitions: Iterable[TopicPartition], seen: ClusterMetadata
-) -> tuple[dict[BrokerId, dict[TopicPartition, Leader]], dict[TopicPartition, Answer[Any]]]:
+) -> tuple[dict[BrokerId, dict[TopicPartition, KnownLeader]], dict[TopicPartition, Answer[Any]]]:
     """Partitions with their leaders, by leader; and an answer for those that have none."""
-    groups: dict[BrokerId, dict[TopicPartition, Leader]] = {}
+    groups: dict[BrokerId, dict[TopicPartition, KnownLeader]] = {}
     answers: dict[TopicPartition, Answer[Any]] = {}
     for topic_partition in topic_partitions:
         leader = seen.leader(topic_partition)
-        if isinstance(leader, Leader):
+        if isinstance(leader, KnownLeader):
             groups.setdefault(leader.broker_id, {})[topic_partition] = leader
         else:
             answers[topic_partition] = (leader, None)

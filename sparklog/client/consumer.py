@@ -16,7 +16,7 @@ from sparklog.client.connections import BrokerConnection, PendingReply
 from sparklog.client.errors import ClusterUnavailable, OffsetOutOfRange
 from sparklog.client.fetched import FetchTerms, answers_of, fetch_request, fetched_of
 from sparklog.client.isolation import IsolationLevel
-from sparklog.client.metadata import Leader
+from sparklog.client.metadata import KnownLeader
 from sparklog.client.offsets import log_ends
 from sparklog.client.retry import BACKOFF_MAX_MS, BACKOFF_MS, Deadline
 from sparklog.model.errors import ErrorCode, KafkaError
@@ -42,7 +42,7 @@ class _Fetch:
 
     endpoint: Endpoint
     connection: BrokerConnection
-    leaders: Mapping[TopicPartition, Leader]
+    leaders: Mapping[TopicPartition, KnownLeader]
     reply: PendingReply
     answer_due: Deadline
 
@@ -143,10 +143,10 @@ class Consumer:
         busy = {
             topic_partition for fetch in self._fetches.values() for topic_partition in fetch.leaders
         } | self._obstacles.keys()
-        groups: dict[BrokerId, dict[TopicPartition, Leader]] = {}
+        groups: dict[BrokerId, dict[TopicPartition, KnownLeader]] = {}
         for topic_partition in self.positions.keys() - busy:
             leader = self._seen.leader(topic_partition)
-            if isinstance(leader, Leader):
+            if isinstance(leader, KnownLeader):
                 groups.setdefault(leader.broker_id, {})[topic_partition] = leader
             else:
                 self._note(topic_partition, leader)
@@ -154,7 +154,7 @@ class Consumer:
             if broker_id not in self._fetches:
                 self._send_fetch(broker_id, leaders)
 
-    def _send_fetch(self, broker_id: BrokerId, leaders: Mapping[TopicPartition, Leader]) -> None:
+    def _send_fetch(self, broker_id: BrokerId, leaders: Mapping[TopicPartition, KnownLeader]) -> None:
         endpoint = self._seen.endpoint(broker_id)
         request = fetch_request(leaders, self.positions, self._terms)
         connection: BrokerConnection | None = None

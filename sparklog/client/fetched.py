@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sparklog.client.metadata import Leader
+from sparklog.client.metadata import KnownLeader
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import Part, read_parts
@@ -131,7 +131,7 @@ def _cut(rows: pa.RecordBatch, start_offset: int, end_offset: int | None) -> pa.
 
 
 def fetch_request(
-    leaders: Mapping[TopicPartition, Leader], positions: Mapping[TopicPartition, int], terms: FetchTerms
+    leaders: Mapping[TopicPartition, KnownLeader], positions: Mapping[TopicPartition, int], terms: FetchTerms
 ) -> FetchRequest:
     """A request for the partitions of one leader, from their positions on."""
     topics: dict[str, FetchTopic] = {}
@@ -158,7 +158,7 @@ def fetch_request(
 
 
 def answers_of(
-    response: FetchResponse, leaders: Mapping[TopicPartition, Leader]
+    response: FetchResponse, leaders: Mapping[TopicPartition, KnownLeader]
 ) -> dict[TopicPartition, FetchPartitionData]:
     """What each partition answered; the response names topics by name or by id, as its version has it."""
     names = {leader.topic_id: topic_partition.topic for topic_partition, leader in leaders.items()}

@@ -53,7 +53,7 @@ class TopicMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class Leader:
+class KnownLeader:
     """Where a partition's requests go."""
 
     broker_id: BrokerId
@@ -71,7 +71,7 @@ class ClusterMetadata:
     controller_id: int = -1
     fetched_ms: int = 0
 
-    def leader(self, topic_partition: TopicPartition) -> Leader | ErrorCode:
+    def leader(self, topic_partition: TopicPartition) -> KnownLeader | ErrorCode:
         """The partition's leader, or why there is none to ask."""
         topic = self.topics.get(topic_partition.topic)
         if topic is None:
@@ -85,7 +85,7 @@ class ClusterMetadata:
             return partition.error_code
         if partition.leader not in self.brokers:
             return ErrorCode.leader_not_available
-        return Leader(partition.leader, partition.leader_epoch, topic.topic_id)
+        return KnownLeader(partition.leader, partition.leader_epoch, topic.topic_id)
 
     def endpoint(self, broker_id: BrokerId) -> Endpoint:
         broker = self.brokers[broker_id]

@@ -10,7 +10,7 @@ from typing import Final
 
 from sparklog.client.cluster import Answer, ClusterClient
 from sparklog.client.isolation import IsolationLevel
-from sparklog.client.metadata import ClusterMetadata, Leader
+from sparklog.client.metadata import ClusterMetadata, KnownLeader
 from sparklog.client.retry import Deadline
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
@@ -82,7 +82,7 @@ def ask_once(
     """The offset that each leader answers if it answers at all; -1 for the others."""
     timestamps_ms = dict.fromkeys(topic_partitions, timestamp)
 
-    def build(leaders: Mapping[TopicPartition, Leader]) -> ListOffsetsRequest:
+    def build(leaders: Mapping[TopicPartition, KnownLeader]) -> ListOffsetsRequest:
         return _request(leaders, timestamps_ms, IsolationLevel.READ_UNCOMMITTED, replica_id)
 
     answers = cluster.ask_leaders(topic_partitions, seen, build, _read, deadline)
@@ -95,14 +95,14 @@ def ask_once(
 def _ask(
     cluster: ClusterClient, timestamps_ms: Mapping[TopicPartition, int], isolation_level: IsolationLevel
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
-    def build(leaders: Mapping[TopicPartition, Leader]) -> ListOffsetsRequest:
+    def build(leaders: Mapping[TopicPartition, KnownLeader]) -> ListOffsetsRequest:
         return _request(leaders, timestamps_ms, isolation_level, CONSUMER)
 
     return cluster.call_leaders(timestamps_ms, build, _read)
 
 
 def _request(
-    leaders: Mapping[TopicPartition, Leader],
+    leaders: Mapping[TopicPartition, KnownLeader],
     timestamps_ms: Mapping[TopicPartition, int],
     isolation_level: IsolationLevel,
     replica_id: int,

@@ -11,7 +11,7 @@ from typing import Final
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import ClientClosed
 from sparklog.client.leader_sender import LeaderSender, ProduceTerms
-from sparklog.client.metadata import Leader
+from sparklog.client.metadata import KnownLeader
 from sparklog.client.produce_ledger import ProduceLedger
 from sparklog.client.produce_queue import PartitionQueue, QueuedBatch
 from sparklog.client.retry import BACKOFF_MAX_MS, BACKOFF_MS
@@ -113,7 +113,7 @@ class ProduceRouter:
             for queue in queues:
                 self._due_ms.pop(queue.topic_partition, None)
                 leader = seen.leader(queue.topic_partition)
-                if isinstance(leader, Leader):
+                if isinstance(leader, KnownLeader):
                     queue.leader = leader.broker_id
                     self._start_sender(leader.broker_id)
                 else:
@@ -135,8 +135,8 @@ class ProduceRouter:
         return f"not acknowledged within {self._timeout_ms} ms by {self._cluster.bootstrap_servers}{last}"
 
 
-def _has_leader(leader: Leader | ErrorCode) -> bool:
-    return isinstance(leader, Leader)
+def _has_leader(leader: KnownLeader | ErrorCode) -> bool:
+    return isinstance(leader, KnownLeader)
 
 
 def _pause_ms(obstacle_count: int) -> int:

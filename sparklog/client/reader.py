@@ -22,7 +22,7 @@ from sparklog.client.connections import BrokerConnection, PendingReply
 from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
 from sparklog.client.fetched import Fetched, FetchTerms, answers_of, fetch_request, fetched_of
 from sparklog.client.isolation import IsolationLevel
-from sparklog.client.metadata import Leader
+from sparklog.client.metadata import KnownLeader
 from sparklog.client.offsets import log_ends
 from sparklog.client.retry import Backoff, Deadline
 from sparklog.model.errors import ErrorCode, KafkaError
@@ -95,7 +95,7 @@ class _RangeReader:
         """Whether the last fetch asked for a replica in our rack."""
         self._topic_id = topic_id
         self._seen = cluster.latest_metadata
-        self._leader: Leader | None = None
+        self._leader: KnownLeader | None = None
         self._endpoint: Endpoint | None = None
         self._connection: BrokerConnection | None = None
         self._reply: PendingReply | None = None
@@ -192,7 +192,7 @@ class _RangeReader:
             self._cluster.topic(self._tp.topic)
             self._seen = self._cluster.latest_metadata
         leader = self._seen.leader(self._tp)
-        if not isinstance(leader, Leader):
+        if not isinstance(leader, KnownLeader):
             return leader
         self._check_identity(leader)
         self._leader = leader
@@ -233,7 +233,7 @@ class _RangeReader:
         self._reply = None
         return answers_of(response, {self._tp: self._leader})[self._tp]
 
-    def _check_identity(self, leader: Leader) -> None:
+    def _check_identity(self, leader: KnownLeader) -> None:
         if leader.topic_id == NO_TOPIC_ID:
             return
         if self._topic_id is not None and self._topic_id != leader.topic_id:

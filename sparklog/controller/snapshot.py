@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-from sparklog.core.controller.state.image import LiveBroker, Snapshot, TopicSnapshot
+from sparklog.core.controller.state.image import ClusterSnapshot, LiveBroker, TopicSnapshot
 from sparklog.core.controller.state.znodes import (
     BROKER_CONFIGS,
     BROKER_IDS,
@@ -84,10 +84,10 @@ def _read_broker(zookeeper: ZooKeeper, broker: BrokerId) -> LiveBroker | None:
 
 def read_snapshot(
     zookeeper: ZooKeeper, controller_epoch: ControllerEpoch, controller_epoch_version: int
-) -> Snapshot:
+) -> ClusterSnapshot:
     """Everything, for the controller of this epoch."""
     block = zookeeper.get(PRODUCER_ID_BLOCK)
-    return Snapshot(
+    return ClusterSnapshot(
         controller_epoch=controller_epoch,
         controller_epoch_version=controller_epoch_version,
         brokers=read_brokers(zookeeper),

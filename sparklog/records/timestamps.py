@@ -8,10 +8,12 @@ inside the batch is touched. Otherwise a topic may refuse records that are too o
 from sparklog.model.errors import ErrorCode
 from sparklog.records.envelope import BatchHeader, Bytes, set_append_time
 from sparklog.records.payload import payload_of
-from sparklog.records.validate import Accepted, Refused
+from sparklog.records.validate import Accepted, RefusedBatch
 
 
-def stamp_append_time(buffer: bytearray | memoryview, accepted: Accepted, now_ms: int) -> Accepted | Refused:
+def stamp_append_time(
+    buffer: bytearray | memoryview, accepted: Accepted, now_ms: int
+) -> Accepted | RefusedBatch:
     """Give all records the time ``now_ms``, in place."""
     refused = _refuse_stamped(accepted)
     if refused is not None:
@@ -23,7 +25,7 @@ def stamp_append_time(buffer: bytearray | memoryview, accepted: Accepted, now_ms
 
 def check_create_times(
     buffer: Bytes, accepted: Accepted, now_ms: int, *, before_max_ms: int, after_max_ms: int
-) -> Accepted | Refused:
+) -> Accepted | RefusedBatch:
     """Refuse batches with records that are more than ``before_max_ms`` old or ``after_max_ms`` ahead."""
     refused = _refuse_stamped(accepted)
     if refused is not None:
@@ -45,15 +47,15 @@ def _least_timestamp(buffer: Bytes, position: int, header: BatchHeader) -> int:
     return payload_of(header).least_timestamp_ms(batch, header)
 
 
-def _refuse_stamped(accepted: Accepted) -> Refused | None:
+def _refuse_stamped(accepted: Accepted) -> RefusedBatch | None:
     if any(header.is_log_append_time for _, header in accepted.batches):
         reason = "a producer sent a batch that says its time is a broker's: only leaders may say so"
-        return Refused(ErrorCode.invalid_timestamp, reason)
+        return RefusedBatch(ErrorCode.invalid_timestamp, reason)
     return None
 
 
-def _too_far(header: BatchHeader, how: str, side: str, limit_ms: int) -> Refused:
-    return Refused(
+def _too_far(header: BatchHeader, how: str, side: str, limit_ms: int) -> RefusedBatch:
+    return RefusedBatch(
         ErrorCode.invalid_timestamp,
         f"a record of {header.record_count} is {how}, more than message.timestamp.{side}.max.ms={limit_ms}: "
         "correct the producer's clock, or raise that of the topic",

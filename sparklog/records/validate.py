@@ -36,7 +36,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedBatch:
     """Why nothing of it is appended."""
 
     error: ErrorCode
@@ -57,7 +57,7 @@ def check_produced(
     allow_arrow: bool,
     look_inside: bool = True,
     requires_keys: bool = False,
-) -> Accepted | Refused:
+) -> Accepted | RefusedBatch:
     """Judge what a client wants appended to one partition.
 
     ``allow_arrow``: the client said that it knows arrow payloads (the ``payload_kinds`` tag).
@@ -65,10 +65,10 @@ def check_produced(
     ``look_inside``: decompress and check every record; only for callers that did so themselves is it False.
     """
     if buffer is None or len(buffer) <= MAGIC_POSITION:
-        return Refused(ErrorCode.invalid_record, f"{len(buffer or b'')} bytes are not a record batch")
+        return RefusedBatch(ErrorCode.invalid_record, f"{len(buffer or b'')} bytes are not a record batch")
     magic = buffer[MAGIC_POSITION]
     if magic != MAGIC:
-        return Refused(
+        return RefusedBatch(
             ErrorCode.unsupported_for_message_format,
             f"messages of format v{magic} are not taken; the producer must send v{MAGIC}",
         )
@@ -81,15 +81,15 @@ def check_produced(
             refused = _check_keys(buffer, header)
     except CorruptBatch as error:
         code = ErrorCode.corrupt_message if len(buffer) < ENVELOPE_BYTES else ErrorCode.invalid_record
-        return Refused(code, str(error))
+        return RefusedBatch(code, str(error))
     return Accepted([(0, header)]) if refused is None else refused
 
 
-def _check_keys(buffer: Bytes, header: BatchHeader) -> Refused | None:
+def _check_keys(buffer: Bytes, header: BatchHeader) -> RefusedBatch | None:
     count, first_rows = payload_of(header).keyless_rows(buffer, header, _RECORD_ERRORS_MAX)
     if not count:
         return None
-    return Refused(
+    return RefusedBatch(
         ErrorCode.invalid_record,
         f"{count} of {header.record_count} records have no key, the first at index {first_rows[0]}: "
         "give every record a key, or change the topic's cleanup.policy",
@@ -99,52 +99,56 @@ def _check_keys(buffer: Bytes, header: BatchHeader) -> Refused | None:
 
 def _check_envelope(
     buffer: Bytes, header: BatchHeader, max_batch_bytes: int, allow_arrow: bool
-) -> Refused | None:
+) -> RefusedBatch | None:
     size_bytes = header.size_bytes
     if size_bytes > max_batch_bytes:
-        return Refused(
+        return RefusedBatch(
             ErrorCode.message_too_large,
             f"a batch of {size_bytes} bytes is larger than max.message.bytes={max_batch_bytes}: "
             "raise that of the topic, or send less at once",
         )
     if size_bytes > len(buffer):
-        return Refused(
+        return RefusedBatch(
             ErrorCode.corrupt_message, f"the batch says {size_bytes} bytes, but only {len(buffer)} came"
         )
     if size_bytes < len(buffer):
-        return Refused(
+        return RefusedBatch(
             ErrorCode.invalid_record,
             f"{len(buffer) - size_bytes} bytes follow the batch; send exactly one batch per partition",
         )
     if not crc_matches(buffer, 0, header):
-        return Refused(ErrorCode.corrupt_message, f"the CRC {header.crc:#010x} does not match the batch")
+        return RefusedBatch(ErrorCode.corrupt_message, f"the CRC {header.crc:#010x} does not match the batch")
     return _check_fields(header, allow_arrow)
 
 
-def _check_fields(header: BatchHeader, allow_arrow: bool) -> Refused | None:
+def _check_fields(header: BatchHeader, allow_arrow: bool) -> RefusedBatch | None:
     if header.is_control:
-        return Refused(ErrorCode.invalid_record, "clients may not write control batches")
+        return RefusedBatch(ErrorCode.invalid_record, "clients may not write control batches")
     if header.attributes & DELETE_HORIZON_BIT:
-        return Refused(ErrorCode.invalid_record, "only compaction sets a delete horizon (attribute bit 6)")
+        return RefusedBatch(
+            ErrorCode.invalid_record, "only compaction sets a delete horizon (attribute bit 6)"
+        )
     if header.attributes & ~KNOWN_BITS:
-        return Refused(ErrorCode.invalid_record, f"attributes {header.attributes:#06x} have unknown bits")
+        return RefusedBatch(
+            ErrorCode.invalid_record, f"attributes {header.attributes:#06x} have unknown bits"
+        )
     if header.is_arrow and not allow_arrow:
-        return Refused(
+        return RefusedBatch(
             ErrorCode.unsupported_for_message_format,
             "an arrow batch came without the payload_kinds tag that says the client knows arrow batches",
         )
     codec = header.attributes & COMPRESSION_MASK
     if codec > Compression.ZSTD:
-        return Refused(ErrorCode.unsupported_compression_type, f"there is no codec {codec}")
+        return RefusedBatch(ErrorCode.unsupported_compression_type, f"there is no codec {codec}")
     if header.base_offset != 0:
-        return Refused(ErrorCode.invalid_record, f"base offset is {header.base_offset}, not 0")
+        return RefusedBatch(ErrorCode.invalid_record, f"base offset is {header.base_offset}, not 0")
     if header.record_count == 0 or header.record_count != header.last_offset_delta + 1:
-        return Refused(
+        return RefusedBatch(
             ErrorCode.invalid_record,
             f"{header.record_count} records for last offset delta {header.last_offset_delta}",
         )
     if header.has_producer and (header.base_sequence < 0 or header.producer_epoch < 0):
-        return Refused(
+        return RefusedBatch(
             ErrorCode.invalid_record,
             f"producer {header.producer_id}: epoch {header.producer_epoch}, sequence {header.base_sequence}",
         )

@@ -25,7 +25,7 @@ from sparklog.broker.life.options import ZooKeeperSession
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
 from sparklog.client.admin import Admin, NewTopic, PartitionDescription
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.metadata import Leader
+from sparklog.client.metadata import KnownLeader
 from sparklog.controller.server import ControllerServer
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ConfigError, SparklogError
@@ -238,7 +238,7 @@ class InProcessCluster:
 
         def is_led() -> bool:
             leader = self.client.metadata([topic], max_age_ms=0).leader(topic_partition)
-            leaders.append(leader.broker_id if isinstance(leader, Leader) else -1)
+            leaders.append(leader.broker_id if isinstance(leader, KnownLeader) else -1)
             return leaders[-1] not in (-1, other_than)
 
         self._wait(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sparklog.core.transaction.producer_state import Duplicate, ProducerBatch, ProducerStates, Refused
+from sparklog.core.transaction.producer_state import Duplicate, ProducerBatch, ProducerStates, RefusedSequence
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.network.acceptor import Listener
@@ -353,7 +353,7 @@ class FakeCluster:
             timestamp_ms=header.max_timestamp_ms,
         )
         verdict = log.producers.check(producer) if header.has_producer else None
-        if isinstance(verdict, Refused):
+        if isinstance(verdict, RefusedSequence):
             answer.error_code, answer.error_message = verdict.code, verdict.message
         elif isinstance(verdict, Duplicate):
             answer.base_offset = verdict.base_offset

@@ -2,7 +2,7 @@
 
 import uuid
 
-from sparklog.client.metadata import ClusterMetadata, Leader, metadata_of
+from sparklog.client.metadata import ClusterMetadata, KnownLeader, metadata_of
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import MonotonicMs
@@ -27,7 +27,7 @@ def picture(leader: int, epoch: int, *, topic: str = "t", topic_id: uuid.UUID = 
 
 
 def test_a_leader_is_named_with_its_epoch_and_the_topics_id() -> None:
-    assert picture(2, 7).leader(TP) == Leader(BrokerId(2), 7, T_ID)
+    assert picture(2, 7).leader(TP) == KnownLeader(BrokerId(2), 7, T_ID)
 
 
 def test_why_there_is_no_leader_is_told() -> None:
@@ -39,14 +39,14 @@ def test_why_there_is_no_leader_is_told() -> None:
 
 def test_an_older_leader_epoch_does_not_replace_a_newer_one() -> None:
     newer, older = picture(2, 8), picture(1, 7)
-    assert newer.updated(older, is_complete=False).leader(TP) == Leader(BrokerId(2), 8, T_ID)
-    assert older.updated(newer, is_complete=False).leader(TP) == Leader(BrokerId(2), 8, T_ID)
+    assert newer.updated(older, is_complete=False).leader(TP) == KnownLeader(BrokerId(2), 8, T_ID)
+    assert older.updated(newer, is_complete=False).leader(TP) == KnownLeader(BrokerId(2), 8, T_ID)
 
 
 def test_a_topic_that_was_created_again_begins_anew() -> None:
     recreated = uuid.UUID(int=2)
     updated = picture(2, 8).updated(picture(1, 0, topic_id=recreated), is_complete=False)
-    assert updated.leader(TP) == Leader(BrokerId(1), 0, recreated)
+    assert updated.leader(TP) == KnownLeader(BrokerId(1), 0, recreated)
 
 
 def test_only_a_complete_answer_forgets_topics() -> None:

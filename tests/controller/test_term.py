@@ -11,7 +11,7 @@ from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIds
 from sparklog.core.controller.commands.command import Command
 from sparklog.core.controller.commands.config_commands import ChangeConfigs, ConfigChange, SettingChange
-from sparklog.core.controller.commands.topic_commands import CreateTopics, NewTopic
+from sparklog.core.controller.commands.topic_commands import CreateTopics, TopicToCreate
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
 from sparklog.core.security.requester import Requester
@@ -106,7 +106,7 @@ class Office:
         self.zookeeper.delete(znodes.broker_path(BrokerId(broker)))
 
     def create(self, name="t"):
-        topic = NewTopic(name, id=_topic_id(name), assignment={0: (BrokerId(1), BrokerId(2))})
+        topic = TopicToCreate(name, id=_topic_id(name), assignment={0: (BrokerId(1), BrokerId(2))})
         self.ask(CreateTopics((topic,), 0))
 
     def allocate(self, broker=1):
@@ -268,7 +268,7 @@ def test_a_report_about_a_registration_that_was_not_read_yet_is_understood(offic
 @pytest.mark.parametrize(("allowed", "losses"), [("true", 1), ("false", 0)])
 def test_an_election_that_may_lose_records_is_counted(office, allowed, losses):
     configs = {"unclean.leader.election.enable": allowed}
-    topic = NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1), BrokerId(2))}, configs=configs)
+    topic = TopicToCreate("t", id=_topic_id("t"), assignment={0: (BrokerId(1), BrokerId(2))}, configs=configs)
     office.ask(CreateTopics((topic,), 0))
     for broker in (1, 2):
         office.expire(broker)
@@ -307,7 +307,7 @@ def test_an_office_that_was_taken_away_is_noticed_when_its_node_changes(office):
 
 
 def test_whoever_waits_at_the_end_of_a_term_is_sent_to_the_next_controller(office):
-    topic = NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
+    topic = TopicToCreate("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
     office.ask(CreateTopics((topic,), 60_000))
     assert office.answers == []
     office.term.close()
@@ -316,7 +316,7 @@ def test_whoever_waits_at_the_end_of_a_term_is_sent_to_the_next_controller(offic
 
 
 def test_a_creation_is_answered_at_its_deadline(office):
-    topic = NewTopic("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
+    topic = TopicToCreate("t", id=_topic_id("t"), assignment={0: (BrokerId(1),)})
     office.ask(CreateTopics((topic,), 5_000))
     assert 5_000 in office.wakes
     office.clock.now_ms = 5_000

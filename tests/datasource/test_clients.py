@@ -8,9 +8,9 @@ import pytest
 
 from pyspark_sparklog import clients
 from pyspark_sparklog.clients import cluster_client
-from pyspark_sparklog.options import Connection
+from pyspark_sparklog.options import ConnectionOptions
 
-CONNECTION = Connection(
+CONNECTION = ConnectionOptions(
     bootstrap_servers="127.0.0.1:1", client_id="test", request_timeout_ms=1_000, retry_timeout_ms=1_000
 )
 

@@ -87,7 +87,7 @@ def test_a_batch_of_several_steps_is_taken(codec: Compression, value_bytes: int)
 PEAK = """
 import sys
 from sparklog.records.timestamps import check_create_times
-from sparklog.records.validate import Refused, check_produced
+from sparklog.records.validate import RefusedBatch, check_produced
 
 def peak_kib():
     lines = open("/proc/self/status").read().splitlines()
@@ -96,14 +96,14 @@ def peak_kib():
 def check(path):
     batch = open(path, "rb").read()
     verdict = check_produced(batch, max_batch_bytes=1 << 30, allow_arrow=False, requires_keys=True)
-    if isinstance(verdict, Refused):
+    if isinstance(verdict, RefusedBatch):
         return verdict
     return check_create_times(batch, verdict, 1_700_000_000_123, before_max_ms=1, after_max_ms=1)
 
 check(sys.argv[1])
 before_kib = peak_kib()
 verdict = check(sys.argv[2])
-print(verdict.error.name if isinstance(verdict, Refused) else "none", peak_kib() - before_kib)
+print(verdict.error.name if isinstance(verdict, RefusedBatch) else "none", peak_kib() - before_kib)
 """
 """Checks a small batch, which loads all modules, then a bomb; prints the error and the rise in KiB."""
 

@@ -7,7 +7,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.records.payload import payload, payload_of
 from sparklog.records.payload_kinds import PayloadKind
 from sparklog.records.timestamps import check_create_times, stamp_append_time
-from sparklog.records.validate import Accepted, Refused, check_produced
+from sparklog.records.validate import Accepted, RefusedBatch, check_produced
 
 NOW_MS = 1_700_000_000_000
 
@@ -44,10 +44,10 @@ def test_the_leaders_time_is_given_to_all_records_and_the_crc_holds(kind: Payloa
 def test_records_too_old_or_too_far_ahead_are_refused(kind: PayloadKind) -> None:
     data, accepted = produced(kind, [NOW_MS + 50, NOW_MS - 90, NOW_MS - 70])
     far = check_create_times(data, accepted, NOW_MS, before_max_ms=2**63 - 1, after_max_ms=49)
-    assert isinstance(far, Refused)
+    assert isinstance(far, RefusedBatch)
     assert (far.error, "50 ms ahead" in far.message) == (ErrorCode.invalid_timestamp, True)
     old = check_create_times(data, accepted, NOW_MS, before_max_ms=89, after_max_ms=2**63 - 1)
-    assert isinstance(old, Refused)
+    assert isinstance(old, RefusedBatch)
     assert "90 ms old, more than message.timestamp.before.max.ms=89" in old.message
     assert check_create_times(data, accepted, NOW_MS, before_max_ms=90, after_max_ms=50) == accepted
 
@@ -61,5 +61,5 @@ def test_a_producer_may_not_speak_for_the_leaders_clock(kind: PayloadKind) -> No
         stamp_append_time(data, stamped, NOW_MS),
         check_create_times(data, stamped, NOW_MS, before_max_ms=2**63 - 1, after_max_ms=2**63 - 1),
     ):
-        assert isinstance(verdict, Refused)
+        assert isinstance(verdict, RefusedBatch)
         assert verdict.error is ErrorCode.invalid_timestamp

@@ -10,7 +10,7 @@ from sparklog.records.filter import restamped
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.payload import payload
 from sparklog.records.payload_kinds import PayloadKind
-from sparklog.records.validate import Accepted, Refused, check_produced, check_replicated
+from sparklog.records.validate import Accepted, RefusedBatch, check_produced, check_replicated
 
 MAX_BATCH_BYTES = 1_000_000
 ARROW = ArrowPayload().from_columns(pa.record_batch({"value": pa.array([b"v", b"w"])}), now_ms=5)
@@ -31,13 +31,13 @@ def rebuilt(payload: bytes, **fields: int) -> bytes:
     return build_envelope(payload, **(values | fields))
 
 
-def judge(buffer: bytes | bytearray | memoryview | None, **options: bool) -> Accepted | Refused:
+def judge(buffer: bytes | bytearray | memoryview | None, **options: bool) -> Accepted | RefusedBatch:
     return check_produced(buffer, max_batch_bytes=MAX_BATCH_BYTES, **({"allow_arrow": True} | options))
 
 
 def refused(buffer: bytes | bytearray | None, error: ErrorCode, **options: bool) -> str:
     verdict = judge(buffer, **options)
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, RefusedBatch)
     assert verdict.error is error
     return verdict.message
 
@@ -60,12 +60,12 @@ def test_every_damaged_byte_is_refused_but_for_the_leader_epoch_which_brokers_ov
         for position in set(range(len(intact))) - set(range(12, 16)):
             damaged = bytearray(intact)
             damaged[position] ^= 0x20
-            assert isinstance(judge(damaged), Refused), position
+            assert isinstance(judge(damaged), RefusedBatch), position
 
 
 def test_a_batch_cut_anywhere_is_refused():
     for length in range(len(batch())):
-        assert isinstance(judge(batch()[:length]), Refused), length
+        assert isinstance(judge(batch()[:length]), RefusedBatch), length
 
 
 def test_nothing_is_not_a_batch():
@@ -168,7 +168,7 @@ def test_a_compacted_topic_takes_no_record_without_a_key_and_says_which(is_arrow
     batch = payload(kind).from_columns(columns, now_ms=1)
     assert isinstance(judge(batch), Accepted)
     verdict = judge(batch, requires_keys=True)
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, RefusedBatch)
     assert verdict.error is ErrorCode.invalid_record
     assert "2 of 4 records have no key, the first at index 1" in verdict.message
     assert [index for index, _ in verdict.record_errors] == [1, 3]

@@ -12,7 +12,7 @@ import logging
 
 from sparklog.broker.call import Call
 from sparklog.broker.forwarding import ask_controller
-from sparklog.broker.metadata_cache import CachedTopic, Snapshot
+from sparklog.broker.metadata_cache import CachedTopic, MetadataSnapshot
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, topic_name_problem
@@ -85,7 +85,7 @@ def _answer(call: Call, request: MetadataRequest) -> None:
 
 
 def _asked(
-    call: Call, snapshot: Snapshot, asked: MetadataRequestTopic, request: MetadataRequest
+    call: Call, snapshot: MetadataSnapshot, asked: MetadataRequestTopic, request: MetadataRequest
 ) -> MetadataResponseTopic:
     name = snapshot.names.get(asked.topic_id) if _is_by_id(asked) else asked.name
     if name is None:
@@ -121,7 +121,7 @@ def _unknown(name: str | None, topic_id: TopicId, error: ErrorCode) -> MetadataR
     return MetadataResponseTopic(error_code=error, name=name, topic_id=topic_id)
 
 
-def _topic(call: Call, snapshot: Snapshot, topic: CachedTopic) -> MetadataResponseTopic:
+def _topic(call: Call, snapshot: MetadataSnapshot, topic: CachedTopic) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
@@ -134,7 +134,7 @@ def _topic(call: Call, snapshot: Snapshot, topic: CachedTopic) -> MetadataRespon
 
 
 def _partition(
-    call: Call, snapshot: Snapshot, topic: CachedTopic, index: int, state: PartitionState
+    call: Call, snapshot: MetadataSnapshot, topic: CachedTopic, index: int, state: PartitionState
 ) -> MetadataResponsePartition:
     error = _leader_error(call, snapshot, state.leader)
     offline = {*topic.offline.get(index, ()), *(r for r in state.replicas if r not in snapshot.brokers)}
@@ -150,7 +150,7 @@ def _partition(
     )
 
 
-def _leader_error(call: Call, snapshot: Snapshot, leader: BrokerId) -> ErrorCode:
+def _leader_error(call: Call, snapshot: MetadataSnapshot, leader: BrokerId) -> ErrorCode:
     """Why a client of this listener cannot reach ``leader``; ``none`` if it can."""
     broker = snapshot.brokers.get(leader)
     if broker is None:

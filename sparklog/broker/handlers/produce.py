@@ -22,7 +22,7 @@ from sparklog.model.kafka_numbers import ACKS
 from sparklog.records.envelope import claims_transaction
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.records.timestamps import check_create_times, stamp_append_time
-from sparklog.records.validate import Accepted, Refused, check_produced
+from sparklog.records.validate import Accepted, RefusedBatch, check_produced
 from sparklog.wire.messages.data.produce import (
     BatchIndexAndErrorMessage,
     ProducePartition,
@@ -121,7 +121,7 @@ def _append_one(
     )
     if isinstance(checked, Accepted):
         checked = _timed(config, records, checked, call.broker.replicas.clock.wall_ms())
-    if isinstance(checked, Refused):
+    if isinstance(checked, RefusedBatch):
         return AppendResult(checked.error, message=checked.message, record_errors=checked.record_errors)
     return partition.append_as_leader(
         records,
@@ -133,7 +133,9 @@ def _append_one(
     )
 
 
-def _timed(config: TopicConfig, records: memoryview, accepted: Accepted, now_ms: int) -> Accepted | Refused:
+def _timed(
+    config: TopicConfig, records: memoryview, accepted: Accepted, now_ms: int
+) -> Accepted | RefusedBatch:
     """Look at the records' time, or give them the leader's, as the topic wants it."""
     if config.get_str("message.timestamp.type") == LOG_APPEND_TIME:
         return stamp_append_time(records, accepted, now_ms)

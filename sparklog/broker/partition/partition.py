@@ -25,7 +25,7 @@ from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.replication.replica import Replica
-from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, Refused
+from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, RefusedSequence
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
@@ -278,7 +278,7 @@ class Partition:
                 return AppendResult(
                     ErrorCode.not_enough_replicas, message=BEHIND_A_REFUSED_ONE, is_held_up=True
                 )
-            if isinstance(objection, Refused):
+            if isinstance(objection, RefusedSequence):
                 return AppendResult(objection.code, message=objection.message)
             return self._append_new(leader, records, batches, acks, token)
 

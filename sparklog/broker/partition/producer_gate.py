@@ -7,7 +7,7 @@ predecessor was refused waits for that to be sent again.
 from typing import Final
 
 from sparklog.broker.partition.batches import Batches
-from sparklog.core.transaction.producer_state import NO_SEQUENCE, Duplicate, Refused
+from sparklog.core.transaction.producer_state import NO_SEQUENCE, Duplicate, RefusedSequence
 from sparklog.core.transaction.refused_batches import RefusedBatches
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.time import Clock, MonotonicMs
@@ -27,13 +27,13 @@ class ProducerGate:
         self._clock = clock
         self._refused = RefusedBatches()
 
-    def check(self, batches: Batches, origin: AppendOrigin) -> Duplicate | Refused | None:
+    def check(self, batches: Batches, origin: AppendOrigin) -> Duplicate | RefusedSequence | None:
         """What the log's producer states object to, if anything."""
         for _, header in batches:
             if not header.has_producer:
                 continue
             verdict = self._log.producers.check(producer_batch(header), origin)
-            if isinstance(verdict, Duplicate | Refused):
+            if isinstance(verdict, Duplicate | RefusedSequence):
                 return verdict
         return None
 

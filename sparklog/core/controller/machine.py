@@ -42,7 +42,7 @@ from sparklog.core.controller.actions import (
 )
 from sparklog.core.controller.commands.command import Command, CommandId
 from sparklog.core.controller.leaders.partition_writes import elect_one
-from sparklog.core.controller.state.image import ClusterImage, LiveBroker, Snapshot
+from sparklog.core.controller.state.image import ClusterImage, ClusterSnapshot, LiveBroker
 from sparklog.core.controller.state.znodes import BROKER_INCARNATIONS, CONTROLLER_EPOCH
 from sparklog.core.controller.steps import Decision, Elect, FailBrokers, RemoveRegistration, StartBrokers
 from sparklog.core.controller.work import broker_answers, command_intake
@@ -83,7 +83,7 @@ class ControllerMachine:
 
     # ------------------------------------------------------------------------- becoming active
 
-    def on_activated(self, snapshot: Snapshot, now_ms: int) -> list[Action]:
+    def on_activated(self, snapshot: ClusterSnapshot, now_ms: int) -> list[Action]:
         """This controller was elected, and ``snapshot`` is what ZooKeeper holds. Every broker is sent
         everything.
         """
@@ -92,7 +92,7 @@ class ControllerMachine:
         connects = [Connect(broker) for broker in self.image.live_brokers()]
         return [*connects, *self._start_over(), *self._rebalance(now_ms), *self._continue(now_ms)]
 
-    def on_reloaded(self, snapshot: Snapshot, now_ms: int) -> list[Action]:
+    def on_reloaded(self, snapshot: ClusterSnapshot, now_ms: int) -> list[Action]:
         """Everything was read again, after a write that was refused or lost. The controller epoch is the
         same.
         """

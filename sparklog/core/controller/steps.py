@@ -12,7 +12,7 @@ from sparklog.core.controller.commands.broker_commands import AllocateProducerId
 from sparklog.core.controller.commands.command import CommandId, Result
 from sparklog.core.controller.commands.config_commands import ChangeConfigs
 from sparklog.core.controller.commands.partition_commands import AlterPartition, Move, PartitionResult
-from sparklog.core.controller.commands.topic_commands import NewTopic
+from sparklog.core.controller.commands.topic_commands import TopicToCreate
 from sparklog.core.controller.state.image import Change, LiveBroker
 from sparklog.core.controller.state.znodes import TopicNode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
@@ -60,7 +60,7 @@ class CreateTopic:
     """Create one topic, already checked and placed."""
 
     command: CommandId
-    topic: NewTopic
+    topic: TopicToCreate
     node: TopicNode
 
 

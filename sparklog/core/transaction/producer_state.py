@@ -93,14 +93,14 @@ class Duplicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedSequence:
     """The batch may not be appended."""
 
     code: ErrorCode
     message: str
 
 
-Verdict = Fresh | Duplicate | Refused
+Verdict = Fresh | Duplicate | RefusedSequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,9 +319,11 @@ def _check_sequence(batch: ProducerBatch, state: ProducerState) -> Verdict:
     return Fresh()
 
 
-def _refused(batch: ProducerBatch, state: ProducerState | None, code: ErrorCode, reason: str) -> Refused:
+def _refused(
+    batch: ProducerBatch, state: ProducerState | None, code: ErrorCode, reason: str
+) -> RefusedSequence:
     last = state.last_sequence if state else NO_SEQUENCE
-    return Refused(
+    return RefusedSequence(
         code,
         f"producer {batch.producer_id} epoch {batch.producer_epoch} sends sequence {batch.first_sequence} "
         f"after {last}: {reason}",

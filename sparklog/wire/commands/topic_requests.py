@@ -8,9 +8,9 @@ from sparklog.core.controller.commands.topic_commands import (
     DeleteTopics,
     DoomedTopic,
     Increase,
-    NewTopic,
     TopicResult,
     TopicsResult,
+    TopicToCreate,
 )
 from sparklog.model.config import TOPIC_SETTINGS, BrokerConfig, render
 from sparklog.model.errors import ErrorCode
@@ -43,8 +43,8 @@ def create_topics(request: CreateTopicsRequest, new_topic_id: Callable[[], Topic
     return CreateTopics(topics, request.timeout_ms, request.validate_only)
 
 
-def _new_topic(topic: CreatableTopic, topic_id: TopicId) -> NewTopic:
-    return NewTopic(
+def _new_topic(topic: CreatableTopic, topic_id: TopicId) -> TopicToCreate:
+    return TopicToCreate(
         name=topic.name,
         id=topic_id,
         partitions=topic.num_partitions,

@@ -10,7 +10,7 @@ from sparklog.controller.snapshot import read_brokers, read_registered, read_sna
 from sparklog.core.controller import actions as act
 from sparklog.core.controller.commands.command import Command, CommandId
 from sparklog.core.controller.commands.partition_commands import AlterPartition, IsrProposal, ProposedMember
-from sparklog.core.controller.commands.topic_commands import CreateTopics, NewTopic
+from sparklog.core.controller.commands.topic_commands import CreateTopics, TopicToCreate
 from sparklog.core.controller.machine import ControllerMachine
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, next_incarnation
@@ -277,7 +277,7 @@ class World:
     def new_topic(self, name="t", replicas=((1, 2, 3),), **more):
         self.drawn += 1
         assignment = {number: tuple(map(BrokerId, one)) for number, one in enumerate(replicas)}
-        return NewTopic(name, uuid.UUID(int=self.drawn), assignment=assignment, **more)
+        return TopicToCreate(name, uuid.UUID(int=self.drawn), assignment=assignment, **more)
 
     def create(self, name="t", replicas=((1, 2, 3),), **configs):
         settings = {key.replace("_", "."): value for key, value in configs.items()}

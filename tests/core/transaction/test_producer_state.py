@@ -17,7 +17,7 @@ from sparklog.core.transaction.producer_state import (
     Fresh,
     ProducerBatch,
     ProducerStates,
-    Refused,
+    RefusedSequence,
     handed_on,
     taken_over,
 )
@@ -63,7 +63,7 @@ def states_after(*batches: ProducerBatch) -> ProducerStates:
 
 def refusal(states: ProducerStates, one: ProducerBatch) -> ErrorCode:
     verdict = states.check(one)
-    assert isinstance(verdict, Refused), verdict
+    assert isinstance(verdict, RefusedSequence), verdict
     assert str(one.producer_id) in verdict.message
     return verdict.code
 
@@ -124,7 +124,7 @@ def test_a_coordinators_batch_has_no_sequence_and_is_no_retry() -> None:
 
 def test_a_coordinators_batch_of_an_older_epoch_is_fenced() -> None:
     verdict = states_after(batch(0, epoch=3)).check(batch(NO_SEQUENCE, epoch=2), AppendOrigin.COORDINATOR)
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, RefusedSequence)
     assert verdict.code is ErrorCode.invalid_producer_epoch
 
 

@@ -39,7 +39,7 @@ from simulation.schedule import US_PER_MS, Escaped, OutOfSteps, dice
 from simulation.strikes.strikes import Strikes
 from simulation.truth import PartitionTruth
 from sparklog.core.controller.commands.command import Command, Result
-from sparklog.core.controller.commands.topic_commands import CreateTopics, NewTopic, TopicsResult
+from sparklog.core.controller.commands.topic_commands import CreateTopics, TopicsResult, TopicToCreate
 from sparklog.core.controller.state.znodes import DELETE_TOPICS
 from sparklog.core.security.requester import ANONYMOUS, Requester
 from sparklog.model.cluster import PartitionState
@@ -219,7 +219,7 @@ class _Run:
         while not all(broker.is_registered for broker in self.cluster.brokers.values()):
             self._run_until(schedule.now_ms + 10)
         topic_id = uuid.UUID(int=dice(self.plan.seed, "topic").getrandbits(128))
-        topic = NewTopic(
+        topic = TopicToCreate(
             MAIN_TOPIC,
             topic_id,
             partitions=self.plan.partitions,

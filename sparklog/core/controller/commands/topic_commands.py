@@ -8,7 +8,7 @@ from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId
 
 
 @dataclass(frozen=True, slots=True)
-class NewTopic:
+class TopicToCreate:
     """A topic to create. ``id`` was drawn by the shell, which has dice; it also seeds the placement.
 
     ``partitions`` and ``replication_factor`` are -1 for the cluster's default, or when ``assignment`` says
@@ -25,7 +25,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class CreateTopics:
-    topics: tuple[NewTopic, ...]
+    topics: tuple[TopicToCreate, ...]
     timeout_ms: int
     validate_only: bool = False
 

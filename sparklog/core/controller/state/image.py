@@ -1,6 +1,6 @@
 """The controller's in-memory replay of what ZooKeeper holds.
 
-A ``Snapshot`` is what was read. The ``ClusterImage`` starts as its copy, and then changes only by ``replay``
+A ``ClusterSnapshot`` is what was read. The ``ClusterImage`` starts as its copy. It changes only by ``replay``
 of changes whose write ZooKeeper has confirmed. Decisions never change it. The image also has facts that only
 this controller knows: which brokers are shutting down, which replicas are offline, where logs end. They are
 forgotten with the broker's incarnation.
@@ -37,7 +37,7 @@ class TopicSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class ClusterSnapshot:
     """Everything that a controller reads when it becomes active."""
 
     controller_epoch: ControllerEpoch
@@ -192,7 +192,7 @@ class ClusterImage:
         self._apply_broker_configs()
 
     @classmethod
-    def of(cls, snapshot: Snapshot, config: BrokerConfig) -> "ClusterImage":
+    def of(cls, snapshot: ClusterSnapshot, config: BrokerConfig) -> "ClusterImage":
         image = cls(
             static_config=config,
             controller_epoch=snapshot.controller_epoch,

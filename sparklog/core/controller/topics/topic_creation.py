@@ -8,7 +8,7 @@ partitions without a state, and creates it.
 from collections.abc import Mapping
 from typing import Final
 
-from sparklog.core.controller.commands.topic_commands import NewTopic, TopicResult
+from sparklog.core.controller.commands.topic_commands import TopicResult, TopicToCreate
 from sparklog.core.controller.leaders.partition_writes import create_states
 from sparklog.core.controller.state.image import Change, ClusterImage, TopicCreated
 from sparklog.core.controller.state.write_size import (
@@ -37,7 +37,7 @@ PARTITIONS_MAX: Final = 100_000
 """Of one topic; what is above is a slip of the finger."""
 
 
-def plan_topic(image: ClusterImage, topic: NewTopic) -> TopicNode:
+def plan_topic(image: ClusterImage, topic: TopicToCreate) -> TopicNode:
     """The node of the new topic. Raises KafkaError with the reason if there can be no such topic."""
     _check_name(image, topic.name)
     _check_configs(topic.name, topic.configs)
@@ -84,7 +84,7 @@ def _check_configs(topic: str, configs: Mapping[str, str | None]) -> None:
         raise KafkaError(ErrorCode.invalid_config, str(error)) from None
 
 
-def _chosen_placement(image: ClusterImage, topic: NewTopic) -> Placement:
+def _chosen_placement(image: ClusterImage, topic: TopicToCreate) -> Placement:
     settings = image.config
     partitions = settings.get_int("num.partitions") if topic.partitions == -1 else topic.partitions
     factor = topic.replication_factor
@@ -119,11 +119,11 @@ def check_placement(image: ClusterImage, assignment: Mapping[int, tuple[BrokerId
             raise KafkaError(ErrorCode.invalid_replica_assignment, message)
 
 
-def given_configs(topic: NewTopic) -> dict[str, str]:
+def given_configs(topic: TopicToCreate) -> dict[str, str]:
     return {name: value for name, value in topic.configs.items() if value is not None}
 
 
-def created(topic: NewTopic, node: TopicNode) -> TopicResult:
+def created(topic: TopicToCreate, node: TopicNode) -> TopicResult:
     """The answer for a topic that was, or could be, created."""
     return TopicResult(
         topic.name,

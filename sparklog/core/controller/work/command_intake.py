@@ -21,8 +21,8 @@ from sparklog.core.controller.commands.topic_commands import (
     CreateTopics,
     DeleteTopics,
     Increase,
-    NewTopic,
     TopicResult,
+    TopicToCreate,
 )
 from sparklog.core.controller.leaders.leadership import find_imbalanced
 from sparklog.core.controller.leaders.reassignment import list_moves
@@ -114,7 +114,11 @@ def _create_topics(work: PendingWork, command: CommandId, request: CreateTopics,
 
 
 def _plan_topic(
-    work: PendingWork, command: CommandId, topic: NewTopic, request: CreateTopics, creation: WaitingCreation
+    work: PendingWork,
+    command: CommandId,
+    topic: TopicToCreate,
+    request: CreateTopics,
+    creation: WaitingCreation,
 ) -> None:
     try:
         node = plan_topic(work.image, topic)

@@ -24,7 +24,7 @@ from sparklog.core.controller.commands.topic_commands import (
     DeleteTopics,
     DoomedTopic,
     Increase,
-    NewTopic,
+    TopicToCreate,
 )
 from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -34,7 +34,7 @@ PARTITION = TopicPartition("t", 3)
 
 
 def topics(*names):
-    return tuple(NewTopic(name, NO_TOPIC_ID) for name in names)
+    return tuple(TopicToCreate(name, NO_TOPIC_ID) for name in names)
 
 
 @pytest.mark.parametrize(
