@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from chaos.machines.places import free_ports
-from sparklog_runtime.tcp_ports import is_listening
+from sparklog_runtime.reachable import is_listening
 
 pytestmark = [pytest.mark.integration, pytest.mark.proof, pytest.mark.timeout(400)]
 
