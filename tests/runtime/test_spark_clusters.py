@@ -165,12 +165,16 @@ def test_a_signal_to_sparks_jvm_stops_brokers_first_without_a_terminal(spark_sub
     _assert_stopped_cleanly(tmp_path, zookeeper)
 
 
-def test_a_start_that_lacks_executors_counts_them_and_stops_on_a_signal_to_sparks_jvm(spark_submit, tmp_path):
+def test_a_start_that_lacks_executors_says_why_and_stops_on_a_signal_to_sparks_jvm(spark_submit, tmp_path):
     cluster = spark_submit(spark_executor_cores="9", spark_cores_max="18")
     line = ""
-    while not line.startswith("sparklog: Spark has given"):
+    while "; the master has" not in line:
         line = cluster.process.stdout.readline()
-    assert re.match(r"sparklog: Spark has given 0 of 2 executors for \d+ s", line), line
+    assert re.fullmatch(
+        r"sparklog: Spark has given 0 of 2 executors for \d+ s; the master has 6 cores free and an executor "
+        r"takes 9: add workers, or lower spark\.executor\.cores\n",
+        line,
+    ), line
     cluster.process.send_signal(signal.SIGHUP)
     cluster.process.communicate(timeout=60)
     assert cluster.process.returncode == 128 + signal.SIGHUP

@@ -111,12 +111,13 @@ def free_workers(context: Any, master: str) -> list[FreeWorker] | None:
     jvm, deploy = context._jvm, context._jvm.org.apache.spark.deploy
     request = getattr(getattr(deploy, "DeployMessages$RequestMasterState$"), "MODULE$")
     any_class = getattr(getattr(jvm.scala.reflect, "ClassTag$"), "MODULE$").Any()
+    # SparkEnv has the same, but py4j cannot reflect on that class where no protobuf is installed.
+    rpc = context._jsc.sc().schedulerBackend().rpcEnv()
     for address in master.removeprefix("spark://").split(","):
         host, _, port = address.rpartition(":")
         endpoint = jvm.org.apache.spark.rpc.RpcAddress(host, int(port))
-        state = (
-            context._jsc.sc().env().rpcEnv().setupEndpointRef(endpoint, "Master").askSync(request, any_class)
-        )
+        answering = rpc.setupEndpointRef(endpoint, "Master")
+        state = answering.askSync(request, any_class)
         if str(state.status()) == _ALIVE:
             alive = [worker for worker in state.workers() if str(worker.state()) == _ALIVE]
             return [FreeWorker(int(worker.coresFree()), int(worker.memoryFree())) for worker in alive]
