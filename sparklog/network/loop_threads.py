@@ -71,15 +71,17 @@ class LoopDriver:
 
     def drive(self, loop: Loop) -> None:
         """From the first question of ``loop`` to its end or ``stop``."""
-        question = go_on(loop)
-        while question is not None and not self.is_stopping:
-            try:
-                outcome = self._outcome(question)
-            except (OSError, SparklogError) as error:
-                question = go_on(loop, error=error)
-            else:
-                question = go_on(loop, outcome)
-        loop.close()
+        try:
+            question = go_on(loop)
+            while question is not None and not self.is_stopping:
+                try:
+                    outcome = self._outcome(question)
+                except (OSError, SparklogError) as error:
+                    question = go_on(loop, error=error)
+                else:
+                    question = go_on(loop, outcome)
+        finally:
+            loop.close()  # also if a call ended in a bug's exception, which the loop is not sent
 
     def wait(self, signal: Signal, timeout_ms: int | None) -> bool:
         """Whether the signal was given in time; ``stop`` ends the wait, too."""

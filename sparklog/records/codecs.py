@@ -96,15 +96,16 @@ def pieces_of(
 
 
 def _steps(compression: Compression, small: Iterator[bytes], output_bytes_max: int) -> Iterator[bytes]:
-    """``small`` pieces joined to steps, up to the bound."""
+    """``small`` pieces joined to steps, up to the bound. No step is empty, because each means more data."""
     waiting: list[bytes] = []
     waiting_bytes = total_bytes = 0
     for piece in small:
         total_bytes += len(piece)
         if total_bytes > output_bytes_max:
             raise _too_large(compression, output_bytes_max)
-        waiting.append(piece)
-        waiting_bytes += len(piece)
+        if piece:
+            waiting.append(piece)
+            waiting_bytes += len(piece)
         if waiting_bytes >= STEP_BYTES:
             yield waiting[0] if len(waiting) == 1 else b"".join(waiting)
             waiting, waiting_bytes = [], 0
@@ -128,21 +129,25 @@ def _inflated(data: memoryview) -> Iterator[bytes]:
         while rest:
             if inflater is None:
                 inflater = zlib.decompressobj(_GZIP_WINDOW_BITS)
-            try:
-                yield inflater.decompress(rest, STEP_BYTES)
-            except zlib.error as error:
-                raise _damaged(Compression.GZIP, error) from None
+            yield _inflate(inflater, rest)
             rest = inflater.unconsumed_tail
             if inflater.eof:
                 rest, inflater = inflater.unused_data, None
     while inflater is not None:
         # The last slice is used up, but the inflater may hold output that found no room in a step.
-        piece = inflater.decompress(b"", STEP_BYTES)
+        piece = _inflate(inflater, b"")
         if inflater.eof:
             inflater = None
         elif not piece:
             raise _damaged(Compression.GZIP, "it ends in the middle of a member")
         yield piece
+
+
+def _inflate(inflater: "zlib._Decompress", data: Bytes) -> bytes:
+    try:
+        return inflater.decompress(data, STEP_BYTES)
+    except zlib.error as error:
+        raise _damaged(Compression.GZIP, error) from None
 
 
 def _streamed(compression: Compression, data: Bytes) -> Iterator[bytes]:

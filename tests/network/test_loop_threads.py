@@ -7,7 +7,7 @@ import pytest
 from sparklog.model.cluster import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Await, CallBroker, Changes, Pause, Signal
-from sparklog.network.loop_threads import LoopThreads
+from sparklog.network.loop_threads import LoopDriver, LoopThreads
 
 WAIT_S = 60
 NODE = Node(BrokerId(1), "nowhere", 1)
@@ -79,6 +79,33 @@ def test_a_loop_that_fails_begins_anew(ended, monkeypatch):
     assert ended.wait(WAIT_S)
     threads.close(WAIT_S)
     assert begun == [0, 1, 2]
+
+
+def test_a_call_that_ends_in_a_bug_closes_the_loop_before_it_begins_anew(ended, monkeypatch):
+    seen = []
+
+    class Driver(LoopDriver):
+        def wait(self, signal, timeout_ms):
+            seen.append(list(tidied))
+            ended.set()
+            return super().wait(signal, 0)
+
+    monkeypatch.setattr("sparklog.network.loop_threads.LoopDriver", Driver)
+    tidied = []
+
+    def loop():
+        try:
+            yield CallBroker(NODE, "hello", 10)
+        finally:
+            tidied.append(True)
+
+    def ask(call):
+        raise KeyError("a bug")
+
+    threads = run(loop, ask)
+    assert ended.wait(WAIT_S)
+    threads.close(WAIT_S)
+    assert seen[0] == [True]
 
 
 def test_closing_ends_every_wait_and_starts_no_further_loop(ended):

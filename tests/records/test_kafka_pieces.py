@@ -84,6 +84,25 @@ def test_a_batch_of_several_steps_is_taken(codec: Compression, value_bytes: int)
         payload_of(parse_header(cut)).validate(cut, parse_header(cut))
 
 
+@pytest.mark.parametrize(
+    ("codec", "nothing"),
+    [(Compression.GZIP, compress(Compression.GZIP, b"")), (Compression.SNAPPY, bytes(4))],
+)
+def test_an_empty_member_or_block_at_the_end_of_a_step_is_no_further_data(
+    codec: Compression, nothing: bytes
+) -> None:
+    some = [Record(key=b"k", value=bytes(1_000))] * 2_000
+    short_bytes = 2 * STEP_BYTES - len(build_records_batch(some, now_ms=NOW_MS)[ENVELOPE_BYTES:])
+    for value_bytes in range(short_bytes - 20, short_bytes):
+        filled = [Record(key=b"k", value=bytes(value_bytes)), *some]
+        payload = build_records_batch(filled, now_ms=NOW_MS)[ENVELOPE_BYTES:]
+        if len(payload) == 2 * STEP_BYTES:
+            break
+    assert len(payload) == 2 * STEP_BYTES
+    batch = compressed(codec, compress(codec, payload) + nothing, len(filled))
+    payload_of(parse_header(batch)).validate(batch, parse_header(batch))
+
+
 PEAK = """
 import sys
 from sparklog.records.timestamps import check_create_times

@@ -11,6 +11,7 @@ from sparklog.core.transaction.producer_state import NO_SEQUENCE, Duplicate, Ref
 from sparklog.core.transaction.refused_batches import RefusedBatches
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.time import Clock, MonotonicMs
+from sparklog.records.envelope import BatchHeader
 from sparklog.storage.log import Log
 from sparklog.storage.snapshots import producer_batch
 
@@ -40,7 +41,7 @@ class ProducerGate:
     def note_refused(self, batches: Batches) -> None:
         """These were refused for now, and their producer is expected to send them again."""
         for _, header in batches[:1]:
-            if header.base_sequence != NO_SEQUENCE:
+            if _is_numbered(header):
                 self._refused.note(producer_batch(header), self._clock.monotonic_ms())
 
     def must_wait(self, batches: Batches, *, after_refusal: bool) -> bool:
@@ -50,7 +51,7 @@ class ProducerGate:
         """
         for _, header in batches[:1] if after_refusal or self._refused.batches else ():
             batch = producer_batch(header)
-            if header.base_sequence == NO_SEQUENCE or not self._log.producers.lacks_what_is_before(batch):
+            if not _is_numbered(header) or not self._log.producers.lacks_what_is_before(batch):
                 return False
             if self._refused.is_before(batch, self._clock.monotonic_ms()):
                 return True
@@ -66,3 +67,8 @@ class ProducerGate:
 
     def forget_what_is_old(self, now_ms: MonotonicMs) -> None:
         self._refused.forget_what_is_old(now_ms)
+
+
+def _is_numbered(header: BatchHeader) -> bool:
+    """Whether sequence numbers count. Some clients that are not idempotent number their batches as well."""
+    return header.has_producer and header.base_sequence != NO_SEQUENCE

@@ -205,6 +205,11 @@ def test_after_a_refusal_who_has_no_numbers_is_not_held_up(harness) -> None:
     assert harness.produce(batch(), after_refusal=True).error is ErrorCode.none
 
 
+def test_after_a_refusal_numbers_without_a_producer_id_hold_nothing_up(harness) -> None:
+    harness.told(leader=1, epoch=1)
+    assert harness.produce(batch(sequence=7), after_refusal=True).error is ErrorCode.none
+
+
 def test_after_a_refusal_an_epoch_that_is_over_is_told_as_that(harness) -> None:
     harness.told(leader=1, epoch=1)
     harness.produce(batch(producer_id=9, producer_epoch=3, sequence=0))

@@ -209,7 +209,7 @@ def decode_broker(broker: BrokerId, data: bytes, epoch: BrokerEpoch) -> Broker:
             epoch=epoch,
             rack=None if rack is None else str(rack),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _bad(path, data, error) from None
 
 

@@ -61,7 +61,7 @@ def test_a_registration_of_an_earlier_release_is_read(document):
 
 
 @pytest.mark.parametrize(
-    "endpoint", ["PLAINTEXT:h:9092", "PLAINTEXT://h", "PLAINTEXT://h:x", "OTHER://h:9092"]
+    "endpoint", ["PLAINTEXT:h:9092", "PLAINTEXT://h", "PLAINTEXT://h:x", "OTHER://h:9092", 9092]
 )
 def test_a_registration_with_an_endpoint_that_is_none_stops_its_reader(endpoint):
     data = json.dumps({"version": 5, "endpoints": [endpoint]}).encode()
