@@ -131,8 +131,8 @@ def _what_connections_refused_is_forgotten(switch: Switch) -> None:
 BROKER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "roles-of-old-epochs-are-taken-up",
-        "KAFKA-1460 and its kin",
-        "a request that came late makes a leader, or a follower, of an epoch that is over",
+        "KAFKA-1460",
+        "a late request creates a leader or follower of an old epoch",
         20,
         _roles_of_old_epochs_are_taken_up,
         Hunt(plot=5),
@@ -141,7 +141,7 @@ BROKER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "late-stops-are-obeyed",
         "KAFKA-9539, KIP-570",
-        "a replica that was given back is deleted by what was said before",
+        "a late request deletes a replica that was assigned again",
         20,
         _late_stops_are_obeyed,
         Hunt(plot=51, operations=("move",)),
@@ -149,7 +149,7 @@ BROKER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "brokers-outlive-their-sessions",
         "KAFKA-2729",
-        "a broker that is counted out never comes back",
+        "a broker that lost its session never returns",
         20,
         _brokers_outlive_their_sessions,
         Hunt(kinds=("expire session", "cut zookeeper")),
@@ -158,23 +158,23 @@ BROKER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "obeys-what-an-earlier-life-was-told",
         "KAFKA-7235, KIP-380",
-        "a broker that lost its log's tail leads the epoch again that it had, and its followers cut",
+        "a broker without its log's tail leads its old epoch again, and followers truncate",
         30,
         _obeys_what_an_earlier_life_was_told,
         Hunt(plot=64, settings={"min.insync.replicas": "2"}),
     ),
     Mutant(
         "deletions-are-forgotten",
-        "found by this simulation: docs/proof.md",
-        "a replica that was moved away comes back, and follows for ever",
+        "bug log B7",
+        "a replica that was moved away returns, and follows forever",
         20,
         _deletions_are_forgotten,
         Hunt(plot=51, operations=("move", "cancel move")),
     ),
     Mutant(
         "rot-is-given-a-right-crc",
-        "found by reading for this simulation: docs/proof.md",
-        "a reader is given what has rotted: another time, other attributes",
+        "bug log B65",
+        "readers get rotten timestamps and attributes",
         100,
         _rot_is_given_a_right_crc,
         Hunt(
@@ -185,8 +185,8 @@ BROKER: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "what-is-behind-a-refused-batch-comes-first",
-        "found by chaos: docs/proof.md; as in Kafka, by reading",
-        "a producer's second batch is told of a gap, or, if it is new, taken for the first",
+        "bug log B63; as in Kafka",
+        "a producer's second batch meets a gap, or is accepted as its first",
         250,
         _what_is_behind_a_refused_batch_comes_first,
         Hunt(
@@ -197,8 +197,8 @@ BROKER: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "what-connections-refused-is-forgotten",
-        "found by reading for 0009: docs/proof.md; as in Kafka, by reading",
-        "behind a batch in which a bit flipped a producer is told of a gap, or its second batch comes first",
+        "bug log B64; as in Kafka",
+        "after a flipped bit the second batch meets a gap, or is accepted as the first",
         20,
         _what_connections_refused_is_forgotten,
         Hunt(kinds=("flip bits",)),

@@ -166,7 +166,7 @@ CONTROL: Final[tuple[Mutant, ...]] = (
     Mutant(
         "no-broker-epoch-in-isr-proposals",
         "KIP-903",
-        "a replica that lost its log is counted in sync for what it had before",
+        "a replica that lost its log is counted in sync",
         20,
         _no_broker_epoch_in_isr_proposals,
         Hunt(plot=2),
@@ -175,7 +175,7 @@ CONTROL: Final[tuple[Mutant, ...]] = (
     Mutant(
         "no-check-of-the-controller-epoch",
         "KAFKA-6082",
-        "a controller that slept decides what its successor never hears of",
+        "a paused controller writes decisions that its successor never reads",
         200,
         _no_check_of_the_controller_epoch,
         Hunt(plot=45, operations=("move", "elect preferred")),

@@ -59,7 +59,7 @@ ELECTIONS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "unproven-logs-are-elected",
         "KIP-966",
-        "the last of an ISR leads without what a power cut took from it",
+        "the last ISR member leads without the records that it lost",
         40,
         _unproven_logs_are_elected,
         Hunt(kinds=("cut the power", "kill broker"), settings={"min.insync.replicas": "2"}),
@@ -67,15 +67,15 @@ ELECTIONS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "eligible-while-others-commit",
         "KIP-966",
-        "a replica leads that lacks what was committed without it",
+        "a replica leads without committed records",
         20,
         _eligible_while_others_commit,
         is_quick=True,
     ),
     Mutant(
         "roles-before-elections",
-        "found by this simulation: docs/proof.md",
-        "a leader that lost its log leads its old epoch again, and its followers cut",
+        "bug log B2",
+        "a leader that lost its log leads its old epoch again, and followers truncate",
         90,
         _roles_before_elections,
         Hunt(plot=46, settings={"min.insync.replicas": "2"}),

@@ -146,7 +146,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "leads-without-an-epoch",
         "KAFKA-7415",
-        "a leader without a record yet cannot say where logs part, and followers cut what is committed",
+        "a leader without records finds no divergence, and followers truncate committed records",
         70,
         _leads_without_an_epoch,
         TO_AND_FRO,
@@ -154,7 +154,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "keeps-epochs-that-begin-at-the-end",
         "KAFKA-10706",
-        "a follower diverges from its leader for ever",
+        "a follower diverges from its leader forever",
         20,
         _keeps_epochs_that_begin_at_the_end,
         Hunt(plot=29, operations=("elect preferred",), settings={"replica.lag.time.max.ms": "2000"}),
@@ -162,7 +162,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "does-not-compare-with-the-same-leader",
         "KAFKA-7164",
-        "a follower that missed an epoch keeps what its leader has cut since",
+        "a follower that missed an epoch keeps records that its leader truncated",
         20,
         _does_not_compare_with_the_same_leader,
         Hunt(plot=28, settings={"replica.lag.time.max.ms": "2000"}),
@@ -170,7 +170,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "sessions-forget-the-epoch",
         "KAFKA-9338",
-        "a follower of an epoch that is over is counted in sync, and may still obey an older leader",
+        "a follower of an old epoch is counted in sync, and may obey an older leader",
         70,
         _sessions_forget_the_epoch,
         PROMISES,
@@ -178,7 +178,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "no-fence-at-the-leader-alone",
         "KIP-320, without the comparison of logs",
-        "a follower of an epoch that is over is counted in sync, and may still obey an older leader",
+        "a follower of an old epoch is counted in sync, and may obey an older leader",
         70,
         _no_fence_at_the_leader_alone,
         PROMISES,

@@ -112,15 +112,15 @@ FAILOVER: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "elects-whoever-lives",
-        "unclean.leader.election.enable before KIP-106, and silent",
-        "acknowledged records are gone, and nobody was told",
+        "unclean elections before KIP-106, unreported",
+        "acknowledged records are lost without a report",
         30,
         _elects_whoever_lives,
     ),
     Mutant(
         "a-reboot-is-a-restart",
-        "replication without fsync, and a power cut; KIP-966's premise",
-        "a replica stays in sync that lost its log's tail",
+        "replication without fsync; KIP-966's premise",
+        "a replica that lost its log's tail stays in sync",
         30,
         _a_reboot_is_a_restart,
         Hunt(kinds=("cut the power", "kill broker"), settings={"min.insync.replicas": "2"}),
@@ -128,7 +128,7 @@ FAILOVER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "checkpoints-who-has-a-leader",
         "KAFKA-1647",
-        "a replica does not know any more what was committed",
+        "a replica forgets what is committed",
         20,
         _checkpoints_who_has_a_leader,
         Hunt(
@@ -139,7 +139,7 @@ FAILOVER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "retention-passes-the-high-watermark",
         "KAFKA-5634",
-        "a log begins behind what is committed",
+        "a log begins after its committed records",
         60,
         _retention_passes_the_high_watermark,
         Hunt(

@@ -186,7 +186,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "truncate-to-high-watermark",
         "KIP-101, KAFKA-1211",
-        "a follower cuts committed records that its high watermark did not cover yet, and then leads",
+        "a follower truncates committed records above its high watermark, and leads",
         20,
         _truncate_to_high_watermark,
         is_quick=True,
@@ -194,7 +194,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "no-epoch-fence-on-fetch",
         "KIP-320",
-        "a follower takes records of a deposed leader, or is counted by one",
+        "a deposed leader sends a follower records, or counts it",
         30,
         _no_epoch_fence_on_fetch,
         Hunt(plot=1, settings={"replica.lag.time.max.ms": "2000"}),
@@ -202,14 +202,14 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "takes-a-watermark-before-it-cuts",
         "KAFKA-14704",
-        "what a deposed leader never committed counts as committed until it is cut",
+        "uncommitted records of a deposed leader count as committed until their truncation",
         60,
         _takes_a_watermark_before_it_cuts,
     ),
     Mutant(
         "cuts-by-the-word-of-any-leader",
         "KAFKA-13207",
-        "a log is cut to where it parts from that of a leader that is none any more",
+        "a log is truncated by an answer of a deposed leader",
         90,
         _cuts_by_the_word_of_any_leader,
         Hunt(plot=23, settings={"replica.lag.time.max.ms": "2000"}),
@@ -217,7 +217,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "late-refusals-count",
         "KAFKA-7786",
-        "a follower stops for good because its earlier epoch was refused",
+        "a refusal of an earlier epoch stops a follower for good",
         100,
         _late_refusals_count,
         Hunt(kinds=("delay frames", "kill broker"), operations=("elect preferred",)),
@@ -225,7 +225,7 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "out-of-range-begins-anew",
         "KAFKA-2143",
-        "a follower that its leader has overtaken meanwhile throws its log away",
+        "a follower that its leader overtook discards its log",
         20,
         _out_of_range_begins_anew,
         Hunt(plot=27, settings={"replica.lag.time.max.ms": "2000"}),
@@ -233,14 +233,14 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "keeps-a-watermark-below-its-start",
         "KAFKA-9491",
-        "a replica leads with a high watermark that is no offset of its log",
+        "a replica leads with a high watermark outside its log",
         20,
         _keeps_a_watermark_below_its_start,
     ),
     Mutant(
         "followers-compare-no-crc",
-        "bit rot, and what a network card does to frames",
-        "what rotted at the leader is copied, and then there is no good copy left",
+        "bit rot, damaged frames",
+        "rot at the leader is copied, until no good copy is left",
         20,
         _followers_compare_no_crc,
         Hunt(plot=61, settings={"min.insync.replicas": "2"}),

@@ -51,16 +51,16 @@ def _blocks_without_a_version_check(switch: Switch) -> None:
 IDENTITIES: Final[tuple[Mutant, ...]] = (
     Mutant(
         "blocks-are-given-again",
-        "KIP-730, with an answer that is remembered for a broker",
-        "two producers have one id, and the batches of one are taken for those of the other",
+        "KIP-730, with a cached answer",
+        "two producers have one id, and their batches are confused",
         20,
         _blocks_are_given_again,
         is_quick=True,
     ),
     Mutant(
         "blocks-without-a-version-check",
-        "KIP-98: blocks of ids without their compare-and-set",
-        "a controller that is none any more gives ids that others have",
+        "KIP-98: id blocks without compare-and-set",
+        "a deposed controller assigns ids that others have",
         20,
         _blocks_without_a_version_check,
         Hunt(plot=4, clients=ClientMix(crash_every_ms=500.0)),

@@ -107,7 +107,7 @@ ISR: Final[tuple[Mutant, ...]] = (
     Mutant(
         "high-watermark-ignores-who-joins",
         "KIP-497 without its maximal ISR",
-        "a replica is counted in sync that lacks what was committed while it was proposed",
+        "a replica in sync lacks records that were committed during its proposal",
         20,
         _commits_without_who_joins,
         Hunt(plot=25, settings={"replica.lag.time.max.ms": "600"}),
@@ -116,14 +116,14 @@ ISR: Final[tuple[Mutant, ...]] = (
     Mutant(
         "shrink-before-it-is-confirmed",
         "KIP-497: the ISR changed in memory first",
-        "a replica that ZooKeeper still holds in sync lacks what was committed without it",
+        "a replica in ZooKeeper's ISR lacks committed records",
         90,
         _commits_without_who_leaves,
     ),
     Mutant(
         "joins-at-the-high-watermark",
         "KAFKA-7128",
-        "a replica joins, and may lead, that lacks what an earlier leader committed",
+        "a replica joins without an earlier leader's committed records",
         20,
         _joins_at_the_high_watermark,
         Hunt(
@@ -138,7 +138,7 @@ ISR: Final[tuple[Mutant, ...]] = (
     Mutant(
         "minimum-is-not-heeded",
         "min.insync.replicas without effect",
-        "what a leader acknowledges alone is lost with it",
+        "records that a leader acknowledged alone are lost with it",
         30,
         _minimum_is_not_heeded,
         is_quick=True,
@@ -146,7 +146,7 @@ ISR: Final[tuple[Mutant, ...]] = (
     Mutant(
         "commits-below-the-minimum",
         "KAFKA-15583, KIP-966",
-        "records are read that an eligible replica, once elected, never had",
+        "consumers read records that an elected eligible replica lacks",
         30,
         _commits_below_the_minimum,
     ),

@@ -71,7 +71,7 @@ def _reads_sealed_segments_whole(switch: Switch) -> None:
 LEADER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "ack-on-append",
-        "KAFKA-3410 and every acks=1 for all",
+        "KAFKA-3410; acks=1 instead of all",
         "acknowledged records are lost with the leader",
         20,
         _ack_on_append,
@@ -94,7 +94,7 @@ LEADER: Final[tuple[Mutant, ...]] = (
     Mutant(
         "reads-sealed-segments-whole",
         "KAFKA-9835, KAFKA-9807, KAFKA-9196",
-        "consumers see what is not committed, since the log was rolled behind it",
+        "consumers see uncommitted records after the log rolled",
         20,
         _reads_sealed_segments_whole,
         is_quick=True,

@@ -101,7 +101,7 @@ PROPOSALS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "any-answer-settles-a-proposal",
         "KAFKA-12686",
-        "a leader commits by an ISR that is not the one that holds",
+        "a leader commits by an ISR that is not in force",
         20,
         _any_answer_settles_a_proposal,
         Hunt(plot=43, settings={"replica.lag.time.max.ms": "600"}),
@@ -109,7 +109,7 @@ PROPOSALS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "counts-who-shuts-down",
         "KAFKA-14140, KIP-841",
-        "a broker stops that is in sync, and others wait for it, or it is elected as it exits",
+        "a stopping broker stays in sync, is waited for, or is elected",
         20,
         _counts_who_shuts_down,
         Hunt(plot=49, settings={"replica.fetch.backoff.ms": "100"}),
@@ -117,7 +117,7 @@ PROPOSALS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "counts-who-is-gone",
         "KIP-841, fenced replicas",
-        "an ISR counts a broker that is gone, and whoever writes waits for it",
+        "an ISR counts an absent broker, and writes wait for it",
         20,
         _counts_who_is_gone,
         Hunt(plot=50),

@@ -104,7 +104,7 @@ RECOVERY: Final[tuple[Mutant, ...]] = (
     Mutant(
         "torn-tails-stay",
         "the torn write of every log",
-        "what is appended after a crash cannot be read",
+        "records that are appended after a crash cannot be read",
         20,
         _torn_tails_stay,
         Hunt(kinds=("kill broker in a write",)),
@@ -113,7 +113,7 @@ RECOVERY: Final[tuple[Mutant, ...]] = (
     Mutant(
         "damage-is-taken-for-a-torn-tail",
         "bit rot",
-        "a replica that cut what is committed counts as intact, and leads",
+        "a replica that truncated committed records counts as intact, and leads",
         20,
         _damage_is_taken_for_a_torn_tail,
         Hunt(plot=68, settings={"min.insync.replicas": "2"}),
@@ -121,7 +121,7 @@ RECOVERY: Final[tuple[Mutant, ...]] = (
     Mutant(
         "recovery-compares-no-crc",
         "bit rot",
-        "a batch that rotted while its broker was down is served as if it were whole",
+        "a batch that rotted under a stopped broker is served",
         20,
         _recovery_compares_no_crc,
         Hunt(kinds=("rot a log",), settings={"min.insync.replicas": "2"}),
@@ -129,7 +129,7 @@ RECOVERY: Final[tuple[Mutant, ...]] = (
     Mutant(
         "epochs-are-not-rebuilt",
         "KIP-101, the file of epochs that lags",
-        "a replica names an epoch that ended long ago, and cuts what is committed",
+        "a replica names an old epoch, and truncates committed records",
         20,
         _epochs_are_not_rebuilt,
         Hunt(kinds=("kill broker",)),
@@ -137,8 +137,8 @@ RECOVERY: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "watermarks-beyond-the-log",
-        "a checkpoint that is newer than what a power cut left",
-        "a replica believes to be committed what it does not have",
+        "a checkpoint newer than its log",
+        "a high watermark exceeds its log",
         40,
         _watermarks_beyond_the_log,
         Hunt(kinds=("cut the power", "kill broker"), settings={"min.insync.replicas": "2"}),

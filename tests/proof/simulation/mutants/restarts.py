@@ -110,7 +110,7 @@ RESTARTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "the-mark-of-a-clean-stop-stays",
         "KAFKA-10471",
-        "a power cut passes for a clean stop, and a replica leads without what it took",
+        "a power cut counts as a clean stop, and a shortened log leads",
         20,
         _the_mark_of_a_clean_stop_stays,
         Hunt(plot=62, settings={"min.insync.replicas": "2"}),
@@ -126,8 +126,8 @@ RESTARTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "snapshots-outlive-a-cut",
-        "a producer snapshot that is newer than its log",
-        "a leader takes a new batch for one that it had, or refuses it for ever",
+        "a producer snapshot newer than its log",
+        "a leader takes a new batch for a duplicate, or refuses it forever",
         30,
         _snapshots_outlive_a_cut,
         Hunt(
@@ -138,8 +138,8 @@ RESTARTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "checkpoints-outlive-a-cut",
-        "a checkpoint that is ahead of its log",
-        "an intact log is taken for a damaged one after the next crash",
+        "a checkpoint newer than its log",
+        "an intact log counts as damaged after the next crash",
         30,
         _checkpoints_outlive_a_cut,
         Hunt(
@@ -154,7 +154,7 @@ RESTARTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "starts-remember-one-batch",
         "snapshots of one batch for each producer, as Kafka's",
-        "a producer whose batches in flight were all appended is refused for ever",
+        "a producer whose batches were all appended is refused forever",
         20,
         _starts_remember_one_batch,
         Hunt(plot=66),

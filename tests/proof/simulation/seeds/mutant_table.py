@@ -21,8 +21,8 @@ from simulation.run import simulate
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "mutants.md"
 STARTS = (1, 10_001, 20_001, 30_001, 40_001)
-HEAD = "| mutant | origin | what it damages | caught as | first seed | seeds, median | each start | budget |"
-RULE = "|---|---|---|---|---:|---:|---|---:|"
+HEAD = "| mutant | origin | what it damages | caught as | seeds, median | seeds, most | budget |"
+RULE = "|---|---|---|---|---:|---:|---:|"
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,15 @@ def catches_of(name: str, starts: int) -> list[Catch]:
 
 
 def row(mutant: Mutant, catches: list[Catch]) -> str:
-    """``catches`` in the order of ``STARTS``: the first one's number of seeds is its seed. A median is told
-    of all starts only.
-    """
+    """The mutant's row of the page, from one catch for each start. Only all starts together have a median."""
     names = list(dict.fromkeys(f"`{one.invariant}`" for one in catches if one.invariant))
     cells = (
         f"`{mutant.name}`",
         mutant.origin,
         mutant.damage,
         "<br>".join(names),
-        _told(catches[0].seeds, mutant),
         _told(median(one.seeds for one in catches), mutant) if len(catches) == len(STARTS) else "–",
-        ", ".join(str(one.seeds) if one.invariant else "–" for one in catches),
+        _told(max(one.seeds for one in catches), mutant),
         str(mutant.seeds_max),
     )
     return f"| {' | '.join(cells)} |"
