@@ -6,10 +6,10 @@
     orders 1 1498
 
 Entries are ``topic partition offset`` in the offset checkpoints of a log directory, and
-``epoch start_offset`` in a log's ``leader-epoch-checkpoint``. Nothing protects the content but the count, so
-a file that does not parse to the letter is ignored as a whole, with a warning, and the caller takes the
-default that costs time rather than records: scan everything, trust no high watermark, rebuild the epochs
-from the batches.
+``epoch start_offset`` in a log's ``leader-epoch-checkpoint``. There is no checksum: only the count protects
+the content. Therefore a file with any error is ignored as a whole, with a warning, and the caller uses the
+default that costs time but no records: scan everything, trust no high watermark, rebuild the epochs from the
+batches.
 """
 
 import logging
@@ -38,20 +38,20 @@ def render(rows: Iterable[Iterable[object]]) -> bytes:
 
 
 def parse(data: bytes) -> list[list[str]]:
-    """The rows of a checkpoint; ValueError that says what is wrong with it."""
+    """The rows of a checkpoint. Raises ValueError with the reason if the format is wrong."""
     lines = data.decode("ascii").splitlines()
     if len(lines) < 2:
-        raise ValueError(f"{len(lines)} lines, where version and count alone take two")
+        raise ValueError(f"{len(lines)} lines; the version and the count alone need two")
     if int(lines[0]) != VERSION:
         raise ValueError(f"version {lines[0]}, known is {VERSION}")
     rows = [line.split(" ") for line in lines[2:]]
     if int(lines[1]) != len(rows):
-        raise ValueError(f"{len(rows)} entries, the count says {lines[1]}")
+        raise ValueError(f"{len(rows)} entries, but the count says {lines[1]}")
     return rows
 
 
 def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, Offset]:
-    """An offset checkpoint; empty when it is missing or damaged."""
+    """The offsets of an offset checkpoint; empty when the file is missing or damaged."""
     return _read(disk, path, _offsets) or {}
 
 
@@ -64,12 +64,12 @@ def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) 
 
 
 def read_epochs(disk: Disk, path: str) -> EpochHistory | None:
-    """A log's epoch history; None when it is missing or damaged, and must be rebuilt from the batches."""
+    """A log's epoch history. None when the file is missing or damaged: rebuild it from the batches."""
     return _read(disk, path, _epochs)
 
 
 def write_epochs(disk: Disk, path: str, epochs: EpochHistory) -> None:
-    """Not synced: SIGKILL cannot lose it, and after a power cut recovery reads the batches."""
+    """Write a log's epoch history, without a sync: after a power cut recovery reads the batches."""
     disk.write_atomically(path, render(epochs.entries), sync=False)
 
 

@@ -1,12 +1,13 @@
-"""The marker of a clean stop, and what is left of it when a start has taken it away.
+"""The marker of a clean stop, and the note that replaces it at the next start.
 
-The marker must be gone before anything is appended, or a crash later on would pass for a clean stop. But a
-start may come to no end: a port that is in use, a process that is killed. Until a broker has registered
-nothing is appended, so on the same boot, where whatever those starts did is still there, the logs hold all
-that the clean stop left. Therefore the start that takes the marker leaves a note of whose it was, and of the
-boot on which it was found. Whoever reads the note compares the epoch with the last one that registered.
+A start removes the marker before anything is appended; otherwise a later crash would look like a clean stop.
+That start may fail before the broker registers: a port is in use, the process is killed. A broker appends
+nothing before it registers. So on the same boot, where the page cache survived, the logs still hold all that
+the clean stop left. Therefore the start that removes the marker writes a note: the broker epoch in the
+marker, and the current boot id. The reader of the note compares that epoch with the last epoch that
+registered.
 
-The note says nothing about files: one of those starts may have died in the middle of a write.
+The note proves nothing about single files, because a failed start may have died in the middle of a write.
 """
 
 import json
@@ -23,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class CleanStop:
-    """What a log directory's marker and note say."""
+    """The marker and the note of one log directory."""
 
     def __init__(self, disk: Disk, directory: str, boot_id: str) -> None:
         self._disk = disk
@@ -35,11 +36,11 @@ class CleanStop:
 
     @property
     def noted(self) -> BrokerEpoch | None:
-        """Who had stopped cleanly before an earlier start on this boot."""
+        """The broker epoch whose clean marker an earlier start on this boot removed."""
         return self._noted
 
     def take(self) -> BrokerEpoch | None:
-        """The broker epoch in the marker, or None; afterwards the marker is gone, for good."""
+        """Remove the marker, synced; the broker epoch in it, or None if there was no marker."""
         if not self._is_taken:
             self._marked = self.read_marker()
             if self._marked is not None:
@@ -65,13 +66,13 @@ class CleanStop:
         return found[0] if found is not None and found[1] == self._boot_id else None
 
     def _write_note(self, broker_epoch: BrokerEpoch) -> None:
-        """Not synced: it is of no use on another boot."""
+        """Write the note, without a sync: the note is useless on another boot."""
         text = json.dumps({"version": 0, "brokerEpoch": broker_epoch, "bootId": self._boot_id})
         path = f"{self._directory}/{FOUND_CLEAN}"
         self._disk.write_atomically(path, text.encode("ascii"), sync=False)
 
     def _read(self, name: str) -> tuple[BrokerEpoch, str | None] | None:
-        """Epoch and boot; None if the file is not there, or damaged."""
+        """Broker epoch and boot id; None if the file is missing or damaged."""
         path = f"{self._directory}/{name}"
         if not self._disk.exists(path):
             return None
@@ -79,5 +80,5 @@ class CleanStop:
             content = json.loads(self._disk.read(path))
             return BrokerEpoch(int(content["brokerEpoch"])), content.get("bootId")
         except (ValueError, KeyError, TypeError) as error:
-            logger.warning("ignoring %s, which is damaged: %r", path, error)
+            logger.warning("ignoring the damaged file %s: %r", path, error)
             return None

@@ -1,19 +1,19 @@
-"""The disk as a port: everything that storage asks of a file system, and the local one.
+"""The disk as a port: the file system operations that storage uses, and the local file system.
 
-A simulation puts its own ``Disk`` here, one that tears writes and loses what was not synced. What storage
-relies on, and an implementation must give:
+The simulation implements ``Disk`` too, and tears writes and loses unsynced data. Each implementation
+guarantees:
 
-- ``File.append`` puts bytes at the end as it knows it. When it returns, the kernel has them all: SIGKILL
-  cannot lose them, a power cut can. When it raises, the file's size is as if nothing had been written; bytes
-  that could not be taken back lie beyond that size and are overwritten by the next append.
-- ``File.fsync`` makes the bytes survive a power cut; ``sync_directory`` does so for names (files that were
-  created, renamed, removed). A sync that failed raises ``SyncFailed`` and must never be repeated in the hope
-  that it works: Linux reports an error once and then forgets the lost pages.
-- A change that the device failed (not one for which there is no room, and no read) raises ``WriteFailed``:
-  pages of earlier writes may have gone the same way, unheard.
+- ``File.append`` writes at the end of the file. After it returned, the kernel has all bytes: they survive
+  SIGKILL, but not a power cut. If it raises, ``size`` is unchanged; bytes that were already written lie
+  beyond that size, and the next append overwrites them.
+- ``File.fsync`` makes the bytes survive a power cut; ``sync_directory`` does the same for names (files that
+  were created, renamed or removed). A failed sync raises ``SyncFailed``. Never retry it: Linux reports the
+  error once and then forgets the lost pages.
+- A write, rename or removal that fails because of the device raises ``WriteFailed``: the kernel may have lost
+  earlier pages without a report. A full disk or a failed read does not raise it.
 - ``write_atomically`` leaves either the old content or the new, never a mixture.
-- A ``File`` stays readable for whoever holds it, also after its name was removed: replies that are still
-  being sent hold slices of it. Its descriptor is closed when the last holder lets go.
+- A ``File`` stays readable for its holders after its name was removed, because replies in flight hold slices
+  of it. The descriptor is closed with the last reference.
 """
 
 import contextlib
@@ -33,25 +33,25 @@ _LOCK_TEXT_BYTES_MAX = 64
 
 
 def _sync_descriptor(descriptor: int) -> None:
-    """Bring what was written to the medium. On macOS ``fsync`` alone leaves it in the drive's own cache."""
+    """Write the file to the medium. On macOS a plain ``fsync`` leaves the data in the drive's own cache."""
     full_sync = getattr(fcntl, "F_FULLFSYNC", None)
     if full_sync is not None:
         try:
             fcntl.fcntl(descriptor, full_sync)
             return
         except OSError as error:
-            # A file system that has no such thing, a network's for one; any other error is the disk's.
+            # Some file systems, as those of networks, lack F_FULLFSYNC; any other error is the disk's.
             if error.errno not in (errno.ENOTSUP, errno.ENOTTY, errno.EINVAL):
                 raise
     os.fsync(descriptor)
 
 
 class SyncFailed(OSError):  # noqa: N818 (says what is the case)
-    """An fsync failed: what was written before may be gone, although it can still be read now."""
+    """An fsync failed: earlier writes may be lost, although they can still be read now."""
 
 
 class WriteFailed(OSError):  # noqa: N818 (says what is the case)
-    """The device failed a change of a file or name: what was written before, and not synced, may be gone."""
+    """The device failed to change a file or a name: earlier unsynced writes may be lost."""
 
 
 _DEVICE_FAILED = frozenset(
@@ -66,11 +66,11 @@ _GIVEN_UP = frozenset(
 
 
 def may_have_lost(error: Exception) -> bool:
-    """Whether what was written before may be gone, although it can still be read and nothing has restarted.
+    """Whether earlier unsynced writes may be lost, although they can still be read and nothing restarted.
 
-    A file system that goes read-only under us, or whose device is gone, never writes what it still held back.
-    Where a write fails, the kernel's own writes of earlier pages may have failed, too, and Linux drops those.
-    A full disk drops nothing, and a read that fails says nothing of what is still to be written.
+    A file system that becomes read-only, or whose device disappears, never writes its dirty pages. When a
+    write fails, the kernel's own writes of earlier pages may have failed too, and Linux drops those pages.
+    A full disk drops nothing, and a failed read proves nothing about dirty pages.
     """
     if isinstance(error, (SyncFailed, WriteFailed)):
         return True
@@ -78,7 +78,7 @@ def may_have_lost(error: Exception) -> bool:
 
 
 def write_failure(error: OSError, path: str) -> OSError:
-    """The error of a change, told from the same error of a read if it is the device's."""
+    """``WriteFailed`` if the device caused ``error``, the failure of a change; else ``error``."""
     if error.errno not in _DEVICE_FAILED or isinstance(error, SyncFailed):
         return error
     return WriteFailed(error.errno, error.strerror, path)
@@ -108,13 +108,13 @@ class File(ReadableFile, Protocol):
 
 
 class Lock(Protocol):
-    """A held lock; it ends with ``release`` or with the process."""
+    """A held lock. ``release`` or the end of the process frees it."""
 
     def release(self) -> None: ...
 
 
 class Disk(Protocol):
-    """A file system. Failures are OSError, as the operating system tells them."""
+    """A file system. Operations raise OSError as the operating system does."""
 
     def open(self, path: str, *, create: bool = False) -> File: ...
 
@@ -146,7 +146,7 @@ class Disk(Protocol):
 
 
 class LocalFile:
-    """A file of this machine, with one descriptor for its whole life."""
+    """A local file with one descriptor, which stays open as long as the object lives."""
 
     __slots__ = ("_descriptor", "_end", "_path")
 
@@ -184,7 +184,7 @@ class LocalFile:
                 position += written
                 rest = rest[written:]
         except OSError as error:
-            # The write's own error is the news. What this cannot take back, the next append overwrites.
+            # Raise the write's own error. If this truncation fails too, the next append overwrites the bytes.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, self._end)
             raise write_failure(error, self._path) from None
@@ -200,7 +200,7 @@ class LocalFile:
 
 
 class LocalLock:
-    """An ``flock`` on a file that names its holder. A forked child shares it for as long as it lives."""
+    """An ``flock`` on a file with the holder's pid. A forked child shares the lock while it lives."""
 
     __slots__ = ("_descriptor", "path")
 

@@ -1,7 +1,7 @@
-"""A log's ``leader-epoch-checkpoint``, which follows the history in memory at a distance.
+"""A log's ``leader-epoch-checkpoint``, which lags behind the epoch history in memory.
 
-What the batches on disk tell need not be in it: recovery derives that again. So it is written when the log is
-flushed, and, synced, before batches go from which recovery would derive it.
+Recovery derives missing epochs from the batches on disk. So the file is written when the log is flushed, and
+written and synced before batches are removed from which recovery would derive epochs.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sparklog.storage.disk import Disk
 
 @dataclass(slots=True)
 class EpochFile:
-    """``entries`` are what the file holds; ``is_synced``: a power cut cannot change that."""
+    """``entries``: the content of the file. ``is_synced``: that content survives a power cut."""
 
     disk: Disk
     directory: str
@@ -21,9 +21,9 @@ class EpochFile:
     is_synced: bool
 
     def keep(self, history: EpochHistory) -> None:
-        """Make sure that whatever happens the file says what ``history`` does: batches that say it go.
+        """Write and sync ``history``, because the batches from which it could be derived will be removed.
 
-        Also where a flush has it in hand, which may not have come that far.
+        Syncs even if a concurrent flush is going to: that flush may not have reached this file yet.
         """
         self._write(history)
         if self.disk.exists(self._path):
@@ -38,7 +38,7 @@ class EpochFile:
             self.entries, self.is_synced = entries, False
 
     def write_for_sync(self, history: EpochHistory) -> list[str]:
-        """As the first step of a flush, make the file say what ``history`` does; what is to be synced."""
+        """First step of a flush: write ``history``; the paths that the flush must sync."""
         self._write(history)
         if self.is_synced:
             return []

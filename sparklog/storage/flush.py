@@ -1,4 +1,4 @@
-"""The middle step of a flush: fsync, away from the log's lock."""
+"""The middle step of a flush: fsync, without the log's lock."""
 
 import contextlib
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Flush:
     disk: Disk
 
     def run(self) -> None:
-        """Sync it all; needs no lock. After an OSError the directory is not to be trusted any more."""
+        """Sync files, paths and directories; needs no lock. After an OSError the directory is suspect."""
         for file in self.files:
             file.fsync()
         for path in self.paths:

@@ -1,17 +1,17 @@
-"""Sparse indexes beside a segment: where to start looking for an offset, or for a timestamp.
+"""Sparse indexes beside a segment: where a search for an offset or a timestamp begins.
 
 Both are Kafka's formats, big-endian, without header, sorted:
 
     .index       8 bytes   relative last offset u32, position u32
     .timeindex  12 bytes   timestamp i64 (ms), relative offset u32
 
-Offsets are relative to the segment's base offset. An offset entry names a batch by its last offset and says
-where the batch starts. A time entry says that the greatest timestamp so far is in the batch that ends at that
-offset. Entries are made once the log has grown by ``index.interval.bytes`` since the last one; a time entry
-also closes a segment, so that its last one tells the greatest timestamp of all.
+Offsets are relative to the segment's base offset. An offset entry holds a batch's last offset and the batch's
+position. A time entry holds the greatest timestamp so far and the last offset of its batch. An entry is added
+once the log has grown by ``index.interval.bytes`` since the last entry. Sealing a segment adds a time entry,
+so that the last entry holds the segment's greatest timestamp.
 
-The files are disposable. In memory the entries live in machine arrays that ``bisect`` searches; files are
-written when a segment is sealed or its log closed, and are rebuilt from the batches when missing or wrong.
+The files are disposable. In memory the entries are arrays that ``bisect`` searches. The files are written
+when a segment is sealed or its log is closed, and are rebuilt from the batches when missing or wrong.
 """
 
 import sys
@@ -41,7 +41,7 @@ def _grows(values: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> bool:
 
 
 class OffsetIndex:
-    """Entries as 64-bit numbers, relative offset in the upper half: their order is the order of both."""
+    """Entries as 64-bit numbers, the relative offset in the upper half: sorted by offset and by position."""
 
     __slots__ = ("base_offset", "entries")
 
@@ -65,16 +65,16 @@ class OffsetIndex:
         return self.base_offset + (entry >> 32), entry & _LOW
 
     def position_up_to(self, position: int) -> int:
-        """Start of the last indexed batch that starts at or before ``position``; 0 if none does."""
+        """Start of the last indexed batch that starts at or before ``position``; 0 without such a batch."""
         found = bisect_right(self.entries, position, key=_position_of)
         return self.entries[found - 1] & _LOW if found else 0
 
     def last_position(self) -> int:
-        """Start of the last indexed batch; 0 if there is none."""
+        """Start of the last indexed batch; 0 if the index is empty."""
         return self.entries[-1] & _LOW if self.entries else 0
 
     def truncate(self, position: int) -> None:
-        """Forget batches that start at ``position`` or after."""
+        """Remove entries of batches that start at ``position`` or after."""
         del self.entries[bisect_left(self.entries, position, key=_position_of) :]
 
     def to_bytes(self) -> bytes:
@@ -82,7 +82,7 @@ class OffsetIndex:
 
     @classmethod
     def parse(cls, base_offset: int, data: bytes, log_bytes: int) -> "OffsetIndex | None":
-        """The index in a file, or None if it cannot be that of a segment of ``log_bytes`` bytes."""
+        """The index in ``data``; None if it does not fit a segment of ``log_bytes`` bytes."""
         if len(data) % OFFSET_ENTRY_BYTES:
             return None
         entries: array[int] = array("Q")
@@ -99,7 +99,7 @@ class OffsetIndex:
 
 
 class TimeIndex:
-    """Greatest timestamps so far, and the last offset of the batch that holds each."""
+    """Greatest timestamps so far, each with the last offset of its batch."""
 
     __slots__ = ("base_offset", "offsets", "timestamps")
 
@@ -112,25 +112,25 @@ class TimeIndex:
         return len(self.timestamps)
 
     def add(self, timestamp_ms: int, offset: int) -> None:
-        """Note a greatest timestamp; ignored unless it is greater than the last one noted."""
+        """Add a timestamp; ignored unless it is greater than the last entry's."""
         last = self.timestamps[-1] if self.timestamps else -1
         if timestamp_ms > last:
             self.timestamps.append(timestamp_ms)
             self.offsets.append(offset - self.base_offset)
 
     def offset_before(self, timestamp_ms: int) -> int:
-        """An offset such that no record up to it is as late as ``timestamp_ms``; base offset - 1 if none."""
+        """An offset up to which all records are earlier than ``timestamp_ms``; at least base offset - 1."""
         found = bisect_left(self.timestamps, timestamp_ms)
         return self.base_offset + self.offsets[found - 1] if found else self.base_offset - 1
 
     def last(self) -> tuple[int, int] | None:
-        """``(timestamp, offset)`` of the greatest timestamp noted."""
+        """``(timestamp, offset)`` of the last entry, whose timestamp is the greatest; None if empty."""
         if not self.timestamps:
             return None
         return self.timestamps[-1], self.base_offset + self.offsets[-1]
 
     def truncate(self, end_offset: int) -> None:
-        """Forget entries about batches that end at ``end_offset`` or after."""
+        """Remove entries of batches that end at ``end_offset`` or after."""
         kept = bisect_left(self.offsets, end_offset - self.base_offset)
         del self.timestamps[kept:]
         del self.offsets[kept:]
@@ -143,7 +143,7 @@ class TimeIndex:
 
     @classmethod
     def parse(cls, base_offset: int, data: bytes, end_offset: int | None) -> "TimeIndex | None":
-        """The index in a file, or None if it cannot be that of a segment that ends at ``end_offset``."""
+        """The index in ``data``; None if it does not fit a segment that ends at ``end_offset``."""
         if len(data) % TIME_ENTRY_BYTES:
             return None
         numbers = np.frombuffer(data, dtype=TIME_ENTRY)
@@ -161,7 +161,7 @@ class TimeIndex:
 
 
 def last_time_entry(base_offset: int, tail: bytes) -> tuple[int, int] | None:
-    """``(timestamp, offset)`` in the last 12 bytes of a time index; None if there are no 12."""
+    """``(timestamp, offset)`` in ``tail``, the last 12 bytes of a time index; None if it is shorter."""
     if len(tail) != TIME_ENTRY_BYTES:
         return None
     timestamp = int.from_bytes(tail[:8], "big", signed=True)

@@ -1,7 +1,7 @@
-"""Files that are given up but stay for a while: renamed at once, removed after ``file.delete.delay.ms``.
+"""Deleted files: renamed to ``<name>.deleted`` at once, removed after ``file.delete.delay.ms``.
 
-To remove a large file takes a file system some time, and a log's lock is held while its segments change; a
-rename is quick. What is still there when the broker stops is swept away at the next start.
+A log's lock is held while its segments change, and removing a large file is slow, but a rename is quick. The
+next start removes files that are still waiting when the broker stops.
 """
 
 import contextlib
@@ -15,18 +15,18 @@ DELETED_SUFFIX: Final = ".deleted"
 
 @dataclass(slots=True)
 class LateRemovals:
-    """The files that one log has given up, oldest first."""
+    """The renamed files of one log, oldest first."""
 
     disk: Disk
     _waiting: list[tuple[int, str]] = field(default_factory=list)
 
     def give_up(self, path: str, due_ms: int) -> None:
-        """Rename ``path`` away; it is removed when ``due_ms`` has come."""
+        """Rename ``path``; the file is to be removed at ``due_ms``."""
         self.disk.rename(path, path + DELETED_SUFFIX)
         self._waiting.append((due_ms, path + DELETED_SUFFIX))
 
     def take_due(self, now_ms: int) -> list[str]:
-        """Whose time has come; ``remove`` them, for which no lock is needed."""
+        """The files that are due. Remove them with ``remove_files``, which needs no lock."""
         due = [path for due_ms, path in self._waiting if due_ms <= now_ms]
         self._waiting = [entry for entry in self._waiting if entry[0] > now_ms]
         return due
@@ -38,6 +38,6 @@ class LateRemovals:
 
 def remove_files(disk: Disk, paths: list[str]) -> None:
     for path in paths:
-        # A segment of the same name may have been given up since, or the whole log removed.
+        # A later segment of that name may have replaced the file, or the whole log may be removed.
         with contextlib.suppress(FileNotFoundError):
             disk.remove(path)

@@ -1,19 +1,17 @@
 """One partition's log on disk: append at the end, read anywhere, truncate, recover.
 
-A log is a directory of segments, oldest first, each named by its base offset; the last one, the *active*
-segment, takes the appends. Beside them lie the epoch history, producer snapshots, and the topic's id. The
-directory's layout is described byte for byte in docs/format/log-directory.md.
+A log is a directory of segments, each named by its base offset. Appends go to the last one, the *active*
+segment. The directory also holds the epoch history, producer snapshots and the topic's id; its layout is
+described byte for byte in docs/format/log-directory.md.
 
-An append counts once ``append`` returned: it is one ``write``, whole or not at all, and nothing waits in a
-buffer of ours. SIGKILL costs no appended record, only a scan at the next start. A power cut costs what lies
-past the *recovery point*; ``flush`` raises it. Because an fsync may take long and a log is used under its
-partition's lock, a flush comes in three steps: ``begin_flush`` (under the lock), ``Flush.run`` (anywhere),
-and ``finish_flush`` (under the lock), which takes the result only if nothing was truncated meanwhile.
+An append is one ``write``, whole or not at all, and is complete when ``append`` returns: the process buffers
+nothing. SIGKILL loses no appended record, but causes a scan at the next start. A power cut may lose the
+records beyond the *recovery point*, which ``flush`` raises. A flush has three steps, because an fsync may be
+slow and the partition's lock guards the log: ``begin_flush`` (under the lock), ``Flush.run`` (without it) and
+``finish_flush`` (under the lock), which ignores the result if the log was truncated meanwhile.
 
-Nothing here is thread-safe but the parts that ``read`` returns: they stay readable when the log moves on,
-and even when their segment has been removed.
-
-A log that was opened damaged says so in ``corruption``; see ``recovery``.
+Only the parts that ``read`` returns are thread-safe: they stay readable after the log has changed, and even
+after their segment was removed. ``corruption`` is set when the log is damaged; see ``recovery``.
 """
 
 from bisect import bisect_right
@@ -53,11 +51,11 @@ from sparklog.storage.segment import NO_TIMESTAMP, Segment
 from sparklog.storage.snapshots import Snapshots, producer_batch, replay
 
 SNAPSHOT_BATCHES: Final = 4_096
-"""Batches after which producer states are saved again, so that a truncation need not replay a segment."""
+"""Batches between two producer snapshots, so that a truncation need not replay a whole segment."""
 
 
 class LogCorrupt(SparklogError):  # noqa: N818 (the field's word for the thing itself)
-    """An append to a log whose corruption nobody has decided about; ``truncate_to`` is the decision."""
+    """An append to a corrupt log. It is refused until ``truncate_to`` gives up the damaged records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +68,12 @@ class AppendedInfo:
     rolled: bool
 
 
-def _nothing_to_tell(_offset: int) -> None:
-    """The default of ``Log.before_cut``."""
+def _ignore(_number: int) -> None:
+    """The default of ``Log.before_cut`` and ``on_bytes``."""
 
 
 class Log:
-    """A log and what derives from it. The partition's lock guards every call."""
+    """A log with its epoch history and producer states. The partition's lock guards every call."""
 
     def __init__(
         self,
@@ -98,9 +96,9 @@ class Log:
         self.log_end_offset = Offset(recovered.end_offset)
         self.recovery_point = self.log_end_offset
         self.generation = 0
-        """Grows with every truncation, so that a flush begun before one vouches for nothing after it."""
-        self.before_cut: Callable[[int], None] = _nothing_to_tell
-        """Called with the new end before a truncation: checkpoints above it must be lowered first."""
+        """Grows with every truncation, so that ``finish_flush`` ignores a flush that began before one."""
+        self.before_cut: Callable[[int], None] = _ignore
+        """Called with the new end before a truncation: checkpoints above that end must be lowered first."""
         self._disk = disk
         self._clock = clock
         self._segments: list[Segment] = recovered.segments
@@ -112,12 +110,12 @@ class Log:
         self._epoch_file = EpochFile(disk, directory, on_disk, not (on_disk and recovered.scanned))
         self._names_changed = bool(recovered.scanned)
         self._is_linked = False
-        """Whether the directory's own name was surely synced."""
+        """Whether the directory's own name was certainly synced."""
         self._sync_failed = False
         self._batches_since_snapshot = 0
         self._swap: Swap | None = None
         self.late_removals = LateRemovals(disk)
-        """Files of segments that retention gave up and that are still there."""
+        """Renamed files of segments that retention removed."""
 
     @classmethod
     def open(
@@ -134,12 +132,12 @@ class Log:
         same_boot: bool = True,
         high_watermark: int = 0,
         log_start_offset: int = 0,
-        on_bytes: Callable[[int], None] = _nothing_to_tell,
+        on_bytes: Callable[[int], None] = _ignore,
     ) -> "Log":
-        """The log in ``directory``, which is made if it is not there, recovered as its last stop demands.
+        """Open and recover the log in ``directory``, which is created if it is missing.
 
-        The keyword arguments are what the log directory's checkpoints, clean marker and boot id say;
-        ``on_bytes`` hears of bytes that were checked.
+        The keyword arguments are from the log directory's checkpoints, clean marker and boot id; they decide
+        how much recovery checks. ``on_bytes`` is called with the number of bytes of each checked run.
         """
         known_id = settle_directory(disk, directory, topic_id)
         proof = Proof(
@@ -197,12 +195,16 @@ class Log:
     # ---- appending -----------------------------------------------------------------------------------------
 
     def append(self, batches: Buffer, headers: Sequence[tuple[int, BatchHeader]]) -> AppendedInfo:
-        """Write whole batches that carry their final offsets and epochs; ``headers`` are where each begins.
+        """Write whole batches with their final offsets and epochs.
 
-        OSError means that nothing was appended, and that the partition had better go offline.
+        ``headers`` are the positions in ``batches`` and the envelopes. After an OSError nothing was appended,
+        and the partition should go offline. LogCorrupt if the log is corrupt at its end.
         """
         if self.corruption is not None and self.corruption.ends_log:
-            raise LogCorrupt(f"{self} takes no appends: {self.corruption.reason}; truncate it there first")
+            raise LogCorrupt(
+                f"{self} refuses appends because it is corrupt: {self.corruption.reason}; truncate it to "
+                f"offset {self.corruption.offset} first"
+            )
         first, last = headers[0][1], headers[-1][1]
         if first.base_offset < self.log_end_offset:
             raise ValueError(f"append of offset {first.base_offset} to {self}: it is not the end")
@@ -230,7 +232,7 @@ class Log:
         if not active.must_roll(size_bytes, last.last_offset, max_timestamp_ms, self.config, now_ms):
             return False
         if last.last_offset - self.log_end_offset > RELATIVE_MAX:
-            # A follower of a compacted log can meet a hole that no index entry spans.
+            # A compacted log may have a hole that is too large for the relative offset of an index entry.
             self._roll_at(first.base_offset)
         else:
             self._roll_at(self.log_end_offset)
@@ -243,7 +245,7 @@ class Log:
             self._snapshots.thin(self.segment_bases)
 
     def roll(self) -> None:
-        """Seal the active segment and begin a new one; nothing happens if it is empty."""
+        """Seal the active segment and begin a new one, unless the active segment is empty."""
         if self._segments[-1].size_bytes:
             self._roll_at(self.log_end_offset)
 
@@ -266,7 +268,7 @@ class Log:
         return Segment.create(self._disk, self.directory, base_offset, self.config, self._clock.wall_ms())
 
     def assign_epoch(self, epoch: int, start_offset: int) -> None:
-        """Note that a leader epoch begins, before its first append."""
+        """Add a leader epoch to the history before the epoch's first append."""
         self.epochs.assign(epoch, start_offset)
 
     # ---- reading -------------------------------------------------------------------------------------------
@@ -274,10 +276,10 @@ class Log:
     def read(
         self, fetch_offset: int, max_bytes: int, max_offset: int, *, at_least_one_batch: bool
     ) -> LogRead | None:
-        """Whole batches from the one that holds ``fetch_offset`` on; ``max_offset`` is in none of them.
+        """Whole batches from the batch that holds ``fetch_offset``; all end before ``max_offset``, exclusive.
 
-        None when the offset is outside the log. With ``at_least_one_batch`` the first may exceed
-        ``max_bytes``. CorruptBatch when what should be a batch is none.
+        None when ``fetch_offset`` is outside the log. With ``at_least_one_batch`` the first batch may exceed
+        ``max_bytes``. CorruptBatch when the bytes at a batch's position are not a batch.
         """
         if not self.log_start_offset <= fetch_offset <= self.log_end_offset:
             return None
@@ -293,7 +295,7 @@ class Log:
         return reading.result()
 
     def note_damage(self, found: Corruption) -> None:
-        """Remember it, over restarts too, until a truncation there or retention takes it away."""
+        """Record damage, also on disk, until a truncation or retention removes the damaged records."""
         if self.corruption is None or found.offset < self.corruption.offset:
             write_mark(self._disk, self.directory, found.offset)
             self.corruption = found
@@ -303,7 +305,7 @@ class Log:
         self.corruption = None
 
     def header_at(self, offset: int) -> BatchHeader | None:
-        """The envelope of the batch that holds ``offset``, or of the first after it; None at the end."""
+        """The envelope of the batch that holds ``offset``, or of the next batch; None at the end."""
         for index in range(self._index_of(offset), len(self._segments)):
             segment = self._segments[index]
             found = next(segment.headers_from(offset), None)
@@ -313,7 +315,7 @@ class Log:
         return None
 
     def offset_for_timestamp(self, timestamp_ms: int) -> tuple[int, int] | None:
-        """Offset and timestamp of the first record as late as ``timestamp_ms``; None if there is none."""
+        """Offset and timestamp of the first record at or after ``timestamp_ms``; None without one."""
         for segment in self._segments[self._index_of(self.log_start_offset) :]:
             if segment.greatest_timestamp()[0] < timestamp_ms:
                 continue
@@ -337,11 +339,11 @@ class Log:
     # ---- cutting -------------------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> int:
-        """Remove every batch with a record at or past ``offset``; the new log end offset.
+        """Remove every batch with a record at or beyond ``offset``; the new log end offset.
 
-        That end is the end of the last batch that stays, so that a restart finds the same: it is before
-        ``offset`` when that is in the middle of a batch or of a hole. A cut at a corruption clears it, and is
-        the decision to give up what lies behind.
+        The new end is the end of the last remaining batch, so that a restart finds the same end. It is before
+        ``offset`` when ``offset`` is inside a batch or a hole. A truncation at a corruption clears the
+        corruption and gives up the records beyond it.
         """
         if offset < 0:
             raise ValueError(f"truncating {self} to {offset}: offsets are not negative")
@@ -367,14 +369,14 @@ class Log:
         return self.log_end_offset
 
     def truncate_fully_and_start_at(self, offset: int, producers: ProducerStates | None = None) -> None:
-        """Remove everything; the next record gets ``offset``. ``producers`` are those of before.
+        """Remove all records; the next record gets ``offset``. ``producers``: the states before ``offset``.
 
-        A log that ended there ends there also if a crash comes in between: a replica that may be elected
-        then must not give offsets away twice.
+        If the log ended at ``offset``, it ends there also after a crash in the middle of this method;
+        otherwise the replica could be elected after the crash and assign offsets a second time.
         """
         goes_on = offset == self.log_end_offset and self.corruption is None
         self._lower_end(0)
-        self._epoch_file.keep(self.epochs)  # or a crash would bring back those of batches that are no more
+        self._epoch_file.keep(self.epochs)  # else, after a crash, the file has epochs of removed batches
         self.producers = ProducerStates() if producers is None else producers
         if goes_on:
             self._snapshots.hand_over(offset, self.producers)
@@ -383,7 +385,7 @@ class Log:
             self._remove_segments(self._segments[:-1], oldest_first=True)
         else:
             self._remove_segments(self._segments)
-            self._snapshots.hand_over(offset, self.producers)  # not before: they are none of the old log's
+            self._snapshots.hand_over(offset, self.producers)  # last: these states are not the old log's
             self._segments.append(self._new_segment(offset))
         del self._segments[:-1]
         self.log_start_offset = Offset(offset)
@@ -391,7 +393,7 @@ class Log:
         self._settle_cut(self._segments[0])
 
     def _has_producers_from(self, offset: int) -> bool:
-        """Whether a cut at ``offset`` removes a batch that producer states remember."""
+        """Whether a truncation to ``offset`` may remove a batch that the producer states contain."""
         if self.corruption is not None or not self.producers.producers:
             return bool(self.producers.producers)
         for segment in self._segments[self._index_of(offset) :]:
@@ -400,7 +402,7 @@ class Log:
         return False
 
     def _lower_end(self, end_offset: int) -> None:
-        """Before anything is cut: forget what vouches for more than what stays, on disk too."""
+        """Before a truncation: lower checkpoints, and remove snapshots and epochs, beyond the new end."""
         self.generation += 1
         if self._swap is not None:
             self._swap.take_back()
@@ -428,7 +430,7 @@ class Log:
         self._open.forget_all_but(self._segments[:-1])
 
     def raise_log_start(self, offset: int) -> bool:
-        """Make ``offset`` the first that can be read; whether it was not. Nothing is removed yet."""
+        """Raise the log start offset to ``offset``; whether it changed. Removes no segment."""
         if offset <= self.log_start_offset:
             return False
         if offset > self.log_end_offset:
@@ -438,9 +440,9 @@ class Log:
         return True
 
     def delete_old_segments(self, high_watermark: int) -> int:
-        """Remove segments that retention gives up, oldest first; how many.
+        """Remove the segments that retention selects, oldest first; how many.
 
-        Only whole segments below the high watermark go; none while compaction is about to replace some.
+        Removes only whole segments below the high watermark, and none during a swap of compaction.
         """
         if self._swap is not None:
             return 0
@@ -456,7 +458,8 @@ class Log:
         if doomed == len(self._segments):
             self.roll()
         start = self._segments[doomed].base_offset
-        self._snapshots.keep(start)  # recovery could derive it, and the epochs, from these batches only
+        # Recovery could derive this snapshot, and the epochs, only from the batches that are removed here.
+        self._snapshots.keep(start)
         self._epoch_file.keep(self.epochs)
         self.raise_log_start(start)
         for segment in self._segments[:doomed]:
@@ -473,7 +476,7 @@ class Log:
     # ---- compaction ----------------------------------------------------------------------------------------
 
     def begin_swap(self, swap: Swap) -> bool:
-        """Announce that a cleaned segment will replace others; False if the log moved on. See ``swap``."""
+        """Announce that a cleaned segment will replace others; False if the log changed. See ``swap``."""
         if self._swap is not None or swap.generation != self.generation:
             return False
         if not set(swap.sources) <= set(self._segments[:-1]):
@@ -483,7 +486,7 @@ class Log:
         return True
 
     def finish_swap(self, swap: Swap) -> bool:
-        """Put the cleaned segment in its place; False if a truncation has taken it back."""
+        """Replace the sources by the cleaned segment; False if a truncation has cancelled the swap."""
         if self._swap is not swap:
             return False
         self._swap = None
@@ -503,7 +506,7 @@ class Log:
     def begin_flush(self) -> Flush:
         """First step of a flush: what to sync for the log as it is now."""
         if self._sync_failed:
-            raise LogDirectoryError(f"an earlier fsync of {self} failed; what it held back may be lost")
+            raise LogDirectoryError(f"an earlier fsync of {self} failed: records beyond it may be lost")
         paths = self._epoch_file.write_for_sync(self.epochs)
         self._names_changed |= bool(paths)
         segments = list(self._unsynced.values())
@@ -526,17 +529,17 @@ class Log:
         )
 
     def finish_flush(self, flush: Flush) -> int:
-        """Last step: the recovery point, raised if the flush still tells the truth."""
+        """Last step of a flush: raise the recovery point unless the log was truncated since; return it."""
         if flush.generation == self.generation and self.corruption is None:
             self.recovery_point = Offset(max(self.recovery_point, flush.offset))
         return self.recovery_point
 
     def fail_flush(self) -> None:
-        """The other last step: a sync failed. The kernel may have dropped bytes, so no later one counts."""
+        """Last step of a failed flush. Refuses all later flushes: the kernel may have dropped pages."""
         self._sync_failed = True
 
     def flush(self) -> int:
-        """Sync everything; the flushed offset. OSError leaves the log unfit for further flushes."""
+        """Sync everything; the flushed offset. After an OSError the log refuses further flushes."""
         flush = self.begin_flush()
         try:
             flush.run()
@@ -546,7 +549,7 @@ class Log:
         return self.finish_flush(flush)
 
     def close(self) -> None:
-        """Write and sync all that a clean start needs. The log can still be used afterwards."""
+        """Write and sync all files that a clean start needs. The log can still be used afterwards."""
         active = self._segments[-1]
         active.seal()
         self._names_changed = True
@@ -559,16 +562,16 @@ class Log:
         self.flush()
 
     def delete(self, on_renamed: Callable[[], None] = lambda: None) -> None:
-        """Remove the log. It is renamed first, so that a crash in between leaves no half of it behind.
+        """Remove the log. It is renamed first, so that after a crash no start opens half of a log.
 
-        ``on_renamed`` is called while what is left still says that the log was deleted.
+        ``on_renamed`` is called before the renamed directory is removed.
         """
         left = self._rename(DELETED_SUFFIX)
         on_renamed()
         self._disk.remove_directory(left)
 
     def set_aside(self) -> str:
-        """Rename the log's directory, so that no start takes it for a partition's; the new path."""
+        """Rename the log's directory, so that no start opens it as a partition's log; the new path."""
         return self._rename(STRAY_SUFFIX)
 
     def _rename(self, suffix: str) -> str:

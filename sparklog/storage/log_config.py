@@ -34,7 +34,7 @@ class LogConfig:
         max_lag_ms = topic.get_int("max.compaction.lag.ms")
         return cls(
             segment_bytes=topic.get_int("segment.bytes"),
-            # What must be compacted in time must not stay in the active segment for longer.
+            # The active segment is not compacted, so it must not hold records for longer than that.
             segment_ms=min(topic.get_int("segment.ms"), max_lag_ms)
             if "compact" in policy
             else topic.get_int("segment.ms"),
@@ -54,8 +54,8 @@ class LogConfig:
         )
 
     def roll_age_ms(self, segment: str) -> int:
-        """At which age to roll ``segment``, a path: each has its own, between ``segment_ms`` less the jitter
-        and ``segment_ms``, so that topics that were created at once are not rolled at once.
+        """The age at which to roll ``segment``, a path: ``segment_ms`` minus a jitter that depends on the
+        path, so that topics that were created together are not rolled together.
         """
         jitter_max_ms = min(self.segment_jitter_ms, self.segment_ms)
         if jitter_max_ms <= 0:

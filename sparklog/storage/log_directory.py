@@ -1,24 +1,24 @@
 """A log directory: one of a broker's ``log.dirs``, with the logs of many partitions.
 
     .lock                               held by ``flock`` for as long as the process lives
-    meta.properties                     whose directory this is
-    .kafka_cleanshutdown                there only between a clean stop and the next start
-    suspect-directories                 siblings whose fsync failed
-    found-clean                         whose marker it was, and on which boot a start took it
-    boot-id                             the machine's boot during which the logs were last written
+    meta.properties                     cluster, broker and id of the directory
+    .kafka_cleanshutdown                marker, from a clean stop to the next start
+    suspect-directories                 ids of sibling directories whose fsync failed
+    found-clean                         broker epoch of a removed marker, and the boot of the removal
+    boot-id                             the boot during which the logs were last written
     recovery-point-offset-checkpoint    below these offsets everything was synced
     replication-offset-checkpoint       high watermarks
-    log-start-offset-checkpoint         log starts that are not their first segment's base offset
+    log-start-offset-checkpoint         log starts above their first segment's base offset
     cleaner-offset-checkpoint           below these offsets compacted logs were compacted
     <topic>-<partition>/                a log
-    <topic>-<partition>.<id>-delete/    what is left of one that was being deleted
+    <topic>-<partition>.<id>-delete/    a log whose deletion was interrupted
 
-The order of a start is what makes it safe to crash anywhere in it: lock, check identity, take the clean
-marker away (synced) before anything is appended, recover all logs, and only then record this boot.
+A start may crash anywhere, because of its order: lock, check the identity, remove the clean marker (synced)
+before any append, recover all logs, and last write this boot's id.
 
-Checkpoints must never claim more than a log has. Truncation is the one thing that lowers a log's end, so each
-log calls back before it cuts, and checkpoints above the new end are rewritten first; otherwise a crash right
-after would make a truncated log look like a damaged one.
+Checkpoints never exceed their log's end. Only truncation lowers that end, so each log calls back before it is
+truncated, and the checkpoints above the new end are rewritten first; otherwise a crash between the two would
+make a truncated log look damaged.
 """
 
 import logging
@@ -56,17 +56,17 @@ logger = logging.getLogger(__name__)
 
 
 class DirectoryUnusable(LogDirectoryError):  # noqa: N818 (says what is the case)
-    """The file system refuses: a directory that is gone, read-only, or on a disk that fails."""
+    """The file system refused access: the directory is missing or read-only, or its disk fails."""
 
     @property
     def is_suspect(self) -> bool:
-        """Whether what was written there before, and not synced, may be gone when it is back."""
+        """Whether earlier unsynced writes may be lost when the directory can be used again."""
         return isinstance(self.__cause__, OSError) and may_have_lost(self.__cause__)
 
 
 @dataclass(slots=True)
 class _Loading:
-    """What the last stop of this directory's owner left to go by."""
+    """The evidence of the last stop: marker, boot and checkpoints, as read at the start."""
 
     clean: bool
     same_boot: bool
@@ -75,8 +75,8 @@ class _Loading:
     log_starts: dict[TopicPartition, Offset]
 
 
-def _nobody_waits(_count: int) -> None:
-    """For logs that are opened without a progress to tell."""
+def _ignore(_count: int) -> None:
+    """``on_bytes`` of logs that are opened without a progress report."""
 
 
 class LogDirectory:
@@ -105,7 +105,7 @@ class LogDirectory:
         self._was_used = disk.exists(f"{path}/{BOOT_ID}")
         self._clean_stop = CleanStop(disk, path, boot_id)
         self.cache_survived = self.same_boot or self._clean_stop.noted is not None
-        """Whether what was written here before ``open``, and not synced, is there as it was."""
+        """Whether unsynced writes from before ``open`` are intact in the page cache."""
         self._guard = threading.Lock()
         self._recovery_points = checkpoints.read_offsets(disk, self._file(checkpoints.RECOVERY_POINTS))
         self._high_watermarks = checkpoints.read_offsets(disk, self._file(checkpoints.HIGH_WATERMARKS))
@@ -124,10 +124,10 @@ class LogDirectory:
         boot_id: str,
         new_uuid: Callable[[], uuid.UUID] = uuid.uuid4,
     ) -> "LogDirectory":
-        """Lock the directory and check whose it is; an empty or missing one becomes this broker's.
+        """Lock the directory and check its owner; an empty or missing directory becomes this broker's.
 
-        With ``broker_id`` None the directory itself says whose it is. LogDirectoryError, with the remedy,
-        when it is locked, foreign, or cannot be read or written.
+        With ``broker_id`` None the broker id is that of ``meta.properties``. LogDirectoryError, with the
+        remedy, when the directory is locked, another broker's or cluster's, or cannot be read or written.
         """
         path = os.path.abspath(path)
         try:
@@ -162,13 +162,13 @@ class LogDirectory:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no partition has a log in it."""
+        """Whether the directory has no log."""
         return not any(self._partition_of(name) for name in self._disk.list(self.path))
 
     @property
     def is_emptied(self) -> bool:
-        """Whether somebody took the logs away: there are none, but a checkpoint knows of some, or nothing is
-        left of what every start writes. One that never had a log, or whose logs were deleted, is not."""
+        """Whether logs were removed from outside: there is no log, but a checkpoint lists some, or the file
+        ``boot-id`` is missing. False if the directory never had a log, or the broker deleted its logs."""
         names_some = bool(self._high_watermarks or self._recovery_points)
         return self.is_empty and (names_some or not self._was_used)
 
@@ -185,32 +185,32 @@ class LogDirectory:
         )
 
     def write_suspects(self, ids: Iterable[str]) -> None:
-        """Remember that the fsync of these siblings failed: what they hold may not be what it was."""
+        """Record the ids of sibling directories whose fsync failed, and that may have lost writes."""
         self._disk.write_atomically(self._file(SUSPECTS), "".join(f"{one}\n" for one in sorted(ids)).encode())
 
     # ---- clean stops and boots -----------------------------------------------------------------------------
 
     def take_clean_marker(self) -> BrokerEpoch | None:
-        """The broker epoch that stopped cleanly, or None; afterwards the marker is gone, for good.
+        """Remove the clean marker, synced; the broker epoch that stopped cleanly, or None.
 
-        It must be gone before the first append, or a crash later on would pass for a clean stop.
+        Call it before the first append; otherwise a later crash would look like a clean stop.
         """
         return self._clean_stop.take()
 
     def left_clean_by(self) -> BrokerEpoch | None:
-        """The broker epoch after whose clean stop nothing was lost here: that of the marker, also if an
-        earlier start on this boot took it and came to no end. If a later epoch has registered, it proves
-        nothing. Takes the marker."""
+        """The broker epoch of the last clean stop, from the marker, or from the note of an earlier start on
+        this boot that removed the marker and then failed. Proves nothing if a later epoch has registered.
+        Removes the marker."""
         epoch = self.take_clean_marker()
         return self._clean_stop.noted if epoch is None else epoch
 
     def mark_clean(self, broker_epoch: int) -> None:
-        """Record that every log was closed. The last thing a broker does here."""
+        """Write the clean marker: every log was closed. A broker's last write to the directory."""
         self._clean_stop.mark(broker_epoch)
 
     @property
     def same_boot(self) -> bool:
-        """Whether the machine has been up since the logs were last written: their page cache survived."""
+        """Whether the machine has not rebooted since the logs were last written: the page cache survived."""
         path = self._file(BOOT_ID)
         return self._disk.exists(path) and self._disk.read(path).decode("ascii", "replace") == self._boot_id
 
@@ -224,12 +224,12 @@ class LogDirectory:
         is_suspect: bool = False,
         tell: Tell = logger.info,
     ) -> dict[TopicPartition, Log]:
-        """Open and recover every log, in parallel if there is an executor. Takes the clean marker first.
+        """Remove the clean marker, then open and recover every log, in parallel with an ``executor``.
 
-        ``is_suspect``: an fsync or a write failed when these logs were last open. What lies past their
-        recovery points can perhaps be read and is not on the disk, and syncing it would do nothing: so it is
-        written anew. It may be gone, too, as after a power cut.
-        ``tell`` hears now and then how far that is, unless the stop was clean.
+        ``is_suspect``: an fsync or a write failed when these logs were last open. Data beyond their recovery
+        points may be readable but not on disk, and a sync would not write it, so those segments are copied.
+        The data may also be lost, as after a power cut.
+        ``tell`` is called with progress reports, unless the stop was clean.
         """
         loading = _Loading(
             clean=self.take_clean_marker() is not None,
@@ -247,7 +247,7 @@ class LogDirectory:
 
         def load(topic_partition: TopicPartition) -> None:
             if is_unfinished(self._disk, self._file(found[topic_partition])):
-                logger.info("%s was not made to its end: removed", self._file(found[topic_partition]))
+                logger.info("removed %s, whose creation was interrupted", self._file(found[topic_partition]))
                 self._disk.remove_directory(self._file(found[topic_partition]))
                 return
             if is_suspect:
@@ -272,27 +272,28 @@ class LogDirectory:
         log = self._adopt(
             self._open_log(topic_partition, topic_id, config, _Loading(False, True, {}, {}, {}))
         )
-        if len(self.logs) == 1:  # so that a directory without logs tells whether it had one
+        if len(self.logs) == 1:  # so that ``is_emptied`` can see that the directory had a log
             self.write_high_watermarks({topic_partition: 0})
         return log
 
     def _twin_of(self, name: str) -> str:
-        """On a file system that takes ``a-0`` for ``A-0``, as macOS's own does: the other one, in words."""
+        """For an error text: the name that differs in case only, if the file system ignores case (macOS)."""
         names = self._disk.list(self.path)
         twins = [other for other in names if other.lower() == name.lower()]
         if name in names or not twins:
             return ""
         return (
-            f", under the name {twins[0]}: this file system does not tell upper case from lower "
+            f", under the name {twins[0]}: this file system does not distinguish upper and lower "
             "case, so choose another name for the topic"
         )
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
-        """Remove a log and what the checkpoints say of it.
+        """Remove a log and its entries in the checkpoints.
 
-        They forget it while its renamed directory is there, or an interruption would leave a directory that
-        looks as if somebody had taken its logs away. Where that name has no room for all of the topic's, so
-        that a start could not tell whose it was, they forget it before.
+        The entries are removed between the rename and the removal of the directory. After an interruption,
+        the renamed directory shows the next start that the broker deleted the log; otherwise the logs would
+        seem to have been removed from outside. A topic name that is too long is cut in the renamed directory
+        and proves nothing, so then the entries are removed before the rename.
         """
         log = self.logs.pop(topic_partition)
         if not says_whose_it_is(deleted_name(topic_partition, log.topic_id)):
@@ -303,21 +304,22 @@ class LogDirectory:
         self, topic_partition: TopicPartition, name: str, found: Mapping[TopicPartition, str]
     ) -> None:
         is_whole = says_whose_it_is(name)
-        if is_whole and topic_partition not in found:  # else the checkpoints are a new log's of that name
+        if is_whole and topic_partition not in found:  # else the entries are those of a new log of that name
             self._forget(topic_partition)
         self._disk.remove_directory(self._file(name))
 
     def set_aside_log(self, topic_partition: TopicPartition) -> None:
-        """Keep the files of a log under a name that is no partition's, for an operator to look at.
+        """Rename a log's directory to a name that is not a partition's, and keep its files for an operator.
 
-        The checkpoints forget it first, or an interruption would leave a directory that looks as if somebody
-        had taken its logs away. Unlike what is left of a deletion, what is kept cannot tell a later start so:
-        it stays, and a later log of its name may really be taken away.
+        The log's entries in the checkpoints are removed first; otherwise, after an interruption, the logs
+        would seem to have been removed from outside. A ``-stray`` directory, unlike ``-delete``, does not
+        explain a missing log at later starts: it stays for good, and a later log of the same name could
+        really be removed from outside.
         """
         log = self.logs.pop(topic_partition)
         self._forget(topic_partition)
         name = log.set_aside()
-        logger.warning("%s is of an earlier topic of that name: set aside as %s", topic_partition, name)
+        logger.warning("the log of %s belongs to an earlier topic: renamed to %s", topic_partition, name)
 
     def _open_log(
         self,
@@ -339,7 +341,7 @@ class LogDirectory:
             same_boot=loading.same_boot,
             high_watermark=loading.high_watermarks.get(topic_partition, 0),
             log_start_offset=loading.log_starts.get(topic_partition, 0),
-            on_bytes=_nobody_waits if progress is None else progress.on_bytes,
+            on_bytes=_ignore if progress is None else progress.on_bytes,
         )
 
     def _progress(
@@ -373,8 +375,8 @@ class LogDirectory:
     def checkpoint_recovery_points(self) -> None:
         """Write the recovery point and the log start of every log.
 
-        No start lies behind what is synced: a power cut would leave nothing in front of it, and a log that
-        began there by itself would not be told what producers sent before.
+        Never writes a log start above the recovery point: a power cut could leave no batch before that
+        offset, and a log that begins there would lack the earlier producer states.
         """
         with self._guard:
             logs = list(self.logs.items())
@@ -392,14 +394,14 @@ class LogDirectory:
             self._write(checkpoints.RECOVERY_POINTS, self._recovery_points)
 
     def read_high_watermarks(self) -> dict[TopicPartition, Offset]:
-        """As last written; a partition that is missing counts as 0."""
+        """The high watermarks as last written; treat a missing partition as 0."""
         with self._guard:
             return dict(self._high_watermarks)
 
     def write_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
-        """Write high watermarks; a log that is not among them keeps the one it had (KAFKA-1647).
+        """Write high watermarks; a log that is not among them keeps its earlier one (KAFKA-1647).
 
-        Never more than a log's end is written, nor anything for partitions without a log here.
+        A value above the log's end is lowered to it; partitions without a log here are ignored.
         """
         with self._guard:
             merged = {**self._high_watermarks, **high_watermarks}
@@ -411,12 +413,12 @@ class LogDirectory:
             self._write(checkpoints.HIGH_WATERMARKS, self._high_watermarks)
 
     def cleaned_up_to(self, topic_partition: TopicPartition) -> Offset | None:
-        """Where the last round of compaction ended; None if the log was never compacted."""
+        """The exclusive end of the last round of compaction; None if the log was never compacted."""
         with self._guard:
             return self._cleaned.get(topic_partition)
 
     def write_cleaned(self, topic_partition: TopicPartition, offset: int, generation: int) -> bool:
-        """Note that a log was compacted up to ``offset``; not if it is gone or was cut since."""
+        """Record that a log was compacted up to ``offset``; False if it was removed or truncated since."""
         with self._guard:
             log = self.logs.get(topic_partition)
             if log is None or log.generation != generation:
@@ -426,14 +428,14 @@ class LogDirectory:
             return True
 
     def _lower(self, topic_partition: TopicPartition, end_offset: int) -> None:
-        """Before a log is cut: no checkpoint on disk may be above its new end."""
+        """Before a log is truncated: lower its checkpoints on disk to the new end."""
         self._lower_all({topic_partition: end_offset})
 
     def _lower_to_ends(self) -> None:
-        """A power cut took what a checkpoint speaks of: committed, or compacted, records. This start has cut
-        there, and knew why; the next one, on this boot, would take the log for damaged.
+        """Lower the checkpoints of logs that lost records in a power cut, and that this start truncated.
 
-        A log that is damaged keeps what says so.
+        Otherwise the next start, on the same boot, would judge these logs corrupt. Corrupt logs keep their
+        checkpoints, because these prove the corruption.
         """
         self._lower_all(
             {
@@ -461,7 +463,7 @@ class LogDirectory:
                     self._write(name, offsets)
 
     def _forget(self, topic_partition: TopicPartition) -> None:
-        """A log of that name is gone: a new one must not be measured by the old one's checkpoints."""
+        """Remove a log's entries in the checkpoints: a new log of that name must not inherit them."""
         with self._guard:
             for name, offsets in (
                 (checkpoints.RECOVERY_POINTS, self._recovery_points),
@@ -478,7 +480,7 @@ class LogDirectory:
     # ---- the end -------------------------------------------------------------------------------------------
 
     def close(self, *, clean_epoch: int | None = None) -> None:
-        """Unlock. With ``clean_epoch``: first close every log, checkpoint, and mark the stop as clean."""
+        """Unlock. With ``clean_epoch``: first close all logs, write checkpoints and the clean marker."""
         try:
             if clean_epoch is not None:
                 for log in self.logs.values():
@@ -493,23 +495,23 @@ class LogDirectory:
 def _take_possession(
     disk: Disk, path: str, broker_id: int | None, cluster_id: str, directory_id: uuid.UUID
 ) -> meta_properties.MetaProperties:
-    """Make an empty directory this broker's; one that has logs but no identity is refused."""
+    """Make an empty directory this broker's; refuse a directory that has logs but no ``meta.properties``."""
     if broker_id is None:
         raise LogDirectoryError(f"{path} has no {meta_properties.FILE} and no broker.id was given: give one")
     logs = [name for name in disk.list(path) if _PARTITION_DIRECTORY.fullmatch(name)]
     if logs:
         raise LogDirectoryError(
-            f"{path} has logs ({', '.join(logs[:3])}, ...) but no {meta_properties.FILE}: restore that file "
+            f"{path} has logs ({', '.join(logs[:3])}, ...) but no {meta_properties.FILE}: restore this file "
             "from a copy, or move the logs away"
         )
-    _sync_name(disk, path)  # perhaps a process was killed that had just made it
+    _sync_name(disk, path)  # an earlier process may have created it and died before it synced the name
     properties = meta_properties.MetaProperties(cluster_id, BrokerId(broker_id), directory_id)
     meta_properties.write(disk, path, properties)
     return properties
 
 
 def _make_directory(disk: Disk, path: str) -> None:
-    """Make what is missing of ``path``, so that no power cut takes it with all that is synced in it."""
+    """Create the missing directories of ``path`` and sync their names, so that they survive a power cut."""
     missing: list[str] = []
     above = path
     while not disk.exists(above):
@@ -524,13 +526,13 @@ def _sync_name(disk: Disk, path: str) -> None:
     try:
         disk.sync_directory(os.path.dirname(path))
     except PermissionError as error:
-        logger.warning("whether a power cut may take %s with it cannot be ruled out: %s", path, error)
+        logger.warning("cannot sync the name of %s, so a power cut may remove it: %s", path, error)
 
 
 def _for_each(
     items: list[TopicPartition], work: Callable[[TopicPartition], None], executor: Executor | None
 ) -> None:
-    """Do ``work`` with every item, at once as far as the executor goes; raises the first failure."""
+    """Run ``work`` for every item, in parallel with an ``executor``; raises the first failure."""
     if executor is None:
         for item in items:
             work(item)

@@ -1,7 +1,7 @@
 """One read of a log, from segment to segment, as a list of file slices.
 
-A read finds its ends with the indexes and a few envelopes; the batches in between are not looked at, so its
-cost does not grow with the number of records, nor with the bytes that it hands out.
+A read finds its first and last batch with the indexes and a few envelopes, and does not read the batches in
+between. So its cost depends neither on the number of records nor on the number of bytes returned.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from sparklog.storage.segment import Segment
 class LogRead:
     """Whole batches: the first holds the fetch offset, the last ends before ``next_offset``.
 
-    ``segment_base`` and ``position`` tell where the first begins; both are -1 when there is none.
+    ``segment_base`` and ``position``: where the first batch begins; both are -1 without batches.
     """
 
     parts: list[Part]
@@ -25,7 +25,7 @@ class LogRead:
 
 
 class Reading:
-    """One read as it goes from segment to segment."""
+    """The state of one read, which takes file slices from one segment after the other."""
 
     __slots__ = (
         "_at_least_one",
@@ -47,7 +47,7 @@ class Reading:
         self._size_bytes = 0
 
     def take(self, segment: Segment) -> bool:
-        """Take what fits from ``segment``; whether the next one may have more."""
+        """Add the batches of ``segment`` within the limits; whether to continue with the next segment."""
         if self._next_offset >= self._max_offset:
             return False
         start = segment.locate(self._next_offset)

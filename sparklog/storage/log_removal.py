@@ -1,4 +1,4 @@
-"""How what is on disk of a log goes: single segments, or all of it under another name."""
+"""Removal of segments, and the renaming of a log's directory before its removal."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -16,11 +16,11 @@ _DIRECTORY_NAME_MAX: Final = 255
 def remove_segments(
     disk: Disk, directory: str, segments: Sequence[Segment], aside: Sequence[int], *, oldest_first: bool
 ) -> None:
-    """Newest first, so that a crash in between leaves a log that is merely longer, unless one stays.
-    ``aside`` are the base offsets of segments that nobody loaded.
+    """Remove segments and sync the directory. ``aside``: the base offsets of segments that were not loaded.
 
-    The directory is synced: after a power cut none of them may stand behind, or before, what is appended
-    in their place.
+    The newest goes first, so that a crash in between leaves a log without a hole. ``oldest_first`` is for a
+    log that keeps a later segment. The sync ensures that no removed segment reappears after a power cut,
+    beside batches that were appended in its place.
     """
     for base_offset in reversed(aside):
         remove_segment_files(disk, directory, base_offset)
@@ -31,12 +31,12 @@ def remove_segments(
 
 
 def says_whose_it_is(name: str) -> bool:
-    """Whether a name that ``rename_away`` gave is whole: a long topic's is cut to the greatest length."""
+    """Whether a name from ``rename_away`` has the whole topic name: a long one is cut to the maximum."""
     return len(name) < _DIRECTORY_NAME_MAX
 
 
 def deleted_name(topic_partition: TopicPartition, topic_id: TopicId) -> str:
-    """What the directory of a log is called while it is being deleted."""
+    """The name of a log's directory during its deletion."""
     return _name_away(str(topic_partition), topic_id, DELETED_SUFFIX)
 
 
@@ -47,7 +47,7 @@ def _name_away(name: str, topic_id: TopicId, suffix: str) -> str:
 
 
 def rename_away(disk: Disk, directory: str, topic_id: TopicId, suffix: str) -> str:
-    """Give a log's directory a name that no start takes for a partition's; the new path."""
+    """Rename a log's directory to a name that is not a partition's, synced; the new path."""
     parent, _, name = directory.rpartition("/")
     path = f"{parent}/{_name_away(name, topic_id, suffix)}"
     if disk.exists(path):

@@ -1,12 +1,12 @@
-"""``meta.properties``: whose log directory this is. A Java properties file, as Kafka's.
+"""``meta.properties``: the owner and the id of a log directory. A Java properties file, as Kafka's.
 
     version=0
     cluster.id=Some22CharacterBase64A
     broker.id=1
     directory.id=3Db5QLSqSZieL3rJBUUegA
 
-The directory's id, a UUID made when the directory was, is what ZooKeeper remembers of a replica: an emptied
-or exchanged directory has another id, and so proves nothing about what its broker once acknowledged.
+The directory's id is a UUID that is generated with the directory. ZooKeeper records it for each broker: an
+emptied or replaced directory has another id, and so proves nothing about records that were acknowledged.
 """
 
 import uuid
@@ -24,7 +24,7 @@ VERSION: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """Who a log directory belongs to."""
+    """The owner and the id of a log directory."""
 
     cluster_id: str
     broker_id: BrokerId
@@ -39,13 +39,13 @@ class MetaProperties:
             )
         if cluster_id != self.cluster_id:
             raise LogDirectoryError(
-                f"{directory} belongs to cluster {self.cluster_id}, ZooKeeper names cluster {cluster_id}: "
+                f"{directory} belongs to cluster {self.cluster_id}, but ZooKeeper has cluster {cluster_id}: "
                 "check zookeeper.connect and its chroot, or give this broker a directory of its own"
             )
 
 
 def read(disk: Disk, directory: str) -> MetaProperties | None:
-    """The properties of a log directory; None if it has none; LogDirectoryError if they are unreadable."""
+    """The properties of a log directory; None without the file; LogDirectoryError if it is damaged."""
     path = f"{directory}/{FILE}"
     if not disk.exists(path):
         return None
@@ -64,7 +64,7 @@ def read(disk: Disk, directory: str) -> MetaProperties | None:
 
 
 def write(disk: Disk, directory: str, properties: MetaProperties) -> None:
-    """Replaced atomically and synced, so that a directory never has half an identity."""
+    """Write the properties atomically and synced, so that a directory never has half an identity."""
     lines = (
         f"version={VERSION}",
         f"cluster.id={properties.cluster_id}",

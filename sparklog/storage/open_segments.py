@@ -1,7 +1,7 @@
 """Which sealed segments of a log keep their files and indexes open after a read.
 
-Readers of old records would otherwise open and close a segment's files with every fetch. The bound limits the
-file descriptors of a broker with many logs. The segment that was kept longest is closed first.
+Without it, a reader of old records would open and close a segment's files with every fetch. The bound limits
+the file descriptors of a broker with many logs. The segment that has been open longest is closed first.
 """
 
 from collections import deque
@@ -23,7 +23,7 @@ class OpenSegments:
         self._sealed: deque[Segment] = deque()
 
     def keep(self, segment: Segment, active: Segment) -> None:
-        """Keep ``segment`` open unless it is the ``active`` one, which always is."""
+        """Keep ``segment`` open; the ``active`` segment always is."""
         if segment is active or segment in self._sealed:
             return
         self._sealed.append(segment)
@@ -31,5 +31,5 @@ class OpenSegments:
             self._sealed.popleft().cool()
 
     def forget_all_but(self, sealed: Sequence[Segment]) -> None:
-        """Drop segments that the log no longer has; their owner closes or removes them."""
+        """Drop all segments but ``sealed``, without closing them: the caller closes or removes them."""
         self._sealed = deque(segment for segment in self._sealed if segment in sealed)

@@ -1,10 +1,10 @@
-"""``partition.metadata``: which topic, by id, a partition's directory belongs to. Kafka's format.
+"""``partition.metadata``: the topic id of a partition's directory, in Kafka's format.
 
     version: 0
     topic_id: 3Db5QLSqSZieL3rJBUUegA
 
 The id is a UUID in URL-safe base64 without padding. A topic that is deleted and created again has a new id,
-so that a directory of the old one is never taken for the new one's.
+so the new topic never uses a directory of the old one.
 """
 
 import base64
@@ -33,7 +33,7 @@ def parse_uuid(text: str) -> uuid.UUID:
 
 
 def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
-    """The topic id of a partition's directory; None if it has none yet."""
+    """The topic id of a partition's directory; None without the file; LogDirectoryError if it is damaged."""
     path = f"{directory}/{FILE}"
     if not disk.exists(path):
         return None
@@ -51,7 +51,7 @@ def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
 
 
 def write_topic_id(disk: Disk, directory: str, topic_id: TopicId) -> None:
-    """Its content is on disk before it has its name; the name itself is not synced here."""
+    """Write the file. Its content is synced before the rename; the name is not synced here."""
     text = f"version: {VERSION}\ntopic_id: {uuid_text(topic_id)}\n"
     temporary = f"{directory}/{FILE}.tmp"
     if disk.exists(temporary):
@@ -63,17 +63,17 @@ def write_topic_id(disk: Disk, directory: str, topic_id: TopicId) -> None:
 
 
 def is_unfinished(disk: Disk, directory: str) -> bool:
-    """Whether the directory has neither id nor segments: a log was being made when the process, or the power,
-    was gone. What is left of that says nothing."""
+    """Whether the directory has neither id nor segments: a crash interrupted the creation of the log, so
+    the directory can be removed."""
     names = disk.list(directory)
     return FILE not in names and not any(name.endswith(".log") for name in names)
 
 
 def settle_directory(disk: Disk, directory: str, topic_id: TopicId | None) -> TopicId:
-    """Make the directory if need be; the topic's id, which must be the one it was made for.
+    """Create the directory if it is missing; its topic id. LogDirectoryError if it has another id.
 
-    Its name is synced by the first flush: until then no record of it counts as being on disk, and a sync for
-    each of a thousand new partitions would take seconds.
+    The first flush syncs the directory's name: until then no record in it counts as flushed, and syncing each
+    of a thousand new partitions here would take seconds.
     """
     if not disk.exists(directory):
         disk.make_directory(directory)

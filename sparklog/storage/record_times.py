@@ -1,6 +1,6 @@
-"""Looking inside one batch for the record that a timestamp asks for.
+"""The search for a timestamp inside one batch.
 
-Indexes and envelopes lead to the batch; only here is a payload opened, once per question.
+Indexes and envelopes select the batch. Only this search decodes a payload, once per query.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ _MICROSECONDS: int = 1_000
 def first_record_from(
     batch: bytes, header: BatchHeader, timestamp_ms: int, offset_min: int
 ) -> tuple[int, int] | None:
-    """Offset and timestamp (ms) of the first record at or past ``offset_min`` that is late enough."""
+    """Offset and timestamp (ms) of the first record with at least ``offset_min`` and ``timestamp_ms``."""
     columns = payload_of(header).to_columns(batch, header)
     offsets = columns.column("offset").to_numpy()
     times_us = columns.column("timestamp").cast(pa.int64()).to_numpy(zero_copy_only=False)

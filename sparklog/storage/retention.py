@@ -1,11 +1,11 @@
-"""Which segments a log gives up: too old, too many bytes, or below the log's start.
+"""Which segments retention removes: those that are too old, too many bytes, or below the log start.
 
-Segments go oldest first and without a gap, and only below the high watermark: what is not committed yet may
-have to be given to followers (KAFKA-5634). The active segment goes too once all that is in it is too old; the
-log is rolled first, so that there always is one.
+Segments are removed oldest first, without a gap, and only below the high watermark, because followers may
+still need uncommitted records (KAFKA-5634). The active segment is removed too when all its records are too
+old; the log is rolled first, so that it always has an active segment.
 
-What an index says about a segment's age is compared with the batch that it names: an index is disposable, and
-one that rotted must cost nobody a record.
+An index entry about a segment's age is compared with its batch, because a damaged index must not cause the
+loss of records.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from sparklog.storage.segment import Segment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """What decides, beside the segments: where the log begins, what is committed, and what time it is."""
+    """The settings and offsets by which segments are judged at ``now_ms``."""
 
     config: LogConfig
     log_start_offset: int
@@ -25,7 +25,7 @@ class Retention:
     now_ms: int
 
     def count_doomed(self, segments: Sequence[Segment]) -> int:
-        """How many of ``segments``, all that a log has, are to be removed; the last one is active."""
+        """How many segments to remove from the front of ``segments``, all of a log; the last is active."""
         excess_bytes = sum(segment.size_bytes for segment in segments) - self.config.retention_bytes
         active = segments[-1]
         for doomed, segment in enumerate(segments):
@@ -47,11 +47,11 @@ class Retention:
             return False
         if segment.bears_out_greatest_timestamp():
             return True
-        segment.cool()  # with its index made anew; the next round judges by that
+        segment.cool()  # its index was rebuilt; the next round judges by the new index
         return False
 
     def _active_goes(self, segment: Segment, excess_bytes: int) -> bool:
-        """Records without time are as old as their segment, but one that is written to may just have come."""
+        """Never too old without timestamps, because its last record may be new."""
         if not segment.size_bytes:
             return False
         if self._is_too_much(segment, excess_bytes):

@@ -4,14 +4,13 @@
     00000000000000001500.index       see ``index``
     00000000000000001500.timeindex
 
-A segment knows where it ends (``size_bytes``, ``end_offset``) but opens its file and loads its indexes only
-when somebody asks for a batch, and can let go of both again: a log of a thousand segments costs no thousand
-descriptors. Whoever still holds a slice of the file keeps it readable.
+A segment always has its size (``size_bytes``, ``end_offset``), but opens its file and loads its indexes only
+for a read of a batch, and ``cool`` releases both: so a log of a thousand segments does not need a thousand
+descriptors. The holder of a slice of the file can still read it.
 
-Only the active segment, the last of its log, grows. Its indexes are kept in memory and written when it is
-sealed or its log is closed; a crash before that loses them, and recovery makes them again from the batches,
-through the same method that made them at first. An index that turns out to be missing or wrong at any other
-time is made again too, by a walk over the envelopes.
+Only the active segment, the last of its log, grows. Its indexes are in memory, and written when it is sealed
+or its log is closed. A crash before that loses them, and recovery rebuilds them from the batches with the
+method that appends use. An index that proves missing or wrong later is rebuilt from the envelopes.
 """
 
 import contextlib
@@ -79,19 +78,19 @@ class Segment:
         self._indexes: tuple[OffsetIndex, TimeIndex] | None = None
         self._indexes_saved = False
         self._indexes_vouched_for = False
-        """Whether a recovery point may say that they are on the disk: they were there, and were made anew."""
+        """Whether a recovery point may cover the index files: these were synced, but are now rebuilt."""
         self._interval_bytes = interval_bytes
         self._unindexed_bytes = 0
         self.directory = directory
         self.base_offset = base_offset
         self.end_offset = base_offset
-        """Exclusive. For a sealed segment: where the next one begins."""
+        """Exclusive. Of a sealed segment: the base offset of the next one."""
         self.size_bytes = 0
         self.created_ms = now_ms
         self.first_timestamp_ms: int | None = None
         """Greatest timestamp of the first batch; None until it is known."""
         self.max_timestamp: tuple[int, int] | None = (NO_TIMESTAMP, base_offset)
-        """Greatest timestamp and last offset of the batch that has it; None until it is known."""
+        """Greatest timestamp and the last offset of its batch; None until it is known."""
 
     def __repr__(self) -> str:
         return f"Segment({self.path(LOG)!r}, end_offset={self.end_offset}, size_bytes={self.size_bytes})"
@@ -100,7 +99,7 @@ class Segment:
     def create(
         cls, disk: Disk, directory: str, base_offset: int, config: LogConfig, now_ms: int
     ) -> "Segment":
-        """A new, empty segment. What an earlier one of that name left behind is removed."""
+        """A new, empty segment. Removes files of an earlier segment of that name."""
         segment = cls(disk, directory, base_offset, config.index_interval_bytes, now_ms)
         for suffix in SUFFIXES:
             if disk.exists(segment.path(suffix)):
@@ -113,7 +112,7 @@ class Segment:
     def found(
         cls, disk: Disk, directory: str, base_offset: int, end_offset: int, config: LogConfig, now_ms: int
     ) -> "Segment":
-        """A segment whose file is there and is not looked at yet."""
+        """A segment whose file exists and has not been read yet."""
         segment = cls(disk, directory, base_offset, config.index_interval_bytes, now_ms)
         segment.size_bytes = disk.size(segment.path(LOG))
         segment.end_offset = end_offset
@@ -133,7 +132,7 @@ class Segment:
     # ---- writing -------------------------------------------------------------------------------------------
 
     def append(self, data: Buffer, batches: Sequence[tuple[int, BatchHeader]]) -> int:
-        """Write whole batches; ``batches`` are their positions in ``data``. Where in the file they begin."""
+        """Write whole batches, whose positions in ``data`` are in ``batches``; their position in the file."""
         start = self.size_bytes
         self.indexes()
         assert self.file.size() == start, self
@@ -143,7 +142,7 @@ class Segment:
         return start
 
     def note_batch(self, position: int, header: BatchHeader) -> None:
-        """Account for a batch that is in the file at ``position``: at append, and when it is found again."""
+        """Update size, end, timestamps and indexes for the batch at ``position``, appended or recovered."""
         offsets, times = self.indexes()
         if self.first_timestamp_ms is None and position == 0:
             self.first_timestamp_ms = header.max_timestamp_ms
@@ -160,7 +159,7 @@ class Segment:
         self._indexes_saved = False
 
     def note_run(self, run: IntactRun) -> None:
-        """``note_batch`` for many batches that were found one after the other."""
+        """``note_batch`` for many consecutive batches."""
         offsets, times = self.indexes()
         stamps: list[int] = run.heads["max_timestamp_ms"].tolist()
         if self.first_timestamp_ms is None and run.positions[0] == 0:
@@ -183,7 +182,7 @@ class Segment:
         self._indexes_saved = False
 
     def forget_batches(self) -> None:
-        """Start the accounts anew, before the batches are noted again."""
+        """Reset size, end, timestamps and indexes, before ``note_batch`` is called for each batch."""
         self._indexes = (OffsetIndex(self.base_offset), TimeIndex(self.base_offset))
         self._indexes_saved = False
         self._unindexed_bytes = 0
@@ -195,7 +194,7 @@ class Segment:
     def must_roll(
         self, incoming_bytes: int, last_offset: int, max_timestamp_ms: int, config: LogConfig, now_ms: int
     ) -> bool:
-        """Whether an append of this size, end and time belongs into a new segment."""
+        """Whether an append of this size, last offset and timestamp needs a new segment."""
         if not self.size_bytes:
             return last_offset - self.base_offset > RELATIVE_MAX
         offsets, times = self.indexes()
@@ -208,26 +207,26 @@ class Segment:
         )
 
     def _age_ms(self, max_timestamp_ms: int, now_ms: int) -> int:
-        """By the records' own time, or the clock's where they have none."""
+        """The age by the records' timestamps, or by the clock if the first batch has no timestamp."""
         first_ms = self.first_batch_timestamp()
         return now_ms - self.created_ms if first_ms < 0 else max_timestamp_ms - first_ms
 
     def first_batch_timestamp(self) -> int:
-        """Greatest timestamp of the first batch, which must be there; -1 if it has none."""
+        """Greatest timestamp of the first batch, which must exist; -1 if that batch has no timestamp."""
         if self.first_timestamp_ms is None:
             first = next(headers(self.file, 0, self.size_bytes))[1]
             self.first_timestamp_ms = first.max_timestamp_ms
         return self.first_timestamp_ms
 
     def index_entries_max(self) -> int:
-        """How many entries the offset index has, as far as that is known without loading it."""
+        """Number of entries of the offset index, from the file's size if the index is not loaded."""
         path = self.path(OFFSET_INDEX)
         if self._indexes is not None or not self._disk.exists(path):
             return len(self._indexes[0]) if self._indexes is not None else 0
         return self._disk.size(path) // OFFSET_ENTRY_BYTES
 
     def seal(self) -> None:
-        """No more batches will come, for now: note the greatest timestamp and write the indexes."""
+        """Add the greatest timestamp to the time index and write both indexes."""
         if self._indexes_saved:
             return
         offsets, times = self.indexes()
@@ -238,20 +237,20 @@ class Segment:
         self._indexes_saved = True
 
     def save_aside(self, suffix: str) -> None:
-        """Write the indexes to the disk under other names, for a segment that has no name of its own yet."""
+        """Write the indexes, synced, with ``suffix``, for a segment that does not have its final name yet."""
         offsets, times = self.indexes()
         times.add(*self.greatest_timestamp())
         self._disk.write_atomically(self.path(OFFSET_INDEX) + suffix, offsets.to_bytes())
         self._disk.write_atomically(self.path(TIME_INDEX) + suffix, times.to_bytes())
 
     def take_from_aside(self, suffix: str) -> None:
-        """What ``save_aside`` wrote are this segment's indexes now."""
+        """Rename the indexes of ``save_aside`` to this segment's index files."""
         for path in self.index_paths():
             self._disk.rename(path + suffix, path)
         self._indexes_saved = True
 
     def truncate(self, outline: Outline) -> None:
-        """Cut the file before the batch ``outline``."""
+        """Remove the batch ``outline`` and all later batches."""
         offsets, times = self.indexes()
         self._remove_index_files()
         offsets.truncate(outline.position)
@@ -261,16 +260,16 @@ class Segment:
         self._recount()
 
     def cut_file(self, position: int) -> None:
-        """Cut, and synced: what is appended next must not stand before what was cut.
+        """Truncate the file to ``position`` bytes, and sync it before the next append.
 
-        A power cut may leave a page of what was written last, and in the next page what the file held before
-        an unsynced cut: whole batches, which no CRC tells from those that belong there.
+        After an unsynced truncation, a power cut may leave a page of the latest append followed by a page of
+        the truncated content: whole old batches, whose CRCs are right.
         """
         self.file.truncate(position)
         self.file.fsync()
 
     def _recount(self) -> None:
-        """After a cut: greatest timestamp and bytes since the last index entry, from what is left."""
+        """After a truncation: find the greatest timestamp and the bytes since the last index entry."""
         offsets, times = self.indexes()
         start = offsets.last_position()
         self.max_timestamp = times.last() or (NO_TIMESTAMP, self.base_offset)
@@ -285,7 +284,7 @@ class Segment:
     # ---- reading -------------------------------------------------------------------------------------------
 
     def locate(self, offset: int) -> Outline | None:
-        """The batch that holds ``offset``, or the first one after it; None past the end."""
+        """The batch that holds ``offset``, or the next batch; None beyond the end."""
         return self._with_sound_index(lambda: self._locate(offset))
 
     def _locate(self, offset: int) -> Outline | None:
@@ -298,7 +297,7 @@ class Segment:
         return None
 
     def end_of_read(self, start: Outline, bytes_max: int, offset_max: int) -> tuple[int, int]:
-        """Position and offset, both exclusive: how far whole batches from ``start`` on fit both limits."""
+        """End of the whole batches from ``start`` that fit both limits: position and offset, exclusive."""
         limit = start.position + bytes_max
         if limit >= self.size_bytes and offset_max >= self.end_offset:
             return self.size_bytes, self.end_offset
@@ -316,7 +315,7 @@ class Segment:
         return self.size_bytes, self.end_offset
 
     def end_offset_at(self, position: int) -> int:
-        """Where the segment would end if it ended at ``position``, where a batch begins or the file ends."""
+        """The end offset if the segment ended at ``position``, a batch's start or the end of the file."""
         return self._with_sound_index(lambda: self._end_offset_at(position))
 
     def _end_offset_at(self, position: int) -> int:
@@ -327,7 +326,7 @@ class Segment:
         return last_offset + 1
 
     def _with_sound_index(self, look: Callable[[], T]) -> T:
-        """What ``look`` finds; should the index have led it astray, again after the index was rebuilt."""
+        """The result of ``look``. After a CorruptBatch, rebuilds the index and calls ``look`` again."""
         try:
             return look()
         except CorruptBatch as error:
@@ -343,7 +342,7 @@ class Segment:
         return self.max_timestamp
 
     def _last_saved_timestamp(self) -> tuple[int, int] | None:
-        """What the time index's last entry says, without loading the rest."""
+        """The last entry of the time index's file, without loading the rest; None if it is not sound."""
         path = self.path(TIME_INDEX)
         if not self._disk.exists(path):
             return None
@@ -357,9 +356,9 @@ class Segment:
         return entry if is_sound else None
 
     def bears_out_greatest_timestamp(self) -> bool:
-        """Whether the batch that ``greatest_timestamp`` names has it. Where not, the index is made anew.
+        """Whether the batch in ``greatest_timestamp`` has that timestamp. If not, rebuilds the index.
 
-        Of a segment whose batches are damaged the index is believed: nothing else could tell its age.
+        True if the batches are damaged, because then only the index can show the segment's age.
         """
         timestamp_ms, offset = self.greatest_timestamp()
         if timestamp_ms <= NO_TIMESTAMP:
@@ -375,12 +374,12 @@ class Segment:
         return False
 
     def headers_from(self, offset: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and envelope of the batch that holds ``offset``, and of all that follow."""
+        """Position and envelope of the batch that holds ``offset``, and of all later batches."""
         start = self.locate(offset)
         return headers(self.file, start.position, self.size_bytes) if start else iter(())
 
     def batches_from(self, timestamp_ms: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and envelope of the batches that have a record as late as ``timestamp_ms``."""
+        """Position and envelope of each batch with a record at or after ``timestamp_ms``."""
         found = self.headers_from(self.indexes()[1].offset_before(timestamp_ms) + 1)
         return ((position, header) for position, header in found if header.max_timestamp_ms >= timestamp_ms)
 
@@ -403,7 +402,7 @@ class Segment:
         return (offsets, times) if offsets is not None and times is not None else None
 
     def _rebuild_indexes(self, reason: str) -> None:
-        """From the envelopes. If those are damaged too, the segment stays as it is and the reader is told."""
+        """Rebuild from the envelopes. CorruptBatch if those are damaged too; the segment is unchanged."""
         logger.warning("rebuilding the index of %s: %s", self.path(LOG), reason)
         end_offset, end_position = self.end_offset, self.size_bytes
         self.forget_batches()
@@ -418,9 +417,9 @@ class Segment:
             self.end_offset, self.size_bytes = end_offset, end_position
 
     def settle_end(self) -> bool:
-        """Find where the last segment of a log that was closed cleanly ends: index, then a few envelopes.
+        """Find the end of the last segment after a clean close, from the index and a few envelopes.
 
-        False when index and file do not bear that out; the file must then be checked as after a crash.
+        False when index and file disagree; the file must then be checked as after a crash.
         """
         self._indexes = self._load_indexes(None)
         if self._indexes is None:
@@ -439,7 +438,7 @@ class Segment:
         return end_position == self.size_bytes and self.max_timestamp[1] <= end_offset
 
     def cool(self) -> None:
-        """Let go of file and indexes; both come back when they are needed."""
+        """Write the indexes and release file and indexes; both are loaded again on use."""
         self.seal()
         self._file = None
         self._indexes = None
@@ -448,13 +447,13 @@ class Segment:
         return self.path(OFFSET_INDEX), self.path(TIME_INDEX)
 
     def give_up(self, late: LateRemovals, due_ms: int) -> None:
-        """Remove the segment; until ``due_ms`` its batches are there by another name."""
+        """Remove the segment; its batches stay under another name until ``due_ms``."""
         late.give_up(self.path(LOG), due_ms)
         self._remove_index_files()
         self._indexes_saved = True
 
     def remove(self) -> None:
-        """Remove the files, the batches first: indexes without batches are swept away at the next start."""
+        """Remove the files, the batches first: the next start removes indexes without batches."""
         self._disk.remove(self.path(LOG))
         self._remove_index_files()
         self._indexes_saved = True

@@ -1,12 +1,14 @@
 """Producer snapshots of a log: ``<offset>.snapshot`` holds the producer states just before that offset.
 
-One is written wherever a segment begins, one at the end of a log that is closed, and now and then in between,
-of which the last two are kept. They save replaying the log from its first batch, above all when a follower
-truncates a few batches under its lock; whatever follows the offset is replayed from the envelopes.
+A snapshot is written at the start of each segment, at the end of a log that is closed, and between these once
+per ``SNAPSHOT_BATCHES`` batches; of the latter the last two are kept. Recovery and truncation load the latest
+snapshot and replay only the envelopes after it. This matters most when a follower truncates a few batches
+under its lock.
 
-A snapshot is not synced before its segment is, but for that of a log that begins anew with the states that
-its leader handed on: no batch tells them. A damaged one is removed with a warning: the next older one does,
-or none. Truncation removes the snapshots of what it cuts *before* it cuts: none outlives its batches.
+A snapshot is synced with its segment. Only ``hand_over`` syncs at once: after a truncation of the whole log
+no batch holds the states that the leader sent. A damaged snapshot is removed with a warning, and the next
+older one is used; without any, the log is replayed. Truncation removes the snapshots beyond the new end
+*before* it removes batches, so that no snapshot outlives its batches.
 """
 
 import logging
@@ -44,7 +46,7 @@ class Snapshots:
         self._save(offset, states, sync=False)
 
     def hand_over(self, offset: int, states: ProducerStates) -> None:
-        """Save what a leader handed on, if it is anything, synced: no batch will tell it again."""
+        """Save states from a leader, if any, synced, because no batch in the log holds them."""
         if states.producers:
             self._save(offset, states, sync=True)
 
@@ -54,13 +56,13 @@ class Snapshots:
             self.offsets = sorted([*self.offsets, offset])
 
     def keep(self, offset: int) -> None:
-        """Make sure that a power cut leaves the one at ``offset``, if there is one."""
+        """Sync the snapshot at ``offset``, if it exists, so that it survives a power cut."""
         if offset in self.offsets:
             self._disk.sync_file(self.path(offset))
             self._disk.sync_directory(self._directory)
 
     def load_latest(self, offset_max: int) -> tuple[int, ProducerStates] | None:
-        """The newest intact snapshot at or before ``offset_max``, and its offset."""
+        """The newest intact snapshot at or before ``offset_max`` and its offset; removes damaged ones."""
         for offset in [found for found in reversed(self.offsets) if found <= offset_max]:
             try:
                 return offset, ProducerStates.restore(self._disk.read(self.path(offset)))
@@ -70,7 +72,7 @@ class Snapshots:
         return None
 
     def thin(self, bases: Iterable[int]) -> None:
-        """Remove all but those of segments that begin at ``bases``, and the last two."""
+        """Remove all but the last two of the snapshots that are not at a segment's base offset."""
         between = sorted(set(self.offsets) - set(bases))
         self._remove(between[:-BETWEEN_KEPT])
 
@@ -87,7 +89,7 @@ class Snapshots:
 
 
 def producer_batch(header: BatchHeader) -> ProducerBatch:
-    """What producer states want to know of a batch."""
+    """The fields of an envelope that producer states use."""
     return ProducerBatch(
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,
@@ -102,7 +104,7 @@ def producer_batch(header: BatchHeader) -> ProducerBatch:
 
 
 def replay(snapshots: Snapshots, segments: Iterable[Segment], end_offset: int, now_ms: int) -> ProducerStates:
-    """The producer states just before ``end_offset``: the latest snapshot, and the batches after it."""
+    """The producer states just before ``end_offset``, from the latest snapshot and the batches after it."""
     start_offset, states = snapshots.load_latest(end_offset) or (0, ProducerStates())
     for segment in segments:
         if segment.end_offset <= start_offset or segment.base_offset >= end_offset:

@@ -213,7 +213,7 @@ def test_a_directory_above_that_cannot_be_read_is_no_obstacle(bench: Bench, capl
             super().sync_directory(path)
 
     LogDirectory.open(str(bench.directory / "logs"), 1, "c1", Closed(), bench.clock, boot_id="b").close()
-    assert "cannot be ruled out" in caplog.text
+    assert "cannot sync the name of" in caplog.text
 
 
 def test_its_properties_are_a_file_that_kafka_reads_too(bench: Bench) -> None:

@@ -44,7 +44,7 @@ def _show_batch(report: Report, walk: LogWalk, found: FoundBatch, last_offset: i
     if not found.crc_holds:
         _complain(report, found, f"the batch at offset {header.base_offset} does not match its CRC")
     if header.base_offset < found.offset_min:
-        _complain(report, found, f"offset {header.base_offset} where {found.offset_min} or more is due")
+        _complain(report, found, f"offset {header.base_offset}, expected {found.offset_min} or more")
     if header.attributes & COMPRESSION_MASK > Compression.ZSTD:
         _complain(report, found, f"there is no codec {header.attributes & COMPRESSION_MASK}")
         return last_offset

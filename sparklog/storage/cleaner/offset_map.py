@@ -1,12 +1,11 @@
-"""The latest offset of each key, in bounded memory, filled and asked for many keys at once.
+"""The latest offset of each key, in bounded memory, for many keys per call.
 
 An open hash table in three numpy arrays: the two halves of a key's 128-bit hash and its latest offset, 24
-bytes a slot. A key that is looked for starts at a slot that its hash says and goes on in steps that its hash
-says; numpy does one step of all keys side by side, and each round has only those left that are not decided.
-Two keys with the same hash would be taken for one: ``records.key_hash`` says how improbable that is.
+bytes a slot. A key's hash determines the first slot and the step of its probes. numpy performs one probe of
+all keys at once, and each further probe handles only the undecided keys. Two keys with the same hash would
+count as one key; ``records.key_hash`` gives the probability.
 
-The arrays are zeros that the operating system supplies when they are first touched, so a large map for a
-small log costs little.
+The operating system supplies zeroed pages when they are first used, so a large map for a small log is cheap.
 """
 
 from typing import Any, Final
@@ -22,7 +21,7 @@ _SLOTS_MIN: Final = 1_024
 
 
 class OffsetMap:
-    """Keys to offsets. ``records_max``: how many records it may have to hold, if memory allows."""
+    """Keys to offsets. ``records_max``: the greatest number of keys that the map may need."""
 
     __slots__ = ("_entries_max", "_hasher", "_lower", "_mask", "_next_offsets", "_upper", "entries")
 
@@ -42,13 +41,13 @@ class OffsetMap:
 
     @property
     def room(self) -> int:
-        """How many more keys it takes."""
+        """How many more keys the map can hold."""
         return self._entries_max - self.entries
 
     def put(self, keys: Any, offsets: Int64s) -> bool:
-        """Remember the offsets of ``keys`` (no nulls), which are all greater than any before, ascending.
+        """Store the offsets of ``keys`` (no nulls), ascending and greater than all stored offsets.
 
-        False, and nothing is remembered, if that are too many keys.
+        False, with nothing stored, if the new keys exceed ``room``.
         """
         upper, lower = self._hasher.hashes(keys)
         if len(upper) > self.room and self._count_new(upper, lower) > self.room:
@@ -60,7 +59,7 @@ class OffsetMap:
             free = self._next_offsets[at] == 0
             claiming = pending[free]
             if len(claiming):
-                # Of those that claim the same slot the last one gets it; the greatest offset comes last.
+                # numpy stores the last key that claims a slot; the greatest offset is last.
                 claimed = at[free]
                 self._upper[claimed], self._lower[claimed] = upper[claiming], lower[claiming]
                 self._next_offsets[claimed] = offsets[claiming] + 1
@@ -72,7 +71,7 @@ class OffsetMap:
         return True
 
     def latest(self, keys: Any) -> Int64s:
-        """The latest offset of each of ``keys`` (no nulls); -1 for a key that was never put."""
+        """The latest offset of each of ``keys`` (no nulls); -1 for a key that is not in the map."""
         upper, lower = self._hasher.hashes(keys)
         return self._find(upper, lower)
 
@@ -91,7 +90,7 @@ class OffsetMap:
         return latest
 
     def _first_slots(self, upper: Hashes, lower: Hashes) -> tuple[Hashes, Hashes]:
-        """Where each key begins to look, and in what steps it goes on: odd ones, which reach every slot."""
+        """The first slot and the step of each key's probes. Steps are odd, so they reach every slot."""
         return upper & self._mask, (lower | np.uint64(1)) & self._mask
 
     def _count_new(self, upper: Hashes, lower: Hashes) -> int:

@@ -1,15 +1,15 @@
 """One round of cleaning one log, step by step: survey, learn, copy.
 
-- *Survey*: the envelopes from the log's start to the end of the dirty part tell which transactions were
-  aborted and which are open. (Kafka asks its transaction index; here the log itself answers.)
-- *Learn*: the keys of the dirty part go into the offset map. A full map ends the dirty part early.
-- *Copy*: all closed segments up to there are written anew, neighbours together where they fit into one, and
-  each result takes the place of its sources (``swap``) before the next is begun.
+- *Survey*: read the envelopes from the log's start to the end of the dirty part, to find aborted and open
+  transactions. (Kafka uses its transaction index.)
+- *Learn*: add the keys of the dirty part to the offset map. A full map ends the dirty part early.
+- *Copy*: rewrite all closed segments up to that end, merging neighbours that fit into one segment. Each
+  result replaces its sources (``swap``) before the next is written.
 
-``run`` is a generator that yields the bytes it has read and written since it last did; whoever drives it
-throttles, stops it by closing it, or, in a simulation, interleaves it with everything else. Memory: the map,
-one chunk of the log and what its batches decompress to. CRCs are checked: a batch that is damaged must not
-get a new CRC that says it is not. CorruptBatch ends the round; see ``broker.log_cleaner`` for what then.
+``run`` is a generator that yields the bytes read and written since the last yield. Its driver throttles it,
+stops it by closing it, or, in the simulation, interleaves it with other work. Memory: the map, one chunk of
+the log and its decompressed batches. CRCs are checked, because a damaged batch must not get a new, matching
+CRC. CorruptBatch ends the round; see ``broker.log_cleaner``.
 """
 
 import contextlib
@@ -39,12 +39,12 @@ COMMIT: Final = 1
 """Type of a commit marker; an abort marker has 0."""
 
 _SURVEY_BATCHES: Final = 10_000
-"""Envelopes after which the survey lets others go on."""
+"""Envelopes that the survey reads between two yields."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleanerMemory:
-    """What one round may use."""
+    """The memory that one round may use."""
 
     map_bytes: int = 134_217_728
     load_factor: float = 0.9
@@ -53,7 +53,7 @@ class CleanerMemory:
 
 @dataclass(slots=True)
 class RoundReport:
-    """What a round did so far. ``end`` is the next round's first dirty offset once this one is through."""
+    """The progress of a round. ``end``: the next round's first dirty offset after this round succeeds."""
 
     end: int
     bytes_read: int = 0
@@ -66,7 +66,7 @@ class RoundReport:
 
 
 class Round:
-    """A round over ``dirty``; ``now_ms`` is wall-clock time, ``seed`` makes the hashes unpredictable."""
+    """A round over ``dirty``. ``now_ms``: wall-clock time. ``seed``: makes the hashes unpredictable."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Round:
         self._replaced = 0
 
     def run(self) -> Iterator[int]:
-        """Do it. CleaningAborted if the log moved on; CorruptBatch or OSError if it cannot be cleaned."""
+        """Run the round. CleaningAborted if the log changed; CorruptBatch or OSError if a read failed."""
         try:
             dirty_records = yield from self._look_over()
             if self.report.end > self._dirty.first_dirty:
@@ -103,17 +103,17 @@ class Round:
             sources = self._view.closed
             present = self._access.remaining(sources, self._view.generation)
             if present is None or (isinstance(error, FileNotFoundError) and self._lost(present)):
-                raise CleaningAborted(f"the log moved on while it was cleaned ({error})") from error
+                raise CleaningAborted(f"the log changed while it was cleaned ({error})") from error
             raise
 
     def _lost(self, present: Sequence[Segment]) -> bool:
-        """Whether retention took segments that were not replaced by cleaned ones."""
+        """Whether retention removed segments that this round has not replaced."""
         return len(present) + self._replaced < len(self._view.closed)
 
     # ---- survey --------------------------------------------------------------------------------------------
 
     def _look_over(self) -> Generator[int, None, int]:
-        """Take note of transactions; how many records are dirty at most."""
+        """Record the transactions; the greatest number of dirty records."""
         records = seen = 0
         for segment in self._segments_below(self._dirty.end):
             file = self._open(segment)
@@ -165,7 +165,7 @@ class Round:
         self.report.keys = offset_map.entries
 
     def _has_keys(self, header: BatchHeader) -> bool:
-        """Whether a batch has dirty records that replace others: aborted ones never count."""
+        """Whether a batch has dirty records that replace earlier ones. Aborted records never do."""
         if header.next_offset <= self._dirty.first_dirty or header.base_offset >= self.report.end:
             return False
         if not header.record_count or header.is_control:
@@ -175,7 +175,7 @@ class Round:
         )
 
     def _put(self, offset_map: OffsetMap, run: Run, buffer: bytes) -> bool:
-        """Learn a run's keys. When the map is full, the round ends before the first that did not fit."""
+        """Add a run's keys to the map. False if a batch did not fit: the round ends before that batch."""
         if _learn_run(offset_map, run):
             return True
         for position, header in run.batches:
@@ -184,7 +184,7 @@ class Round:
                 if not offset_map.entries:
                     raise SparklogError(
                         f"the {header.record_count} records of the batch at offset {header.base_offset} have "
-                        f"more keys than the {offset_map.room} that a cleaner can hold: raise "
+                        f"more keys than the {offset_map.room} that the offset map can hold: raise "
                         "log.cleaner.dedupe.buffer.size"
                     )
                 self.report.end = header.base_offset
@@ -206,11 +206,11 @@ class Round:
     def _present(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         present = self._access.remaining(segments, self._view.generation)
         if present is None:
-            raise CleaningAborted("the log moved on while it was cleaned")
+            raise CleaningAborted("the log changed while it was cleaned")
         return present
 
     def _rewrite(self, sources: tuple[Segment, ...], offset_map: OffsetMap) -> Generator[int, None, bool]:
-        """Make one segment of ``sources`` and put it in their place; False if some are gone meanwhile."""
+        """Rewrite ``sources`` as one segment and swap it in; False if some were removed meanwhile."""
         first, last = sources[0], sources[-1]
         path = f"{first.directory}/{file_name(first.base_offset, CLEANED_SUFFIX)}"
         if self._disk.exists(path):
@@ -296,11 +296,11 @@ class Round:
         return [segment for segment in self._view.closed if segment.base_offset < end]
 
     def _open(self, segment: Segment) -> File:
-        """A file of its own: the segment's is opened and closed under the log's lock."""
+        """Open a separate file, because the segment's own file is opened and closed under the log's lock."""
         return self._disk.open(segment.path(LOG))
 
     def _chunks(self, segment: Segment) -> Iterator[tuple[bytes, list[Batch]]]:
-        """The batches of a segment, some at a time, with the bytes in which they lie."""
+        """The batches of a segment in chunks: the bytes, and the positions and envelopes in them."""
         file, position, end = self._open(segment), 0, segment.size_bytes
         while position < end:
             buffer = file.pread(min(self._memory.chunk_bytes, end - position), position)
@@ -326,7 +326,7 @@ class Round:
 
 
 def marker_type(batch: bytes, header: BatchHeader) -> int:
-    """0 abort, 1 commit: the second number of a control record's key."""
+    """The type of a control batch, the second number of its record's key: 0 abort, 1 commit."""
     if not crc_matches(batch, 0, header):
         raise CorruptBatch(f"the CRC of the control batch at offset {header.base_offset} is wrong")
     key = payload_of(header).to_columns(batch, header).column("key")[0].as_py()

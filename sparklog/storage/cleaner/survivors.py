@@ -1,7 +1,7 @@
-"""Which records and batches of a chunk of the log survive a round, and in what bytes.
+"""Which records and batches of a chunk of the log survive a round, and their new bytes.
 
-A batch that loses nothing goes through as it is; so does everything beyond the round's end. Rows are judged a
-run at a time; what is done batch by batch is done to batches that lose records.
+A batch that loses no record is copied unchanged, and so is every batch beyond the round's end. Rows are
+judged a run at a time; only batches that lose records are rebuilt one by one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,10 @@ def delete_horizon_ms(header: BatchHeader) -> int | None:
 
 
 class Survivors:
-    """The judge of one new segment, which ends at ``segment_end``; the round knows keys below ``end``."""
+    """Selects the batches of one new segment.
+
+    ``segment_end``: the segment's exclusive end offset. ``end``: the round has learned the keys below it.
+    """
 
     def __init__(
         self,
@@ -62,7 +65,7 @@ class Survivors:
         self._horizon_ms = now_ms + delete_retention_ms
 
     def of(self, buffer: bytes, batches: Sequence[Batch]) -> list[Piece]:
-        """What is left of these batches, in order."""
+        """The surviving batches, in order; ``batches`` are positions in ``buffer`` and envelopes."""
         left: dict[int, Piece | None] = {}
         data: list[Batch] = []
         for position, header in batches:
@@ -104,7 +107,7 @@ class Survivors:
                 left[position] = (rebuilt, parse_header(rebuilt))
 
     def _kept_rows(self, run: Run) -> Booleans:
-        """The latest of each key; a tombstone only until its delete horizon; nothing without a key."""
+        """The rows to keep: the latest of each key, but no tombstone past its delete horizon."""
         kept: Booleans = run.offsets >= self._latest(run.keys)
         past = [(horizon := delete_horizon_ms(header)) is not None and horizon <= self._now_ms
                 for _, header in run.batches]  # fmt: skip
@@ -138,7 +141,7 @@ class Survivors:
         return stamped, parse_header(stamped)
 
     def _without_records(self, header: BatchHeader) -> Piece | None:
-        """The batch when all its records go: an empty envelope, or nothing."""
+        """The batch without its records: an empty envelope, or None if that is not needed."""
         if not self._is_needed(header):
             return None
         empty = emptied(header)

@@ -1,22 +1,21 @@
-"""Putting a cleaned segment in the place of those that it was made of, so that a crash is harmless anywhere.
+"""Replacing segments by the cleaned segment that was made of them; a crash is harmless at every step.
 
-    <n>.log.cleaned    being written; nobody refers to it
-    <n>.log.swap       complete and synced; it replaces every segment from <n> up to where its last batch ends
-    <n>.log            the first of those segments, or already the cleaned one in its place
+    <n>.log.cleaned    being written, not used yet
+    <n>.log.swap       complete and synced; replaces every segment from <n> to the end of its last batch
+    <n>.log            the first of those segments, or already the cleaned segment
 
-1. ``<n>.log.cleaned`` is written and synced.
-2. Under the log's lock: unless the log was cut meanwhile, it is renamed to ``.swap``.
-3. The directory is synced, without the lock.
-4. Under the lock: the indexes of the old segments and the segments themselves but the first are removed, last
-   one first; ``.swap`` is renamed to ``<n>.log``, which replaces the first in one go; its indexes, which step
-   1 has written and synced as ``<n>.index.cleaned``, get their names. Written only here, they would not be on
-   the disk, and a recovery point that is past them would vouch for them.
+1. Write and sync ``<n>.log.cleaned`` and its indexes, ``<n>.index.cleaned`` and ``<n>.timeindex.cleaned``.
+2. Under the log's lock, unless the log was truncated meanwhile: rename ``<n>.log.cleaned`` to ``.swap``.
+3. Sync the directory, without the lock.
+4. Under the lock: remove the sources' indexes and all sources but the first, the last first. Rename ``.swap``
+   to ``<n>.log``, which replaces the first source atomically. Rename the indexes to their final names; they
+   must be on disk already, because the recovery point may be beyond this segment.
 
-A start removes ``.cleaned`` and finishes step 4 for ``.swap``. That the last batch of the sources is always
-kept, if only its envelope, is what tells where the range ends. A truncation between 2 and 4 takes ``.swap``
-back, synced, before it cuts anything: what it cuts must not come again.
+A start removes ``.cleaned`` and completes step 4 for ``.swap``. The sources' last batch is always kept, at
+least as an envelope, so the end of the range is known. A truncation between steps 2 and 4 first removes
+``.swap``, synced, so that a later start does not restore truncated batches.
 
-Replies that are being sent hold the old files open; those stay readable until the last holder lets go.
+Replies in flight hold the old files open, which therefore stay readable.
 """
 
 import logging
@@ -41,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Swap:
-    """A cleaned segment, written and synced, and what it replaces in a log of this generation."""
+    """A cleaned segment, written and synced, and the sources that it replaces in a log of ``generation``."""
 
     sources: tuple[Segment, ...]
     fresh: Segment
@@ -71,7 +70,7 @@ class Swap:
         self.fresh.cool()
 
     def take_back(self) -> None:
-        """Instead of step 4: the log is about to be cut."""
+        """Cancel the swap instead of step 4, because the log will be truncated."""
         self.disk.remove(self._path(SWAP_SUFFIX))
         self.disk.sync_directory(self.directory)
 
@@ -87,14 +86,14 @@ def _put_in_place(disk: Disk, directory: str, bases: list[int]) -> None:
 
 
 def finish_interrupted(disk: Disk, directory: str) -> None:
-    """At a start: put every ``.swap`` in its place."""
+    """At a start: complete step 4 for every ``.swap``."""
     names = disk.list(directory)
     bases = sorted(int(match[1]) for name in names if (match := _LOG_FILE.fullmatch(name)))
     for match in filter(None, (_SWAP_FILE.fullmatch(name) for name in names)):
         base_offset = int(match[1])
         end_offset = _end_of(disk, directory, base_offset)
         if end_offset is None:
-            logger.error("%s/%s is damaged; the segments that it was made of stay", directory, match[0])
+            logger.error("%s/%s is damaged, so the segments that it would replace stay", directory, match[0])
             continue
         replaced = [base for base in bases if base_offset <= base < end_offset]
         logger.warning("finishing the compaction of segments %s in %s", replaced or [base_offset], directory)
@@ -103,7 +102,7 @@ def finish_interrupted(disk: Disk, directory: str) -> None:
 
 
 def _end_of(disk: Disk, directory: str, base_offset: int) -> int | None:
-    """Where a swap file ends; None if it is not intact, which no crash can bring about."""
+    """The end offset of a swap file; None if the file is damaged, which a crash cannot cause."""
     end_offset = base_offset
 
     def visit(_position: int, header: BatchHeader) -> None:

@@ -1,9 +1,9 @@
-"""A log as its cleaner sees it: what was true at one moment under the log's lock, and how to come back to it.
+"""A log as its cleaner sees it: a view that was taken under the log's lock, and access to the log.
 
-A round of the cleaner runs for minutes without the lock. It reads closed segments, which nobody changes but
-by cutting the log or by removing them. Whoever does that need not wait for the cleaner, nor tell it: a cut,
-or the log's end, raises its generation, and a round that meets another generation ends with
-``CleaningAborted`` and has changed nothing since its last swap. It leaves out what retention removes.
+A round of the cleaner runs for minutes without the lock. It reads closed segments, which change only by a
+truncation or a removal. Neither waits for the cleaner nor notifies it: a truncation or a deletion of the log
+raises the log's generation, and a round that finds another generation raises ``CleaningAborted``, with
+nothing changed since its last swap. The round skips segments that retention removes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,16 +21,16 @@ from sparklog.storage.log_config import LogConfig
 from sparklog.storage.segment import Segment
 
 _NEVER_OVERDUE_MS = 2**62
-"""From this lag on the age of segments need not be known."""
+"""With a maximum lag from here on, the age of segments does not matter."""
 
 
-class CleaningAborted(SparklogError):  # noqa: N818 (no error: the log moved on, and is cleaned another time)
-    """The log was cut, or lost segments, while it was being cleaned."""
+class CleaningAborted(SparklogError):  # noqa: N818 (no error: the log changed, and is cleaned another time)
+    """The log was truncated or removed, or lost segments, while it was being cleaned."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """The closed segments and all that a round must know of the rest."""
+    """The closed segments, and the facts about the log that a round needs."""
 
     closed: tuple[Segment, ...]
     extents: tuple[SegmentExtent, ...]
@@ -45,22 +45,22 @@ class LogView:
 
 
 class LogAccess(Protocol):
-    """A log behind its lock."""
+    """A log whose methods take the log's lock."""
 
     def view(self) -> LogView | None:
         """None if the log is not to be cleaned now."""
 
     def remaining(self, segments: Sequence[Segment], generation: int) -> tuple[Segment, ...] | None:
-        """Those of ``segments`` that the log still has; None if it was cut since, or is gone."""
+        """Those of ``segments`` that the log still has; None if it was truncated or removed since."""
 
     def begin_swap(self, swap: Swap) -> bool:
-        """False if the log moved on."""
+        """See ``Log.begin_swap``; False if the log changed."""
 
     def finish_swap(self, swap: Swap) -> bool:
-        """False if the log moved on."""
+        """See ``Log.finish_swap``; False if the log changed."""
 
     def fail(self, error: OSError) -> None:
-        """The disk cannot be trusted any more."""
+        """Report a failed sync: the directory is suspect."""
 
 
 def rules_of(config: LogConfig) -> CompactionRules:
@@ -75,8 +75,8 @@ def rules_of(config: LogConfig) -> CompactionRules:
 
 
 def view_of(log: Log, high_watermark: int) -> LogView | None:
-    """Call it under the log's lock. None if its topic is not compacted, the log is damaged, or nobody can say
-    now which batches of some producer must stay.
+    """The view of a log, taken under its lock. None if the topic is not compacted, the log is corrupt, or
+    the batches of some producer that must stay are unknown now.
     """
     if not log.config.compacts or log.corruption is not None or _forgets_committed(log, high_watermark):
         return None
@@ -100,7 +100,8 @@ def view_of(log: Log, high_watermark: int) -> LogView | None:
 
 
 def _forgets_committed(log: Log, high_watermark: int) -> bool:
-    """Whether all that is remembered of some producer may still be cut: what it sent before counts then."""
+    """Whether all remembered batches of some producer are uncommitted, and so may be truncated: an earlier
+    batch, which is not remembered, would then be the producer's last one."""
     return any(
         len(state.batches) == BATCHES_KEPT and state.batches[0].first_offset >= high_watermark
         for state in log.producers.producers.values()

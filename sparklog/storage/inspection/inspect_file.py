@@ -1,7 +1,7 @@
-"""A file that is looked at and never touched, while a broker may be writing to it.
+"""A file that is inspected and never changed, while a broker may be writing to it.
 
-Opened for reading only, without a lock and without a word to its owner. Whoever inspects holds no more of a
-file than a window of a few megabytes, or the one batch that is being looked at.
+The file is opened read-only and without a lock. Inspection holds at most a window of a few megabytes, or one
+batch, in memory.
 """
 
 import os
@@ -11,12 +11,12 @@ from typing import Self
 from sparklog.model.errors import SparklogError
 
 
-class Unreadable(SparklogError):  # noqa: N818 (what it says of the file)
+class Unreadable(SparklogError):  # noqa: N818 (a property of the file)
     """The file cannot be opened or read, or it shrank while it was read."""
 
 
 class InspectedFile:
-    """Implements the reading half of ``disk.File``; use it as a context manager."""
+    """The reading half of ``disk.File``, as a context manager."""
 
     __slots__ = ("_descriptor", "path")
 
@@ -39,7 +39,7 @@ class InspectedFile:
         return self._descriptor
 
     def size(self) -> int:
-        """As of now: the file of a living broker grows."""
+        """The current size; the file of a running broker grows."""
         return os.fstat(self._descriptor).st_size
 
     def pread(self, length: int, position: int) -> bytes:
@@ -49,7 +49,7 @@ class InspectedFile:
             raise Unreadable(f"{error.strerror} at {position}") from None
 
     def read_fully(self, length: int, position: int) -> bytes:
-        """Exactly these bytes; Unreadable if the file ends before them."""
+        """Exactly ``length`` bytes; Unreadable if the file ends earlier."""
         data = self.pread(length, position)
         if len(data) != length:
             raise Unreadable(f"it has {len(data)} of the {length} bytes wanted at {position}")

@@ -1,11 +1,11 @@
-"""Entries of index files, as they are: read piece by piece, judged by nobody but the caller.
+"""Entries of index files, unchecked and read in chunks; the caller judges them.
 
     .index       8 bytes   relative last offset u32, position u32
     .timeindex  12 bytes   timestamp i64, relative offset u32
     .txnindex   34 bytes   version i16, producer id i64, first offset i64, last offset i64,
                            last stable offset i64: one entry per aborted transaction (Kafka's format)
 
-Kafka lays offset and time indexes out in full size ahead of time: zeros behind the last entry mean nothing.
+Kafka preallocates offset and time indexes, so zeros after the last entry mean nothing.
 """
 
 import struct
@@ -28,21 +28,21 @@ _CHUNK_ENTRIES: Final = 8_192
 
 
 class OffsetEntry(NamedTuple):
-    """A batch by its last offset, and where it begins."""
+    """A batch's last offset and position."""
 
     offset: int
     position: int
 
 
 class TimeEntry(NamedTuple):
-    """The greatest timestamp so far, and the last offset of the batch that has it."""
+    """The greatest timestamp so far, and the last offset of its batch."""
 
     timestamp_ms: int
     offset: int
 
 
 class AbortedTransaction(NamedTuple):
-    """An aborted transaction: what a reader of committed records leaves out."""
+    """An aborted transaction, whose records read-committed readers skip."""
 
     version: int
     producer_id: int
@@ -54,7 +54,7 @@ class AbortedTransaction(NamedTuple):
 def offset_entries(
     file: InspectedFile, base_offset: int, *, skip_zeros: bool = True
 ) -> Iterator[OffsetEntry]:
-    """The entries, without the zeros behind the last one unless they are asked for."""
+    """The entries; ``skip_zeros`` leaves out the zeros after the last entry."""
     for number, (relative, position) in enumerate(_entries(file, OFFSET_ENTRY)):
         if skip_zeros and relative == 0 and number and _is_zero_from(file, number * OFFSET_ENTRY.size):
             return
@@ -62,7 +62,7 @@ def offset_entries(
 
 
 def time_entries(file: InspectedFile, base_offset: int, *, skip_zeros: bool = True) -> Iterator[TimeEntry]:
-    """The entries, without the zeros behind the last one unless they are asked for."""
+    """The entries; ``skip_zeros`` leaves out the zeros after the last entry."""
     for number, (timestamp_ms, relative) in enumerate(_entries(file, TIME_ENTRY)):
         if skip_zeros and relative == 0 and number and _is_zero_from(file, number * TIME_ENTRY.size):
             return
@@ -74,7 +74,7 @@ def aborted_transactions(file: InspectedFile) -> Iterator[AbortedTransaction]:
 
 
 def position_before(file: InspectedFile, base_offset: int, offset: int) -> int:
-    """Where an offset index sends someone who looks for ``offset``; 0 if it has nothing to say."""
+    """The position at which the offset index starts a search for ``offset``; 0 without an entry before it."""
     relative = offset - base_offset
     count = file.size() // OFFSET_ENTRY.size
 
@@ -90,7 +90,7 @@ def position_before(file: InspectedFile, base_offset: int, offset: int) -> int:
 
 
 def _entries(file: InspectedFile, form: struct.Struct) -> Iterator[tuple[Any, ...]]:
-    """Every whole entry; what is left behind the last one is for the caller to find by the file's size."""
+    """Every whole entry. The caller detects further bytes by the file's size."""
     left, position = file.size() // form.size, 0
     while left:
         count = min(left, _CHUNK_ENTRIES)

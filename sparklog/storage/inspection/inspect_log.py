@@ -1,12 +1,12 @@
-"""Walking a segment file that may be damaged anywhere: every batch, and every stretch that is none.
+"""Walking a segment file that may be damaged anywhere: every batch, and every range that is not a batch.
 
-Recovery (``scan.check``) stops at the first trouble, because it must decide. Here nothing is decided, so the
-walk goes on: a batch with a wrong CRC is shown and marked; bytes that are no batch are skipped up to the next
-batch whose CRC holds. A length that was damaged leads into the middle of another batch; when an intact batch
-stands within what a bad one claims, the walk goes on there.
+Recovery (``scan.check``) stops at the first trouble, but this walk continues. A batch with a wrong CRC is
+returned and marked. Bytes that are not a batch are skipped up to the next batch with a matching CRC. A
+damaged length field points into the middle of another batch; if an intact batch begins inside the bad batch's
+claimed length, the walk continues there.
 
-The file may belong to a living broker. A last batch that is not all there yet is waited for no longer than it
-takes to look at the size once more; what is appended after the walk began is otherwise left out.
+A running broker may be writing to the file. If the last batch is incomplete, the walk checks the file's size
+once more; other appends after the start of the walk are left out.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from sparklog.storage.inspection.inspect_file import InspectedFile, Unreadable
 
 WINDOW_BYTES: Final = 4 * 1024 * 1024
 BATCH_BYTES_MAX: Final = 128 * 1024 * 1024
-"""The largest batch that is taken into memory as a whole; brokers read no larger frame."""
+"""The largest batch that is read into memory as a whole; brokers accept no larger frame."""
 
 OFFSET_MAX: Final = 2**63 - 1
 
@@ -42,18 +42,18 @@ _LENGTH_TOP_MAX: Final = BATCH_BYTES_MAX >> 24
 
 @dataclass(frozen=True, slots=True)
 class FoundBatch:
-    """A batch, at ``position``. ``crc_holds`` False: its bytes are not what was once written."""
+    """A batch, at ``position``. ``crc_holds`` False: the bytes have changed since they were written."""
 
     position: int
     header: BatchHeader
     crc_holds: bool
     offset_min: int
-    """The least base offset that it may have where it stands."""
+    """The least base offset that a batch may have at this position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """``length`` bytes from ``position`` on that are no batch. ``is_tail``: nothing intact follows."""
+    """``length`` bytes from ``position`` on that are not a batch. ``is_tail``: no intact batch follows."""
 
     position: int
     length: int
@@ -67,7 +67,7 @@ class LogWalk:
     __slots__ = ("_buffer", "_end", "_file", "_is_limited", "_start")
 
     def __init__(self, file: InspectedFile, bytes_max: int | None = None) -> None:
-        """``bytes_max``: look at no more than that many bytes; a batch that it cuts is left out."""
+        """``bytes_max``: read at most that many bytes, and leave out a batch that they would cut."""
         self._file = file
         size = file.size()
         self._is_limited = bytes_max is not None and bytes_max < size
@@ -76,7 +76,7 @@ class LogWalk:
         self._start = 0
 
     def batches(self, offset_min: int) -> Iterator[FoundBatch | Damage]:
-        """Everything in the file, in order. Unreadable if it shrinks meanwhile."""
+        """The content of the file, in order. Unreadable if the file shrinks meanwhile."""
         position = 0
         while position < self._end:
             header, reason = self._header_at(position)
@@ -105,7 +105,7 @@ class LogWalk:
             position = inside
 
     def batch_bytes(self, found: FoundBatch) -> memoryview | None:
-        """The whole batch, until the walk goes on; None if it claims more than is taken into memory."""
+        """The whole batch, valid until the walk continues; None if it exceeds ``BATCH_BYTES_MAX``."""
         size = found.header.size_bytes
         if size > BATCH_BYTES_MAX:
             return None
@@ -124,7 +124,7 @@ class LogWalk:
         return header, reason
 
     def _has_grown(self, position: int, wanted: int) -> bool:
-        """Whether the owner has meanwhile written the rest of what stood at the end."""
+        """Whether the broker has meanwhile written the rest of the last batch."""
         if self._is_limited or wanted <= self._end - position or self._file.size() < position + wanted:
             return False
         self._end = position + wanted
@@ -136,10 +136,10 @@ class LogWalk:
         return Damage(position, end - position, found is None, reason)
 
     def _intact_within(self, found: FoundBatch, offset_min: int) -> int | None:
-        """Where an intact batch begins within a bad one, so that the bad one's length must be wrong.
+        """The position of an intact batch inside a bad batch, which proves that the bad length is wrong.
 
-        If a batch or the end follows properly, it must be the very batch that is due: records may hold
-        batches as their values.
+        If a batch or the end of the file follows the bad batch, the inner batch must have the very next
+        offset, because record values may contain batches.
         """
         header = found.header
         end = found.position + header.size_bytes
@@ -151,7 +151,7 @@ class LogWalk:
     def _next_intact(
         self, start: int, begins_before: int, offset_min: int, offset_max: int = OFFSET_MAX
     ) -> int | None:
-        """Where the next batch begins whose CRC holds, at ``start`` or later, with an offset in between."""
+        """The position of the next batch with a matching CRC and an offset in the given range."""
         while start < begins_before and self._end - start >= ENVELOPE_BYTES:
             buffer = self._read(start, min(WINDOW_BYTES, self._end - start))
             for nth in _candidates(buffer):
@@ -188,7 +188,7 @@ class LogWalk:
         return buffer[inside : inside + length]
 
     def _load(self, position: int, length: int) -> tuple[bytes, int]:
-        """A buffer with these bytes, and where in it they begin; one window is kept."""
+        """A buffer with these bytes, and their position in it; one window is kept."""
         inside = position - self._start
         if inside < 0 or inside + length > len(self._buffer):
             self._buffer = b""
@@ -200,7 +200,7 @@ class LogWalk:
 
 
 def header_at(file: InspectedFile, position: int) -> BatchHeader:
-    """The envelope at ``position``; CorruptBatch, which does not name the place, if there is none."""
+    """The envelope at ``position``; CorruptBatch, whose text lacks the position, if there is no envelope."""
     data = file.pread(ENVELOPE_BYTES, position)
     header = parse_header_or_none(data, 0)
     if header is None:
@@ -216,7 +216,7 @@ def parse_header_or_none(buffer: bytes, position: int) -> BatchHeader | None:
 
 
 def _why_no_header(data: bytes) -> str:
-    """In words that do not speak of the place, which whoever asked knows better."""
+    """Why ``data`` is not an envelope; the caller adds the position."""
     if len(data) < ENVELOPE_BYTES:
         return f"{len(data)} bytes are less than an envelope's {ENVELOPE_BYTES}"
     base_offset, length, _, magic, *_, last_delta, _, _, _, _, _, count = ENVELOPE.unpack(data)
@@ -226,7 +226,7 @@ def _why_no_header(data: bytes) -> str:
 
 
 def _candidates(buffer: bytes) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
-    """Where an envelope could begin: the magic in its place, offset and length of a sensible size."""
+    """Positions where an envelope could begin: right magic, plausible offset and length."""
     octets = np.frombuffer(buffer, np.uint8)
     count = len(octets) - ENVELOPE_BYTES + 1
     fits = octets[MAGIC_POSITION : MAGIC_POSITION + count] == MAGIC

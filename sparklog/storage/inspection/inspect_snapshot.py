@@ -1,4 +1,4 @@
-"""Producer snapshots for a person to read: ours, and Kafka's, which end where Kafka's entries end."""
+"""Producer snapshots for a person to read, in our format and in Kafka's, which has fewer fields."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ NO_TIMESTAMP: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class SnapshotProducer:
-    """One producer of a snapshot; ``batches`` oldest first, ``last_seen_ms`` None in Kafka's."""
+    """One producer of a snapshot; ``batches`` oldest first, ``last_seen_ms`` None in Kafka's format."""
 
     producer_id: int
     epoch: int
@@ -26,7 +26,7 @@ class SnapshotProducer:
 
 
 def read_producers(data: bytes) -> list[SnapshotProducer]:
-    """The producers of a snapshot of either kind; CorruptSnapshot if it is neither, or damaged."""
+    """The producers of a snapshot in either format; CorruptSnapshot if ``data`` is in neither, or damaged."""
     states = ProducerStates.restore(data)
     is_ours = has_history(data)
     return [

@@ -1,7 +1,8 @@
-"""Looking for batches that were intact when they were written and are not any more (bit rot, a bad sector).
+"""Search for batches that were damaged on disk after they were written (bit rot, a bad sector).
 
-Nobody reads batches when they are served: they leave by ``sendfile``. It is a follower that notices a wrong
-CRC, and asks for the same bytes again; then its leader looks here, once, whether they are damaged on disk.
+A leader does not read the batches that it serves, because it sends them by ``sendfile``. A follower that
+receives a wrong CRC fetches the same bytes again, and then the leader checks once whether they are damaged on
+disk.
 """
 
 from sparklog.model.errors import CorruptBatch
@@ -12,8 +13,8 @@ from sparklog.storage.recovery.log_recovery import Corruption
 
 
 def find_damage(log: Log, offset: int, max_bytes: int) -> Corruption | None:
-    """The first damaged batch of those that a read from ``offset`` gives; None if they are all intact, or the
-    damage is known. The log must not be cut meanwhile.
+    """The first damaged batch in a read from ``offset``; None if all are intact or the damage is known
+    already. The log must not be truncated meanwhile.
     """
     known = log.corruption
     if known is not None and known.covers(offset):
@@ -35,7 +36,7 @@ def find_damage(log: Log, offset: int, max_bytes: int) -> Corruption | None:
 
 
 def refuse_damaged(log: Log, offset: int) -> None:
-    """CorruptBatch for an offset whose batch is known to be damaged, and is not given up by now."""
+    """Raise CorruptBatch if the batch at ``offset`` is known to be damaged and is still part of the log."""
     known = log.corruption
     if known is not None and known.covers(offset) and (known.ends_log or offset >= log.log_start_offset):
         raise CorruptBatch(f"{log} is damaged there: {known.reason}")

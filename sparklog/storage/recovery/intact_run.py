@@ -1,8 +1,8 @@
-"""Checking a run of batches at once: recovery's fast way, as long as nothing is wrong.
+"""Checking a run of batches at once, which makes recovery fast while all batches are intact.
 
-The batches of a large piece of a file are found by their lengths alone; their envelopes are then compared
-as columns, and each CRC with its batch. What is returned is the intact batches before the first that is not;
-that one is for ``scan.check`` to look at, which tells what is wrong with it.
+The batches of a large piece of a file are located by their lengths; their envelopes are then checked as
+columns, and each CRC is compared with its batch. The result ends before the first batch that is not intact;
+``scan.check`` examines that batch and reports its fault.
 """
 
 import struct
@@ -52,7 +52,7 @@ _BYTES: Final = np.arange(ENVELOPE_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class IntactRun:
-    """Intact batches that follow on one another in a file. ``heads`` are their envelopes, as columns."""
+    """Consecutive intact batches of a file. ``heads``: their envelopes, as columns."""
 
     positions: Sequence[int]
     sizes: Sequence[int]
@@ -68,7 +68,7 @@ class IntactRun:
 
     @property
     def greatest_epoch(self) -> int:
-        """-1 if no batch has one."""
+        """The greatest leader epoch; -1 if no batch has one."""
         return int(self.heads["leader_epoch"].max())
 
     def last_offsets(self) -> list[int]:
@@ -76,14 +76,14 @@ class IntactRun:
         return last
 
     def epoch_starts(self) -> list[tuple[int, int]]:
-        """Leader epoch and base offset of each batch that has another epoch than the one before it."""
+        """Leader epoch and base offset of each batch whose epoch differs from the previous batch's."""
         epochs = self.heads["leader_epoch"]
         starts = np.concatenate(([0], np.flatnonzero(epochs[1:] != epochs[:-1]) + 1))
         return list(zip(epochs[starts].tolist(), self.heads["base_offset"][starts].tolist(), strict=True))
 
     def producers_batches(self) -> list[BatchHeader]:
-        """The batches that producer states must be told of: the last few of each producer, or, where
-        there are transactions, all.
+        """The batches to apply to producer states: the last few of each producer, or all batches with a
+        producer if the run has transactions.
         """
         indices = np.flatnonzero(self.heads["producer_id"] >= 0)
         if not len(indices):
@@ -97,7 +97,8 @@ class IntactRun:
 def intact_run(buffer: bytes, position: int, offset: int, epoch: int = -1) -> IntactRun | None:
     """The intact batches at the beginning of ``buffer``, which is at ``position`` of its file.
 
-    None if there is none. ``offset`` and leader ``epoch`` are the least that the first may have.
+    None if the first batch is not intact. ``offset`` and ``epoch``: the least offset and leader epoch that
+    the first batch may have.
     """
     places, sizes = _places(buffer)
     if not places:
@@ -119,7 +120,7 @@ def intact_run(buffer: bytes, position: int, offset: int, epoch: int = -1) -> In
 
 
 def _places(buffer: bytes) -> tuple[list[int], list[int]]:
-    """Where batches begin and how long they are, going by their lengths, as far as they are all there."""
+    """Positions and sizes of the complete batches, by their length fields alone."""
     places: list[int] = []
     sizes: list[int] = []
     place, end = 0, len(buffer)
@@ -154,7 +155,7 @@ def _are_plausible(
 
 
 def _last_of_each(indices: list[int], producers: list[int]) -> list[int]:
-    """Those of ``indices``, in order, that are among the last few of their producer."""
+    """Those of ``indices``, in order, that are among the last ``BATCHES_KEPT`` of their producer."""
     seen: dict[int, int] = {}
     chosen: list[int] = []
     for index, producer in zip(reversed(indices), reversed(producers), strict=True):

@@ -1,20 +1,20 @@
-"""Opening a log's directory: find the segments, check what a crash may have touched, rebuild what derives.
+"""Opening a log's directory: find the segments, check what a crash may have changed, rebuild indexes.
 
-After a clean close nothing is scanned: the last segment's index and a few envelopes tell where the log ends.
-Otherwise every byte from the segment that holds the recovery point on is checked, and indexes, epoch history
-and producer states are made anew from those batches. Where the walk stops before the end of the files, two
-things can have happened, and to confuse them loses acknowledged records:
+After a clean close nothing is scanned: the last segment's index and a few envelopes show the log's end.
+Otherwise every byte from the segment with the recovery point on is checked, and indexes, epoch history and
+producer states are rebuilt from those batches. A walk that stops early has met one of two cases. Confusing
+them loses acknowledged records:
 
-- A **torn tail** is cut off. On the same boot, where the page cache survived, that is only a last batch that
-  is physically incomplete: the process died inside ``write``. After a reboot without a clean stop, it is
-  whatever follows the first bad batch past the recovery point, because nothing there was synced; the replica
-  as a whole is unproven then and must catch up before it counts.
-- **Corruption** is all else: a complete batch with a wrong CRC, a hole between segments, an end before the
-  recovery point or the checkpointed high watermark. It is reported, not repaired: the log ends before it, the
-  bytes stay as they are, a ``corruption`` file keeps the finding over restarts, and appends are refused until
-  the owner decides to truncate there and fetch again. The only replica in sync must not do so.
+- A **torn tail** is cut off. On the same boot, where the page cache survived, it is an incomplete last batch:
+  the process died inside ``write``. After a reboot without a clean stop, it is everything from the first bad
+  batch beyond the recovery point, because nothing there was synced; then the replica is unproven and must
+  catch up before it counts.
+- Anything else is **corruption**: a complete batch with a wrong CRC, a hole between segments, an end before
+  the recovery point or the checkpointed high watermark. It is reported, not repaired: the log ends before it,
+  the bytes stay, the file ``corruption`` records it over restarts, and appends are refused until the broker
+  truncates the log there and fetches again. The only replica in sync must not do so.
 
-In the middle of a log the indexes are believed lazily; see ``segment``.
+Indexes of segments that are not checked are verified when they are used; see ``segment``.
 """
 
 import logging
@@ -47,10 +47,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Corruption:
-    """The log is damaged from ``offset`` on, which is at ``position`` of the segment ``segment_base``.
+    """Damage from ``offset`` on, at ``position`` of the segment with base offset ``segment_base``.
 
-    Found at a start, it is where the log ends. Found in a running log, only what lies before ``next_offset``
-    cannot be read.
+    If a start found the damage, the log ends there. If a running log found it, ``next_offset`` is its
+    exclusive end, and later records can be read.
     """
 
     offset: int
@@ -69,10 +69,10 @@ class Corruption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """What the last stop of this directory's owner proves about its files.
+    """What the last stop of the broker proves about its files.
 
-    ``clean``: it closed its logs. ``same_boot``: it may have died, but the machine did not. Below
-    ``recovery_point`` everything was synced; below ``high_watermark`` it was committed.
+    ``clean``: the broker closed its logs. ``same_boot``: the machine has not rebooted since. Offsets below
+    ``recovery_point`` were synced, and those below ``high_watermark`` were committed.
     """
 
     clean: bool
@@ -87,7 +87,7 @@ class Proof:
 
 @dataclass(slots=True)
 class Recovered:
-    """A log as found. ``aside`` are the base offsets of segments behind a corruption, left untouched."""
+    """A log after recovery. ``aside``: base offsets of unloaded segments beyond a corruption, unchanged."""
 
     segments: list[Segment]
     snapshots: Snapshots
@@ -104,7 +104,7 @@ class Recovered:
 
 
 def sweep(disk: Disk, directory: str) -> list[int]:
-    """Remove what interrupted work left behind; the base offsets of the segments that are there."""
+    """Remove the leftovers of interrupted work; the base offsets of all segments, sorted."""
     names = disk.list(directory)
     bases = sorted(
         int(name[: -len(LOG)]) for name in names if SEGMENT_FILE.fullmatch(name) and name.endswith(LOG)
@@ -117,7 +117,7 @@ def sweep(disk: Disk, directory: str) -> list[int]:
     return bases
 
 
-def _nobody_listens(_count: int) -> None:
+def _ignore(_count: int) -> None:
     """The default of ``on_bytes``."""
 
 
@@ -129,11 +129,11 @@ def recover(
     *,
     log_start_offset: int,
     now_ms: int,
-    on_bytes: Callable[[int], None] = _nobody_listens,
+    on_bytes: Callable[[int], None] = _ignore,
 ) -> Recovered:
-    """Everything that a log needs to know about its directory, which must exist.
+    """Recover the log in ``directory``, which must exist.
 
-    ``on_bytes`` hears of bytes that were checked.
+    ``on_bytes`` is called with the number of bytes of each checked run.
     """
     finish_interrupted(disk, directory)
     bases = sweep(disk, directory)
@@ -155,10 +155,10 @@ def recover(
 
 
 def _first_to_check(segments: list[Segment], proof: Proof, marked: int | None) -> int:
-    """Index of the first segment whose bytes must be checked; their number if none must.
+    """Index of the first segment to check; the number of segments if none must be checked.
 
-    A segment that ends right at the recovery point was perhaps sealed after it: then its batches were synced
-    and its indexes were not. A power cut can have left those empty, which nobody could tell.
+    A segment that ends exactly at the recovery point is checked after a power cut. It may have been sealed
+    after the flush: then its batches are synced, but its indexes may be empty, which cannot be detected.
     """
     point = proof.recovery_point if marked is None else min(marked, proof.recovery_point)
     if not proof.cache_survived:
@@ -173,7 +173,7 @@ def _first_to_check(segments: list[Segment], proof: Proof, marked: int | None) -
 
 
 class _Recovery:
-    """The work of one ``recover``; lives no longer than that."""
+    """The state of one call of ``recover``."""
 
     def __init__(
         self,
@@ -204,12 +204,12 @@ class _Recovery:
         self.aside: tuple[int, ...] = ()
 
     def run(self, first: int) -> int:
-        """The first segment that was checked: an earlier one, if what was trusted shows damage."""
+        """Recover; the index of the first checked segment, which is 0 if a trusted segment is damaged."""
         try:
             self._take_over_trusted(first)
         except CorruptBatch as damage:
             logger.error(
-                "%s: what was synced is damaged, so all of it is checked: %s", self.directory, damage
+                "%s: a synced segment is damaged, so all segments are checked: %s", self.directory, damage
             )
             first = 0
             self._take_over_trusted(first)
@@ -217,7 +217,7 @@ class _Recovery:
         return first
 
     def _take_over_trusted(self, first: int) -> None:
-        """What the segments before ``first`` tell; CorruptBatch if an envelope among them is none."""
+        """Load epochs and producer states of the segments before ``first``; CorruptBatch on damage."""
         trusted = self.segments[:first]
         checked_from = self.segments[first].base_offset if first < len(self.segments) else None
         self.epochs = self._trusted_epochs(trusted, checked_from)
@@ -236,7 +236,7 @@ class _Recovery:
                 return
 
     def _hole_before(self, index: int) -> str | None:
-        """What is wrong between a segment and the one before it; compaction may leave holes."""
+        """A text about the hole before a segment, or None; compaction may leave holes."""
         before, segment = self.segments[index - 1], self.segments[index]
         if segment.base_offset > before.end_offset and "compact" in self.config.cleanup_policy:
             before.end_offset = segment.base_offset
@@ -245,7 +245,7 @@ class _Recovery:
         return f"the next segment begins at offset {segment.base_offset}, not at {before.end_offset}"
 
     def _trusted_epochs(self, trusted: list[Segment], checked_from: int | None) -> EpochHistory:
-        """The epochs of what is not checked: from their file, and what lies before it from the envelopes."""
+        """The epochs of the segments that are not checked: from the file, and earlier ones from envelopes."""
         known = checkpoints.read_epochs(self.disk, f"{self.directory}/{checkpoints.EPOCHS}") or EpochHistory()
         self.epochs_on_disk = tuple(known.entries)
         epochs = self._with_front(known, trusted)
@@ -254,11 +254,11 @@ class _Recovery:
         return epochs
 
     def _with_front(self, known: EpochHistory, trusted: list[Segment]) -> EpochHistory:
-        """``known``, behind the epochs of the batches in front of it.
+        """``known``, preceded by the epochs of earlier batches.
 
-        The file may be trimmed for a log start that no checkpoint has: the process ended in between, or the
-        checkpoint is damaged. A leader with a history that begins behind its log's start would take epochs of
-        its own batches for forgotten ones, and have followers cut what they have of them.
+        The file may be trimmed to a log start that is in no checkpoint: the process ended between the two
+        writes, or the checkpoint is damaged. A leader whose history begins after its log start would treat
+        epochs of its own batches as unknown, and make followers truncate those batches.
         """
         if not trusted:
             return known
@@ -275,7 +275,7 @@ class _Recovery:
         return whole
 
     def _check_segment(self, index: int) -> Trouble | None:
-        """Walk one segment, noting all that its batches tell; what stopped the walk."""
+        """Check one segment and rebuild its indexes, epochs and producer states; the trouble, or None."""
         segment = self.segments[index]
         segment.forget_batches()
         if index:
@@ -327,7 +327,7 @@ class _Recovery:
         return trouble.torn and last and offset >= self.proof.high_watermark
 
     def compare_with_checkpoints(self, marked: int | None) -> None:
-        """An end before what was synced or committed is damage too, whatever the files look like."""
+        """A log that ends before its synced or committed records is corrupt, even if its files are intact."""
         if self.corruption is not None:
             return
         last, proof = self.segments[-1], self.proof
@@ -336,7 +336,7 @@ class _Recovery:
         elif proof.cache_survived and last.end_offset < proof.high_watermark:
             self._mark_corrupt(last, last.size_bytes, f"offsets up to {proof.high_watermark} were committed")
         elif marked is not None:
-            self._mark_corrupt(last, last.size_bytes, "it was found damaged before, and nobody has decided")
+            self._mark_corrupt(last, last.size_bytes, "it was found damaged before and is not truncated yet")
 
     def _mark_corrupt(self, segment: Segment, position: int, reason: str) -> None:
         self.corruption = Corruption(segment.end_offset, segment.base_offset, position, reason)
@@ -374,14 +374,15 @@ def _assign(epochs: EpochHistory, header: BatchHeader) -> None:
 
 
 def write_mark(disk: Disk, directory: str, offset: int) -> None:
-    """Keep it over restarts that the log is damaged at ``offset``."""
+    """Record on disk that the log is damaged at ``offset``."""
     disk.write_atomically(f"{directory}/{CORRUPTION}", checkpoints.render([[offset]]))
 
 
 def _read_mark(disk: Disk, directory: str, bases: Sequence[int]) -> int | None:
-    """The offset in the ``corruption`` file; a damaged one counts as offset 0, so that all is checked.
+    """The offset in the ``corruption`` file. A damaged file counts as offset 0, so that all is checked.
 
-    What was damaged before the first segment went with its own, and its removal alone was missed.
+    A file with an offset before the first segment is removed: the damaged segment itself was removed, but a
+    crash kept the file.
     """
     path = f"{directory}/{CORRUPTION}"
     if not disk.exists(path):
@@ -398,11 +399,11 @@ def _read_mark(disk: Disk, directory: str, bases: Sequence[int]) -> int | None:
 
 
 def write_anew(disk: Disk, directory: str, recovery_point: int) -> None:
-    """Copy the segments that hold what was never synced, so that the next sync really writes them.
+    """Copy the segments with data that was never synced, so that the next sync really writes them.
 
-    After a failed fsync Linux keeps the pages and calls them clean: they can be read until memory is short,
-    and then they are gone. The copy replaces its segment only when it is on the disk. The epoch history is
-    copied, too: it may tell what no batch tells any more.
+    After a failed fsync Linux keeps the pages and marks them clean: they can be read until memory is short,
+    and then they are lost. The copy replaces its segment only after it was synced. The epoch history is
+    copied too, because it may have epochs of which no batch is left.
     """
     finish_interrupted(disk, directory)
     bases = sweep(disk, directory)
@@ -421,7 +422,7 @@ def write_anew(disk: Disk, directory: str, recovery_point: int) -> None:
 
 
 def remove_segment_files(disk: Disk, directory: str, base_offset: int) -> None:
-    """Remove a segment that nobody loaded."""
+    """Remove the files of a segment that is not loaded."""
     for path in _existing(disk, directory, base_offset):
         disk.remove(path)
 

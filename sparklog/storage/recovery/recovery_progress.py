@@ -1,7 +1,7 @@
-"""How far the recovery of a log directory is, for the people who wait for it.
+"""Progress reports of the recovery of a log directory, for its operators.
 
-After an unclean stop all that lies past the recovery points is read. How much that is, the sizes of the files
-tell before the first of them is opened.
+After an unclean stop everything beyond the recovery points is read. The total is computed from the sizes of
+the files before the first log is opened.
 """
 
 import threading
@@ -13,15 +13,15 @@ from sparklog.model.time import Clock
 from sparklog.storage.disk import Disk
 from sparklog.storage.segment import LOG
 
-TELL_INTERVAL_MS: Final = 1_000
+REPORT_INTERVAL_MS: Final = 1_000
 _GIGABYTE: Final = 1e9
 
 Tell = Callable[[str], None]
-"""Is told, now and then and at the end, in words."""
+"""Receives a progress report as text, at intervals and at the end."""
 
 
 def bytes_to_check(disk: Disk, directory: str, recovery_point: int) -> int:
-    """Bytes of the segments from the one on that holds the recovery point."""
+    """Total size of the segment that holds the recovery point and all later ones."""
     names = [name for name in disk.list(directory) if name.endswith(LOG) and name[: -len(LOG)].isdigit()]
     bases = sorted(int(name[: -len(LOG)]) for name in names)
     first = max(0, bisect_right(bases, recovery_point) - 1)
@@ -29,7 +29,7 @@ def bytes_to_check(disk: Disk, directory: str, recovery_point: int) -> int:
 
 
 class RecoveryProgress:
-    """Counts what the threads of one recovery have done. ``tell`` is called by whichever comes next."""
+    """Counts the logs and bytes that the threads of one recovery have checked; any of them calls ``tell``."""
 
     def __init__(self, place: str, logs: int, total_bytes: int, clock: Clock, tell: Tell) -> None:
         self._place = place
@@ -39,7 +39,7 @@ class RecoveryProgress:
         self._tell = tell
         self._guard = threading.Lock()
         self._logs_done = self._bytes_done = 0
-        self._told_ms = clock.monotonic_ms()
+        self._reported_ms = clock.monotonic_ms()
 
     def text(self) -> str:
         return (
@@ -48,11 +48,11 @@ class RecoveryProgress:
         )
 
     def on_bytes(self, count: int) -> None:
-        """So many bytes were checked."""
+        """Add ``count`` checked bytes."""
         self._count(0, count)
 
     def on_log(self) -> None:
-        """A log is open."""
+        """Add one recovered log."""
         self._count(1, 0)
 
     def _count(self, logs: int, count: int) -> None:
@@ -60,8 +60,8 @@ class RecoveryProgress:
             self._logs_done += logs
             self._bytes_done += count
             now_ms = self._clock.monotonic_ms()
-            if now_ms - self._told_ms < TELL_INTERVAL_MS and self._logs_done < self._logs:
+            if now_ms - self._reported_ms < REPORT_INTERVAL_MS and self._logs_done < self._logs:
                 return
-            self._told_ms = now_ms
+            self._reported_ms = now_ms
             text = self.text()
         self._tell(text)

@@ -1,12 +1,10 @@
-"""Walking along the batches of a segment file without looking inside them.
+"""Three walks along the batches of a segment file, none of which decodes records; from cheap to thorough:
 
-Three walks, from cheap to thorough:
-
-- ``outlines`` reads 27 bytes of each batch: enough to find an offset. This is the read path, so it makes no
+- ``outlines`` reads 27 bytes of each batch, enough to find an offset. It serves reads, so it creates no
   object per record, reads small batches by the page and skips the bodies of large ones.
-- ``headers`` reads the 61-byte envelopes: enough to rebuild what is derived from them.
-- ``check`` reads every byte and compares every CRC: recovery. It stops at the first thing that is not an
-  intact batch in its place and says what it met; what that means is decided in ``recovery``.
+- ``headers`` reads the 61-byte envelopes, enough to rebuild indexes, epochs and producer states.
+- ``check`` reads every byte and compares every CRC, for recovery. It stops at the first bytes that are not an
+  intact batch with a valid offset and epoch, and reports them; ``log_recovery`` decides what they mean.
 """
 
 import struct
@@ -28,7 +26,7 @@ from sparklog.storage.disk import File
 from sparklog.storage.recovery.intact_run import IntactRun, intact_run
 
 OUTLINE: Final = struct.Struct(">qi4xb6xi")
-"""Base offset, length, magic, last offset delta: the front of an envelope, with the rest left out."""
+"""Base offset, length, magic and last offset delta, from the front of an envelope."""
 assert OUTLINE.size == 27
 
 PAGE_BYTES: Final = 4_096
@@ -37,7 +35,7 @@ CHECK_CHUNK_BYTES: Final = 4_194_304
 
 
 class Outline(NamedTuple):
-    """Where a batch is in its file, and which offsets it spans."""
+    """The position of a batch in its file, and the offsets that it spans."""
 
     position: int
     end_position: int
@@ -47,7 +45,7 @@ class Outline(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The first place in a file that is no intact batch. ``torn``: the file merely ends too early there."""
+    """The first position in a file without an intact batch. ``torn``: the file ends inside the batch."""
 
     position: int
     torn: bool
@@ -55,7 +53,7 @@ class Trouble:
 
 
 def outlines(file: File, position: int, end: int) -> Iterator[Outline]:
-    """The batches from ``position``, where one starts, to ``end``. CorruptBatch if there is none there."""
+    """The batches from ``position``, the start of a batch, to ``end``. CorruptBatch at other bytes."""
     chunk, chunk_start, want = b"", position, PAGE_BYTES
     while position < end:
         inside = position - chunk_start
@@ -73,7 +71,7 @@ def outlines(file: File, position: int, end: int) -> Iterator[Outline]:
 
 
 def headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and envelope of every batch from ``position``, where one starts, to ``end``."""
+    """Position and envelope of every batch from ``position``, the start of a batch, to ``end``."""
     chunk, chunk_start, want = b"", position, HEADER_CHUNK_BYTES
     while position < end:
         inside = position - chunk_start
@@ -86,7 +84,7 @@ def headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHea
 
 
 class Window:
-    """A moving piece of a file, so that every batch is looked at in one buffer and read once."""
+    """A moving piece of a file, so that every batch is read once and into one buffer."""
 
     __slots__ = ("_buffer", "_end", "_file", "_start")
 
@@ -97,7 +95,7 @@ class Window:
         self._buffer = b""
 
     def load(self, position: int, length: int) -> tuple[bytes, int]:
-        """A buffer that has ``length`` bytes of the file from ``position`` on, and where in it they begin."""
+        """A buffer with ``length`` bytes of the file from ``position`` on, and their position in it."""
         inside = position - self._start
         if inside + length > len(self._buffer):
             want = min(max(length, CHECK_CHUNK_BYTES), self._end - position)
@@ -115,12 +113,12 @@ def check(
     *,
     epoch: int = -1,
 ) -> Trouble | None:
-    """Read all of ``file`` and call ``visit`` with each intact batch; what stopped the walk, if anything.
+    """Read all of ``file`` and call ``visit`` with each intact batch; the trouble that stopped it, or None.
 
-    ``offset`` and leader ``epoch`` are the least that the first batch may have. From batch to batch offsets
-    must grow, and epochs must not fall: behind a later epoch, an earlier one is what a cut log had there
-    before, and a power cut brought back. With ``visit_run`` whole runs of intact batches go there instead,
-    many times as fast.
+    ``offset`` and ``epoch``: the least offset and leader epoch that the first batch may have. From batch to
+    batch offsets must grow and epochs must not fall: an earlier epoch after a later one is a batch that was
+    truncated, and that a power cut restored. ``visit_run`` gets whole runs of intact batches instead, which
+    is many times as fast.
     """
     position, end = 0, file.size()
     window = Window(file, end)
@@ -139,9 +137,9 @@ def check(
         except CorruptBatch as error:
             return Trouble(position, False, str(error))
         if header.base_offset < offset:
-            return Trouble(position, False, f"offset {header.base_offset} where {offset} or more is due")
+            return Trouble(position, False, f"offset {header.base_offset}, expected {offset} or more")
         if 0 <= header.leader_epoch < epoch:
-            return Trouble(position, False, f"leader epoch {header.leader_epoch} behind epoch {epoch}")
+            return Trouble(position, False, f"leader epoch {header.leader_epoch} after epoch {epoch}")
         if header.size_bytes > room:
             return _cut_short(file, position, end, header)
         if not crc_matches(*window.load(position, header.size_bytes), header):
@@ -155,10 +153,10 @@ def check(
 
 
 def _cut_short(file: File, position: int, end: int, header: BatchHeader) -> Trouble:
-    """A batch that claims more bytes than the file has: torn, unless the claim itself is what is wrong.
+    """Judge a batch that claims more bytes than the file has: torn, unless its length field is damaged.
 
-    A damaged length field in the middle of a file looks like a torn tail, and would take every batch behind
-    it along. So look for the batch that must come next: when it is there, nothing was torn.
+    A damaged length field in the middle of a file looks like a torn tail, and cutting it would remove all
+    later batches. So search for the next batch: if it exists, the length field is damaged.
     """
     window = Window(file, end)
     wanted = struct.pack(">q", header.next_offset)

@@ -102,14 +102,14 @@ def test_offsets_that_go_back_are_told(dump: Dump, segment: Path) -> None:
     damage(segment, 3 * 85, (1).to_bytes(8, "big"))
     ran = dump(segment)
     assert ran.status == FAILED
-    assert "position: 255 size: 85: offset 1 where 9 or more is due" in ran.err
+    assert "position: 255 size: 85: offset 1, expected 9 or more" in ran.err
 
 
 def test_a_segment_that_begins_before_its_name_is_told(dump: Dump, segment: Path) -> None:
     renamed = segment.rename(segment.with_name("00000000000000000003.log"))
     ran = dump(renamed)
     assert ran.status == FAILED
-    assert "position: 0 size: 85: offset 0 where 3 or more is due" in ran.err
+    assert "position: 0 size: 85: offset 0, expected 3 or more" in ran.err
     assert len(shown(ran)) == 5
 
 

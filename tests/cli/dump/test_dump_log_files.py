@@ -194,7 +194,7 @@ def test_text_files_as_json(dump: Dump, directory: Path) -> None:
             "line 'orders 0' is not topic partition offset",
         ),
         ("replication-offset-checkpoint", "7\n0\n", "version 7, known is 0"),
-        ("replication-offset-checkpoint", "", "0 lines, where version and count alone take two"),
+        ("replication-offset-checkpoint", "", "0 lines; the version and the count alone need two"),
         ("replication-offset-checkpoint", "0\n1\n\udcff 0 1\n", "a broker ignores it as a whole"),
         ("partition.metadata", "version: 0\n", "does not say whose directory this is"),
         ("partition.metadata", "nonsense\n", "line 'nonsense' is not a name"),

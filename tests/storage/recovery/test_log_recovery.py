@@ -294,7 +294,7 @@ def test_a_leader_epoch_that_falls_where_no_power_was_cut_is_corruption(bench: B
     found = bench.open(SMALL)
     assert found.corruption is not None
     assert found.corruption.offset == 2
-    assert "leader epoch 0 behind epoch 1" in found.corruption.reason
+    assert "leader epoch 0 after epoch 1" in found.corruption.reason
 
 
 def test_after_a_reboot_a_bad_batch_before_the_recovery_point_is_corruption(bench: Bench) -> None:
