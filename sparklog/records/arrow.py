@@ -1,13 +1,13 @@
-"""The *arrow* payload: rows as Spark wrote them, in the bytes in which Arrow hands them on.
+"""The *arrow* payload: rows as Spark wrote them, as an Arrow IPC record-batch message.
 
-After the envelope comes our header (``arrow_header``), then an Arrow IPC record-batch message, compressed per
-buffer or not. The codec bits of the envelope's attributes stay 0: compression is inside. The schema is not in
-the batch; schema id 0 is that of untyped topics, the columns below, of which only those are present that have
-anything to say: no keys, no key column; all rows at the base timestamp, no timestamp column.
+The envelope is followed by our header (``arrow_header``) and then by the Arrow message, whose buffers may be
+compressed one by one. The codec bits of the envelope's attributes are 0. The batch does not contain the
+schema; schema id 0 means untyped topics, with the columns below. Columns without information are absent: the
+key column if no row has a key, the timestamp column if all rows have the base timestamp.
 
-Bytes from the network are not given to pyarrow unseen. Before: header CRC, directory, the message's layout,
-what compressed buffers claim to need. After: ``validate(full=True)``, which reads every offset and all text;
-that costs 17 µs per 10,000 rows, and without it a bad offset is a read outside the buffer.
+Bytes from the network are checked before pyarrow reads them: header CRC, directory, the message's layout, and
+the claimed sizes of compressed buffers. Afterwards ``validate(full=True)`` reads every offset and all text,
+for 17 µs per 10,000 rows; without it a bad offset would cause a read outside the buffer.
 """
 
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ WIRE_TIMESTAMP: Final = pa.timestamp("ms", tz="UTC")
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of schema 0, and how many nodes and buffers its type has in an Arrow message."""
+    """A column of schema 0, with the number of nodes and buffers of its type in an Arrow message."""
 
     field: pa.Field
     node_count: int
@@ -78,7 +78,7 @@ _IPC_COMPRESSION: Final = {Compression.NONE: None, Compression.LZ4: "lz4", Compr
 
 @dataclass(frozen=True, slots=True)
 class ArrowRows:
-    """The columns of an arrow batch as they are in it; None for those that are not."""
+    """The columns of an arrow batch; None for absent columns."""
 
     key: Any | None
     value: Any
@@ -145,7 +145,7 @@ class ArrowPayload:
 def payload_pieces(
     rows: RowColumns, base_timestamp_ms: int, compression: Compression, offset_deltas: Int64s | None = None
 ) -> tuple[bytes, memoryview]:
-    """Our header and the Arrow message, apart, so that the batch is put together with one copy."""
+    """Our header and the Arrow message, separate, so that the batch is built with one copy."""
     columns = {
         KEY_COLUMN: rows.key,
         VALUE_COLUMN: rows.value,
@@ -171,14 +171,14 @@ def payload_pieces(
 
 
 def _timestamp_column(timestamps_ms: Int64s | None, base_timestamp_ms: int) -> Any | None:
-    """None if the envelope's base timestamp says it all."""
+    """The timestamp column; None if all rows have the envelope's base timestamp."""
     if timestamps_ms is None or np.all(timestamps_ms == base_timestamp_ms):
         return None
     return numbers(timestamps_ms).view(WIRE_TIMESTAMP)
 
 
 def _serialise(batch: pa.RecordBatch, compression: Compression) -> memoryview:
-    """The record-batch message, which Arrow writes with one copy, slices and their bitmaps put right."""
+    """The record-batch message. Arrow writes it with one copy, and normalises slices and their bitmaps."""
     if compression is Compression.NONE:
         return memoryview(batch.serialize())
     if compression not in _IPC_COMPRESSION:
@@ -219,7 +219,7 @@ def _directory(numbers: list[int], layout: IpcLayout, body: memoryview) -> tuple
 
 
 def read_rows(batch: Bytes, header: BatchHeader) -> ArrowRows:
-    """The columns of an arrow batch, everything about them checked; CorruptBatch for what is wrong."""
+    """The columns of an arrow batch, fully checked; CorruptBatch if anything is wrong."""
     if len(batch) < header.size_bytes:
         raise CorruptBatch(f"{len(batch)} bytes are less than the batch's {header.size_bytes}")
     if header.attributes & COMPRESSION_MASK or header.is_control:
@@ -258,14 +258,14 @@ def _read_columns(payload: memoryview, ours: ArrowHeader, header: BatchHeader) -
 def _schema_of(ours: ArrowHeader) -> pa.Schema:
     numbers = [column.column_id for column in ours.columns]
     if ours.schema_id != UNTYPED_SCHEMA:
-        raise CorruptBatch(f"schema {ours.schema_id} is not known here; a newer sparklog may read it")
+        raise CorruptBatch(f"schema {ours.schema_id} is unknown to this release; a newer one may read it")
     if VALUE_COLUMN not in numbers or numbers != sorted(set(numbers) & _UNTYPED_COLUMNS.keys()):
         raise CorruptBatch(f"columns {numbers} are not those of an untyped topic")
     return pa.schema([_UNTYPED_COLUMNS[number].field for number in numbers])
 
 
 def _check_layout(layout: IpcLayout, ours: ArrowHeader, header: BatchHeader) -> None:
-    """Header, Arrow message and envelope agree, and every buffer lies in its own column's region."""
+    """CorruptBatch unless header, message and envelope agree, and each buffer is in its column's region."""
     counts = {header.record_count, ours.row_count, layout.row_count}
     if len(counts) > 1:
         raise CorruptBatch(
@@ -273,7 +273,7 @@ def _check_layout(layout: IpcLayout, ours: ArrowHeader, header: BatchHeader) -> 
             f"{layout.row_count} in the Arrow message"
         )
     if (layout.metadata_length, layout.body_length) != (ours.metadata_length, ours.body_length):
-        raise CorruptBatch(f"the Arrow message has {layout.size_bytes} bytes, unlike its header says")
+        raise CorruptBatch(f"the Arrow message has {layout.size_bytes} bytes; its header says otherwise")
     node = buffer = 0
     for entry in ours.columns:
         column = _UNTYPED_COLUMNS[entry.column_id]
@@ -289,7 +289,7 @@ def _check_layout(layout: IpcLayout, ours: ArrowHeader, header: BatchHeader) -> 
 
 
 def _aligned(message: memoryview) -> pa.Buffer:
-    """The message where Arrow may compute on it; copied only if its place in memory is odd."""
+    """The message at an address that Arrow can use; copied only if it is not aligned to 8 bytes."""
     buffer = pa.py_buffer(message)
     return buffer if buffer.address % 8 == 0 else pa.py_buffer(bytes(message))
 

@@ -1,16 +1,16 @@
-"""The header of an *arrow* payload: ours, versioned, with a directory of the columns behind it.
+"""The header of an *arrow* payload: our own format, versioned, with a directory of the columns.
 
-docs/format/batch.md has it byte for byte. In short, all little-endian:
+docs/format/batch.md describes it byte for byte. In short, all little-endian:
 
     fixed part (48 bytes) | column directory | offset deltas, if any | statistics, if any | zeros
     | Arrow IPC record-batch message: metadata, body
 
-The directory says for each column where its bytes are in the body and what their CRC-32C is, so that a reader
-can fetch single columns and still verify them; and it has room for the least and the greatest value. Offset
-deltas are there only if offsets have gaps: without them row n has offset delta n.
+The directory holds the region of each column in the body and its CRC-32C, so that a reader can fetch single
+columns and verify them. It has fields for the least and the greatest value. Offset deltas are present only if
+offsets have gaps: without them row n has offset delta n.
 
-A reader refuses a kind or version that it does not know. Within version 1 the fixed part and the directory's
-entries may grow at their ends: both lengths are written down.
+A reader refuses an unknown kind or version. Within version 1 the fixed part and the directory's entries may
+grow at their ends, because the header contains both lengths.
 """
 
 import struct
@@ -48,9 +48,9 @@ _ALIGNMENT: Final = 8
 
 
 class ColumnEntry(NamedTuple):
-    """One column: where it is in the body, and which nodes and buffers of the Arrow message are its own.
+    """One column: its region in the body, and its nodes and buffers in the Arrow message.
 
-    Positions of the least and greatest value count from the payload's start; 0 means there is none.
+    Positions of the least and greatest value are relative to the payload's start; 0 means absent.
     """
 
     column_id: int
@@ -71,7 +71,7 @@ class ColumnEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArrowHeader:
-    """What stands in front of the Arrow message. ``offset_deltas`` None: dense."""
+    """The header before the Arrow message. ``offset_deltas`` None: offsets without gaps."""
 
     schema_id: int
     row_count: int
@@ -115,7 +115,7 @@ class ArrowHeader:
 
 
 def parse_arrow_header(payload: Bytes) -> ArrowHeader:
-    """The header at the start of an arrow payload, its CRC checked; CorruptBatch if it cannot be one."""
+    """The header at the start of an arrow payload, with its CRC checked; CorruptBatch if it is malformed."""
     if len(payload) < FIXED.size:
         raise CorruptBatch(f"an arrow payload of {len(payload)} bytes is shorter than its header")
     (
@@ -124,7 +124,7 @@ def parse_arrow_header(payload: Bytes) -> ArrowHeader:
     ) = FIXED.unpack_from(payload)  # fmt: skip
     if (kind, version) != (PayloadKind.ARROW, ARROW_VERSION):
         raise CorruptBatch(
-            f"payload of kind {kind}, version {version} is not known here; a newer sparklog may read it"
+            f"payload kind {kind}, version {version} is unknown to this release; a newer one may read it"
         )
     if not FIXED.size <= header_length <= len(payload):
         raise CorruptBatch(f"an arrow header of {header_length} bytes in a payload of {len(payload)}")
@@ -153,7 +153,7 @@ def parse_arrow_header(payload: Bytes) -> ArrowHeader:
 
 
 def check_message(message: Bytes, header: ArrowHeader) -> None:
-    """CorruptBatch unless the metadata and the bytes of each column have the CRCs that the header says."""
+    """CorruptBatch unless the metadata and each column's bytes match the CRCs in the header."""
     view = memoryview(message)
     if crc32c(view[: header.metadata_length]) != header.metadata_crc:
         raise CorruptBatch(f"the CRC {header.metadata_crc:#010x} of the Arrow metadata does not match")
@@ -161,7 +161,7 @@ def check_message(message: Bytes, header: ArrowHeader) -> None:
 
 
 def check_regions(body: Bytes, columns: Sequence[ColumnEntry]) -> None:
-    """CorruptBatch unless the bytes of each of these columns have the CRC that the directory says."""
+    """CorruptBatch unless the bytes of each of these columns match the CRC in the directory."""
     view = memoryview(body)
     for column in columns:
         if crc32c(view[column.offset : column.offset + column.length]) != column.crc:

@@ -1,9 +1,8 @@
-"""Between numpy and Arrow without pandas.
+"""Conversion between numpy and Arrow without pandas, for fixed-width integers and binary columns.
 
-``pyarrow.array``, ``pyarrow.scalar`` and ``Array.to_numpy`` look whether they were given something of pandas,
-and import it for that: 0.3 s of CPU in each new Python process, and Spark starts one for every task that has
-none to use again. Arrow's arrays are buffers, though, and so are numpy's; nothing is copied here but bitmaps
-and texts. Only fixed-width integers and binary columns pass this bridge.
+``pyarrow.array``, ``pyarrow.scalar`` and ``Array.to_numpy`` import pandas to check for its types. This costs
+0.3 s of CPU in each new Python process, and Spark starts one for every task without a process to reuse. These
+functions share the buffers of numpy and Arrow, and copy only bitmaps and texts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +21,7 @@ _LARGE: Final = (pa.types.is_large_binary, pa.types.is_large_string, pa.types.is
 
 
 def numbers(values: npt.NDArray[Any], nulls: Bools | None = None) -> pa.Array:
-    """An int32 or int64 column; it shares the memory of ``values``."""
+    """An int32 or int64 column that shares the memory of ``values``."""
     own = np.ascontiguousarray(values)
     validity = None if nulls is None else _bitmap(~nulls)
     return pa.Array.from_buffers(_NUMBERS[own.dtype], len(own), [validity, pa.py_buffer(own)])
@@ -58,7 +57,7 @@ def repeated_text(text: str, count: int) -> pa.Array:
 
 
 def values_of(column: Any) -> npt.NDArray[Any]:
-    """The numbers of an integer column, or of a timestamp's or duration's; anything where it is null."""
+    """The numbers of an integer, timestamp or duration column; arbitrary where a row is null."""
     dtype: np.dtype[Any] = np.dtype(np.int32 if column.type == pa.int32() else np.int64)
     if column.type.bit_width != 8 * dtype.itemsize:
         raise TypeError(f"a column of type {column.type} has no {dtype} in it")
@@ -85,7 +84,7 @@ def nulls_of(column: Any) -> Bools:
 
 
 def value_lengths(column: Any) -> npt.NDArray[np.int64]:
-    """How long each value of a binary, string or list column is; 0 for nulls."""
+    """The length of each value of a binary, string or list column; 0 for nulls."""
     kind = column.type
     is_large = any(test(kind) for test in _LARGE)
     offsets = column.buffers()[1]
@@ -95,7 +94,7 @@ def value_lengths(column: Any) -> npt.NDArray[np.int64]:
     ends = np.frombuffer(offsets, dtype, len(column) + 1, column.offset * dtype.itemsize)
     lengths = np.diff(ends).astype(np.int64)
     if column.null_count:
-        lengths[nulls_of(column)] = 0  # something may lie behind a null all the same
+        lengths[nulls_of(column)] = 0  # the buffer may have bytes for a null, too
     return lengths
 
 

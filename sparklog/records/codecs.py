@@ -1,14 +1,14 @@
-"""Kafka's four codecs, with a bound on what a payload may grow to.
+"""Kafka's four codecs, with a bound on the decompressed size.
 
-A few kilobytes of zstd can stand for gigabytes of zeros. Decompression therefore runs in steps of about a
-megabyte (``pieces_of``) and stops with CorruptBatch beyond ``DECOMPRESSED_BYTES_MAX``. A caller that looks at
-one piece after another holds two steps at most, but for two payloads: a bare snappy block is one piece, at
-most 22 times as large as its compressed form, and a zstd decoder holds the window that its frame names.
+A few kilobytes of zstd can decompress to gigabytes. Therefore decompression runs in steps of about a megabyte
+(``pieces_of``) and raises CorruptBatch beyond ``DECOMPRESSED_BYTES_MAX``. A caller that handles one piece
+after the other holds at most two steps, with two exceptions: a bare snappy block is one piece, at most 22
+times its compressed size, and a zstd decoder holds the window that the frame declares.
 
-Framing, as the Java clients have it:
+Framing, as in the Java clients:
 - gzip: RFC 1952, several members allowed;
 - snappy: xerial's frames (16 bytes of magic and versions, then blocks with a big-endian length each), or one
-  bare block, which some older clients send;
+  bare block, as some older clients send;
 - lz4: the LZ4 frame format with independent blocks (Java refuses linked ones, KIP-57);
 - zstd: plain frames.
 """
@@ -25,10 +25,10 @@ from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import Bytes, Compression
 
 DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
-"""More than the largest frame a broker reads: whatever is legal compressed is legal uncompressed, too."""
+"""More than the largest frame that a broker reads, so compression never makes a legal batch illegal."""
 
 STEP_BYTES: Final = 1 << 20
-"""How much is decompressed at a time."""
+"""Decompressed bytes per step."""
 
 _GZIP_SLICE_BYTES: Final = 1 << 16
 _GZIP_WINDOW_BITS: Final = 31
@@ -61,7 +61,7 @@ def compress(compression: Compression, data: Bytes) -> bytes:
             return _compress_snappy(memoryview(data))
         case Compression.LZ4:
             encoder = cramjam.lz4.Compressor(level=_LZ4_LEVEL, content_checksum=False, block_linked=False)
-            encoder.compress(bytes(data))  # it takes nothing but bytes
+            encoder.compress(bytes(data))  # accepts only bytes
             return bytes(encoder.finish())
         case Compression.ZSTD:
             return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
@@ -70,7 +70,7 @@ def compress(compression: Compression, data: Bytes) -> bytes:
 def decompress(
     compression: Compression, data: Bytes, output_bytes_max: int = DECOMPRESSED_BYTES_MAX
 ) -> bytes:
-    """The bytes that ``data`` stands for; CorruptBatch if it is damaged or stands for too many."""
+    """``data`` decompressed; CorruptBatch if it is damaged or exceeds ``output_bytes_max``."""
     pieces = list(pieces_of(compression, data, output_bytes_max))
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -78,10 +78,10 @@ def decompress(
 def pieces_of(
     compression: Compression, data: Bytes, output_bytes_max: int = DECOMPRESSED_BYTES_MAX
 ) -> Iterator[bytes]:
-    """What ``decompress`` returns, in order, in pieces of one to two megabytes; the last may be smaller.
+    """The result of ``decompress`` in pieces of one to two megabytes; the last may be smaller.
 
-    CorruptBatch comes when the damage, or the byte beyond ``output_bytes_max``, is reached. What is not
-    compressed is one piece.
+    CorruptBatch is raised at the damage, or at the first byte beyond ``output_bytes_max``. Uncompressed data
+    is one piece.
     """
     match compression:
         case Compression.NONE:
@@ -122,7 +122,7 @@ def _damaged(compression: Compression, why: object) -> CorruptBatch:
 
 
 def _inflated(data: memoryview) -> Iterator[bytes]:
-    """The members of a gzip payload. Input goes in by slices, since zlib copies what it has not used."""
+    """The members of a gzip payload. Input is passed in slices, because zlib copies its unused input."""
     inflater = None
     for start in range(0, len(data), _GZIP_SLICE_BYTES):
         rest: Bytes = data[start : start + _GZIP_SLICE_BYTES]
@@ -134,7 +134,7 @@ def _inflated(data: memoryview) -> Iterator[bytes]:
             if inflater.eof:
                 rest, inflater = inflater.unused_data, None
     while inflater is not None:
-        # The last slice is used up, but the inflater may hold output that found no room in a step.
+        # All input is consumed, but the inflater may hold output beyond the last step.
         piece = _inflate(inflater, b"")
         if inflater.eof:
             inflater = None
@@ -151,7 +151,7 @@ def _inflate(inflater: "zlib._Decompress", data: Bytes) -> bytes:
 
 
 def _streamed(compression: Compression, data: Bytes) -> Iterator[bytes]:
-    """Arrow's streams decompress step by step, which cramjam's one-shot functions cannot."""
+    """Decompress by Arrow's streams, because cramjam's functions cannot decompress in steps."""
     try:
         with pa.CompressedInputStream(pa.BufferReader(data), _ARROW_NAMES[compression]) as stream:
             while piece := stream.read(STEP_BYTES):
@@ -186,7 +186,7 @@ def _unsnapped(data: memoryview, output_bytes_max: int) -> Iterator[bytes]:
 
 
 def _unsnapped_block(block: memoryview, output_bytes_max: int) -> bytes:
-    """One block, whose length is checked before memory is taken for it."""
+    """One block, whose length is checked before memory is allocated."""
     if not block:
         return b""
     try:

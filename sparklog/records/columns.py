@@ -1,12 +1,12 @@
-"""Rows of an untyped topic as Arrow columns: what readers get and what writers hand in.
+"""Rows of an untyped topic as Arrow columns, for readers and for writers.
 
-Readers get ``ROW_SCHEMA`` whatever payload the batch had. Its types are Spark's own mapping (``binary``,
-``timestamp[us, UTC]``, nothing large), because Spark compares the schema of what it is given for equality.
-A record without headers has null there, never an empty list; a null key or value differs from an empty one.
-Timestamps are milliseconds in every batch, and microseconds here because Spark has nothing else.
+Readers get ``ROW_SCHEMA`` for every kind of payload. Its types are those of Spark (``binary``,
+``timestamp[us, UTC]``, no large types), because Spark requires an equal schema. A record without headers has
+a null, never an empty list; a null key or value differs from an empty one. Batches hold milliseconds, but the
+schema has microseconds, Spark's only unit.
 
-Writers hand in what Spark hands them: ``normalise`` finds the columns by name, ignores others, and brings
-types to the few that batches hold, without copying where Arrow can reinterpret.
+Writers pass columns as Spark provides them: ``normalise`` finds the columns by name, ignores others, and
+casts their types to those of batches, without a copy where Arrow can reinterpret the data.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ def row_batch(
     offsets: Int64s,
     timestamp_types: npt.NDArray[np.int32],
 ) -> pa.RecordBatch:
-    """Columns put together in ROW_SCHEMA. A timestamp beyond what microseconds can say is clamped."""
+    """Columns as a record batch in ROW_SCHEMA. Clamps timestamps to the range of 64-bit microseconds."""
     timestamps_us = np.clip(timestamps_ms, -_TIMESTAMP_MS_MAX, _TIMESTAMP_MS_MAX) * 1_000
     columns = [
         key,
@@ -66,7 +66,7 @@ def row_batch(
 
 @dataclass(frozen=True, slots=True)
 class RowColumns:
-    """Rows to be written. An absent column: no key, no headers; ``timestamps_ms`` None: all at ``now_ms``."""
+    """Rows to write. ``key`` or ``headers`` None: no row has any; ``timestamps_ms`` None: all ``now_ms``."""
 
     row_count: int
     key: pa.Array | None
@@ -76,13 +76,13 @@ class RowColumns:
 
 
 def normalise(columns: pa.RecordBatch | pa.Table, now_ms: int) -> RowColumns:
-    """The columns that a batch holds, out of what a writer hands in; ValueError for what none can hold."""
+    """A writer's columns as the columns of a batch; ValueError for columns that a batch cannot hold."""
     batch = _one_batch(columns)
     if batch.num_rows == 0:
         raise ValueError("there are no rows to make a batch of; Kafka has no empty batches: send nothing")
     value = _binary(batch, "value")
     if value is None:
-        raise ValueError(f"column 'value' is missing; there are {batch.schema.names}")
+        raise ValueError(f"column 'value' is missing; the columns are {batch.schema.names}")
     key = _binary(batch, "key")
     return RowColumns(
         row_count=batch.num_rows,

@@ -1,6 +1,6 @@
-"""The 61 bytes in front of every record batch, as Kafka's message format v2 lays them out.
+"""The 61-byte envelope before the payload of every batch, as in Kafka's message format v2.
 
-All numbers are big-endian and signed, but for the CRC:
+All numbers are big-endian and signed, except the CRC:
 
       0  base offset            i64   patched by the leader; outside the CRC
       8  length                 i32   bytes after this field: size of the batch - 12
@@ -20,9 +20,9 @@ All numbers are big-endian and signed, but for the CRC:
 Attributes: bits 0-2 codec, 3 log-append time, 4 transactional, 5 control, 6 delete horizon, and bit 14,
 which Kafka leaves unused: the payload is *arrow* instead of *records* (docs/format/batch.md).
 
-Because offset and leader epoch lie outside the CRC, appending changes 12 bytes and recomputes nothing.
-Whatever is not a batch raises CorruptBatch; a batch whose bytes are merely not all there yet is left out
-by ``split`` and is for the caller to judge.
+Because the CRC covers neither offset nor leader epoch, an append changes 12 bytes and recomputes nothing.
+Bytes that are not a batch raise CorruptBatch. ``split`` leaves out an incomplete last batch, which the caller
+must judge.
 """
 
 import struct
@@ -63,7 +63,7 @@ KNOWN_BITS: Final = (
 NO_TIMESTAMP: Final = -1
 NO_SEQUENCE: Final = -1
 SEQUENCE_MODULUS: Final = 1 << 31
-"""Sequences run from 0 to 2^31 - 1 and start over."""
+"""Sequences run from 0 to 2^31 - 1, then restart at 0."""
 
 _BASE_OFFSET: Final = struct.Struct(">q")
 _LEADER_EPOCH: Final = struct.Struct(">i")
@@ -90,8 +90,8 @@ class Compression(IntEnum):
 class BatchHeader(NamedTuple):
     """The envelope's fields, as read. ``compression`` raises CorruptBatch for a codec Kafka does not have.
 
-    A named tuple, because one is made for every batch by every replica, and a frozen dataclass takes eight
-    times as long to make.
+    A named tuple, because every replica creates one for every batch, and a frozen dataclass takes eight times
+    as long to create.
     """
 
     base_offset: int
@@ -157,7 +157,7 @@ class BatchHeader(NamedTuple):
 
 
 def parse_header(buffer: Bytes, position: int = 0) -> BatchHeader:
-    """The envelope at ``position``; 61 bytes suffice. CorruptBatch if it cannot be one."""
+    """The envelope at ``position``, from at least 61 bytes. CorruptBatch if it is malformed."""
     if len(buffer) - position < ENVELOPE_BYTES:
         available = max(0, len(buffer) - position)
         raise CorruptBatch(f"{available} bytes at {position} are less than an envelope's {ENVELOPE_BYTES}")
@@ -175,14 +175,14 @@ def parse_header(buffer: Bytes, position: int = 0) -> BatchHeader:
 
 
 def claims_transaction(buffer: Bytes) -> bool:
-    """Whether the batch at the start of ``buffer`` says that it is transactional; nothing else is checked."""
+    """Whether the batch at the start of ``buffer`` has the transactional bit; checks nothing else."""
     if len(buffer) < ATTRIBUTES_POSITION + _ATTRIBUTES.size or buffer[MAGIC_POSITION] != MAGIC:
         return False
     return bool(_ATTRIBUTES.unpack_from(buffer, ATTRIBUTES_POSITION)[0] & TRANSACTIONAL_BIT)
 
 
 def crc_matches(buffer: Bytes, position: int, header: BatchHeader) -> bool:
-    """Whether the batch is all there and its CRC-32C is the envelope's."""
+    """Whether the batch is complete and its CRC-32C is the envelope's."""
     end = position + header.size_bytes
     if end > len(buffer):
         return False
@@ -190,7 +190,7 @@ def crc_matches(buffer: Bytes, position: int, header: BatchHeader) -> bool:
 
 
 def stamp(buffer: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:
-    """Give the batch at ``position`` its place in the log. The CRC does not cover these bytes."""
+    """Write base offset and leader epoch into the batch at ``position``. The CRC does not cover them."""
     _BASE_OFFSET.pack_into(buffer, position, base_offset)
     _LEADER_EPOCH.pack_into(buffer, position + LENGTH_OVERHEAD, leader_epoch)
 
@@ -198,36 +198,36 @@ def stamp(buffer: bytearray | memoryview, position: int, base_offset: int, leade
 def split(buffer: Bytes) -> list[tuple[int, BatchHeader]]:
     """Position and envelope of every whole batch in a run of batches.
 
-    An incomplete last batch is left out: a reader cut it off, or it is a torn tail, which only the caller
-    knows. Compare the end of the last batch with ``len(buffer)`` where that matters.
+    An incomplete last batch is left out: a fetch limit cut it, or it is a torn tail, and only the caller can
+    decide. Compare the end of the last batch with ``len(buffer)`` if the difference matters.
     """
     batches: list[tuple[int, BatchHeader]] = []
     position, end = 0, len(buffer)
     while end - position >= ENVELOPE_BYTES:
         header = parse_header(buffer, position)
-        behind = position + LENGTH_OVERHEAD + header.length
-        if behind > end:
+        next_position = position + LENGTH_OVERHEAD + header.length
+        if next_position > end:
             break
         batches.append((position, header))
-        position = behind
+        position = next_position
     return batches
 
 
 def set_producer(
     buffer: bytearray | memoryview, position: int, producer_id: int, producer_epoch: int, base_sequence: int
 ) -> None:
-    """Write the producer's fields into a batch that was built without them, and the CRC anew."""
+    """Write the producer's fields into a batch that was built without them, and update the CRC."""
     header = parse_header(buffer, position)
     end = position + header.size_bytes
     if end > len(buffer):
-        raise CorruptBatch(f"batch at byte {position} wants {end - len(buffer)} bytes more than there are")
+        raise CorruptBatch(f"batch at byte {position} lacks its last {end - len(buffer)} bytes")
     _PRODUCER.pack_into(buffer, position + _PRODUCER_POSITION, producer_id, producer_epoch, base_sequence)
     crc = crc32c(memoryview(buffer)[position + ATTRIBUTES_POSITION : end])
     _CRC.pack_into(buffer, position + CRC_POSITION, crc)
 
 
 def set_append_time(buffer: bytearray | memoryview, position: int, now_ms: int) -> BatchHeader:
-    """Say that all records of the batch were appended at ``now_ms``, and write the CRC anew."""
+    """Set log-append time ``now_ms`` for all records of the batch, and update the CRC."""
     header = parse_header(buffer, position)
     attributes = header.attributes | LOG_APPEND_TIME_BIT
     _ATTRIBUTES.pack_into(buffer, position + ATTRIBUTES_POSITION, attributes)
@@ -251,7 +251,7 @@ def build_envelope(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """A whole batch around ``payload``, which may come in pieces so that it is copied once only."""
+    """A whole batch around ``payload``, which may be a list of pieces, so that it is copied only once."""
     pieces = [payload] if isinstance(payload, bytes | bytearray | memoryview) else list(payload)
     covered = _ATTRIBUTES_TO_COUNT.pack(
         attributes,

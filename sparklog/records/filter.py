@@ -1,17 +1,17 @@
-"""Batches with fewer records than before: what compaction makes of them, for both kinds of payload.
+"""Removal of records from batches by compaction, for both kinds of payload.
 
-Compaction never moves a record. A batch that loses records keeps its base offset, its last offset delta, its
-leader epoch and its producer's fields; the records that stay keep their offsets, so deltas get gaps. What is
-kept comes out in the same codec as it was in. A batch may lose all its records and stay as an *empty batch*,
-an envelope without payload, where its sequence numbers or its last offset are still needed.
+Compaction never moves a record. A batch that loses records keeps its base offset, last offset delta, leader
+epoch, producer's fields and codec; the remaining records keep their offsets, so deltas get gaps. A batch that
+loses all records may stay as an *empty batch*, an envelope without payload, if its sequence numbers or its
+last offset are still needed.
 
-Looking inside is done for many rows at once, as in ``reading``: ``decode_runs`` tells of each row its key,
-its offset, and whether it is a tombstone (a record without value); ``Run.rebuild`` makes one of the run's
-batches anew out of the rows that are kept. Uncompressed record batches that follow each other are one run.
+Rows are decoded many at once, as in ``reading``: ``decode_runs`` yields the key and offset of each row, and
+whether it is a tombstone (a record without value). ``Run.rebuild`` builds one batch of a run from the rows
+that are kept. Consecutive uncompressed *records* batches form one run.
 
-A *delete horizon* (KIP-534) is when tombstones, or a transaction marker, may go: attribute bit 6 is set and
-the base timestamp *is* the horizon. Timestamps of records are differences to it then, mostly negative; what
-readers compute stays the same.
+A *delete horizon* (KIP-534) is the time after which tombstones, or a transaction marker, may be removed:
+attribute bit 6 is set and the base timestamp *is* the horizon. The records' timestamp deltas are relative to
+it, mostly negative, so readers compute the same timestamps as before.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ _EMPTY_BATCH_BITS = LOG_APPEND_TIME_BIT | TRANSACTIONAL_BIT | CONTROL_BIT
 
 
 def decode_runs(buffer: Bytes, batches: Sequence[Batch]) -> Iterator[Run]:
-    """The rows of ``batches``, which must have some, in order; CorruptBatch for one that cannot be read."""
+    """The rows of ``batches``, none of which is empty, in order; CorruptBatch for an unreadable batch."""
     joint: list[Batch] = []
     joint_bytes = joint_records = 0
     end = -1
@@ -63,7 +63,7 @@ def decode_runs(buffer: Bytes, batches: Sequence[Batch]) -> Iterator[Run]:
 
 
 def decode(batch: Bytes, origin: Batch) -> Run:
-    """One batch, of whatever kind."""
+    """The rows of one batch with either kind of payload."""
     if origin[1].is_arrow:
         return ArrowRun.decode(batch, origin)
     return RecordsRun.decode(batch, origin)
@@ -77,13 +77,13 @@ def _joint_run(buffer: Bytes, batches: Sequence[Batch]) -> Run:
 
 
 def restamped(batch: Bytes, header: BatchHeader, delete_horizon_ms: int) -> bytes:
-    """The same batch with a delete horizon."""
+    """The batch with a delete horizon."""
     run = decode(batch, (0, header))
     return run.rebuild(0, np.arange(header.record_count), delete_horizon_ms)
 
 
 def emptied(header: BatchHeader) -> bytes:
-    """The batch without any records: it tells its offsets and its producer's sequence, and nothing else."""
+    """The batch without its records: an envelope with the offsets and the producer's sequence."""
     return build_envelope(
         b"",
         attributes=header.attributes & _EMPTY_BATCH_BITS,

@@ -1,4 +1,4 @@
-"""Fewer rows of an *arrow* batch: ``take`` on its columns, and offset deltas where offsets have gaps now."""
+"""Removal of rows from an *arrow* batch: ``take`` on its columns, and offset deltas if offsets have gaps."""
 
 from typing import Any
 
@@ -59,13 +59,13 @@ class ArrowRun(Run):
         return rebuilt_envelope(header, pieces, timestamps_ms, delete_horizon_ms)
 
     def _compression(self) -> Compression:
-        """What the producer compressed its buffers with."""
+        """The codec of the producer's buffers."""
         payload = memoryview(self._batch)[ENVELOPE_BYTES : self.batches[0][1].size_bytes]
         return _CODECS[parse_layout(payload[parse_arrow_header(payload).header_length :]).codec]
 
 
 def _taken(column: Any | None, indexes: pa.Array) -> Any | None:
-    """The rows of a column; None, as for a column that is absent, if all of them are null."""
+    """The rows of a column; None, as for an absent column, if all of them are null."""
     if column is None:
         return None
     taken = column.take(indexes)

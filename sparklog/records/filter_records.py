@@ -1,13 +1,13 @@
-"""Fewer records of a *records* batch, copied as they are or, for a new base timestamp, with new heads.
+"""Removal of records from a *records* batch. Kept records are copied; a new base timestamp changes their
+heads.
 
-A record's bytes say its offset and its timestamp as differences to its batch's base offset and timestamp. As
-long as both stay, a record that is kept is kept byte for byte, and filtering is copying pieces. A delete
-horizon changes the base timestamp, and with it the timestamp delta of every record and, as that is a varlong,
-its length:
+A record holds its offset and timestamp relative to its batch's base offset and base timestamp. If neither
+changes, filtering copies the bytes of the kept records. A delete horizon changes the base timestamp, and so
+the timestamp delta of every record and, because the delta is a varlong, the record's length:
 
     length varint | attributes i8 | timestamp delta varlong | offset delta, key, value, headers
 
-So the first three, the *head*, are written anew for all records side by side, a column of bytes at a time,
+So numpy rewrites the first three fields, the *head*, for all records at once, a column of bytes at a time,
 and Arrow joins heads and tails.
 """
 
@@ -41,7 +41,7 @@ from sparklog.records.run import Run, rebuilt_envelope
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """Where records begin and end, and what they say of themselves."""
+    """Positions and decoded fields of records, one element per record."""
 
     starts: Int64s
     ends: Int64s
@@ -52,7 +52,7 @@ class _Measured:
 
 
 class RecordsRun(Run):
-    """Batches of Kafka records: one, or uncompressed ones that follow each other."""
+    """One batch of Kafka records, or several consecutive uncompressed ones."""
 
     __slots__ = ("_ends", "_payload", "_starts", "_timestamp_deltas_ms")
 
@@ -87,7 +87,7 @@ class RecordsRun(Run):
 
     @classmethod
     def decode_jointly(cls, run: bytes, start: int, batches: Sequence[Batch]) -> "RecordsRun":
-        """``run`` holds ``batches``, the first of which is at ``start`` of where they come from."""
+        """``run`` holds ``batches``, whose positions are those of the log's chunk; it begins at ``start``."""
         begins: list[int] = []
         lasts: list[int] = []
         for position, header in batches:
@@ -136,14 +136,14 @@ def _together(pieces: Sequence[_Measured]) -> _Measured:
 
 
 def _joined(pieces: Any) -> memoryview:
-    """The elements of a binary array, one after the other."""
+    """The bytes of all elements of a binary array, joined."""
     _, offsets, data = pieces.buffers()
     bounds = np.frombuffer(offsets, np.int32, len(pieces) + 1, pieces.offset * 4)
     return memoryview(data)[int(bounds[0]) : int(bounds[-1])]
 
 
 def _pieces(payload: bytes, starts: Int64s, ends: Int64s) -> Bytes:
-    """The records as they are."""
+    """The records' bytes, joined and unchanged."""
     if len(starts) < FEW_RECORDS:
         bounds = zip(starts.tolist(), ends.tolist(), strict=True)
         return b"".join([payload[start:end] for start, end in bounds])
@@ -151,7 +151,7 @@ def _pieces(payload: bytes, starts: Int64s, ends: Int64s) -> Bytes:
 
 
 def _with_new_heads(payload: bytes, starts: Int64s, ends: Int64s, deltas_ms: Int64s) -> Bytes:
-    """The records with these timestamp deltas."""
+    """The records' bytes with these timestamp deltas, joined."""
     if len(starts) < FEW_RECORDS:
         return _few_with_new_heads(payload, starts.tolist(), ends.tolist(), deltas_ms.tolist())
     octets = np.frombuffer(payload, np.uint8)

@@ -73,5 +73,7 @@ def test_topics_that_differ_in_case_only_are_refused_where_they_would_share_a_di
     directory = LogDirectory.open(f"{tmp_path}/logs", 1, "c", CaseBlindDisk(), bench.clock, boot_id="b")
     config = LogConfig()
     directory.create_log(TopicPartition("Events", 0), TOPIC_ID, config)
-    with pytest.raises(LogDirectoryError, match=r"under the name Events-0: this file system does not distinguish"):
+    with pytest.raises(
+        LogDirectoryError, match=r"under the name Events-0: this file system does not distinguish"
+    ):
         directory.create_log(TopicPartition("events", 0), TOPIC_ID, config)
