@@ -1,8 +1,8 @@
-"""Reading the layout of an Arrow IPC record-batch message, without trusting it.
+"""Reading the layout of an Arrow IPC record-batch message from an untrusted sender.
 
-pyarrow reads such messages but does not say where each column's bytes lie, which the column directory needs;
-and it takes the memory that a compressed buffer claims to need, which must be bounded first. So the message's
-metadata, a flatbuffer, is read here by hand:
+pyarrow does not report the positions of each column's bytes, which the column directory needs; and pyarrow
+allocates the memory that a compressed buffer claims, which must be bounded first. Therefore this module
+parses the message's metadata, a flatbuffer:
 
     0xFFFFFFFF | metadata length i32 | metadata, padded | body
 
@@ -11,9 +11,9 @@ metadata, a flatbuffer, is read here by hand:
                  3 compression, 4 variadic buffer counts
     compression: 0 codec i8 (0 LZ4 frame, 1 ZSTD), 1 method i8 (0: each buffer by itself)
 
-A flatbuffer table starts with the distance back to its vtable, which holds, after its own length and the
-table's, a u16 per field: where the field is within the table, 0 if it is absent. A compressed buffer begins
-with its uncompressed length, i64, -1 if it was left as it is. All of it is little-endian.
+A flatbuffer table starts with the distance back to its vtable. The vtable holds its own length, the table's
+length, and a u16 per field: the field's position in the table, 0 if it is absent. A compressed buffer begins
+with its uncompressed length, i64, or -1 if it is not compressed. All numbers are little-endian.
 """
 
 import struct
@@ -37,7 +37,7 @@ _U32: Final = struct.Struct("<I")
 _I64: Final = struct.Struct("<q")
 _PAIR: Final = struct.Struct("<qq")
 _PAIRS_MAX: Final = 65_535
-"""Most nodes or buffers of a batch; the column directory counts them in 16 bits."""
+"""The greatest number of nodes or buffers of a batch; the column directory counts them in 16 bits."""
 
 
 class Node(NamedTuple):
@@ -48,7 +48,7 @@ class Node(NamedTuple):
 
 
 class Region(NamedTuple):
-    """Bytes of the body."""
+    """A range of bytes in the body."""
 
     offset: int
     length: int
@@ -56,7 +56,7 @@ class Region(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IpcLayout:
-    """Where the pieces of a message lie; ``metadata_length`` includes the 8 bytes in front of it."""
+    """The positions of a message's pieces; ``metadata_length`` includes the 8 bytes before the metadata."""
 
     metadata_length: int
     body_length: int
@@ -64,7 +64,7 @@ class IpcLayout:
     nodes: tuple[Node, ...]
     buffers: tuple[Region, ...]
     codec: int | None = None
-    """0 LZ4 frame, 1 ZSTD; None: buffers are as they are."""
+    """0 LZ4 frame, 1 ZSTD; None: uncompressed."""
 
     @property
     def is_compressed(self) -> bool:
@@ -76,7 +76,7 @@ class IpcLayout:
 
 
 def parse_layout(message: Bytes) -> IpcLayout:
-    """The layout of the message at the start of these bytes; CorruptBatch if it is none."""
+    """The layout of the message at the start of ``message``; CorruptBatch if it is malformed."""
     try:
         return _parse(memoryview(message))
     except struct.error as error:
@@ -84,7 +84,7 @@ def parse_layout(message: Bytes) -> IpcLayout:
 
 
 def uncompressed_bytes(body: Bytes, layout: IpcLayout) -> list[int]:
-    """What each buffer says it decompresses to, read before any memory is taken for it."""
+    """The claimed uncompressed size of each buffer, for a check before memory is allocated."""
     if not layout.is_compressed:
         return [buffer.length for buffer in layout.buffers]
     return [_uncompressed_bytes(body, buffer) for buffer in layout.buffers]
@@ -107,7 +107,7 @@ def _parse(message: memoryview) -> IpcLayout:
     continuation, padded = PREFIX.unpack_from(message, 0)
     metadata_length = PREFIX.size + padded
     if continuation != _CONTINUATION or padded <= 0 or metadata_length > len(message):
-        raise CorruptBatch(f"no Arrow message: it begins {bytes(message[:8]).hex()} in {len(message)} bytes")
+        raise CorruptBatch(f"{len(message)} bytes that begin {bytes(message[:8]).hex()} are no Arrow message")
     metadata = message[PREFIX.size : metadata_length]
     table = _Table(metadata, _U32.unpack_from(metadata, 0)[0])
     version, kind = table.number(0, _I16), table.number(1, _U8)
@@ -118,7 +118,7 @@ def _parse(message: memoryview) -> IpcLayout:
     if batch is None or not 0 <= body_length <= len(message) - metadata_length:
         raise CorruptBatch(f"an Arrow body of {body_length} bytes in {len(message) - metadata_length}")
     if batch.field(4):
-        raise CorruptBatch("an Arrow batch with view types, which batches here do not have")
+        raise CorruptBatch("an Arrow batch with view types, which sparklog does not support")
     return IpcLayout(
         metadata_length=metadata_length,
         body_length=body_length,
@@ -146,7 +146,7 @@ def _codec(compression: "_Table | None") -> int | None:
 
 
 class _Table:
-    """A flatbuffer table; struct.error or CorruptBatch for whatever points outside."""
+    """A flatbuffer table. Raises struct.error or CorruptBatch for a position outside the metadata."""
 
     __slots__ = ("_metadata", "_position", "_vtable", "_vtable_length")
 
@@ -179,7 +179,7 @@ class _Table:
         return _Table(self._metadata, position) if position else None
 
     def pairs(self, number: int) -> list[tuple[int, int]]:
-        """A vector of structs of two i64; its count is checked against the bytes that are there."""
+        """A vector of structs of two i64; its count is checked against the available bytes."""
         position = self._target(number)
         if not position:
             return []

@@ -1,10 +1,10 @@
 """The *records* payload: Kafka v2 records, as any Kafka client sends and expects them.
 
-Decoding to columns is our own: numpy over many records at once (``kafka_spans``), plain Python for a handful
-(``kafka_walk``). aiokafka's compiled reader is not used on purpose: it trusts some lengths and reads beyond
-the buffer when they lie, which bytes from the network may do.
+Decoding to columns is our own: numpy for many records at once (``kafka_spans``), plain Python for a few
+(``kafka_walk``). aiokafka's compiled reader is not used, because it trusts some lengths, and reads beyond the
+buffer if bytes from the network contain wrong ones.
 
-Failure: CorruptBatch for bytes that are not what the envelope says; the reason names counts and positions.
+Failure: CorruptBatch for bytes that do not match the envelope; the reason has counts and positions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ from sparklog.records.kafka_spans import (
 from sparklog.records.kafka_walk import WalkedRecord, check_count, walk
 
 SMALL_RECORD_COUNT: Final = FEW_RECORDS
-"""Batches below this are walked record by record; above, numpy's fixed cost has paid off (measured)."""
+"""Smaller batches are decoded record by record; from here on numpy is quicker (measured)."""
 
 
 class KafkaRecords:
@@ -97,12 +97,12 @@ class KafkaRecords:
 
 
 def records_of(batch: Bytes, header: BatchHeader) -> bytes:
-    """The records of a batch without envelope, decompressed."""
+    """The decompressed records of a batch, without the envelope."""
     return decompress(header.compression, _payload(batch, header))
 
 
 def _measured(batch: Bytes, header: BatchHeader) -> Iterator[Measured]:
-    """The records of a batch without their keys and values, in little memory."""
+    """The deltas and key lengths of a batch's records, with one decompressed piece in memory at a time."""
     pieces = pieces_of(header.compression, _payload(batch, header))
     return measure(pieces, header.record_count, header.last_offset_delta)
 
@@ -114,7 +114,7 @@ def _payload(batch: Bytes, header: BatchHeader) -> memoryview:
 
 
 def _chunks(records: bytes, header: BatchHeader) -> Iterator[Spans]:
-    """The spans of all records, some 65,000 at a time, checked against the envelope."""
+    """The spans of all records, at most ``CHUNK_RECORDS`` at a time, checked against the envelope."""
     check_count(records, header.record_count)
     position, left, previous = 0, header.record_count, -1
     while left:

@@ -1,8 +1,8 @@
-"""Whether bytes are Kafka records, for a leader that appends them and needs none: positions, no objects.
+"""A check whether bytes are Kafka records, for a leader: it tracks positions and creates no objects.
 
-The same verdict as reading the records with ``kafka_walk`` and checking their offsets, in a third of the
-time. Nearly every number of a record is one byte, or two where it is the length of a record or of a value;
-these are decoded in place, without a call. The layout is told in ``kafka_walk``.
+The result is that of decoding with ``kafka_walk`` and checking the offsets, in a third of the time. Nearly
+every number of a record has one byte, or two if it is the length of a record or a value; these are decoded
+inline, without a call. ``kafka_walk`` describes the layout.
 """
 
 from typing import Final
@@ -21,15 +21,15 @@ _MORE: Final = 0x80
 
 
 def check_records(payload: bytes, count: int, last_offset_delta: int) -> None:
-    """CorruptBatch unless exactly ``count`` records fill ``payload``, with offset deltas that grow and end
-    at ``last_offset_delta`` at the latest.
+    """CorruptBatch unless exactly ``count`` records fill ``payload``, with offset deltas that grow and do
+    not exceed ``last_offset_delta``.
     """
     check_count(payload, count)
     position, previous = 0, -1
     try:
         for _ in range(count):
             end, position = _record_end(payload, position)
-            # behind the attributes
+            # the timestamp delta, after one byte of attributes
             if payload[position + 1] < _MORE:
                 position += 2
             else:
@@ -45,11 +45,11 @@ def check_records(payload: bytes, count: int, last_offset_delta: int) -> None:
                     f"offset deltas do not grow up to {last_offset_delta}: {offset_delta} after {previous}"
                 )
             previous = offset_delta
-            position = _behind_bytes(payload, _behind_bytes(payload, position))
+            position = _after_bytes(payload, _after_bytes(payload, position))
             if payload[position] == 0:
                 position += 1
             else:
-                position = _behind_headers(payload, position)
+                position = _after_headers(payload, position)
             if position != end:
                 raise CorruptBatch(f"a record's key, value and headers end at byte {position}, not at {end}")
     except IndexError:
@@ -59,7 +59,7 @@ def check_records(payload: bytes, count: int, last_offset_delta: int) -> None:
 
 
 def _record_end(payload: bytes, position: int) -> tuple[int, int]:
-    """Where the record at ``position`` ends and, behind its length, begins."""
+    """The end of the record at ``position``, and the position after its length."""
     length, start = varint(payload, position)
     end = start + length
     if length < 0 or end > len(payload):
@@ -67,8 +67,8 @@ def _record_end(payload: bytes, position: int) -> tuple[int, int]:
     return end, start
 
 
-def _behind_bytes(payload: bytes, position: int) -> int:
-    """The position behind a key or a value."""
+def _after_bytes(payload: bytes, position: int) -> int:
+    """The position after a key or a value."""
     byte = payload[position]
     if byte < _MORE:
         return position + 1 if byte & 1 else position + 1 + (byte >> 1)
@@ -79,8 +79,8 @@ def _behind_bytes(payload: bytes, position: int) -> int:
     return position + max(length, 0)
 
 
-def _behind_headers(payload: bytes, position: int) -> int:
-    """The position behind a record's headers."""
+def _after_headers(payload: bytes, position: int) -> int:
+    """The position after a record's headers."""
     count, position = varint(payload, position)
     if count < 0 or count * HEADER_BYTES_MIN > len(payload) - position:
         raise CorruptBatch(f"{count} headers cannot be in {len(payload) - position} bytes")
@@ -89,5 +89,5 @@ def _behind_headers(payload: bytes, position: int) -> int:
     for _ in range(count):
         if payload[position] & 1:
             raise CorruptBatch(f"the header at byte {position} has no key")
-        position = _behind_bytes(payload, _behind_bytes(payload, position))
+        position = _after_bytes(payload, _after_bytes(payload, position))
     return position

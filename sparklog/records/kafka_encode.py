@@ -1,11 +1,11 @@
 """Writing Kafka v2 records: a few in plain Python, many by aiokafka's compiled builder (3 million/s a core).
 
-Of what the builder makes only the records are kept; the envelope is written anew. The builder knows no leader
-epoch and no log-append time, and takes a first timestamp of -1 for "none yet", so it is handed differences to
-the first timestamp instead of timestamps.
+Only the builder's records are kept; the envelope is our own, because the builder supports neither leader
+epoch nor log-append time. The builder treats a first timestamp of -1 as "none yet", so it gets timestamp
+deltas to the first record instead of timestamps.
 
-The builder is imported when it is first needed: it comes with the whole of aiokafka, asyncio and ssl too,
-and costs a process a tenth of a second of CPU. Brokers and tasks that write little never need it.
+The builder is imported on first use, because it imports all of aiokafka, asyncio and ssl, which costs a tenth
+of a second of CPU. Brokers, and tasks that write few records, never import it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ Row = tuple[int, int, bytes | None, bytes | None, Headers]
 """Offset delta, timestamp delta, key, value, headers."""
 
 FEW_RECORDS: Final = 16
-"""As many as the builder does not repay its import for."""
+"""Up to this many records plain Python is used, because the builder's import would cost more."""
 
 _BATCH_BYTES_MAX: Final = 2**31 - 1
 _NO_HEADERS: Final[Headers] = []
@@ -40,7 +40,7 @@ _NO_HEADERS: Final[Headers] = []
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record to be written; without a timestamp it gets the time at which its batch is built."""
+    """One record to write; ``timestamp_ms`` None means the time at which its batch is built."""
 
     key: bytes | None = None
     value: bytes | None = None
@@ -58,7 +58,7 @@ def build_records_batch(
     base_sequence: int = -1,
     is_transactional: bool = False,
 ) -> bytes:
-    """A batch of single records with base offset 0, for producers that have no columns."""
+    """A batch of single records with base offset 0, for producers without columns."""
     if not records:
         raise ValueError("there are no records to make a batch of; Kafka has no empty batches: send nothing")
     timestamps_ms = np.array(
@@ -92,7 +92,7 @@ def batch_of_rows(
     base_sequence: int,
     is_transactional: bool,
 ) -> bytes:
-    """A batch of columns, base offset 0."""
+    """A batch of rows with base offset 0."""
     timestamps_ms = np.full(rows.row_count, now_ms) if rows.timestamps_ms is None else rows.timestamps_ms
     payload = encode(
         np.arange(rows.row_count),
@@ -122,7 +122,7 @@ def records_batch(
     base_sequence: int,
     is_transactional: bool,
 ) -> bytes:
-    """The envelope around encoded records, compressed if asked for and worth it."""
+    """The batch of encoded records; they are compressed only if that makes them smaller."""
     attributes = TRANSACTIONAL_BIT if is_transactional else 0
     if compression is not Compression.NONE:
         compressed = compress(compression, payload)
@@ -149,7 +149,7 @@ def encode(
     values: Iterable[bytes | None],
     headers: Iterable[Headers],
 ) -> memoryview:
-    """Records without an envelope; their timestamps are relative to the first."""
+    """The records' bytes without an envelope; their timestamps are relative to the first."""
     deltas_ms = (timestamps_ms - timestamps_ms[:1]).tolist()
     rows = zip(offset_deltas.tolist(), deltas_ms, keys, values, headers, strict=True)
     return _encode_few(rows) if len(offset_deltas) <= FEW_RECORDS else _encode_many(rows)
@@ -167,7 +167,7 @@ def _encode_many(rows: Iterable[Row]) -> memoryview:
 
 
 def _encode_few(rows: Iterable[Row]) -> memoryview:
-    """The same, record by record (``kafka_walk`` tells the layout)."""
+    """``_encode_many`` record by record, in plain Python; ``kafka_walk`` describes the layout."""
     payload = bytearray()
     for offset_delta, delta_ms, key, value, headers in rows:
         record = bytearray(1)  # attributes
@@ -187,7 +187,7 @@ def _encode_few(rows: Iterable[Row]) -> memoryview:
 
 
 def append_varint(buffer: bytearray, number: int) -> None:
-    """Zigzag, little end first."""
+    """Append a zigzag number, low bits first."""
     raw = number << 1 if number >= 0 else (-number << 1) - 1
     while raw > 0x7F:
         buffer.append(raw & 0x7F | 0x80)
@@ -204,11 +204,11 @@ def _append_bytes(buffer: bytearray, value: bytes | None) -> None:
 
 
 def _too_large() -> ValueError:
-    return ValueError(f"records beyond {_BATCH_BYTES_MAX} bytes do not fit one batch; write smaller ones")
+    return ValueError(f"more than {_BATCH_BYTES_MAX} bytes of records for one batch; write smaller batches")
 
 
 def header_lists(headers: Any | None, row_count: int) -> list[Headers]:
-    """Every row's headers as the builder wants them; an array of HEADERS_TYPE, or None for none at all."""
+    """The headers of every row, from an array of HEADERS_TYPE, or None if no row has headers."""
     if headers is None:
         return [_NO_HEADERS] * row_count
     items = headers.flatten()

@@ -1,10 +1,10 @@
-"""Whether the pieces of a decompressed payload are Kafka records, with one piece in memory at a time.
+"""A check whether the pieces of a decompressed payload are Kafka records, with one piece in memory at a time.
 
 A batch of a few kilobytes can decompress to a hundred megabytes, even to valid records. A leader appends the
-compressed bytes and needs none of the records, so it checks them as they are decompressed and forgets them.
-Records that end within a piece are measured side by side (``kafka_spans``). A record that reaches beyond its
-piece is walked field by field; its key, values and headers are skipped over, not joined. The verdict is that
-of checking the whole payload at once.
+compressed bytes and does not need the records, so it checks each piece after its decompression and drops it.
+Records that end within a piece are measured together (``kafka_spans``). A record that continues in the next
+piece is walked field by field, and its key, value and headers are skipped without being joined. The result is
+that of checking the whole payload at once.
 
 Failure: CorruptBatch, from the check or from the decompression that yields the pieces.
 """
@@ -27,7 +27,7 @@ from sparklog.records.kafka_walk import (
 
 
 class Measured(NamedTuple):
-    """What some records that follow each other say of themselves, a number per record."""
+    """Fields of consecutive records, one number per record."""
 
     timestamp_deltas_ms: Int64s
     offset_deltas: Int64s
@@ -36,10 +36,10 @@ class Measured(NamedTuple):
 
 
 def measure(pieces: Iterator[bytes], count: int, last_offset_delta: int) -> Iterator[Measured]:
-    """The records in ``pieces``, some at a time.
+    """Measure the records in ``pieces``, some at a time.
 
-    CorruptBatch unless exactly ``count`` of them fill the pieces, with offset deltas that grow and end at
-    ``last_offset_delta`` at the latest.
+    CorruptBatch unless exactly ``count`` records fill the pieces, with offset deltas that grow and do not
+    exceed ``last_offset_delta``.
     """
     window = _Window(pieces)
     left, previous = count, -1
@@ -57,18 +57,18 @@ def measure(pieces: Iterator[bytes], count: int, last_offset_delta: int) -> Iter
 
 
 def _measure_some(window: "_Window", count_max: int) -> Measured:
-    """The records that end within the piece, or the one that reaches beyond it."""
-    begins, behind = whole_boundaries(window.octets, window.position, count_max)
+    """The records that end within the piece, or the one that continues in the next piece."""
+    begins, next_position = whole_boundaries(window.octets, window.position, count_max)
     if not begins:
         return _walk_record(window)
     spans = spans_of(window.octets, begins)
-    window.position = behind
+    window.position = next_position
     return Measured(spans.timestamp_deltas_ms, spans.offset_deltas, spans.key_lengths)
 
 
 def check_growth(offset_deltas: Int64s, previous: int, last_offset_delta: int) -> None:
-    """CorruptBatch unless offsets grow from record to record, from above ``previous`` (-1 at the beginning)
-    to ``last_offset_delta`` at most; compaction may leave gaps.
+    """CorruptBatch unless offset deltas grow from record to record, begin above ``previous`` (-1 at first),
+    and do not exceed ``last_offset_delta``. Gaps are allowed, because compaction leaves them.
     """
     if not len(offset_deltas):
         return
@@ -81,7 +81,7 @@ def check_growth(offset_deltas: Int64s, previous: int, last_offset_delta: int) -
 
 
 class _Window:
-    """The piece that is looked at, and a position in it. Reading past the last piece is an IndexError."""
+    """The current piece and a position in it. Reading beyond the last piece raises IndexError."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self.octets = next(pieces, b"")
@@ -105,7 +105,7 @@ class _Window:
         return value
 
     def skip(self, size_bytes: int) -> None:
-        """Pass over ``size_bytes``; a negative size, which means null, is none."""
+        """Skip ``size_bytes``; a negative size means null and skips nothing."""
         self.position += max(size_bytes, 0)
         while self.position > len(self.octets):
             beyond_bytes = self.position - len(self.octets)
@@ -115,7 +115,7 @@ class _Window:
             self.position += beyond_bytes
 
     def _extend(self) -> bool:
-        """Append the next piece to what is left of this one; False if there is none."""
+        """Append the next piece to the rest of this one; False after the last piece."""
         piece = next(self._pieces, None)
         if piece is None:
             return False
@@ -126,7 +126,7 @@ class _Window:
 
 
 def _walk_record(window: _Window) -> Measured:
-    """Pass over one record, whose layout ``kafka_walk`` gives."""
+    """Measure and skip one record; ``kafka_walk`` describes its layout."""
     length_bytes = window.number()
     start = window.offset
     if length_bytes < 0:

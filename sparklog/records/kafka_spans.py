@@ -1,20 +1,18 @@
-"""Where the pieces of Kafka records lie, for thousands of records at once.
+"""Positions and lengths of the fields of Kafka records, for thousands of records at once.
 
-Records chain: where one begins is known only when the one before has been measured. So a plain Python loop
-reads nothing but the lengths (0.13 µs a record), and numpy does the rest over all records side by side: the
-k-th varint of every record is decoded together, a byte per round for those that have more. What comes out
-are positions and lengths into the payload, which ``gather`` turns into Arrow columns without touching single
-values: the payload itself serves as the data of a binary array whose every other element is a wanted piece,
-and Arrow's ``take`` copies these together.
+A record's position depends on the length of the record before it. So a plain Python loop reads only the
+lengths (0.13 µs a record), and numpy decodes the rest for all records at once: the k-th varint of every
+record, one byte per round. ``gather`` turns the resulting positions and lengths into Arrow columns without
+handling single values: the payload serves as the data of a binary array whose every other element is wanted,
+and Arrow's ``take`` copies these elements.
 
 Measured on batches of 10,000 records with values of 100 bytes, per core: 3.1 million rows/s, against 1.8
-million by way of aiokafka's record objects (which cannot be given hostile bytes) and 0.36 million by
-``kafka_walk``.
-Below ``FEW_RECORDS`` records the fixed cost of some 80 numpy calls exceeds that of a plain loop, so that is
-what they get here too: a tenth of the time for a handful of records.
+million with aiokafka's record objects (which are unsafe for hostile bytes) and 0.36 million with
+``kafka_walk``. Below ``FEW_RECORDS`` records the fixed cost of some 80 numpy calls exceeds that of a plain
+loop, so a loop is used: it takes a tenth of the time for a handful of records.
 
-Nothing is believed here either. Lengths are clamped to zero or more, so positions only grow, and each record
-must end exactly where its length said; positions beyond the payload raise IndexError in numpy.
+Lengths are not trusted. They are clamped to zero or more, so positions only grow, and each record must end
+exactly at its own length; positions beyond the payload raise IndexError in numpy.
 """
 
 from array import array
@@ -43,18 +41,18 @@ FEW_RECORDS: Final = 32
 
 CHUNK_RECORDS: Final = 65_536
 CHUNK_BYTES: Final = 4 * 1024 * 1024
-"""Most that is measured at a time, but for a single record that is larger."""
+"""The most bytes that are measured at a time, except for a single larger record."""
 
 _ONE_BYTE_NUMBERS: Final[Int64s] = (np.arange(256) & 0x7F) // 2 ^ -(np.arange(256) & 1)
-"""What each byte stands for as a varint by itself, sign included."""
+"""The signed number of each one-byte varint, by the byte."""
 
 _LONE_HEADERS: Final = 32
-"""With fewer records than this still having headers, a plain loop is quicker than another numpy round."""
+"""If fewer records than this have further headers, a plain loop is quicker than another numpy round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Per record: its deltas, and start and length (-1: null) of key and value within the payload."""
+    """Per record: its deltas, and start and length (-1: null) of its key and value in the payload."""
 
     timestamp_deltas_ms: Int64s
     offset_deltas: Int64s
@@ -67,7 +65,7 @@ class Spans:
 
 @dataclass(frozen=True, slots=True)
 class HeaderSpans:
-    """All headers in order of record: how many each record has, and where keys and values lie."""
+    """The number of headers per record, and the positions of all headers' keys and values, in order."""
 
     counts: Int64s
     key_starts: Int64s
@@ -77,10 +75,10 @@ class HeaderSpans:
 
 
 def boundaries(payload: bytes, position: int, end: int, count: int) -> tuple[list[int], int]:
-    """Where the next records begin, and the position behind them.
+    """The positions of the next records, and the position after the last of them.
 
-    Of the ``count`` records that are left in ``payload[position:end]`` it takes as many as make a chunk: what
-    is worked on at a time stays small, however many records a hostile batch claims. IndexError past the end.
+    Returns at most one chunk of the ``count`` records in ``payload[position:end]``, so memory stays bounded
+    however many records a hostile batch claims. IndexError beyond the payload.
     """
     begins, position = _begins(payload, position, min(end, position + CHUNK_BYTES), count)
     if position > end:
@@ -89,19 +87,19 @@ def boundaries(payload: bytes, position: int, end: int, count: int) -> tuple[lis
 
 
 def whole_boundaries(payload: bytes, position: int, count: int) -> tuple[list[int], int]:
-    """``boundaries`` of those records only that end within ``payload``, which may be cut off anywhere.
+    """``boundaries`` of the records that end within ``payload``, which may be cut anywhere.
 
     A record that begins in the last ``VARINT_BYTES_MAX`` bytes may be left out.
     """
     last_begin = len(payload) - VARINT_BYTES_MAX
     if position > last_begin:
         return [], position
-    begins, behind = _begins(payload, position, min(last_begin + 1, position + CHUNK_BYTES), count)
-    return (begins, behind) if behind <= len(payload) else (begins[:-1], begins[-1])
+    begins, after = _begins(payload, position, min(last_begin + 1, position + CHUNK_BYTES), count)
+    return (begins, after) if after <= len(payload) else (begins[:-1], begins[-1])
 
 
 def _begins(payload: bytes, position: int, chunk_end: int, count: int) -> tuple[list[int], int]:
-    """The records that begin before ``chunk_end``, and the position behind the last of them."""
+    """The positions of the records that begin before ``chunk_end``, and the position after the last one."""
     begins: list[int] = []
     append = begins.append
     for _ in range(min(count, CHUNK_RECORDS)):
@@ -130,13 +128,13 @@ def _checked_length(length: int, position: int) -> int:
 
 
 def spans_of(payload: bytes, begins: list[int]) -> Spans:
-    """Measure every record from its ``boundaries`` on; CorruptBatch if one does not fill its length."""
+    """Measure the records at the positions ``begins``; CorruptBatch if one does not fill its length."""
     if len(begins) < FEW_RECORDS and (few := _spans_of_few(payload, begins)) is not None:
         return few
     octets = np.frombuffer(payload, np.uint8)
     lengths, position = varints(octets, np.array(begins, np.int64))
     record_ends = position + lengths
-    position += 1  # the attributes of single records mean nothing so far
+    position += 1  # the attributes of a record, which have no meaning yet
     try:
         timestamp_deltas_ms, position = varints(octets, position, VARLONG_BYTES_MAX)
         offset_deltas, position = varints(octets, position)
@@ -156,7 +154,7 @@ def spans_of(payload: bytes, begins: list[int]) -> Spans:
 
 
 def _spans_of_few(payload: bytes, begins: list[int]) -> Spans | None:
-    """The same one by one; None if a record has headers."""
+    """``spans_of`` record by record; None if a record has headers."""
     rows: list[tuple[int, ...]] = []
     try:
         for begin in begins:
@@ -178,7 +176,7 @@ def _spans_of_few(payload: bytes, begins: list[int]) -> Spans | None:
 
 
 def varints(octets: Octets, position: Int64s, bytes_max: int = VARINT_BYTES_MAX) -> tuple[Int64s, Int64s]:
-    """The zigzag numbers at every ``position`` and the positions behind them; IndexError past the end."""
+    """The zigzag number at each ``position``, and the positions after them; IndexError beyond the end."""
     byte = octets[position]
     numbers = _ONE_BYTE_NUMBERS[byte]
     after = position + 1
@@ -189,7 +187,7 @@ def varints(octets: Octets, position: Int64s, bytes_max: int = VARINT_BYTES_MAX)
 
 
 def _long_varints(octets: Octets, position: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
-    """The same for numbers of two bytes and more."""
+    """``varints`` for numbers of two bytes and more."""
     raw = (octets[position] & 0x7F).astype(np.uint64)
     after = position + 1
     more = np.arange(len(position))
@@ -206,7 +204,7 @@ def _long_varints(octets: Octets, position: Int64s, bytes_max: int) -> tuple[Int
 def _header_spans(
     payload: bytes, octets: Octets, position: Int64s, counts: Int64s, record_ends: Int64s
 ) -> tuple[HeaderSpans, Int64s]:
-    """Round n measures the n-th header of every record that has one."""
+    """Measure all headers: round n handles the n-th header of every record that has one."""
     if counts.min() < 0 or np.any(counts * HEADER_BYTES_MIN > record_ends - position):
         raise CorruptBatch(f"header counts of {counts.min()} to {counts.max()} do not fit their records")
     if counts.max() > HEADERS_PER_RECORD_MAX:
@@ -235,7 +233,7 @@ def _header_spans(
 
 
 def _lone_headers(payload: bytes, positions: Int64s, row: int, count: int) -> tuple[Int64s, ...]:
-    """The last ``count`` headers of one record; moves that record's position behind them."""
+    """The last ``count`` headers of one record; moves that record's position past them."""
     position = int(positions[row])
     found = array("q")
     for _ in range(count):
@@ -248,10 +246,10 @@ def _lone_headers(payload: bytes, positions: Int64s, row: int, count: int) -> tu
 
 
 def gather(payload: bytes, starts: Int64s, lengths: Int64s) -> pa.Array:
-    """A binary array of the pieces at ``starts``; a negative length is null.
+    """A binary array of the pieces at ``starts``; a negative length means null.
 
-    The payload becomes the data of an array of twice as many elements: wanted piece, what lies behind it,
-    wanted piece, and so on. Taking every other one leaves the copying to Arrow.
+    The payload becomes the data of an array with twice as many elements: a wanted piece, the bytes after it,
+    a wanted piece, and so on. Arrow copies the wanted ones with ``take``.
     """
     if len(starts) < FEW_RECORDS:
         return _gather_few(payload, starts.tolist(), lengths.tolist())
@@ -276,7 +274,7 @@ def _gather_few(payload: bytes, starts: list[int], lengths: list[int]) -> pa.Arr
 
 
 def headers_array(payload: bytes, spans: HeaderSpans | None, row_count: int) -> pa.Array:
-    """Lists of headers; null, not empty, where a record has none."""
+    """Lists of headers; null, not empty, for a record without headers."""
     if spans is None:
         return pa.nulls(row_count, HEADERS_TYPE)
     keys = text_array(gather(payload, spans.key_starts, spans.key_lengths))
@@ -285,7 +283,7 @@ def headers_array(payload: bytes, spans: HeaderSpans | None, row_count: int) -> 
 
 
 def headers_list(keys: pa.Array, values: pa.Array, counts: Int64s) -> pa.Array:
-    """Lists of ``counts`` headers each out of all keys and all values; null where the count is 0."""
+    """Lists of headers, each with its count of the keys and values; null where the count is 0."""
     offsets = np.zeros(len(counts) + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])
     items = pa.StructArray.from_arrays([keys, values], fields=list(HEADER_TYPE))
@@ -295,7 +293,7 @@ def headers_list(keys: pa.Array, values: pa.Array, counts: Int64s) -> pa.Array:
 
 
 def text_array(keys: Any) -> pa.Array:
-    """Header keys as text. What is not UTF-8 gets U+FFFD, as in Java, so that no record is unreadable."""
+    """Header keys as text. Invalid UTF-8 becomes U+FFFD, as in Java, to keep the record readable."""
     try:
         return keys.cast(pa.string())
     except pa.ArrowInvalid:

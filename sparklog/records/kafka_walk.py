@@ -1,4 +1,4 @@
-"""Kafka v2 records one by one, in plain Python: for batches so small that numpy does not pay.
+"""Kafka v2 records one by one, in plain Python, for batches that are too small for numpy.
 
 One record is
 
@@ -6,8 +6,8 @@ One record is
     | key length varint, key | value length varint, value
     | header count varint, then per header: key length varint, key, value length varint, value
 
-where varints are zigzag, little end first, at most 5 bytes (10 for a varlong), and a negative length of a key
-or a value means null. Nothing is believed: every length is checked against the bytes that are there.
+where varints are zigzag numbers, low bits first, of at most 5 bytes (10 for a varlong), and a negative length
+of a key or a value means null. Every length is checked against the available bytes.
 """
 
 from collections.abc import Iterator
@@ -37,13 +37,13 @@ class WalkedRecord(NamedTuple):
 
 
 def check_count(payload: bytes, count: int) -> None:
-    """Refuse a record count that the payload cannot hold, before memory is taken for it."""
+    """CorruptBatch for a record count that the payload cannot hold, before memory is allocated."""
     if count * RECORD_BYTES_MIN > len(payload):
         raise CorruptBatch(f"{count} records cannot be in {len(payload)} bytes")
 
 
 def walk(payload: bytes, count: int) -> Iterator[WalkedRecord]:
-    """The ``count`` records that fill ``payload`` exactly; CorruptBatch at the first that is malformed."""
+    """The ``count`` records that fill ``payload`` exactly; CorruptBatch at the first malformed record."""
     check_count(payload, count)
     position = 0
     try:
@@ -57,7 +57,7 @@ def walk(payload: bytes, count: int) -> Iterator[WalkedRecord]:
 
 
 def varint(payload: bytes, position: int, bytes_max: int = VARINT_BYTES_MAX) -> tuple[int, int]:
-    """A zigzag number and the position after it; IndexError past the end."""
+    """The zigzag number at ``position`` and the position after it; IndexError beyond the end."""
     byte = payload[position]
     raw = byte & 0x7F
     shift = 7

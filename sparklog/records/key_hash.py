@@ -1,17 +1,17 @@
 """128-bit hashes of many keys at once.
 
-Compaction remembers keys by their hashes, as Kafka does by MD5: it must be all but impossible that two keys
-of a log have the same, for the older record would be lost. Hashing one key after the other costs more than
-all the rest of compaction, so this one is made of steps that numpy takes for all keys side by side:
-*multilinear* hashing, which for any two different keys gives the same 32 bits with probability 2^-32, if the
-coefficients are random and not known to whoever chooses the keys (Carter and Wegman; Lemire and Kaser). Four
-of them with coefficients of their own make 128 bits. For n keys the probability of any collision is below
-n^2 / 2^129: for a thousand million keys about 10^-21.
+Compaction stores keys by their hashes, as Kafka does with MD5. If two keys of a log had the same hash, the
+older record would be lost, so this must be practically impossible. Hashing keys one by one would cost more
+than the rest of compaction, so numpy hashes all keys at once by *multilinear* hashing. Two different keys get
+the same 32 bits with probability 2^-32, if the coefficients are random and unknown to the author of the keys
+(Carter and Wegman; Lemire and Kaser). Four such hashes with separate coefficients give 128 bits. For n keys
+the probability of any collision is below n^2 / 2^129: about 10^-21 for a thousand million keys.
 
     h = ((a0 + a1 * length + a2 * word1 + a3 * word2 + ...) mod 2^64) >> 32
 
-Words are 4 bytes; the last is filled up with zeros, which the length tells apart. Coefficients come from a
-seed, so that a simulation can repeat itself; give every table of hashes another seed.
+Words have 4 bytes. The last word is padded with zeros; the length distinguishes padding from data.
+Coefficients are drawn from a seed, so that a simulation is repeatable; use another seed for every table of
+hashes.
 """
 
 from typing import Any, Final
@@ -71,14 +71,14 @@ class KeyHasher:
             lanes[lane][rows] += low * for_low[lane] + high * for_high[lane]
 
     def _round(self, nth: int) -> Hashes:
-        """A coefficient per lane, made when first asked for."""
+        """The ``nth`` coefficient of each lane, drawn on first use."""
         while len(self._coefficients) <= nth:
             drawn = [self._draw() for _ in range(LANES)]
             self._coefficients.append(np.array(drawn, np.uint64))
         return self._coefficients[nth]
 
     def _draw(self) -> int:
-        """SplitMix64."""
+        """The next number of SplitMix64."""
         self._state = (self._state + _GOLDEN) & _MASK
         mixed = self._state
         mixed = ((mixed ^ (mixed >> 30)) * 0xBF58_476D_1CE4_E5B9) & _MASK
@@ -87,7 +87,7 @@ class KeyHasher:
 
 
 def _layout(keys: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Where each key begins, its length, and all bytes with room for one more word behind them."""
+    """Each key's start and length, and the bytes of all keys, padded by one word."""
     _, offsets, data = keys.buffers()
     bounds = np.frombuffer(offsets, np.int32, len(keys) + 1, keys.offset * 4).astype(np.int64)
     first, last = int(bounds[0]), int(bounds[-1])
@@ -98,7 +98,7 @@ def _layout(keys: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], np
 
 
 def _words(words: Any, positions: npt.NDArray[np.int64], left: npt.NDArray[np.int64]) -> Hashes:
-    """The next 8 bytes of each key as a number; what lies behind a key's end counts as zeros."""
+    """The next 8 bytes of each key as a number; bytes beyond the key's end count as zeros."""
     found: Hashes = words[positions].astype(np.uint64)
     partial = np.flatnonzero(left < _WORD_BYTES)
     if len(partial):

@@ -1,9 +1,9 @@
-"""The two kinds of payload behind one interface, kinds in a table.
+"""One interface for the two kinds of payload.
 
-Everything that looks inside a batch goes through ``payload_of(header)``: brokers that validate, readers that
-want columns, writers that have them. A third kind is one more row in ``_LOADERS``.
+All code that decodes or builds a payload uses ``payload_of(header)``: brokers that validate, readers that
+need columns, writers that have columns. A third kind would be one more row in ``_LOADERS``.
 
-Kinds are imported when first asked for, so that reading envelopes stays cheap for those who need no Arrow.
+Kinds are imported on first use, so that code that reads only envelopes does not import Arrow.
 """
 
 import functools
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 
 class Payload(Protocol):
-    """One kind. ``batch`` begins with the envelope that ``header`` was parsed from, and may run on."""
+    """One kind of payload. ``batch`` begins with the envelope ``header``, and may be longer."""
 
     def validate(self, batch: Bytes, header: BatchHeader) -> None:
-        """Raise CorruptBatch unless the payload is what the header says; the CRC is the caller's to check."""
+        """Raise CorruptBatch unless the payload matches the header. The caller checks the CRC."""
         ...
 
     def to_columns(self, batch: Bytes, header: BatchHeader) -> "pa.RecordBatch":
         """The rows in ROW_SCHEMA; CorruptBatch if they cannot be read.
 
-        They may share memory with ``batch``: do not write into it while they are in use.
+        The rows may share memory with ``batch``: do not change it while they are in use.
         """
         ...
 
     def keyless_rows(self, batch: Bytes, header: BatchHeader, rows_max: int) -> tuple[int, list[int]]:
-        """How many rows of a valid batch have no key, and the indexes of the first ``rows_max`` of them."""
+        """The number of rows without a key in a valid batch, and the indexes of the first ``rows_max``."""
         ...
 
     def least_timestamp_ms(self, batch: Bytes, header: BatchHeader) -> int:
-        """The least timestamp of the rows, by their producer's clock, of a valid batch that has rows."""
+        """The least timestamp, by the producer's clock, of a valid batch with at least one row."""
         ...
 
     def from_columns(

@@ -1,4 +1,4 @@
-"""The kinds of payload, their versions, and how a client says which of them it can read."""
+"""The kinds of payload, their versions, and the capability numbers by which clients announce them."""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class PayloadKind(IntEnum):
-    """What follows the envelope: the ARROW bit of its attributes says which."""
+    """The format of the bytes after the envelope, selected by the ARROW bit of its attributes."""
 
     RECORDS = 0
     ARROW = 1
@@ -19,7 +19,7 @@ ARROW_VERSION: Final = 1
 
 
 def capability(kind: PayloadKind, version: int) -> int:
-    """A kind and a version of it as one number of the ``payload_kinds`` tags."""
+    """A kind and its version as one number, as in the ``payload_kinds`` tags."""
     return kind << 8 | version
 
 
@@ -27,7 +27,7 @@ SUPPORTED_PAYLOADS: Final = (
     capability(PayloadKind.RECORDS, RECORDS_VERSION),
     capability(PayloadKind.ARROW, ARROW_VERSION),
 )
-"""What this release reads and writes; our clients say so in each Fetch and Produce."""
+"""The payloads that this release reads and writes; our clients send them with each Fetch and Produce."""
 
 
 def takes_arrow(payload_kinds: Sequence[int]) -> bool:

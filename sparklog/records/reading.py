@@ -1,9 +1,9 @@
-"""Rows of a run of batches, as a fetch reply holds them.
+"""Decoding the rows of consecutive batches, as in a fetch reply.
 
-Producers that send often send small batches, and decoding a small batch costs mostly fixed time. So batches
-of uncompressed Kafka records that follow each other are decoded together, as if they were one: alone, batches
-of 10 records come at 0.1 million rows/s, together at 1.7 million. All other batches are decoded one by one.
-Control batches hold no rows.
+Frequent producers send small batches, and most of the cost of decoding a small batch is fixed. Therefore
+consecutive batches of uncompressed Kafka records are decoded together: with 10 records per batch, that yields
+1.7 million rows/s instead of 0.1 million. All other batches are decoded one by one. Control batches have no
+rows.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,10 +31,10 @@ Batch = tuple[int, BatchHeader]
 
 
 def read_columns(buffer: Bytes, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
-    """The rows of ``batches``, as ``split`` found them in ``buffer``, in order, in ROW_SCHEMA.
+    """The rows of ``batches``, the result of ``split(buffer)``, in order, in ROW_SCHEMA.
 
-    One record batch here may stand for many batches of the log. CorruptBatch for one that cannot be read;
-    CRCs are the caller's to check.
+    One Arrow record batch may hold the rows of many batches. CorruptBatch for an unreadable batch. The caller
+    checks CRCs.
     """
     joint: list[Batch] = []
     joint_bytes = joint_records = 0
@@ -96,7 +96,7 @@ def _joint_columns(buffer: Bytes, batches: Sequence[Batch]) -> pa.RecordBatch:
 
 
 def record_boundaries(run: bytes, position: int, header: BatchHeader) -> list[int]:
-    """Where the records begin of the batch that is at ``position`` of a run."""
+    """The positions of the records of the batch at ``position`` of a run."""
     end = position + header.size_bytes
     if header.record_count * RECORD_BYTES_MIN > header.size_bytes or end > len(run):
         raise CorruptBatch(f"{header.record_count} records cannot be in {header.size_bytes} bytes")
@@ -113,7 +113,7 @@ def record_boundaries(run: bytes, position: int, header: BatchHeader) -> list[in
 
 
 def per_row(values: Sequence[int], counts: Int64s) -> Int64s:
-    """A number per batch as a number per row."""
+    """Repeat each batch's number for each of its rows."""
     return np.repeat(np.array(values, np.int64), counts)
 
 
@@ -128,7 +128,7 @@ def _timestamps_ms(deltas_ms: Int64s, headers: Sequence[BatchHeader], counts: In
 
 
 def check_offset_deltas(deltas: Int64s, headers: Sequence[BatchHeader], counts: Int64s) -> None:
-    """As in every batch for itself: deltas grow, begin at 0 or later, and stay within the batch."""
+    """CorruptBatch unless, in every batch, deltas grow, begin at 0 or later, and stay within the batch."""
     if len(deltas) < FEW_RECORDS:
         if not _few_grow(iter(deltas.tolist()), headers):
             raise _unordered(headers)

@@ -1,7 +1,7 @@
-"""The rows of a *run*, batches that were decoded together, and the batches that compaction makes of them.
+"""The rows of a *run*, which are batches that were decoded together, and their rebuilding by compaction.
 
-Each kind of payload has its own run (``filter_arrow``, ``filter_records``). A batch that loses records keeps
-its place in the log; ``filter`` says which fields of the envelope stay, and why.
+Each kind of payload has its own run (``filter_arrow``, ``filter_records``). ``filter`` explains which fields
+of the envelope a batch keeps when it loses records.
 """
 
 from abc import ABC, abstractmethod
@@ -36,9 +36,9 @@ class Run(ABC):
 
     @abstractmethod
     def rebuild(self, nth: int, rows: Int64s, delete_horizon_ms: int | None = None) -> bytes:
-        """Batch ``nth`` with only these ``rows`` (indexes into the run's); at least one must stay.
+        """Batch ``nth`` with only ``rows``, at least one, which are indexes into the run's rows.
 
-        A delete horizon replaces the base timestamp; None leaves base timestamp and horizon as they are.
+        A delete horizon replaces the base timestamp; None keeps base timestamp and horizon.
         """
 
 
@@ -48,7 +48,7 @@ def rebuilt_envelope(
     timestamps_ms: Int64s,
     delete_horizon_ms: int | None,
 ) -> bytes:
-    """The envelope around what is left of a batch, whose records have these timestamps."""
+    """The batch ``header`` with a new payload, whose records have ``timestamps_ms``."""
     attributes, base_timestamp_ms = header.attributes, header.base_timestamp_ms
     if delete_horizon_ms is not None:
         attributes, base_timestamp_ms = attributes | DELETE_HORIZON_BIT, delete_horizon_ms

@@ -1,8 +1,8 @@
-"""Whose clock the records of a topic go by, and how far they may be from the leader's.
+"""Log-append time, and limits for the timestamps of producers.
 
-With ``message.timestamp.type=LogAppendTime`` all records of a batch have the time at which the leader
-appended it: the envelope's greatest timestamp, with an attribute bit that says so, and a new CRC. Nothing
-inside the batch is touched. Otherwise a topic may refuse records that are too old, or too far ahead.
+With ``message.timestamp.type=LogAppendTime`` all records of a batch get the time at which the leader appends
+it: the leader sets the envelope's greatest timestamp, an attribute bit and a new CRC, and leaves the payload
+unchanged. Otherwise a topic may refuse records that are too old, or too far ahead of the leader's clock.
 """
 
 from sparklog.model.errors import ErrorCode
@@ -14,7 +14,7 @@ from sparklog.records.validate import Accepted, RefusedBatch
 def stamp_append_time(
     buffer: bytearray | memoryview, accepted: Accepted, now_ms: int
 ) -> Accepted | RefusedBatch:
-    """Give all records the time ``now_ms``, in place."""
+    """Set log-append time ``now_ms`` for all records, in place."""
     refused = _refuse_stamped(accepted)
     if refused is not None:
         return refused
@@ -34,7 +34,7 @@ def check_create_times(
         ahead_ms = header.max_timestamp_ms - now_ms
         if ahead_ms > after_max_ms:
             return _too_far(header, f"{ahead_ms} ms ahead", "after", after_max_ms)
-        # Only the records themselves tell the least; it cannot be too old if the clock is not.
+        # Finding the least timestamp decodes the records. Skip it where no age can exceed the limit.
         if before_max_ms < now_ms:
             age_ms = now_ms - _least_timestamp(buffer, position, header)
             if age_ms > before_max_ms:
@@ -49,7 +49,7 @@ def _least_timestamp(buffer: Bytes, position: int, header: BatchHeader) -> int:
 
 def _refuse_stamped(accepted: Accepted) -> RefusedBatch | None:
     if any(header.is_log_append_time for _, header in accepted.batches):
-        reason = "a producer sent a batch that says its time is a broker's: only leaders may say so"
+        reason = "a producer sent a batch with the bit for log-append time: only leaders may set it"
         return RefusedBatch(ErrorCode.invalid_timestamp, reason)
     return None
 
@@ -58,5 +58,5 @@ def _too_far(header: BatchHeader, how: str, side: str, limit_ms: int) -> Refused
     return RefusedBatch(
         ErrorCode.invalid_timestamp,
         f"a record of {header.record_count} is {how}, more than message.timestamp.{side}.max.ms={limit_ms}: "
-        "correct the producer's clock, or raise that of the topic",
+        "correct the producer's clock, or raise the topic's setting",
     )

@@ -1,8 +1,8 @@
-"""From *arrow* to *records*, for readers that know only those.
+"""Transcoding from *arrow* to *records*, for readers that support only those.
 
-The broker transcodes when a plain Kafka client fetches. Such a client must see the same records at the same
-offsets as everybody else, and the same producer id, epoch, sequence and transactional bit, or read-committed
-consumers would go wrong; so of the envelope only the payload's own bits change.
+The broker transcodes when a plain Kafka client fetches. Such a client must get the same records at the same
+offsets as other clients. Producer id, epoch, sequence and transactional bit must stay too, because
+read-committed consumers depend on them. So only the envelope's fields about the payload change.
 """
 
 from sparklog.model.errors import CorruptBatch
@@ -20,12 +20,12 @@ from sparklog.records.kafka_encode import encode, header_lists
 
 
 def arrow_to_records(batch: Bytes) -> bytes:
-    """The same batch with a *records* payload, uncompressed; CorruptBatch if it is no intact arrow batch."""
+    """The batch with an uncompressed *records* payload; CorruptBatch if it is not an intact arrow batch."""
     header = parse_header(batch)
     if not header.is_arrow:
         raise CorruptBatch(f"the batch at offset {header.base_offset} has no arrow payload to transcode")
-    if not crc_matches(batch, 0, header):  # it gets another, which would vouch for whatever has rotted
-        raise CorruptBatch(f"the batch at offset {header.base_offset} is not what its CRC says")
+    if not crc_matches(batch, 0, header):  # the new CRC would hide the damage
+        raise CorruptBatch(f"the batch at offset {header.base_offset} does not match its CRC")
     rows = read_rows(batch, header)
     count = header.record_count
     payload = encode(
@@ -36,7 +36,7 @@ def arrow_to_records(batch: Bytes) -> bytes:
         header_lists(rows.headers, count),
     )
     base_timestamp_ms = int(rows.timestamps_ms[0]) if count else header.base_timestamp_ms
-    # A delete horizon is the base timestamp of what is stored, and nothing to whom this is sent.
+    # The new base timestamp is not the delete horizon, which a reader does not need.
     attributes = header.attributes & ~(ARROW_BIT | DELETE_HORIZON_BIT)
     return _rebuilt(header, (payload,), attributes, base_timestamp_ms)
 

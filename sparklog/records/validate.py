@@ -1,10 +1,10 @@
-"""What a leader asks of bytes before it appends them, and a follower of bytes before it believes them.
+"""The checks of a leader, and of a follower, before they append batches.
 
-Clients are held to the rules of Kafka's LogValidator: one batch per partition, format v2, no control batch,
-as many records as offsets, deltas that count up from 0. What is refused uses up no offset. A refusal is an
-expected outcome and comes as a value, with the error code that Kafka would send.
+A leader applies the rules of Kafka's LogValidator to a client's bytes: one batch per partition, format v2, no
+control batch, as many records as offsets, deltas that count up from 0. A refused batch consumes no offset. A
+refusal is an expected outcome and is returned as a value, with Kafka's error code.
 
-Followers check the CRC of every batch, and nothing else: the leader has looked inside.
+A follower checks only the CRC of every batch, because its leader has checked the records.
 """
 
 from dataclasses import dataclass
@@ -30,24 +30,24 @@ from sparklog.records.payload import payload_of
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Batches to append, with their positions in what was checked."""
+    """The envelopes of batches to append, with their positions in the checked buffer."""
 
     batches: list[tuple[int, BatchHeader]]
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedBatch:
-    """Why nothing of it is appended."""
+    """The reason why nothing is appended."""
 
     error: ErrorCode
     message: str
     record_errors: tuple[tuple[int, str], ...] = ()
-    """Index within the batch and reason of each record at fault, if single records are."""
+    """Index in the batch and reason of each record at fault; empty if the whole batch is at fault."""
 
 
 KEYLESS: Final = "a compacted topic takes no record without a key"
 _RECORD_ERRORS_MAX: Final = 1_000
-"""Records at fault that are told one by one; that there are more is said with their number."""
+"""The most records at fault that are reported one by one; the message has their total number."""
 
 
 def check_produced(
@@ -58,11 +58,11 @@ def check_produced(
     look_inside: bool = True,
     requires_keys: bool = False,
 ) -> Accepted | RefusedBatch:
-    """Judge what a client wants appended to one partition.
+    """Check a client's bytes for one partition.
 
-    ``allow_arrow``: the client said that it knows arrow payloads (the ``payload_kinds`` tag).
+    ``allow_arrow``: the client announced arrow payloads (the ``payload_kinds`` tag).
     ``requires_keys``: the topic is compacted.
-    ``look_inside``: decompress and check every record; only for callers that did so themselves is it False.
+    ``look_inside``: decompress and check every record; False only if the caller has done so.
     """
     if buffer is None or len(buffer) <= MAGIC_POSITION:
         return RefusedBatch(ErrorCode.invalid_record, f"{len(buffer or b'')} bytes are not a record batch")
@@ -105,11 +105,11 @@ def _check_envelope(
         return RefusedBatch(
             ErrorCode.message_too_large,
             f"a batch of {size_bytes} bytes is larger than max.message.bytes={max_batch_bytes}: "
-            "raise that of the topic, or send less at once",
+            "raise the topic's setting, or send smaller batches",
         )
     if size_bytes > len(buffer):
         return RefusedBatch(
-            ErrorCode.corrupt_message, f"the batch says {size_bytes} bytes, but only {len(buffer)} came"
+            ErrorCode.corrupt_message, f"the batch claims {size_bytes} bytes, but only {len(buffer)} arrived"
         )
     if size_bytes < len(buffer):
         return RefusedBatch(
@@ -135,7 +135,7 @@ def _check_fields(header: BatchHeader, allow_arrow: bool) -> RefusedBatch | None
     if header.is_arrow and not allow_arrow:
         return RefusedBatch(
             ErrorCode.unsupported_for_message_format,
-            "an arrow batch came without the payload_kinds tag that says the client knows arrow batches",
+            "an arrow batch arrived without the payload_kinds tag by which a client announces arrow payloads",
         )
     codec = header.attributes & COMPRESSION_MASK
     if codec > Compression.ZSTD:
@@ -156,9 +156,9 @@ def _check_fields(header: BatchHeader, allow_arrow: bool) -> RefusedBatch | None
 
 
 def check_replicated(buffer: Bytes) -> list[tuple[int, BatchHeader]]:
-    """The whole batches that a leader sent, each with a CRC that holds; CorruptBatch for the first other.
+    """The whole batches that a leader sent; CorruptBatch at the first wrong CRC.
 
-    An incomplete last batch is left out, as a leader may cut its reply anywhere.
+    An incomplete last batch is left out, because a leader may cut its reply anywhere.
     """
     batches = split(buffer)
     for position, header in batches:

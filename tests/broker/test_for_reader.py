@@ -92,7 +92,7 @@ def rotten(batch):
 
 
 def test_a_rotten_arrow_batch_is_given_to_nobody_as_records():
-    with pytest.raises(CorruptBatch, match="offset 3 is not what its CRC says"):
+    with pytest.raises(CorruptBatch, match="offset 3 does not match its CRC"):
         for_reader([rotten(LOG[2]) + LOG[3]], TAKES_RECORDS_ONLY)
 
 

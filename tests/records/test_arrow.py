@@ -297,13 +297,13 @@ def edited(position: int, form: str, value: int, codec: Compression = Compressio
 @pytest.mark.parametrize(
     ("position", "form", "value", "complaint"),
     [
-        (0, "<B", 2, "kind 2, version 1 is not known"),
-        (1, "<B", 2, "version 2 is not known"),
+        (0, "<B", 2, "kind 2, version 1 is unknown"),
+        (1, "<B", 2, "version 2 is unknown"),
         (2, "<H", 2, "flags 0x0002"),
         (2, "<H", 1, "9 offset deltas at 0"),
         (4, "<I", 2**32 - 1, "header of 4294967295 bytes"),
         (4, "<I", 10, "header of 10 bytes"),
-        (12, "<I", 1, "schema 1 is not known"),
+        (12, "<I", 1, "schema 1 is unknown"),
         (16, "<I", 8, "8 in the arrow header"),
         (20, "<H", 65_535, "65535 columns"),
         (20, "<H", 3, "cover"),

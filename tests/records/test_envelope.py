@@ -104,7 +104,7 @@ def test_a_producer_written_afterwards_has_a_crc_that_holds():
     late, early = batch(), batch(producer_id=9, producer_epoch=3, base_sequence=77)
     set_producer(late, 0, 9, 3, 77)
     assert late == early
-    with pytest.raises(CorruptBatch, match="1 bytes more"):
+    with pytest.raises(CorruptBatch, match="lacks its last 1 bytes"):
         set_producer(late[:-1], 0, 9, 3, 77)
 
 

@@ -232,7 +232,7 @@ def test_another_broker_s_directory_is_refused(bench: Bench) -> None:
 
 def test_another_cluster_s_directory_is_refused(bench: Bench) -> None:
     open_directory(bench).close()
-    with pytest.raises(LogDirectoryError, match="belongs to cluster c1, ZooKeeper names cluster c2"):
+    with pytest.raises(LogDirectoryError, match="belongs to cluster c1, but ZooKeeper has cluster c2"):
         open_directory(bench, cluster="c2")
 
 

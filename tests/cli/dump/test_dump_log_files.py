@@ -185,7 +185,7 @@ def test_text_files_as_json(dump: Dump, directory: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("leader-epoch-checkpoint", "0\n3\n0 0\n3 1500\n", "2 entries, the count says 3"),
+        ("leader-epoch-checkpoint", "0\n3\n0 0\n3 1500\n", "2 entries, but the count says 3"),
         ("leader-epoch-checkpoint", "0\n2\n3 0\n2 1500\n", "a broker ignores it as a whole"),
         ("leader-epoch-checkpoint", "0\n1\n3 x\n", "line '3 x' is not epoch startOffset"),
         (
