@@ -67,6 +67,8 @@ class RequestSender:
         self._request_timeout_ms = request_timeout_ms
         self._queue_max = queue_max
         self._queue: deque[_Request] = deque()
+        self._under_way: _Request | None = None
+        """Sent again by a loop that begins anew after a bug's exception."""
         self._is_closed = False
         self._arrived = Signal()
         self._hurry = Signal()
@@ -121,8 +123,11 @@ class RequestSender:
                 yield from self._deliver(request)
 
     def _next(self) -> _Request | None:
+        """The request under way, or else the first of the queue; None if nothing waits."""
         with self._guard:
-            return self._queue.popleft() if self._queue else None
+            if self._under_way is None and self._queue:
+                self._under_way = self._queue.popleft()
+            return self._under_way
 
     def _deliver(self, request: _Request) -> Loop:
         """Send until the request is answered, its deadline is over, or the sender is closed."""
@@ -131,6 +136,7 @@ class RequestSender:
             left_ms = self._left_ms(request)
             if left_ms <= 0:
                 name = type(request.message).__name__
+                self._under_way = None
                 request.on_failure(TimeoutError(f"broker {self._broker_id} has not answered {name} in time"))
                 return
             self._hurry.take()
@@ -146,6 +152,7 @@ class RequestSender:
                 is_hurried = yield Await(self._hurry, max(0, min(backoff_ms, self._left_ms(request))))
                 backoff_ms = BACKOFF_MS if is_hurried else min(2 * backoff_ms, BACKOFF_MAX_MS)
             else:
+                self._under_way = None
                 if not self._has_ended():
                     request.on_response(response)
                 return

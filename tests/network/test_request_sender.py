@@ -3,6 +3,8 @@
 import threading
 from dataclasses import dataclass
 
+import pytest
+
 from sparklog.model.cluster import Node
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Await, CallBroker, go_on
@@ -63,6 +65,28 @@ def test_a_request_is_sent_again_after_pauses_that_double_up_to_a_second():
         question = go_on(bench.loop, False)
     assert pauses_ms[:3] == [BACKOFF_MS, 2 * BACKOFF_MS, 4 * BACKOFF_MS]
     assert pauses_ms[-1] == BACKOFF_MAX_MS
+
+
+def test_a_loop_that_begins_anew_sends_the_request_that_was_under_way_again_and_first():
+    bench = Bench()
+    bench.send("a")
+    bench.send("b")
+    go_on(bench.loop)
+    bench.loop.close()
+    bench.loop = bench.sender.loop()
+    assert go_on(bench.loop) == CallBroker(bench.node, "a", 1_000)
+    assert go_on(bench.loop, "to a") == CallBroker(bench.node, "b", 1_000)
+
+
+def test_a_response_whose_callback_fails_is_not_asked_for_again():
+    bench = Bench()
+    bench.sender.send("a", lambda response: {}[response])
+    bench.send("b")
+    go_on(bench.loop)
+    with pytest.raises(KeyError):
+        go_on(bench.loop, "to a")
+    bench.loop = bench.sender.loop()
+    assert go_on(bench.loop) == CallBroker(bench.node, "b", 1_000)
 
 
 def test_a_peer_that_moved_is_sent_to_at_its_new_address_at_once():
