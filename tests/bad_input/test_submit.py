@@ -1,6 +1,7 @@
 """`sparklog submit` and `sparklog conf`: refused before Spark starts, with the reason and what to change."""
 
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,14 @@ from sparklog_runtime.submission.submit_command import submit_command
 
 Case = Callable[..., str]
 Refused = Callable[[Callable[[], Any]], Exception]
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port that is bound, and on which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
 
 
 @pytest.fixture
@@ -44,6 +53,16 @@ def test_settings_of_spark_with_which_no_broker_could_run(
     told: Callable[..., str], case: Case, wrong: str, word: str, do: str
 ) -> None:
     case(wrong, "`sparklog submit`", told("--conf", word), do)
+
+
+def test_a_master_that_does_not_answer(told: Callable[..., str], closed_port: int, case: Case) -> None:
+    case(
+        "a master that does not answer",
+        "`sparklog submit`",
+        told("--master", f"spark://127.0.0.1:{closed_port}"),
+        "as it says",
+        {str(closed_port): "7077"},
+    )
 
 
 def test_a_line_of_the_hosts_file_that_says_nothing(

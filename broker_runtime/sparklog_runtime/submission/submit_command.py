@@ -8,9 +8,11 @@ from typing import Final
 
 from sparklog.cli.command import DONE, Command, UsageError
 from sparklog.cli.values import setting
+from sparklog.model.errors import SparklogError
 from sparklog_runtime.cluster_options import ClusterOptions
 from sparklog_runtime.commands import master
 from sparklog_runtime.layout import Layout, RootLock
+from sparklog_runtime.reachable import master_problem_now
 from sparklog_runtime.settings.settings_check import check_settings
 from sparklog_runtime.submission.driver import add_cluster_arguments, cluster_options
 from sparklog_runtime.submission.driver_process import DriverProcess
@@ -46,7 +48,11 @@ def _run(args: argparse.Namespace) -> int:
         print(f"sparklog: {command}")
         return DONE
     layout = Layout.at(options.root)
-    RootLock(layout).withdraw()  # a directory in use is refused before Spark starts
+    # refused here, because Spark would start for seconds before the driver could say the same
+    RootLock(layout).withdraw()
+    problem = master_problem_now(args.master)
+    if problem is not None:
+        raise SparklogError(problem)
     return DriverProcess(command, layout).run()
 
 
