@@ -87,7 +87,7 @@ def test_a_follower_that_hangs_is_a_shrink_and_when_it_goes_on_an_expand() -> No
         wait_for(
             cluster.brokers[leader], isr_shrinks_total=0, isr_expands_total=0, under_replicated_partitions=0
         )
-        with cluster.brokers[3 - leader]._replicas.get(TP)._guard:
+        with cluster.brokers[3 - leader]._replicas.get(TP).log_guard.lock:
             cluster.produce("t", ["acknowledged once the follower is out"])
             wait_for(  # the leader counts it when it has answered
                 cluster.brokers[leader],
