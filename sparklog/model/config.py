@@ -23,7 +23,7 @@ from sparklog.model.kafka_properties import (
     without_listener,
 )
 from sparklog.model.listeners import DEFAULT_PROTOCOL_MAP, LISTENER_SETTINGS, Listeners, read_listeners
-from sparklog.model.unkept_promises import refuse_unkept_promise
+from sparklog.model.unkept_promises import refuse_unkept_promise, shown
 
 Kind = Literal["int", "float", "bool", "string", "list"]
 Value = int | float | bool | str | tuple[str, ...]
@@ -421,7 +421,10 @@ def _check(
                 warnings.append(f"{what} setting {name}={text}: sparklog does not act on this value yet")
         elif without_listener(name) in kafka_names:
             ignored[name] = text
-            warnings.append(f"{what} setting {name}={text} is accepted, but sparklog does not act on it yet")
+            given_text = shown(name, text)  # the warnings are logged
+            warnings.append(
+                f"{what} setting {name}={given_text} is accepted, but sparklog does not act on it yet"
+            )
         else:
             near = nearest(name)
             hint = f"; did you mean {near}?" if near else ""

@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from typing import Final
 
 from sparklog.model.cluster import DEFAULT_LISTENER, Endpoint, SecurityProtocol
@@ -35,7 +36,6 @@ DEFAULT_PROTOCOL_MAP: Final = ",".join(f"{protocol.name}:{protocol.name}" for pr
 PORT_MAX: Final = 65_535
 
 _LISTENER: Final = re.compile(r"([\w.-]+)://(?:\[([0-9a-fA-F:.%]+)\]|([\w.%-]*)):(\d{1,5})")
-_WILDCARDS: Final = ("0.0.0.0", "::")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +166,21 @@ def _advertised(
                 f"{ADVERTISED}={text!r}: {name} is not among the {LISTENERS}, which are {', '.join(bound)}; "
                 "add it there, or leave it out here"
             )
-        if endpoint.host in _WILDCARDS:
+        if _is_wildcard(endpoint.host):
             where = f"{ADVERTISED}={text!r}" if text else f"{LISTENERS}={listeners!r}"
             raise ConfigError(
                 f"{where}: {name} would be advertised at {endpoint.host}, where no other machine reaches it; "
                 f"set {ADVERTISED}={name}://HOST:{endpoint.port}, or leave out HOST for the broker's own"
             )
     return advertised
+
+
+def _is_wildcard(host: str) -> bool:
+    """Whether ``host`` stands for all interfaces: 0.0.0.0, or :: however that is written."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False  # a name
 
 
 def _inter_broker(given: Mapping[str, str]) -> str:

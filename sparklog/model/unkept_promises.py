@@ -32,5 +32,5 @@ def _problem(name: str, value: str) -> str | None:
 
 def shown(name: str, value: str) -> str:
     """``value`` as a message may show it: passwords and keys stay secret."""
-    is_secret = name.endswith((".password", ".key", "sasl.jaas.config"))
-    return "[hidden]" if is_secret else value
+    is_secret = name.endswith((".password", ".key", ".secret", "sasl.jaas.config"))
+    return "[hidden]" if is_secret and value else value

@@ -80,6 +80,7 @@ def test_the_brokers_listener_is_chosen_by_its_name_or_by_its_protocol() -> None
         ({"listeners": "PLAINTEXT://:1,SSL://:2"}, "listener SSL asks for SSL, but only PLAINTEXT is"),
         ({"listeners": "PLAINTEXT://0.0.0.0:9092"}, "set advertised.listeners=PLAINTEXT://HOST:9092"),
         ({"advertised.listeners": "PLAINTEXT://0.0.0.0:9092"}, "would be advertised at 0.0.0.0"),
+        ({"listeners": "PLAINTEXT://[0:0:0:0:0:0:0:0]:9092"}, "would be advertised at 0:0:0:0:0:0:0:0"),
         ({**TWO, "inter.broker.listener.name": "THIRD"}, "name one of these, or add THIRD to listeners"),
         ({"inter.broker.listener.name": "INTERNAL"}, "advertised are PLAINTEXT; name one of these, or"),
         ({**TWO, "advertised.listeners": "PUBLIC://h:1"}, "listener PUBLIC has no security protocol"),

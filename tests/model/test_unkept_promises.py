@@ -61,3 +61,11 @@ def test_a_misspelt_setting_behind_a_listeners_prefix_is_unknown() -> None:
         ConfigError, match=r"unknown broker setting 'listener\.name\.external\.ssl\.protocoll'"
     ):
         check_broker_settings({"listener.name.external.ssl.protocoll": "TLSv1.3"})
+
+
+@pytest.mark.parametrize(
+    "name", ["ssl.truststore.password", "ssl.key.password", "listener.name.x.ssl.truststore.password"]
+)
+def test_a_warning_of_a_setting_without_effect_shows_no_password(name: str) -> None:
+    (warning,) = check_broker_settings({name: "abc123"}).warnings
+    assert f"{name}=[hidden] is accepted" in warning
