@@ -1,7 +1,7 @@
-"""The table of what a broker serves: a row an API.
+"""The table of the APIs that a broker serves, one row an API.
 
-What a row does not say stands in ``sparklog.core.security.api_rules``, where every API of the protocol has a
-row: listeners, rights and quota. The controller serves what ``sparklog.wire.commands.command_apis`` lists.
+Listeners, rights and quotas are in ``sparklog.core.security.api_rules``, with a row for every API of the
+protocol. The controller serves what ``sparklog.wire.commands.command_apis`` lists.
 """
 
 from collections.abc import Callable, Mapping

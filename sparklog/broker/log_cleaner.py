@@ -1,12 +1,12 @@
-"""Which log to compact next, and doing it: the cleaner of one broker. Threads are in ``cleaner_threads``.
+"""The log cleaner of one broker chooses the next log and compacts it. Threads are in ``cleaner_threads``.
 
-Every replica, leader or follower, cleans its own log; replicas differ in bytes then, but not in what a reader
-makes of them. ``next`` picks the log with the greatest share of dirty bytes among those that are due and
-gives a ``Cleaning``, whose ``run`` goes step by step. A log is cleaned by one at a time.
+Every replica, leader or follower, cleans its own log; replicas then differ in bytes, but readers get the same
+records. Among the logs that are due ``next`` picks the one with the greatest share of dirty bytes. It returns
+a ``Cleaning``, whose ``run`` works in steps. A log has at most one ``Cleaning`` at a time.
 
-A log that cannot be cleaned must not keep the others from it. One that is damaged, or that has a batch which
-the cleaner cannot read, is set aside until it was cut or made anew; after an error of the disk, such as a
-full one, it is tried again a minute later. Both are logged, and ``states`` tells.
+A log that cannot be cleaned must not block the others. A log that is damaged, or has an unreadable batch, is
+skipped until it is truncated or recreated. After a disk error, such as a full disk, a log is tried again a
+minute later. Both are logged and shown by ``states``.
 """
 
 import logging
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class PartitionLog:
-    """A partition's log behind the partition's lock: ``storage.cleaner.view.LogAccess``."""
+    """A partition's log, accessed under the partition's lock: ``storage.cleaner.view.LogAccess``."""
 
     __slots__ = ("_partition",)
 

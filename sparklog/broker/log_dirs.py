@@ -1,12 +1,13 @@
-"""The log directories of one broker: where a partition's log is, and where a new one goes.
+"""The log directories of one broker: which directory holds a partition's log, and which gets a new log.
 
-A new log goes to the directory with the fewest partitions. A partition is in one directory only; two copies
-of one log are refused, with both places named. Logs of two topics of one name are not: one of the topics was
-deleted, and its name used again, while that directory was offline. The controller says, with its id, which
-topic has the name now; the other's log is set aside.
+A new log is created in the directory with the fewest partitions. A log is in one directory only; a second
+copy is refused with an error that names both directories. Two logs of one name but different topic ids are
+allowed: while a directory was offline, a topic was deleted and its name used again. The controller sends the
+current topic's id, and the other topic's log is set aside.
 
-A directory whose disk fails goes offline, and its partitions with it; the others serve on. It stays offline
-until the broker starts again, and while it is, no replica is made anew that may be in it (Kafka's rule).
+When a directory's disk fails, the directory and its partitions go offline; the other directories serve on. It
+stays offline until the broker restarts. Meanwhile no replica is created that the offline directory may
+already hold (Kafka's rule).
 """
 
 import logging
@@ -28,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class DirectoryFailed(OSError):  # noqa: N818 (says what is the case)
-    """The disk failed under a log directory. ``is_suspect``: what it holds may be gone."""
+    """The disk of a log directory failed. ``is_suspect``: the directory may have lost records."""
 
     def __init__(self, directory: LogDirectory, error: OSError) -> None:
         super().__init__(f"log directory {directory.path} failed: {error}")
@@ -37,12 +38,12 @@ class DirectoryFailed(OSError):  # noqa: N818 (says what is the case)
 
 
 class DirectoryOffline(SparklogError):  # noqa: N818 (says what is the case)
-    """A replica may be in a directory that is offline: made anew elsewhere, it would lack what it had."""
+    """A replica may be in an offline directory; a new log elsewhere would lack its records."""
 
 
 class LogDirs:
-    """All directories of one broker: those that serve, locked, and those whose disk failed. Changed by one
-    thread at a time.
+    """All directories of one broker: locked ones that serve, and failed ones. One thread at a time changes
+    them.
     """
 
     def __init__(
@@ -51,38 +52,39 @@ class LogDirs:
         config: BrokerConfig,
         unusable: Mapping[str, str] | None = None,
     ) -> None:
-        """``unusable`` are the paths of directories that could not even be opened, and why."""
+        """``unusable``: the path of each directory that could not be opened, and the reason."""
         self._directories = list(directories)
         self._failed: list[LogDirectory] = []
         self._offline = dict(unusable or {})
         self._config = config
         self._heard: frozenset[str] = frozenset()
-        """What the directories said at the start of failed fsyncs, also those that then failed themselves."""
+        """Ids of directories noted as suspect when ``load`` began, in any directory that was readable
+        then."""
         self._home: dict[TopicPartition, LogDirectory] = {}
         self._rivals: dict[TopicPartition, list[LogDirectory]] = {}
-        """Where else there are logs of that name, of other topics."""
+        """Other directories with logs of the same name, of other topics."""
         self._half_made: dict[tuple[TopicId, int], LogDirectory] = {}
-        """Replicas whose making failed with its directory, in which something of them may be."""
+        """Replicas whose creation failed, and the directory in which their files may remain."""
         self._guard = threading.Lock()
         self._notes = threading.Lock()
-        """Held while a directory's note of others is read and written again."""
+        """Held while the note of suspect directories is read and rewritten."""
         self.lost_at_start: frozenset[str] = frozenset()
-        """Ids of directories that failed while they were loaded, and may have lost something so."""
+        """Ids of directories that failed while they were loaded, and may have lost records."""
 
     @property
     def offline(self) -> Mapping[str, str]:
-        """The paths of directories that serve no more, and why."""
+        """The path of each offline directory, and the reason."""
         return self._offline
 
     def suspects(self) -> frozenset[str]:
-        """Ids of directories whose fsync failed, as the others remember it."""
+        """Ids of directories whose fsync failed, as noted in the directories that serve."""
         return frozenset().union(*(directory.suspects() for directory in self._directories))
 
     def forget_suspects(self) -> None:
-        """The registration says by now what the directories that are here prove.
+        """Remove the notes about directories that are open now, because the registration covers them.
 
-        Raises LogDirectoryError if a note stays: whoever served on would be counted in sync, and the next
-        start would prove nothing of that.
+        Raises LogDirectoryError if a note cannot be removed: this broker would be counted in sync, but its
+        next start could not prove its logs.
         """
         present = {str(directory.uuid) for directory in self._directories}
         for directory in self._directories:
@@ -96,15 +98,15 @@ class LogDirs:
                     ) from error
 
     def fail(self, directory: LogDirectory, why: str, *, is_suspect: bool) -> list[TopicPartition] | None:
-        """Take a directory out of service; the partitions that are lost with it, None if it was out already.
+        """Take a directory offline; returns its partitions, or None if it was offline already.
 
-        That its fsync failed is written, synced, into the other directories: it would look intact at the
-        next start. Raises OSError if that fails too.
+        ``is_suspect``: a note is written and synced into the other directories, because the directory would
+        look intact at the next start. Raises OSError if that fails too.
         """
         with self._guard:
             if directory not in self._directories:
                 return None
-            # Others look through these without a lock.
+            # Other threads iterate over this list without a lock, so it is replaced.
             self._directories = [one for one in self._directories if one is not directory]
             self._failed.append(directory)
             self._offline[directory.path] = why
@@ -116,8 +118,8 @@ class LogDirs:
         return [topic_partition for topic_partition, home in list(self._home.items()) if home is directory]
 
     def forget_suspect(self, directory_uuid: str) -> None:
-        """ZooKeeper knows by now that an fsync failed in that directory; the others need not. DirectoryFailed
-        if one cannot forget it."""
+        """Remove the notes about a suspect directory, because ZooKeeper has recorded it. Raises
+        DirectoryFailed if a note cannot be removed."""
         with self._notes:
             for directory in self._directories:
                 try:
@@ -134,7 +136,7 @@ class LogDirs:
         return self._home.get(topic_partition) in self._directories
 
     def identities(self) -> list[DirectoryIdentity]:
-        """What each directory proves about the stop before. Call when the logs are loaded."""
+        """What each directory proves about the previous stop. Call after ``load``."""
         return [
             DirectoryIdentity(
                 uuid=str(directory.uuid),
@@ -152,8 +154,8 @@ class LogDirs:
         ]
 
     def load(self, executor: Executor, suspect: Set[str] = frozenset(), tell: Tell = logger.info) -> None:
-        """Open every log on disk, recovering where the last stop was not clean. ``suspect`` are the ids of
-        directories whose fsync failed then; ``tell`` hears how far that is."""
+        """Open every log on disk; recover it unless the last stop was clean. ``suspect``: ids of directories
+        whose fsync failed before that stop; ``tell`` receives the progress."""
         self._heard = self.suspects()
         default = LogConfig.of(self._config.topic({}))
         for directory in list(self._directories):
@@ -192,11 +194,11 @@ class LogDirs:
     def create(
         self, topic_partition: TopicPartition, topic_id: TopicId, config: TopicConfig, *, is_new: bool
     ) -> Log:
-        """A new, empty log in the directory that has the fewest.
+        """Create an empty log in the directory with the fewest partitions.
 
-        DirectoryOffline for a replica that is not new while a directory is out: it may be in there, with
-        records that only it has. For any replica once all are out, until the broker has stopped; and for one
-        whose making failed: a role that comes twice would make a second copy, and the next start find both.
+        Raises DirectoryOffline in three cases. The replica is not new, and a directory is offline: that one
+        may hold the only copy of its records. Every directory is offline. Creating this log failed before: a
+        repeated LeaderAndIsr would create a second copy, and the next start would find both.
         """
         if not self._directories:
             raise DirectoryOffline(f"{topic_partition}: no log directory is left to make a log in")
@@ -223,8 +225,8 @@ class LogDirs:
         return log
 
     def delete(self, topic_partition: TopicPartition) -> None:
-        """Raises DirectoryFailed for a disk that cannot: what is left there would come back with the next
-        start, and cannot be told from a replica that is wanted.
+        """Delete the log. Raises DirectoryFailed if the disk fails: the next start could not distinguish the
+        remaining files from a wanted replica.
         """
         directory = self._home.pop(topic_partition)
         try:
@@ -233,8 +235,8 @@ class LogDirs:
             raise DirectoryFailed(directory, error) from error
 
     def delete_rival(self, topic_partition: TopicPartition, topic_id: TopicId) -> bool:
-        """Delete the log of that topic if it is one of several of that name, and not the one in use. False if
-        it is offline, or may be. Raises DirectoryFailed."""
+        """Delete that topic's log if it is one of several logs of this name and not in use. False if the log
+        is or may be in an offline directory. Raises DirectoryFailed."""
         if (topic_id, topic_partition.partition) in self._half_made:
             return False
         for directory in self._rivals.get(topic_partition, ()):
@@ -251,11 +253,11 @@ class LogDirs:
         return True
 
     def give_up(self, topic_partition: TopicPartition) -> None:
-        """The log is of an earlier topic: another is wanted, and this one to be set aside with the rivals."""
+        """Move the log in use to the rivals, to be set aside, because it belongs to an earlier topic."""
         self._rivals.setdefault(topic_partition, []).append(self._home.pop(topic_partition))
 
     def adopt(self, topic_partition: TopicPartition, topic_id: TopicId) -> Log | None:
-        """The log of that topic, if its name has logs of several and none of them is in use."""
+        """Put that topic's log into use if it is among the rivals; returns it, or None."""
         for directory in self._rivals.get(topic_partition, ()):
             log = directory.logs[topic_partition]
             if log.topic_id == topic_id and directory in self._directories:
@@ -265,13 +267,14 @@ class LogDirs:
         return None
 
     def with_rivals(self) -> list[TopicPartition]:
-        """Names of which there are logs that are not in use."""
+        """Partitions whose name has logs that are not in use."""
         return [topic_partition for topic_partition, rivals in self._rivals.items() if rivals]
 
     def set_aside_rivals(self, topic_partition: TopicPartition) -> None:
-        """It is known which topic has that name: rename logs of others, so that they are nobody's.
+        """Rename the logs of earlier topics of that name to strays.
 
-        Raises DirectoryFailed. A start at which that directory serves again meets the log again.
+        Raises DirectoryFailed. A log in an offline directory stays; the next start with that directory finds
+        it again.
         """
         rivals = self._rivals.get(topic_partition, [])
         while rivals:
@@ -284,11 +287,11 @@ class LogDirs:
                 raise DirectoryFailed(directory, error) from error
 
     def home_of(self, topic_partition: TopicPartition) -> LogDirectory | None:
-        """The directory that a log is in."""
+        """The directory of the log in use."""
         return self._home.get(topic_partition)
 
     def contents(self) -> dict[str, list[TopicPartition]]:
-        """The directories that serve, by path, and the partitions in each."""
+        """The partitions in each directory that serves, by its path."""
         return {
             directory.path: [
                 topic_partition for topic_partition, home in self._home.items() if home is directory
@@ -302,13 +305,13 @@ class LogDirs:
         return None if directory is None else directory.cleaned_up_to(topic_partition)
 
     def write_cleaned(self, topic_partition: TopicPartition, offset: int, generation: int) -> None:
-        """Note where a round of compaction ended, unless the log of that generation is no more."""
+        """Record where a round of compaction ended, unless the log of that generation is deleted."""
         directory = self._home.get(topic_partition)
         if directory is not None:
             directory.write_cleaned(topic_partition, offset, generation)
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """As they were last written, over all directories."""
+        """The high watermarks of the last checkpoint, from all directories that serve."""
         return {
             topic_partition: offset
             for directory in self._directories
@@ -317,7 +320,7 @@ class LogDirs:
         }
 
     def write_high_watermarks(self, watermarks: Mapping[TopicPartition, int]) -> None:
-        """Raises DirectoryFailed, as the next one does."""
+        """Raises DirectoryFailed, as ``checkpoint_recovery_points`` does."""
 
         def write(directory: LogDirectory) -> None:
             own = {
@@ -345,7 +348,7 @@ class LogDirs:
     def close(self, clean_epoch: int | None = None) -> None:
         """Unlock; with ``clean_epoch`` close every log first and leave nothing to recover.
 
-        Raises DirectoryFailed for a disk that cannot, when all are unlocked.
+        Raises DirectoryFailed if a disk fails, after all directories are unlocked.
         """
         for directory in self._failed:
             directory.close()

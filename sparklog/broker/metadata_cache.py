@@ -1,7 +1,7 @@
-"""What this broker knows of the cluster: a copy of what the controller last told it.
+"""This broker's copy of the cluster's metadata, as the controller last sent it.
 
-Clients ask any broker for metadata, so every broker holds it. It may be behind; clients that act on it are
-corrected by the error codes of the brokers that they turn to. Updates of an older controller are refused.
+Every broker holds it because clients may ask any broker for metadata. The copy may be stale: a client that
+acts on stale metadata is corrected by error codes. Updates of an older controller are refused.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,10 +19,10 @@ from sparklog.wire.messages.control.update_metadata import (
 )
 
 FULL = 1
-"""The type of an update that names every topic: one that was deleted under an earlier controller is not."""
+"""The type of an update that names every topic. A cached topic that it does not name is deleted."""
 
 LEADER_DELETING = -2
-"""The leader of a partition that is being deleted: the topic is gone from metadata."""
+"""In place of a leader: the partition is being deleted, and is removed from the metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +66,19 @@ class MetadataCache:
 
     @property
     def is_told(self) -> bool:
-        """Whether a controller has told this broker of the cluster since it started."""
+        """Whether this broker has received an update since it started."""
         return self._snapshot.controller_epoch >= 0
 
     def may_exist(self, topic_partition: TopicPartition) -> bool:
-        """Whether a broker may have it. Before the controller's first update every partition may exist."""
+        """Whether the partition may exist. Before the controller's first update every partition may exist."""
         return not self.is_told or self.partition(topic_partition) is not None
 
     def update(self, request: UpdateMetadataRequest) -> ErrorCode | None:
-        """Take over what a controller says, unless a newer one has spoken; None if it was heard before.
+        """Apply a controller's update, unless a newer controller has sent one; None for a late repetition.
 
-        A controller sends an update when the one before was answered, so one with an older number is a
-        repetition that was long on its way. What it says has been overtaken, and nobody would say it anew.
+        A controller sends the next update after the answer to the previous one. An update with an older
+        number is therefore a delayed repetition. Applying it would restore stale metadata until the next
+        update.
         """
         with self._guard:
             return self._update(request)
@@ -116,7 +117,8 @@ class MetadataCache:
         return topic.id if topic else NO_TOPIC_ID
 
     def node(self, broker_id: BrokerId, listener: str) -> Node | None:
-        """Where a live broker is reached through ``listener``; None if it has none of that name."""
+        """The address of a live broker's ``listener``; None if the broker has no such listener, or is not
+        live."""
         broker = self._snapshot.brokers.get(broker_id)
         return None if broker is None else broker.node(listener)
 
@@ -146,7 +148,7 @@ class MetadataCache:
 
 
 def _endpoints(broker: UpdateMetadataBroker) -> dict[str, Endpoint]:
-    """What the controller says of a broker's listeners, but for those whose protocol is not known here."""
+    """A broker's endpoints by listener, without those of an unknown security protocol."""
     known = {int(protocol) for protocol in SecurityProtocol}
     return {
         one.listener: Endpoint(one.host, one.port, SecurityProtocol(one.security_protocol))

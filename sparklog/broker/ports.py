@@ -1,4 +1,4 @@
-"""What the broker's glue needs from outside, so that a simulation can stand in for it.
+"""The broker's ports to the outside, so that a simulation can replace it.
 
 The replica manager, the fetch and produce paths and the fetchers take no lock but the guards that are given
 to them, start no thread, and read no clock but the one that they get.
@@ -28,12 +28,12 @@ class IsrProposals(Protocol):
 
 
 class LeadershipListener(Protocol):
-    """Hears in which leader epochs this broker leads a partition: what a coordinator lives by.
+    """Is notified of the leader epochs in which this broker leads a partition; a coordinator needs them.
 
-    For each partition the calls alternate, and epochs rise. They are made outside the partition's lock, in
-    order, by whichever thread lets out its outbox, also one that handles a LeaderAndIsr: put slow work on a
-    thread of your own. A listener that is notified late does no harm, because an append that names its epoch
-    is refused once another one began.
+    For each partition the calls alternate, and epochs rise. The thread that empties the outbox makes the
+    calls in order, outside the partition's lock. It may be handling a LeaderAndIsr: do slow work on another
+    thread. A late notification is harmless, because an append that names its epoch is refused once a later
+    one has begun.
     """
 
     def began_leading(self, topic_partition: TopicPartition, leader_epoch: LeaderEpoch) -> None: ...

@@ -1,7 +1,7 @@
-"""The partitions of this broker: which there are, which role each has, and where their effects go.
+"""The partitions of this broker: their table, their roles, and the routing of their effects.
 
-LeaderAndIsr and StopReplica come from the controller, one after the other; produces and fetches come from
-everybody at once. The manager itself holds only a table; each partition guards itself.
+The controller sends LeaderAndIsr and StopReplica one after the other; clients and followers send produces and
+fetches concurrently. The manager holds only a table; each partition has its own lock.
 """
 
 import logging
@@ -60,11 +60,11 @@ from sparklog.storage.log_directory import LogDirectory
 logger = logging.getLogger(__name__)
 
 OnDiskFailure = Callable[[str, str | None], None]
-"""Told that the last disk failed: why, and the id of the log directory that is suspect since, if one is."""
+"""Called when the last disk failed, with the reason and the id of the suspect log directory, or None."""
 
 
 def _log_suspect(directory_uuid: str) -> None:
-    """The default of ``on_suspect``: the notes in the other directories say it."""
+    """The default of ``on_suspect``: it logs; the other directories hold the notes."""
     logger.warning("what log directory %s holds may not be what it was", directory_uuid)
 
 
@@ -73,7 +73,7 @@ def _log_failure(why: str, _suspect: str | None) -> None:
 
 
 OnReplicasLost = Callable[[list[tuple[TopicId, int]]], None]
-"""Told which replicas went offline with their directory, while others of this broker serve on."""
+"""Called with the replicas that went offline with their directory, while other directories serve on."""
 
 
 def _log_lost(lost: list[tuple[TopicId, int]]) -> None:
@@ -81,14 +81,15 @@ def _log_lost(lost: list[tuple[TopicId, int]]) -> None:
 
 
 class Fetchers(Protocol):
-    """Who fetches from leaders for the partitions that follow."""
+    """The fetchers of the partitions that follow a leader."""
 
     def start(self, partition: Partition, leader: BrokerId) -> None: ...
 
     def stop(self, partition: Partition) -> None: ...
 
     def together(self) -> AbstractContextManager[None]:
-        """Many ``start`` within: no poll that is underway is ended for each of them, but once after all."""
+        """A context for many ``start`` calls: a poll in progress is ended once at its exit, not once a
+        call."""
 
     def ask_leader_offsets(self, partition: Partition) -> None: ...
 
@@ -117,9 +118,9 @@ class ReplicaManager:
         self.dynamic_configs = DynamicConfigs()
         self.appends = JointWaits(ports, timed_out=AppendResult(ErrorCode.request_timed_out))
         self.leader_throttle = ReplicationThrottle(ports.clock, ports.new_guard())
-        """Of what this broker sends to replicas that are not in sync."""
+        """Limits what this broker sends to replicas out of sync."""
         self.follower_throttle = ReplicationThrottle(ports.clock, ports.new_guard())
-        """Of what this broker fetches."""
+        """Limits what this broker fetches."""
         self.fetches = FetchPurgatory(ports, self.leader_throttle)
         self.fetch_sessions = FetchSessions(ports)
         self.fetches_in_progress = FetchesInProgress()
@@ -129,7 +130,8 @@ class ReplicaManager:
         self._log_dirs = log_dirs
         self._ports = ports
         self.attentive_until: Callable[[], MonotonicMs] = ports.clock.monotonic_ms
-        """Up to when every request that came was taken in hand: now, but for handlers that hang."""
+        """Every request that arrived before this time has reached a handler; it is now, unless handlers
+        hang."""
         self._fetchers = fetchers
         self._proposals = proposals
         self._on_disk_failure = on_disk_failure
@@ -147,7 +149,7 @@ class ReplicaManager:
         self._set_throttle_rates()
 
     def load(self) -> None:
-        """Make a partition, without a role yet, of every log that is on disk."""
+        """Create a partition without a role for every log on disk."""
         watermarks = self._log_dirs.high_watermarks()
         for topic_partition, log in self._log_dirs.logs().items():
             self._partitions[topic_partition] = self._partition(
@@ -161,18 +163,18 @@ class ReplicaManager:
         return list(self._partitions.values())
 
     def topic_name(self, topic_id: TopicId) -> str | None:
-        """The name of a topic that we hold a replica of."""
+        """The name of a topic of which this broker holds a replica."""
         return self._names.get(topic_id)
 
     def directories(self) -> dict[str, list[TopicPartition]]:
-        """The log directories that serve, and what is in each."""
+        """The partitions in each log directory that serves, by its path."""
         return self._log_dirs.contents()
 
     def offline_directories(self) -> list[str]:
         return list(self._log_dirs.offline)
 
     def find(self, topic_partition: TopicPartition, topic_id: TopicId | None = None) -> Partition | ErrorCode:
-        """The partition, or the error a client gets for asking here."""
+        """The partition, or the error for a client that asked this broker."""
         partition = self._partitions.get(topic_partition)
         if partition is None:
             return ErrorCode.unknown_topic_or_partition
@@ -181,33 +183,33 @@ class ReplicaManager:
         return partition
 
     def on_produce_request(self, connection_id: int) -> None:
-        """Before anything of the request is looked at."""
+        """To be called before a produce request is examined."""
         if self._refusals.connections:
             with self._refusals_guard:
                 self._refusals.on_request(connection_id)
 
     def note_refusal(self, connection_id: int, topic_partition: TopicPartition) -> None:
-        """A client is told on this connection that a batch was not taken, and may be sent again."""
+        """Record that a batch was refused on this connection with a retriable error."""
         if len(topic_partition.topic) <= TOPIC_NAME_LENGTH_MAX:
             with self._refusals_guard:
                 self._refusals.note(connection_id, topic_partition)
 
     def has_refused(self, connection_id: int, topic_partition: TopicPartition) -> bool:
-        """Whether what comes on this connection may be behind a batch that was refused."""
+        """Whether batches on this connection may have been sent after a batch that was refused."""
         if not self._refusals.connections:
             return False
         with self._refusals_guard:
             return self._refusals.has_refused(connection_id, topic_partition)
 
-    # What the controller says
+    # Requests of the controller
 
     @property
     def knows_its_epoch(self) -> bool:
-        """Whether this broker was told under which epoch it is registered."""
+        """Whether this broker has received the epoch of its registration."""
         return self.broker_epoch >= 0
 
     def accept_controller(self, controller_epoch: int, broker_epoch: int) -> ErrorCode:
-        """Fence a controller that was replaced, and one that speaks to an earlier incarnation of us."""
+        """Fence a replaced controller, and a request to an earlier incarnation of this broker."""
         with self._guard:
             if controller_epoch < self.controller_epoch:
                 return ErrorCode.stale_controller_epoch
@@ -217,7 +219,7 @@ class ReplicaManager:
             return ErrorCode.none
 
     def roles_together(self) -> AbstractContextManager[None]:
-        """Around many ``become``."""
+        """A context for many ``become`` calls."""
         return self._fetchers.together()
 
     def become(
@@ -229,13 +231,15 @@ class ReplicaManager:
         *,
         is_new: bool,
     ) -> ErrorCode:
-        """Take up the role that ``state`` gives us, creating the log if there is none yet.
+        """Take up the role in ``state``, and create the log if it is missing.
 
-        Not for a replica that was deleted in this epoch or a later one: such a message is late.
+        FENCED_LEADER_EPOCH if the replica was deleted in this epoch or a later one: the request is late.
         """
         with self._guard:
             if self._gone.is_gone(topic_id, topic_partition.partition, state.leader_epoch):
-                logger.warning("%s: a late role, deleted here since: %s", topic_partition, state)
+                logger.warning(
+                    "%s: ignored a stale LeaderAndIsr, the replica is deleted: %s", topic_partition, state
+                )
                 return ErrorCode.fenced_leader_epoch
             try:
                 topic_config = self.config.topic(configs)
@@ -253,7 +257,7 @@ class ReplicaManager:
             try:
                 return partition.on_leader_and_isr(state, broker_epoch=self.broker_epoch)
             except SparklogError:
-                # The other partitions of the request must still hear of their roles.
+                # The other partitions of the request must still get their roles.
                 logger.exception("%s: the role in %s cannot be taken up", topic_partition, state)
                 return ErrorCode.invalid_request
 
@@ -265,9 +269,9 @@ class ReplicaManager:
         delete: bool,
         topic_id: TopicId = NO_TOPIC_ID,
     ) -> ErrorCode:
-        """Stop serving, and if told so delete. Epochs -1 and -2 come without fencing (KIP-570).
+        """Stop serving, and with ``delete`` delete the log. Epochs -1 and -2 are not fenced (KIP-570).
 
-        A late message about a topic that was deleted must not hit another that has its name now.
+        ``topic_id`` protects a newer topic of this name from a late request about the deleted one.
         """
         with self._guard:
             partition = self._partitions.get(topic_partition)
@@ -293,9 +297,11 @@ class ReplicaManager:
             return ErrorCode.none
 
     def make_way(self, topics: Mapping[str, TopicId]) -> None:
-        """The controller says which topics have these names. Logs of earlier ones, here since the start, are
-        set aside, also where this broker gets no role: a directory was offline while their topic was
-        deleted, and nobody will ask for them again. What has a role, or says no topic's id, stays.
+        """Set aside logs of earlier topics, given the controller's ids of the current ``topics``.
+
+        Such a log was found at the start: its directory was offline while its topic was deleted. It is set
+        aside even if this broker has no replica of the current topic, because no request will name it again.
+        Replicas with a role, and logs without a topic id, are kept.
         """
         if not topics:
             return
@@ -324,8 +330,8 @@ class ReplicaManager:
     def configure(
         self, dynamic_configs: DynamicConfigs, topics: Iterable[tuple[str, Mapping[str, str]]]
     ) -> None:
-        """Go on with these settings: ``dynamic_configs`` over those that the broker was started with, and the
-        own settings of ``topics``. All topics must be named when the broker's have changed.
+        """Apply settings: ``dynamic_configs`` override those of the broker's start, and each of ``topics``
+        has its own. When ``dynamic_configs`` changed, ``topics`` must name all topics.
         """
         with self._guard:
             if dynamic_configs != self.dynamic_configs:
@@ -350,7 +356,7 @@ class ReplicaManager:
             throttle.set_topic(topic, named, self.broker_id)
 
     def on_live_brokers(self, live: Collection[BrokerId]) -> None:
-        """The controller says which brokers live: nobody need wait for the others."""
+        """Stop waiting for dead brokers; ``live`` is the controller's list."""
         if len(self.deletions) or self._live != set(live):
             self._live = frozenset(live)
             for partition in self.partitions():
@@ -359,7 +365,7 @@ class ReplicaManager:
     # Housekeeping
 
     def on_tick(self) -> None:
-        """Let every leader look for followers that fell behind; call each half of the longest lag."""
+        """Let every leader look for lagging followers; to be called twice in ``replica.lag.time.max.ms``."""
         for partition in self.partitions():
             now_ms = self.attentive_until()
             partition.on_tick(now_ms, self.fetches_in_progress.arrivals(now_ms))
@@ -377,7 +383,7 @@ class ReplicaManager:
             partition.log_guard.remove_late_files()
 
     def flush_by_time(self) -> None:
-        """Bring to disk every log of which something has waited for ``flush.ms``."""
+        """Flush every log with records that have waited for ``flush.ms``."""
         for partition in self.partitions():
             partition.log_guard.flush_by_time()
 
@@ -392,14 +398,14 @@ class ReplicaManager:
         self._checkpoint(lambda: self._log_dirs.write_high_watermarks(watermarks))
 
     def checkpoint_recovery_points(self) -> None:
-        """Write recovery points, after syncing logs that have sealed a segment since theirs was raised."""
+        """Write recovery points, after flushing the logs that rolled a segment since their last one."""
         for partition in self.partitions():
             if partition.log_guard.should_flush_before_checkpoint:
                 partition.log_guard.flush()
         self._checkpoint(self._log_dirs.checkpoint_recovery_points)
 
     def _checkpoint(self, write: Callable[[], None]) -> None:
-        """A disk that takes no checkpoint will not take the next records either: others should lead."""
+        """A failed checkpoint takes its directory offline, because the disk would fail the next write too."""
         try:
             write()
         except DirectoryFailed as failed:
@@ -415,9 +421,9 @@ class ReplicaManager:
         self._take_offline(failed.directory, str(failed), is_suspect=failed.is_suspect)
 
     def _take_offline(self, directory: LogDirectory, why: str, *, is_suspect: bool) -> None:
-        """A disk failed: serve nothing from that directory any more, and tell whoever elects leaders.
+        """Take a failed disk's directory offline, and report its replicas to the controller.
 
-        With no directory left there is no broker left either.
+        If it was the last directory, the broker stops.
         """
         try:
             lost = self._log_dirs.fail(directory, why, is_suspect=is_suspect)
@@ -437,11 +443,11 @@ class ReplicaManager:
         self._on_disk_failure(why, str(directory.uuid) if is_suspect else None)
 
     def suspects(self) -> frozenset[str]:
-        """Ids of log directories that are noted here as suspect: ZooKeeper may not know of them yet."""
+        """Ids of log directories noted as suspect; ZooKeeper may not have them yet."""
         return self._log_dirs.suspects()
 
     def forget_suspect(self, directory_uuid: str) -> None:
-        """ZooKeeper knows that this directory is suspect: no other has to say so."""
+        """Remove the notes about a suspect directory, because ZooKeeper has recorded it."""
         try:
             self._log_dirs.forget_suspect(directory_uuid)
         except DirectoryFailed as failed:
@@ -449,12 +455,12 @@ class ReplicaManager:
             self._on_directory_failed(failed)
 
     def stop_serving(self, why: str) -> None:
-        """Give up every role: whoever waits here is told at once to look elsewhere."""
+        """Give up every role: parked requests are refused at once, so that clients find the new leader."""
         for partition in self.partitions():
             partition.stop(why)
 
     def close(self, clean_epoch: int | None) -> None:
-        """Let go of the logs; with ``clean_epoch`` everything is on disk afterwards, and a marker says so."""
+        """Close the logs; with ``clean_epoch`` flush them first and write the clean marker."""
         if clean_epoch is not None:
             for partition in self.partitions():
                 partition.log_guard.flush()
@@ -471,7 +477,7 @@ class ReplicaManager:
     # Effects
 
     def deliver(self, partition: Partition, effect: OutwardEffect) -> None:
-        """Carry an effect to whom it concerns; called outside all partition locks, in order."""
+        """Carry out an outward effect; called in order, outside all partition locks."""
         match effect:
             case CompleteProduce(token, error):
                 self.appends.complete(token, AppendResult(error))
@@ -523,16 +529,17 @@ class ReplicaManager:
         return partition
 
     def _give_up(self, partition: Partition) -> None:
-        """A log that was here at the start, of an earlier topic of this name: its replica was moved away, and
-        the topic deleted, while this broker, or this directory, was away. Nobody will ask for it; an operator
-        may look at it.
+        """Set aside a log of an earlier topic of this name, found at the start.
+
+        Its replica was moved and its topic deleted while this broker or directory was down. No request will
+        name it; it is kept for the operator.
         """
         topic_partition = partition.topic_partition
         self._forget(partition)
         partition.delete(lambda: self._log_dirs.give_up(topic_partition))
 
     def _adopt(self, topic_partition: TopicPartition, topic_id: TopicId) -> Partition | None:
-        """One of several logs that were here at the start, of topics that had this name one after another."""
+        """Put into use the topic's log if it is among several found at the start for this name."""
         log = self._log_dirs.adopt(topic_partition, topic_id)
         if log is None:
             return None
@@ -543,8 +550,8 @@ class ReplicaManager:
     def _delete_rival(
         self, topic_partition: TopicPartition, topic_id: TopicId, leader_epoch: int
     ) -> ErrorCode:
-        """A topic is deleted of which no partition is here. There may be a log of it all the same, if another
-        topic of its name has one, too, and neither had a role yet."""
+        """Delete the log of a deleted topic that has no ``Partition`` here. It may exist if a log of another
+        topic has the same name, and neither has had a role yet."""
         try:
             if not self._log_dirs.delete_rival(topic_partition, topic_id):
                 return ErrorCode.kafka_storage_error

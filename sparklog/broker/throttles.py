@@ -1,7 +1,7 @@
 """The throttles of a broker's replication, one for what it sends and one for what it fetches.
 
-They hold for replicas that are named as throttled by their topic, and are not in sync: a replica in sync is
-never held back, or it would fall out. The rates and the names are settings that change while everything runs.
+They apply to replicas that their topic's setting names and that are out of sync. A replica in sync is never
+throttled, because it would leave the ISR. Rates and names are dynamic settings.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from sparklog.model.time import Clock
 
 
 class ReplicationThrottle:
-    """One of the two. ``is_active`` is looked at without the guard: that it changes late does no harm."""
+    """One of the two. ``is_active`` is read without the guard, because a late change is harmless."""
 
     def __init__(self, clock: Clock, guard: Guard) -> None:
         self._clock = clock

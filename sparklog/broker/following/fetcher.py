@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 BACKOFF_MIN_MS = 20
 """First pause after an error; doubles up to ``replica.fetch.backoff.ms``.
 
-Short, because the usual error is a leader that was not told yet that it leads.
+Short, because usually the leader has not received its LeaderAndIsr yet.
 """
 
 SESSION_ERRORS: Final = (
@@ -54,7 +54,7 @@ SESSION_ERRORS: Final = (
     ErrorCode.invalid_fetch_session_epoch,
     ErrorCode.fetch_session_topic_id_error,
 )
-"""Nothing is wrong but the session, which the next round begins anew."""
+"""Errors of the session only; the next round opens another."""
 
 
 @dataclass(slots=True)

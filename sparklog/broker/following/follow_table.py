@@ -31,7 +31,7 @@ class FollowTable(Generic[Runner]):
         self._followed: dict[TopicPartition, tuple[Partition, Runner]] = {}
 
     def follow(self, partition: Partition, runner: Runner) -> None:
-        """From now on ``runner`` fetches for it, and nobody any more for what had its name."""
+        """Let ``runner`` fetch for it, instead of any earlier partition of the same name."""
         known = self._followed.get(partition.topic_partition)
         if known is not None:
             self.stop(known[0])

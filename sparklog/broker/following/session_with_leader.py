@@ -38,7 +38,7 @@ class SessionWithLeader:
     def put_into(
         self, request: FetchRequest, wanted: Mapping[Key, FetchPartition], names: Mapping[TopicId, str]
     ) -> None:
-        """Fill in the session and as many of ``wanted`` as the leader must be told.
+        """Fill in the session and those of ``wanted`` that the leader does not know.
 
         A partition that asks for the same as before must be the same object.
         """
@@ -46,13 +46,13 @@ class SessionWithLeader:
             self.begin_again()
         self._is_in_doubt = True
         request.session_id, request.session_epoch = self._id, self._epoch
-        told = wanted
+        to_send = wanted
         if self._epoch != OPENING_EPOCH:
-            told = {key: asked for key, asked in wanted.items() if self._known.get(key) is not asked}
+            to_send = {key: asked for key, asked in wanted.items() if self._known.get(key) is not asked}
             for topic_id, partition in self._known.keys() - wanted.keys():
                 _forget(request, names.get(topic_id, ""), topic_id, partition)
         topics: dict[TopicId, FetchTopic] = {}
-        for (topic_id, _), asked in told.items():
+        for (topic_id, _), asked in to_send.items():
             topic = topics.get(topic_id)
             if topic is None:
                 topic = topics[topic_id] = FetchTopic(topic=names[topic_id], topic_id=topic_id)
@@ -76,7 +76,7 @@ class SessionWithLeader:
             self._epoch = 1 if self._epoch == _EPOCH_MAX else self._epoch + 1
 
     def begin_again(self) -> None:
-        """Name everything in the next fetch: nobody knows what the leader knows."""
+        """Name every partition in the next fetch, because the leader's session is unknown."""
         self._epoch = OPENING_EPOCH
 
 

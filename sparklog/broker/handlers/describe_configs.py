@@ -1,6 +1,6 @@
 """DescribeConfigs: the settings of topics and brokers, each with the source of its value.
 
-A value comes from the first of these that has one; the others are its *synonyms* (KIP-226):
+A value is that of the first of these that has one; the others are its *synonyms* (KIP-226):
 
     1 the topic    2 this broker, set while it runs    3 all brokers, likewise    4 the broker's start
     5 the default

@@ -1,7 +1,7 @@
 """Fetch: batches for consumers, up to the high watermark, and for followers, up to the log's end.
 
 Replies name partitions as they were asked for: by topic name up to version 12, by topic id from 13 on. What a
-fetch asks for, and how much of the answers it is told, is its session's to say (``fetch_sessions``).
+fetch asks for, and which answers it gets, depend on its session (``fetch_sessions``).
 """
 
 import logging

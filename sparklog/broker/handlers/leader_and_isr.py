@@ -42,7 +42,7 @@ def _let_go_of_what_was_moved_away(call: Call, request: LeaderAndIsrRequest) -> 
 
     The metadata arrived before, over the same channel. A partition that the metadata lacks is kept. Either
     its topic is being deleted, and StopReplica follows; or it was deleted while the log's directory was
-    offline, which cannot be told from a ZooKeeper that lost the topic.
+    offline, which cannot be distinguished from a ZooKeeper that lost the topic.
     """
     hosted = {
         TopicPartition(topic.topic_name, state.partition_index)

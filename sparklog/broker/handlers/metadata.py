@@ -1,9 +1,9 @@
-"""Metadata: brokers, topics and leaders, from what the controller last told this broker.
+"""Metadata: brokers, topics and leaders, from the controller's last update.
 
 The brokers of an answer are those that have the listener through which the request came, at the addresses
 that they advertise for it. A leader without that listener is LISTENER_NOT_FOUND.
 
-A topic that nobody knows is created when the client allows it and ``auto.create.topics.enable`` is on; the
+An unknown topic is created when the client allows it and ``auto.create.topics.enable`` is on; the
 answer is then LEADER_NOT_AVAILABLE, and clients ask again. The "controller" of the reply is a live broker,
 because clients send their admin requests there and every broker forwards them.
 """

@@ -28,9 +28,9 @@ def _make_way(call: Call, request: UpdateMetadataRequest) -> None:
 def _configure(call: Call, request: UpdateMetadataRequest) -> None:
     """Let the logs go on with the settings that came; with all topics' when the broker's own are others."""
     replicas = call.broker.replicas
-    told = DynamicConfigs(request.dynamic_configs, request.default_configs)
-    if told != replicas.dynamic_configs:
+    configs = DynamicConfigs(request.dynamic_configs, request.default_configs)
+    if configs != replicas.dynamic_configs:
         topics = call.broker.metadata.snapshot.topics.values()
-        replicas.configure(told, [(topic.name, topic.configs) for topic in topics])
+        replicas.configure(configs, [(topic.name, topic.configs) for topic in topics])
     elif request.topic_states:
-        replicas.configure(told, [(topic.topic_name, topic.configs) for topic in request.topic_states])
+        replicas.configure(configs, [(topic.topic_name, topic.configs) for topic in request.topic_states])

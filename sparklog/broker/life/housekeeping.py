@@ -59,5 +59,5 @@ class Housekeeping:
         try:
             chore()
         except Exception:
-            # Also after a bug: without this thread no follower that fell behind ever leaves an ISR.
+            # Also after a bug, because without this thread no lagging follower leaves an ISR.
             logger.exception("a chore failed and is tried again at its next time")

@@ -1,4 +1,4 @@
-"""What a broker tells about itself (docs/metrics.md): read from its partitions, without their locks."""
+"""A broker's metrics (docs/metrics.md), read from its partitions without their locks."""
 
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender

@@ -1,10 +1,9 @@
-"""The start of a broker's disks: lock its log directories, take their clean markers, open and recover their
+"""The start of a broker's disks: lock the log directories, remove their clean markers, open and recover the
 logs.
 
-A directory whose disk refuses is left out, and the broker serves with the others; a directory of another
-broker or cluster ends the start. What the start loses is in ZooKeeper before a directory is unlocked, because
-nobody would report it afterwards: a start that fails, or dies, leaves its directories to another one that
-would trust them.
+A directory whose disk fails is left out, and the broker serves with the others. A directory of another broker
+or cluster fails the start. A suspect directory is recorded in ZooKeeper before any directory is unlocked,
+because the next start would otherwise trust it.
 """
 
 import logging
@@ -29,14 +28,14 @@ logger: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a broker's disks need of the machine that it runs on."""
+    """The facilities of the host that a broker's disks need."""
 
     disk: Disk
     clock: Clock
     executor: Executor
     """Recovers several logs at a time."""
     boot_id: str
-    """Changes with every boot of the operating system, which ends what was written and not flushed."""
+    """Changes with every boot of the operating system, which loses unflushed writes."""
     new_uuid: Callable[[], uuid.UUID] = uuid.uuid4
 
 
@@ -52,10 +51,10 @@ def open_directories(
     """Lock and open the log directories at ``paths``, and recover their logs. ``tell`` is given the progress.
 
     Raises LogDirectoryError, with the remedy, if no directory can be used, or if one belongs to another
-    broker or cluster; ZooKeeperError if ZooKeeper cannot be asked or told. No directory stays locked then.
+    broker or cluster; ZooKeeperError if ZooKeeper does not answer. No directory stays locked then.
     """
     if not paths:
-        raise LogDirectoryError(f"broker {broker_id} was given no log directory: set log.dirs")
+        raise LogDirectoryError(f"broker {broker_id} has no log directory: set log.dirs")
     opened: list[LogDirectory] = []
     try:
         unusable = _open_each(paths, broker_id, cluster_id, host, opened)
@@ -80,7 +79,7 @@ def open_directories(
 def _open_each(
     paths: Sequence[str], broker_id: BrokerId, cluster_id: str, host: Host, opened: list[LogDirectory]
 ) -> dict[str, DirectoryUnusable]:
-    """Append to ``opened`` what can be used, also if a later directory ends the start; return what cannot."""
+    """Append usable directories to ``opened``, even if a later one raises; returns the unusable ones."""
     unusable: dict[str, DirectoryUnusable] = {}
     for path in paths:
         try:

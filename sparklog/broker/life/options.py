@@ -1,4 +1,4 @@
-"""What a broker must be told before it starts."""
+"""The options of a broker's start."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ class ZooKeeperSession(ZooKeeper, Protocol):
     """A client of ZooKeeper whose session begins with ``start``."""
 
     def start(self, timeout_ms: int) -> object:
-        """Connect; ConnectionLost with the address if nobody answers in time."""
+        """Connect; ConnectionLost with the address if ZooKeeper does not answer in time."""
 
 
 NewZooKeeper = Callable[[str, int], ZooKeeperSession]

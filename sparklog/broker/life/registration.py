@@ -27,7 +27,8 @@ def register(
 ) -> BrokerEpoch:
     """Make a broker visible under a fresh broker epoch; refused while a foreign holder of its id lives.
 
-    After LogDirectoryError the registration stays until the session ends: serve nobody meanwhile.
+    After LogDirectoryError the registration stays until the session ends; the broker must not serve
+    meanwhile.
     """
     epoch = register_broker(
         zookeeper,

@@ -8,10 +8,10 @@ A clean stop, protocol first: ask the controller for other leaders, stop fetchin
 checkpoints, mark the directories clean, and leave ZooKeeper.
 
 A broker whose ZooKeeper session expired stops at once, without any of that, because others have taken over.
-It may be started anew in the same process, as another ``BrokerServer``.
+It may be started again in the same process, as another ``BrokerServer``.
 
-A broker whose last log directory failed stops at once, too, because nobody else would learn that its
-partitions are served no more. If an fsync failed, it marks the directory suspect in ZooKeeper before it
+A broker whose last log directory failed stops at once, too, because otherwise the controller would not elect
+other leaders for its partitions. If an fsync failed, it marks the directory suspect in ZooKeeper before it
 unlocks it. A broker with another directory serves on without the one that failed, and reports it.
 """
 
@@ -61,7 +61,7 @@ JOIN_SECONDS: Final = 1.0
 """Longest wait for loops that may wait for an absent ZooKeeper: the end of the session ends their wait."""
 
 CONTROLLER_CALLS_MAX: Final = 4
-"""Requests of clients that wait for the controller at the same time; others queue behind them."""
+"""Requests of clients that wait for the controller at the same time; further ones queue."""
 
 
 class BrokerServer:
@@ -100,17 +100,17 @@ class BrokerServer:
         self._clean = False
         self.failure: str | None = None
         self._suspect: str | None = None
-        """The last directory, if what it holds may not be what it was."""
+        """The id of the last directory, if it is suspect."""
         self.has_lost_session = False
-        """Whether it failed with its ZooKeeper session: then nothing is in the way of another start."""
+        """Whether the broker failed because its ZooKeeper session expired; it may be started again then."""
         self.cleaner: LogCleaner | None = None
-        """What compacts the logs, once the broker has started."""
+        """Compacts the logs, once the broker has started."""
         self.metrics_port: int | None = None
-        """Where metrics are served, if they are."""
+        """The port of the metrics endpoint, if it is enabled."""
 
     @property
     def broker(self) -> Broker:
-        """This broker as it registers, once it listens."""
+        """This broker's registration, once it listens."""
         options = self._options
         rack = options.rack or self._config.get_str("broker.rack") or None
         endpoints = self._listeners.to_advertise(options.advertised_host or options.host, self._ports)
@@ -134,7 +134,7 @@ class BrokerServer:
         return dict(self._ports)
 
     def start(self) -> None:
-        """Open, listen, register. Raises SparklogError or OSError that says what is in the way."""
+        """Open the logs, listen, register. Raises SparklogError or OSError with the cause."""
         try:
             self._start()
             with self._stop_lock:
@@ -160,7 +160,7 @@ class BrokerServer:
             self._stopped.set()
 
     def wait_stopped(self, timeout_seconds: float | None = None) -> bool:
-        """Whether the broker has stopped, by itself (then ``failure`` says why) or because it was told to."""
+        """Whether the broker has stopped, by itself (``failure`` has the reason) or by ``stop``."""
         return self._stopped.wait(timeout_seconds)
 
     @property
@@ -296,7 +296,8 @@ class BrokerServer:
         self._fail(why)
 
     def _fail(self, why: str, suspect: str | None = None) -> None:
-        """Serve nobody from this moment on, and stop: other brokers have taken over, or the disk failed.
+        """Refuse all requests from now on, and stop, because other brokers have taken over, or the disk
+        failed.
 
         The stop is a loop of its own, because it waits for threads, and those that write or read here must
         not wait for it.
@@ -338,7 +339,7 @@ class BrokerServer:
             raise
         finally:
             if self._suspect is not None and self._broker_epoch >= 0:
-                # Also if the last disk failed only now: the session is about to end, and nobody else would.
+                # Also if the last disk failed only now, because the session is about to end.
                 report_suspect(
                     self._registration.zookeeper, self._options.broker_id, self._suspect, self._broker_epoch
                 )

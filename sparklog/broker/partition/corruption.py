@@ -18,7 +18,7 @@ def settle_corruption(guard: LogGuard, replica: Replica, state: PartitionState) 
     * A member of the ISR must not cut, even as a follower: it may hold the only copy of committed records. It
       refuses the role, so that the controller takes it out of the ISR and elects another; then it cuts.
     * The last member of the ISR leads, and serves what can be read.
-    * While nobody leads, nothing is cut.
+    * Without a leader, nothing is truncated.
 
     After an election that could lose records, and that preferred this log to others, the rest of it is the
     truth: its leader cuts, and takes appends again. It does not if the log has begun an epoch since, because

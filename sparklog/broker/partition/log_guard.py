@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 class LogMachine(Protocol):
-    """What a log guard tells its machine, always within a step."""
+    """The facts that a log guard reports to its machine, always within a step."""
 
     @property
     def generation(self) -> int:
@@ -219,7 +219,7 @@ class LogGuard:
     def take_offline(self, reason: str) -> None:
         """Serve nothing any more. The step's outward effects are dropped, because the log under them failed.
 
-        Announcements of leadership stay: listeners must hear of each epoch's end, and of its begin before.
+        Announcements of leadership stay: listeners must be notified of each epoch's begin and end, in order.
         """
         self.is_offline = True
         announced = [one for one in self._step_effects if isinstance(one, BeganLeading | CeasedLeading)]

@@ -2,7 +2,7 @@
 
 Every change is a step of the guard: under its lock a fact goes to the machine, and the machine's effects on
 the log are carried out at once. Effects on the outside (replies, proposals, fetches) leave after the lock is
-released, one at a time and in order, so that nobody sees offset 12 before offset 10.
+released, one at a time and in order, so that no client sees offset 12 before offset 10.
 
 Reads take the lock only to look up positions; bytes leave by ``sendfile`` without it.
 """
@@ -42,11 +42,11 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CHECK_BYTES: Final = 4_194_304
-"""How much of a log is checked when a follower refuses what it gets."""
+"""How much of a log is checked when a follower seems to refuse batches."""
 
 
 class Partition:
-    """One replica of one partition: what leaders, followers and readers ask of it.
+    """One replica of one partition, with the operations of its role and of its readers.
 
     All methods may be called from any thread.
     """
@@ -79,7 +79,7 @@ class Partition:
             flushing=flushing,
         )
 
-    # What may be looked at without a step
+    # Properties that need no step
 
     @property
     def topic_id(self) -> TopicId:
@@ -124,9 +124,9 @@ class Partition:
     # Roles
 
     def on_leader_and_isr(self, state: PartitionState, *, broker_epoch: BrokerEpoch) -> ErrorCode:
-        """Take up the role that the controller decided; STALE_CONTROLLER_EPOCH if there is a later one.
+        """Take up the role that the controller decided; STALE_CONTROLLER_EPOCH if it has a later one.
 
-        KAFKA_STORAGE_ERROR if there is no log for it, or if another should lead since ours was found damaged.
+        KAFKA_STORAGE_ERROR if the log is offline, or if this log is damaged and another should lead.
         """
         with self.log_guard.step:
             if self.log_guard.is_offline:
@@ -134,7 +134,7 @@ class Partition:
             if state.leader_epoch < self._replica.leader_epoch:
                 return ErrorCode.stale_controller_epoch
             if state.leader_epoch == self._replica.leader_epoch:
-                # Sent again: the answer was lost, or another controller holds office and knows of no damage.
+                # A repetition: the answer was lost, or a new controller does not know of the damage.
                 is_unfit = should_hand_over(self.log, self._replica, state)
                 return ErrorCode.kafka_storage_error if is_unfit else ErrorCode.none
             if not settle_corruption(self.log_guard, self._replica, state):
@@ -149,8 +149,8 @@ class Partition:
             return ErrorCode.kafka_storage_error if self.log_guard.is_offline else ErrorCode.none
 
     def check_log(self, offset: int) -> None:
-        """Followers seem to refuse what they get from ``offset`` on. If it is damaged, it is served no more,
-        and another leads if one can.
+        """Check the log from ``offset`` on, because followers seem to refuse its batches. Damaged batches are
+        no longer served, and another replica leads if one can.
         """
         with self.log_guard.step:
             leader = self._replica.leader
@@ -167,8 +167,8 @@ class Partition:
             self.log_guard.apply(leader.on_damage())
 
     def end_without_leader(self, leader_epoch: int) -> tuple[int, int]:
-        """Last epoch and end of the log, which stands still in this epoch without a leader; both -1 if the
-        replica has another role by now, or no log.
+        """Last epoch and end of the log, if ``leader_epoch`` has no leader; otherwise, and for an offline
+        log, -1 and -1. The log does not change in an epoch without a leader.
         """
         with self.log_guard.lock:
             follower = self._replica.follower
@@ -209,7 +209,7 @@ class Partition:
                 self.log_guard.apply(leader.on_tick(now_ms, waiting_since))
 
     def on_isr_reply(self, leader_epoch: int, proposal: int, reply: IsrReply) -> int:
-        """The controller's answer to a proposal; by how many members it makes the ISR larger."""
+        """Apply the controller's answer to a proposal; returns by how many members the ISR grew."""
         with self.log_guard.step:
             leader = self._replica.leader
             if leader is None or leader.leader_epoch != leader_epoch:
@@ -218,7 +218,7 @@ class Partition:
             self.log_guard.apply(leader.on_isr_reply(proposal, reply, self._clock.monotonic_ms()))
             grown = len(committed_isr(leader.isr).members) - len(before)
             if grown > 0:
-                self._hand_over_if_damaged(leader)  # when the damage was found, nobody else could lead
+                self._hand_over_if_damaged(leader)  # before, no other replica could lead
             return grown
 
     # Writing
@@ -238,7 +238,7 @@ class Partition:
 
         ``records`` is stamped in place: base offset and leader epoch, which no CRC covers.
         ``leader_epoch``: append only if this replica leads in just this epoch; None: in whichever it leads.
-        ``after_refusal``: a batch was refused a moment ago on the connection that these arrived on.
+        ``after_refusal``: a batch was refused a moment ago on the connection of these batches.
 
         The answer is the first of these that applies; the order is part of the rule.
 
@@ -306,12 +306,12 @@ class Partition:
         leader_high_watermark: int,
         leader_log_start_offset: int,
     ) -> bool:
-        """Take over a leader's reply, byte for byte; False if it is not about our log as it is now.
+        """Append a leader's reply, byte for byte; False if it does not continue the log as it is now.
 
-        Bytes leave a leader by ``sendfile``, after its lock was released. If it lost its office meanwhile it
-        may have truncated, and what we get is its log of a later epoch, cut anywhere (KAFKA-18723). So only
-        whole batches that continue our log within the epoch that we asked in are taken. They may leave a gap:
-        what was in it has been compacted away, and our log begins where it began all the same.
+        The leader sends bytes by ``sendfile``, after it released its lock. If it lost leadership meanwhile,
+        it may have truncated, and the bytes may be its log of a later epoch, cut anywhere (KAFKA-18723). Only
+        whole batches are appended that continue this log within the epoch of the fetch. They may leave a gap,
+        because the batches in it were compacted away.
         """
         with self.log_guard.step:
             follower = self._replica.follower
@@ -349,8 +349,8 @@ class Partition:
         return self.log_guard.carry_out(begin_with_the_whole_batch)
 
     def delete_records(self, offset: int, live: Collection[BrokerId], token: int) -> DeletionResult:
-        """Give up what is below ``offset`` (-1: the high watermark), and wait under ``token`` until no
-        replica on a ``live`` broker has it any more.
+        """Delete records below ``offset`` (-1: the high watermark), and wait under ``token`` until every
+        replica on a ``live`` broker has deleted them.
         """
         with self.log_guard.step:
             leader = self._replica.leader
@@ -371,7 +371,7 @@ class Partition:
             return DeletionResult(ErrorCode.none, waits=True)
 
     def on_live_brokers(self, live: Collection[BrokerId]) -> None:
-        """Nothing waits for the replicas of other brokers than these, but for members of the ISR."""
+        """Stop waiting for replicas on brokers that are not ``live``, unless they are ISR members."""
         with self.log_guard.step:
             if (leader := self._replica.leader) is not None:
                 self.log_guard.apply(leader.on_live_brokers(live, self._clock.monotonic_ms()))
@@ -389,9 +389,9 @@ class Partition:
     # Reading
 
     def read(self, request: ReadRequest, *, at_least_one_batch: bool, is_retry: bool = False) -> ReadResult:
-        """Positions of what a fetcher may have now. A follower's first try tells how far it is.
+        """Look up the batches for a fetch. A follower's fetch also reports its progress, unless ``is_retry``.
 
-        A range that cannot be read is answered with an error; the rest of the log is served on.
+        A range that cannot be read is answered with an error; the rest of the log is still served.
         """
         with self.log_guard.step:
             try:
@@ -408,7 +408,7 @@ class Partition:
         error = self._check_reader(leader, request)
         if error is not ErrorCode.none or leader is None:
             return ReadResult(error)
-        # Before positions are compared: a follower that has what is damaged here must not be made to cut it.
+        # Before positions are compared, or a follower could truncate its intact copy of a damaged range.
         refuse_damaged(self.log, request.fetch_offset)
         position = leader.check_fetch_position(request.fetch_offset, request.last_fetched_epoch)
         if position is ErrorCode.none and request.follower is not None:
@@ -457,7 +457,7 @@ class Partition:
         return leader is not None and follower in effective_isr(leader.isr)
 
     def wait_for_more(self, token: int, request: ReadRequest) -> None:
-        """Wake ``token`` when there is something beyond the fetch offset, or another answer to give."""
+        """Wake ``token`` when records beyond the fetch offset can be read, or when the answer changes."""
         with self.log_guard.step:
             leader, follower = self._replica.leader, self._replica.follower
             if follower is not None and request.from_any_replica and not self.log_guard.is_offline:
@@ -477,7 +477,7 @@ class Partition:
     def leader_offset(
         self, current_leader_epoch: int, choose: Callable[[Leader, Log], int | None]
     ) -> int | ErrorCode:
-        """An offset that only the leader may name, by ``choose``; None of it means not available yet."""
+        """The offset that ``choose`` names, if this replica leads; its None means OFFSET_NOT_AVAILABLE."""
         with self.log_guard.step:
             leader = self._replica.leader
             if leader is None:
@@ -495,7 +495,7 @@ class Partition:
         logger.error("%s: the log cannot be read there: %s", self.topic_partition, error)
         if isinstance(error, CorruptBatch):
             return ErrorCode.corrupt_message
-        if may_have_lost(error):  # an index was made anew, and could not be written
+        if may_have_lost(error):  # an index was rebuilt, and could not be written
             self.log_guard.take_offline(f"{type(error).__name__}: {error}")
             self.log_guard.report_failure(error)
         return ErrorCode.kafka_storage_error
@@ -520,7 +520,7 @@ class Partition:
             return None if follower is None or self.log_guard.is_offline else follower.fetch_position()
 
     def _flush_if_owed(self) -> None:
-        """With ``log.flush.acks=fsync``: bring to disk what is not, because the next fetch vouches for it."""
+        """With ``log.flush.acks=fsync``: flush, because the next fetch reports the flushed offset."""
         if self._replica.marks.owes_flush:
             self.log_guard.flush()
 
@@ -548,7 +548,7 @@ class Partition:
     # Retention and compaction
 
     def delete_old_segments(self) -> int:
-        """Let retention remove what is committed and too old; how many segments that were."""
+        """Let retention remove old committed segments; returns their number."""
         with self.log_guard.step:
             deleted = 0
             if self._replica.role is None or self.log_guard.is_offline:
@@ -563,7 +563,7 @@ class Partition:
             return deleted
 
     def inspect(self, look: Callable[[Log, int], T]) -> T | None:
-        """What ``look`` makes of log and high watermark; None if this replica has no role or no log left."""
+        """The result of ``look`` on log and high watermark; None without a role, or if the log is offline."""
         with self.log_guard.lock:
             if self.log_guard.is_offline or self._replica.role is None:
                 return None
@@ -589,7 +589,7 @@ class Partition:
         if error is ErrorCode.none and request.follower is not None:
             error = leader.check_follower(request.follower, request.follower_epoch)
             if error is ErrorCode.unknown_leader_epoch and request.current_leader_epoch < 0:
-                return ErrorCode.not_leader_or_follower  # one that names no epoch can be told of none
+                return ErrorCode.not_leader_or_follower  # the request named no epoch
         return error
 
     def _no_leader(self, current_leader_epoch: int) -> ErrorCode:

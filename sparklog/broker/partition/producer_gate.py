@@ -47,7 +47,7 @@ class ProducerGate:
     def must_wait(self, batches: Batches, *, after_refusal: bool) -> bool:
         """Whether an earlier batch of their producer was refused a moment ago, and has not been repeated.
 
-        ``after_refusal``: a batch, nobody knows of which producer, was refused on the same connection.
+        ``after_refusal``: a batch of an unknown producer was refused on the same connection.
         """
         for _, header in batches[:1] if after_refusal or self._refused.batches else ():
             batch = producer_batch(header)

@@ -1,1 +1,1 @@
-"""What a broker asks of the controller, and the thread that follows who holds the office."""
+"""The broker's requests to the controller, and the watch on the active controller's address."""

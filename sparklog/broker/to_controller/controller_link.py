@@ -1,8 +1,8 @@
-"""The way to the controller: whoever holds ``/controller`` now, also if that changed a moment ago.
+"""Connections to the active controller, which is the holder of ``/controller`` in ZooKeeper.
 
-A call that waits on a controller which has been replaced ends at once, because the change of ``/controller``
-closes its connection; the caller tries again and reaches the new one. (Kafka lets such a call run into its
-time-out: partitions stood still for 36-40 s.)
+A change of ``/controller`` closes the connections to the previous controller. A pending call therefore fails
+at once, and the caller retries with the new controller. (Kafka lets such a call time out: partitions stood
+still for 36-40 s.)
 """
 
 import logging
@@ -20,15 +20,13 @@ from sparklog.zookeeper.node_watch import watch_node
 logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_MS = 3_000
-"""A machine that is gone answers no connect, and a change of ``/controller`` cannot end that wait."""
+"""A dead host does not answer a connect, and a change of ``/controller`` cannot end that wait."""
 
 SHARED_LANE = ""
 
 
 def watch_controller(zookeeper: ZooKeeper, lead_to: Callable[[ControllerNode | None], None]) -> Loop:
-    """Call ``lead_to`` with whoever holds ``/controller``, and again after every change; None if nobody
-    does.
-    """
+    """Call ``lead_to`` with the holder of ``/controller``, or None, now and after every change."""
 
     def look(node: Node | None) -> bool:
         try:
@@ -43,15 +41,15 @@ def watch_controller(zookeeper: ZooKeeper, lead_to: Callable[[ControllerNode | N
 
 
 class ControllerLink:
-    """Connections to the active controller, opened anew whenever that changes: one per *lane*.
+    """One connection per *lane* to the active controller, reopened whenever the controller changes.
 
-    The other side serves one request of a connection at a time. A creation of topics may take its time there,
-    and what cannot wait behind it, such as changes of ISRs, goes on a lane of its own.
+    The controller serves one request of a connection at a time. Urgent requests, such as ISR changes, have a
+    lane of their own, because the creation of topics may take long.
     """
 
     def __init__(self, *, client_id: str) -> None:
         self.changes = Changes()
-        """Of the controller's address."""
+        """Changes of the controller's address."""
         self._client_id = client_id
         self._changed = threading.Condition()
         self._address: tuple[str, int] | None = None
@@ -60,9 +58,10 @@ class ControllerLink:
         self._closing = threading.Event()
 
     def call(self, message: Any, *, timeout_ms: int, lane: str = SHARED_LANE) -> Any:
-        """Send ``message`` to the active controller; OSError if there is none, it went away or is silent.
+        """Send ``message`` to the active controller; OSError if none is elected, it leaves, or the call times
+        out.
 
-        A call that ran into its time-out ends its lane's connection: the next one begins with a fresh one.
+        A failed call closes its lane's connection; the next call opens another.
         """
         connection = self._connected(timeout_ms, lane)
         try:
@@ -120,7 +119,7 @@ class ControllerLink:
         return current
 
     def _adopt(self, connection: Connection, generation: int, lane: str) -> Connection | None:
-        """Share ``connection`` with the lane, unless it has another, or this leads to an old controller."""
+        """Make ``connection`` the lane's, unless the lane has one or the controller changed."""
         is_current = generation == self._generation and not self._closing.is_set()
         if lane not in self._connections and is_current:
             self._connections[lane] = connection

@@ -1,12 +1,12 @@
-"""Proposals to change an ISR, on their way to the controller.
+"""Sends proposals of ISR changes to the controller.
 
-``ProposalQueue`` gathers them, makes the request and takes the response; ``IsrProposalSender`` is the loop
-that waits for the controller in between. What has gathered is sent in one AlterPartition request, and each
-partition is handed its answer. A request that fails on its way, or is not answered within about a second, is
-sent again, to whoever is the controller then, and at once when there is another one: a partition whose ISR
-cannot shrink commits nothing. Sending twice is harmless, because a proposal is a compare-and-set by epochs:
-the controller answers a change that was already made with the state that holds. A request that it refuses as
-a whole because it does not know our epoch yet is sent again after a short pause.
+``ProposalQueue`` gathers proposals, builds the request and applies the response; ``IsrProposalSender`` is the
+loop that sends. All gathered proposals are sent in one AlterPartition request, and each partition gets its
+answer. A request that fails, or is not answered within about a second, is sent again to the controller of
+that time; a change of the controller ends the pause before it. Waiting longer would hurt, because a partition
+whose ISR cannot shrink commits nothing. Repetitions are harmless: a proposal is a compare-and-set by epochs,
+and the controller answers a repetition with the current state. A request refused as a whole, because the
+controller does not know this broker's epoch yet, is sent again after a short pause.
 """
 
 import logging
@@ -44,15 +44,15 @@ SETTLED = frozenset(
         ErrorCode.unknown_topic_id,
     }
 )
-"""Answers that the partition's machine knows what to do with. With any other, such as NOT_CONTROLLER from one
-that has not noticed its successor, the proposal is sent again, or its ISR would never change any more.
+"""Answers that the partition's machine handles. After any other, such as NOT_CONTROLLER from a replaced
+controller, the proposal is sent again; otherwise its ISR would never change.
 """
 ANSWER_MS = 1_000
-"""A controller that is silent for so long is asked again, over a new connection: it may be paused, or the
-request or its answer was lost on the way."""
+"""After so long without an answer the request is repeated over a new connection: the controller may be
+paused, or a message was lost."""
 
 ANSWER_MS_MAX = 4_000
-"""The wait doubles up to this with every silence, so that a controller that is only slow is not buried."""
+"""The wait doubles up to this after every time-out, so that a slow controller is not overloaded."""
 
 LANE = "isr-proposals"
 
@@ -64,7 +64,7 @@ class _Waiting:
 
 
 Batch = dict[TopicPartition, _Waiting]
-"""Proposals that travel together."""
+"""The proposals of one request."""
 
 
 class IsrProposalSender:
@@ -97,7 +97,7 @@ class IsrProposalSender:
         self._arrived.give()
 
     def loop(self) -> Loop:
-        """Send what has gathered, again and again."""
+        """Send gathered proposals, for ever."""
         with self._controller_changes.signalled() as changed:
             while True:
                 with self._guard:
@@ -112,8 +112,8 @@ class IsrProposalSender:
                     self._queue.on_new_controller()
 
     def _is_settled(self, batch: Batch) -> Generator[Question, Any, bool]:
-        """Send a batch and hand out the answers. Puts back what must be sent again: then False."""
-        again = batch  # also after a bug, or these ISRs would never change again
+        """Send a batch and hand out the answers. Puts unsettled proposals back, and is False then."""
+        again = batch  # also after a bug; otherwise these ISRs would never change
         try:
             response = yield CallController(self._queue.request(batch), self._queue.answer_ms, LANE)
             again = self._queue.on_response(batch, response)
@@ -156,16 +156,16 @@ class ProposalQueue:
             self._waiting[topic_partition] = _Waiting(partition, proposal)
 
     def take_all(self) -> Batch:
-        """What has gathered."""
+        """Take the gathered proposals."""
         batch, self._waiting = self._waiting, {}
         return batch
 
     def put_back(self, batch: Batch) -> None:
-        """Send these again, unless there are newer ones by now."""
+        """Queue these again, except where a newer proposal is queued."""
         self._waiting = {**batch, **self._waiting}
 
     def on_failure(self, error: Exception) -> None:
-        """A request brought no answer; its batch is to be sent again."""
+        """A request got no answer; after a time-out the next wait is longer."""
         if isinstance(error, TimeoutError):
             self.answer_ms = min(2 * self.answer_ms, ANSWER_MS_MAX)
 
@@ -173,7 +173,7 @@ class ProposalQueue:
         self.answer_ms = ANSWER_MS
 
     def on_response(self, batch: Batch, response: AlterPartitionResponse) -> Batch:
-        """Hand out the answers; what must be sent again."""
+        """Hand out the answers; returns the proposals to be sent again."""
         self.answer_ms = ANSWER_MS
         if response.error_code is not ErrorCode.none:
             logger.info(
@@ -203,7 +203,7 @@ class ProposalQueue:
         )
 
     def _hand_out(self, batch: Batch, response: AlterPartitionResponse) -> Batch:
-        """Tell each partition its answer; those without one that settles it come back."""
+        """Give each partition its answer; returns the proposals without a settling answer."""
         unsettled = dict(batch)
         names = {
             (waiting.partition.topic_id, topic_partition.partition): topic_partition

@@ -1,10 +1,10 @@
 """Producer ids, handed out from blocks that the controller allocates.
 
-Ids are unique in the cluster for ever: a block that was taken is never given again, also when the broker that
-took it dies with most of it unused.
+Ids are unique in the cluster for ever: a block is never allocated twice, even if its broker dies before it
+has used all ids.
 
-The first block is asked for when the broker starts, and the next one before the last ids are gone. So new
-producers can begin while there is no controller, or no ZooKeeper: every task of Spark that writes is one.
+A broker requests its first block at its start, and the next one before it runs out. New producers can
+therefore start without a controller or ZooKeeper; every Spark task that writes is a producer.
 """
 
 import logging
@@ -26,7 +26,7 @@ _logger: Final = logging.getLogger(__name__)
 
 
 class ProducerIds:
-    """One broker's ids; ``executor`` asks for blocks that nobody waits for yet."""
+    """One broker's ids; ``executor`` requests blocks in advance."""
 
     def __init__(
         self,
@@ -35,28 +35,28 @@ class ProducerIds:
         executor: Executor,
         asking: AbstractContextManager[Any] | None = None,
     ) -> None:
-        """``asking`` is held while the controller is asked, so that those who wait share the answer; a lock
-        of threads if none is given.
+        """``asking`` is held during a request to the controller, so that concurrent callers share its answer;
+        by default a thread lock.
         """
         self._broker_id = broker_id
         self._link = link
         self._executor = executor
         self._asking = asking or threading.Lock()
-        self._lock = threading.Lock()  # over what follows; held for a few lines
+        self._lock = threading.Lock()  # protects the fields below; held for a few lines
         self._ids = range(0)
         self._next_ids = range(0)
         self._failures_count = 0
-        self._is_ahead = False  # a question that nobody waits for is on its way
+        self._is_ahead = False  # a request in advance is in progress
 
     def take(self, broker_epoch: BrokerEpoch) -> ProducerId:
-        """A fresh id. Raises OSError or KafkaError when there is none left, and the controller gives none."""
+        """A fresh id. Raises OSError or KafkaError if none is left and the controller allocates none."""
         while (taken := self._take()) is None:
             self._allocate(broker_epoch)
         self.look_ahead(broker_epoch)
         return taken
 
     def look_ahead(self, broker_epoch: BrokerEpoch) -> None:
-        """Ask for a block, in the background, if it will be needed soon."""
+        """Request a block in the background if few ids are left."""
         with self._lock:
             if self._is_ahead or len(self._ids) + len(self._next_ids) >= LEFT_MIN:
                 return
@@ -82,14 +82,14 @@ class ProducerIds:
                 self._is_ahead = False
 
     def _allocate(self, broker_epoch: BrokerEpoch) -> None:
-        """Ask for a block, unless somebody has done so in the meantime; a failure is that of all who wait."""
+        """Request a block, unless another caller just got one; its failure is raised for all that wait."""
         failures_count = self._failures_count
         with self._asking:
             with self._lock:
                 if len(self._ids) + len(self._next_ids) >= LEFT_MIN:
                     return
                 if self._failures_count != failures_count:
-                    raise ConnectionError("the controller gave no producer ids to whoever asked before")
+                    raise ConnectionError("the controller allocated no producer ids to an earlier request")
             try:
                 block = self._ask(broker_epoch)
             except BaseException:

@@ -83,7 +83,7 @@ class FetchPurgatory:
             return
         index = wait.tokens.pop(token)
         _, partition, request = wait.wanted[index]
-        # Taken before the read: what comes in after it must wake this fetch again.
+        # Taken before the read, because later changes must wake this fetch again.
         end = partition.log_end_offset if request.follower is not None else partition.high_watermark
         read_again(wait, index, self._throttle.allowance())
         if is_enough(wait.results, wait.limits.bytes_min):
@@ -106,7 +106,7 @@ class FetchPurgatory:
             self._waits[token] = wait
         partition.wait_for_more(token, request)
         if wait.is_over():
-            # Its time ran out before the partition knew of the token, which nobody would forget then.
+            # It timed out before the partition had the token, which would otherwise never be forgotten.
             self._waits.pop(token, None)
             partition.forget_fetch(token)
 

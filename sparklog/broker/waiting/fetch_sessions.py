@@ -1,23 +1,24 @@
-"""Fetch sessions (KIP-227): a fetcher that asks for many partitions says once what it wants.
+"""Fetch sessions (KIP-227): a fetcher of many partitions names them once, and afterwards only changes.
 
-A *full* fetch names every partition and may open a session, whose id is in the reply. From then on an
-*incremental* fetch names only what is different (another offset, a partition more, a partition less), and
-its reply has only the partitions that have something to say: records, an error, a diverging epoch, or
-another high watermark or log start than this session was told before. Each fetch carries the session's next
-epoch, so that a lost or repeated one shows: the fetcher then begins again with a full fetch.
+A *full* fetch names every partition and may open a session, whose id is in the reply. A later *incremental*
+fetch names only partitions that changed: new, removed, or with another offset. Its reply has only partitions
+with news: records, an error, a diverging epoch, or a high watermark or log start that this session has not
+sent yet. Each fetch carries the session's next epoch, which reveals a lost or repeated fetch; the fetcher
+then starts over with a full fetch.
 
-    session id 0, epoch -1    no session: what is asked is answered
+    session id 0, epoch -1    no session: a full answer
     session id 0, epoch 0     full; a session is opened if there is room
     session id N, epoch 0     the same, and session N ends
     session id N, epoch -1    no session from now on, and session N ends
     session id N, epoch > 0   incremental
 
-The number of sessions is bounded. A new one takes the place of one that nobody used for two minutes, or else
-of one that is older than that and smaller, consumers' before followers'; a follower's takes that of any
-consumer. Bounded too is what all sessions together remember. Whoever finds no room is served without one.
+The number of sessions is bounded. A new session evicts one that was unused for two minutes, otherwise a
+smaller one created more than two minutes ago, consumers' before followers'. A follower's session may evict
+any consumer's. The total of remembered partitions is bounded too. Without room a fetch is served without a
+session.
 
-Failure: FETCH_SESSION_ID_NOT_FOUND for a session that is gone, INVALID_FETCH_SESSION_EPOCH for one that is at
-another epoch, FETCH_SESSION_TOPIC_ID_ERROR for a fetch that names topics otherwise than its session.
+Failure: FETCH_SESSION_ID_NOT_FOUND for an unknown session, INVALID_FETCH_SESSION_EPOCH for another epoch,
+FETCH_SESSION_TOPIC_ID_ERROR if a fetch and its session name topics differently (by name or by id).
 """
 
 from collections.abc import Iterable
@@ -55,19 +56,19 @@ Key = tuple[str, TopicId, int]
 
 @dataclass(slots=True)
 class AskedPartition:
-    """One partition of a fetch, and what the fetcher was told of it last; -1 is not known."""
+    """One partition of a fetch, and the offsets last sent to the fetcher; -1: unknown."""
 
     key: Key
     asked: FetchPartition
-    told_high_watermark: int = -1
-    told_log_start_offset: int = -1
+    sent_high_watermark: int = -1
+    sent_log_start_offset: int = -1
     read: ReadRequest | None = None
-    """``asked`` as it was last put to a partition."""
+    """``asked`` as a request to the partition, cached."""
 
     def read_request(
         self, follower: BrokerId | None, follower_epoch: BrokerEpoch, *, from_any_replica: bool = False
     ) -> ReadRequest:
-        """What the partition is asked, the same object as long as that has not changed."""
+        """The request to the partition; the same object until it changes."""
         read = self.read
         if read is None or read.follower != follower or read.follower_epoch != follower_epoch:
             asked = self.asked
@@ -86,22 +87,22 @@ class AskedPartition:
     def ask(self, asked: FetchPartition) -> None:
         self.read = None
         if asked.current_leader_epoch != self.asked.current_leader_epoch:
-            self.told_high_watermark = -1  # it may be another role that asks, which has forgotten
+            self.sent_high_watermark = -1  # a follower in a new role has forgotten it
         self.asked = asked
 
     def has_news(self, data: FetchPartitionData) -> bool:
-        """Whether the fetcher must be told of ``data``; it will have been."""
+        """Whether ``data`` must be sent; records it as sent."""
         is_news = (
             bool(data.records)
             or data.error_code is not ErrorCode.none
             or data.diverging_epoch is not None
             or data.preferred_read_replica >= 0
-            or data.high_watermark != self.told_high_watermark
-            or data.log_start_offset != self.told_log_start_offset
+            or data.high_watermark != self.sent_high_watermark
+            or data.log_start_offset != self.sent_log_start_offset
         )
         is_taken = data.error_code is ErrorCode.none and data.diverging_epoch is None
-        self.told_high_watermark = data.high_watermark if is_taken else -1
-        self.told_log_start_offset = data.log_start_offset
+        self.sent_high_watermark = data.high_watermark if is_taken else -1
+        self.sent_log_start_offset = data.log_start_offset
         return is_news
 
 
@@ -110,7 +111,7 @@ Answers = Iterable[tuple[AskedPartition, FetchPartitionData]]
 
 @dataclass(slots=True)
 class FetchSession:
-    """What one fetcher wants. ``guard`` is over everything that changes."""
+    """The partitions of one fetcher. ``guard`` protects every field that changes."""
 
     id: int
     is_follower: bool
@@ -118,13 +119,13 @@ class FetchSession:
     created_ms: MonotonicMs
     guard: Guard
     partitions: dict[Key, AskedPartition]
-    """In the order in which they are read: those that gave records last come last the next time."""
+    """In the order of reading: partitions that yielded records move to the end."""
     used_ms: MonotonicMs
     epoch: int = 1
     """Of the next fetch."""
 
     def change(self, request: FetchRequest) -> None:
-        """Take over what an incremental fetch has to say."""
+        """Apply the changes in an incremental fetch."""
         for entry in asked_partitions(request):
             known = self.partitions.get(entry.key)
             if known is None:
@@ -155,7 +156,7 @@ class FetchContext:
     by_topic_id: bool = False
 
     def answer(self, answers: Answers) -> FetchResponse:
-        """The response with as much of ``answers`` as the fetcher must hear."""
+        """The response: all ``answers``, or in a session those with news."""
         if self.session is None:
             session_id = NO_SESSION
             if self.opens:
@@ -172,7 +173,7 @@ class FetchContext:
 
 @dataclass(slots=True)
 class FetchSessions:
-    """All sessions of a broker. ``slots_max`` is the setting, as it is at each request."""
+    """All sessions of a broker. ``slots_max`` is the setting at the last request."""
 
     ports: Ports
     slots_max: int = 0
@@ -187,7 +188,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def begin(self, request: FetchRequest, slots_max: int, *, by_topic_id: bool) -> FetchContext | ErrorCode:
-        """What ``request`` asks for, or why it cannot be told."""
+        """The context to answer ``request`` in, or the error."""
         self.slots_max = slots_max
         if request.session_epoch in (OPENING_EPOCH, CLOSING_EPOCH):
             if request.session_id != NO_SESSION:
@@ -261,7 +262,7 @@ class FetchSessions:
         return True
 
     def _new_id(self) -> int:
-        """Ids begin at the time of day: those of an earlier incarnation of this broker do not come again."""
+        """The first id is the time of day, so that ids of an earlier incarnation are not reused."""
         if self._last_id == NO_SESSION:
             self._last_id = self.ports.clock.wall_ms() % _ID_MAX
         while True:

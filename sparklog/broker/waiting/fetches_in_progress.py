@@ -1,8 +1,8 @@
 """Which followers' fetches are inside this broker now, and since when (KIP-501).
 
-A leader judges its followers by when it heard of them last. While it stalls itself (a slow disk, a lock that
-is held long) their fetches wait inside it, unheard; to expel them for that would leave nobody in the ISR but
-the one replica that is in trouble. So a follower whose fetch is here counts as heard up to its arrival.
+A leader judges its followers by the time of their last fetch. While the leader stalls (a slow disk, a lock
+held long), their fetches wait inside it unprocessed. Removing them from the ISR would leave only the stalled
+leader in it. A follower with a fetch in progress therefore counts as having fetched when that fetch arrived.
 """
 
 import itertools

@@ -47,7 +47,7 @@ class Share(NamedTuple, Generic[ResultT]):
     begin: Callable[[int], ResultT]
     """Does it; if the result waits, then under the token that ``begin`` is given."""
     forget: Callable[[int], None]
-    """Makes the partition forget a token: nobody waits for it any more."""
+    """Makes the partition forget a token whose wait has ended."""
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class JointWaits(Generic[ResultT]):
         self._answer_if_decided(wait)
 
     def complete(self, token: int, outcome: ResultT) -> None:
-        """The share that waits under ``token`` is decided; a token that nobody waits for is ignored."""
+        """The share that waits under ``token`` is decided; an unknown token is ignored."""
         wait = self._waits.get(token)
         if wait is None:
             return
