@@ -1,9 +1,9 @@
-"""A follower of one partition: how it fetches, where it truncates, what it believes to be committed.
+"""A follower of one partition: its fetch position, its truncation and its high watermark.
 
-The fetch carries the epoch of the follower's last record; the leader's reply either has batches that continue
-the log, or says where the two logs part (KIP-101, 279, 320, and 595's diverging epoch). Truncation follows
-that, never the high watermark. A reply counts only while its fetch offset is still our end, so that a reply
-to an earlier question cannot cut or extend the wrong log (KAFKA-13207).
+A fetch carries the epoch of the follower's last record. The leader's reply either has batches that continue
+the log, or the point where the logs diverge (KIP-101, 279, 320, and 595's diverging epoch). The follower
+truncates to that point, never to the high watermark. A reply counts only if its fetch offset is still the
+log's end, so that a late reply cannot truncate or extend a changed log (KAFKA-13207).
 """
 
 from dataclasses import dataclass, field
@@ -38,7 +38,8 @@ class FetchPosition:
 
 @dataclass(slots=True)
 class Follower:
-    """One partition's follower in one leader epoch. ``failed`` says that it waits for a newer epoch."""
+    """One partition's follower in one leader epoch. ``failed``: it was fenced, and waits for a newer
+    epoch."""
 
     leader: BrokerId
     leader_epoch: LeaderEpoch
@@ -49,14 +50,15 @@ class Follower:
     lost_in_epoch: LeaderEpoch = NO_EPOCH
     """The last epoch that began with an election which may have lost records."""
     begins_anew: bool = False
-    """Whether it shares nothing with its leader, and has asked where that begins and what was sent before."""
+    """Whether its log shares no record with the leader's, and it has asked for the leader's log start and
+    producer states, to restart its log there."""
 
     def fetch_position(self) -> FetchPosition | None:
-        """What to fetch next, or None while there is nobody to ask."""
+        """The position of the next fetch, or None without a leader to ask, or with a flush due."""
         if self.leader == NO_LEADER or self.failed is not None:
             return None
         if self.marks.owes_flush:
-            # A fetch claims all below its offset, and with log.flush.acks=fsync that means on disk.
+            # A fetch reports all records below its offset as stored, which with fsync means on disk.
             return None
         return FetchPosition(self.leader_epoch, self.marks.log_end_offset, self.epochs.latest_epoch)
 
@@ -73,8 +75,8 @@ class Follower:
         return check_leader_epoch(current_leader_epoch, self.leader_epoch)
 
     def check_read(self, fetch_offset: int) -> ErrorCode:
-        """Whether a consumer may read from ``fetch_offset`` on here (KIP-392). What we do not have yet, the
-        leader may have; between our high watermark and our end is nothing to see yet, which is no error.
+        """Whether a consumer may read from ``fetch_offset`` on here (KIP-392). Beyond this log's end the
+        leader may have records; between the high watermark and the end a read is empty, without an error.
         """
         if fetch_offset < self.marks.log_start_offset:
             return ErrorCode.offset_out_of_range
@@ -83,33 +85,34 @@ class Follower:
         return ErrorCode.none
 
     def on_fetch_waits(self, token: int, fetch_offset: int) -> list[Action]:
-        """A consumer found too few bytes; it is woken when there are more, also if that is already so."""
+        """A consumer found too few bytes; wake it when more are committed, or at once if they are already."""
         if fetch_offset < self.marks.high_watermark:
             return [WakeFetch(token)]
         self.fetches.add(token, fetch_offset, is_follower=False)
         return []
 
     def resign(self) -> list[Action]:
-        """The role is over: whoever waits looks again."""
+        """The role ends: wake all waiting fetches."""
         return [WakeFetch(token) for token in self.fetches.take_all()]
 
     def on_diverging(self, diverging: Diverging, leader_start: int) -> list[Action]:
-        """Truncate to where the logs part; no watermark moves on this reply (KAFKA-14704)."""
+        """Truncate to where the logs diverge; this reply moves no high watermark (KAFKA-14704)."""
         offset = self.truncation_offset(diverging)
         self.begins_anew = self._shares_nothing(offset, leader_start)
         return [AskLeaderOffsets() if self.begins_anew else TruncateTo(offset)]
 
     def _shares_nothing(self, offset: int, leader_start: int) -> bool:
-        """Where logs part before ours begins, they share nothing that we have. What we gave up at our start
-        was of the log that an election gave up; the leader's may begin before, and whoever is counted must
-        have all of it. (Kafka's follower begins at the cut.)
+        """If the logs diverge before this log's start, this log shares no record with the leader's.
+
+        The records below this log's start were part of a log that an unclean election discarded. The leader's
+        log may start earlier, and an ISR member must have all of it. (Kafka's follower starts at the cut.)
         """
         start = self.marks.log_start_offset
         is_given_up = offset < start or (offset == start and self.epochs.latest_epoch < self.lost_in_epoch)
         return is_given_up and 0 <= leader_start <= offset
 
     def truncation_offset(self, diverging: Diverging) -> int:
-        """Where to cut, by the leader's answer for our last epoch (KIP-279)."""
+        """The offset to truncate to, from the leader's answer for this log's last epoch (KIP-279)."""
         log_end_offset = self.marks.log_end_offset
         if diverging.end_offset < 0:
             return self.marks.high_watermark
@@ -123,7 +126,7 @@ class Follower:
         return min(own_end, diverging.end_offset, log_end_offset)
 
     def on_appended(self, leader_high_watermark: int, leader_log_start_offset: int) -> list[Action]:
-        """A reply without divergence was taken over; our log now ends at ``marks.log_end_offset``."""
+        """A reply without divergence was appended; the log now ends at ``marks.log_end_offset``."""
         self.begins_anew = False
         actions: list[Action] = []
         if leader_log_start_offset > self.marks.log_start_offset:
@@ -135,7 +138,7 @@ class Follower:
         return actions
 
     def on_fetch_error(self, error: ErrorCode, request_leader_epoch: int) -> list[Action]:
-        """The leader refused: ask where its log is, wait for a newer epoch, or try again later."""
+        """The leader refused: ask for its offsets, wait for a newer epoch, or retry later."""
         if request_leader_epoch != self.leader_epoch:
             return []
         self.begins_anew = False
@@ -148,11 +151,12 @@ class Follower:
     def on_leader_offsets(
         self, leader_start: int, leader_end: int, producers: ProducerStates | None = None
     ) -> list[Action]:
-        """Where the leader's log starts and ends, asked after OFFSET_OUT_OF_RANGE or where logs share
-        nothing, and what it knows of ``producers`` from before its start.
+        """The leader's log start and end, requested after OFFSET_OUT_OF_RANGE or when the logs share no
+        record, and its ``producers``' states from before its log start.
 
-        Only a leader that ends below us makes us truncate, only one that has nothing of what we have makes us
-        start anew: a leader that has grown past us in the meantime must not cost us our log (KAFKA-2143).
+        The follower truncates only if the leader's log ends before its own, and restarts only if the logs
+        share no record. A leader whose log has grown meanwhile must not cost the follower its log
+        (KAFKA-2143).
         """
         start, end = self.marks.log_start_offset, self.marks.log_end_offset
         has_nothing_of_ours = leader_start > end or leader_start == end > start

@@ -1,8 +1,8 @@
-"""The in-sync replicas as their leader sees them: committed, or with one change on its way.
+"""The leader's view of the ISR: committed, or with one proposed change in flight.
 
-Only the controller writes the ISR. Between a proposal and its answer either set may be the true one, so the
-leader waits for the larger (Kafka's "maximal ISR"): waiting for one replica too many is always safe,
-waiting for one too few loses acknowledged records.
+Only the controller writes the ISR. Between a proposal and its answer either set may be in force, so the
+leader waits for the larger (Kafka's "maximal ISR"). An additional replica in the wait is always safe; a
+missing one loses acknowledged records.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sparklog.model.ids import BrokerId
 
 @dataclass(frozen=True, slots=True)
 class CommittedIsr:
-    """What ZooKeeper holds, as far as this leader was told, at ``partition_epoch``."""
+    """The last ISR in ZooKeeper that this leader has received, at ``partition_epoch``."""
 
     members: frozenset[BrokerId]
     partition_epoch: int
@@ -45,7 +45,7 @@ def committed_isr(isr: IsrState) -> CommittedIsr:
 
 
 def effective_isr(isr: IsrState) -> frozenset[BrokerId]:
-    """The larger candidate set: the one that gates the high watermark."""
+    """The larger candidate set, which holds back the high watermark."""
     match isr:
         case CommittedIsr(members):
             return members

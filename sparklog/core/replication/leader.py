@@ -1,4 +1,4 @@
-"""The leader of one partition: who is in sync, what is committed, whom to answer.
+"""The leader of one partition: its ISR, its high watermark, and its waiting requests.
 
 Kafka's rules (Partition.scala; KIP-101, 207, 279, 320, 841, 903), with two deliberate differences from its
 ZooKeeper era:
@@ -7,10 +7,10 @@ ZooKeeper era:
   NOT_ENOUGH_REPLICAS_AFTER_APPEND, not at its time-out.
 * A leader advances the high watermark only while the *committed* ISR has min(min.insync.replicas, replication
   factor) members (KAFKA-15583: otherwise records become visible and are then lost). Replicas that leave such
-  an ISR stay eligible as leaders because nothing is committed without them: also not below the epoch's start
+  an ISR stay eligible as leaders, because nothing is committed without them, not even below the epoch's start
   (docs/decisions/0004).
 
-Facts come in through ``on_...`` methods, actions go out. The object lives for one leader epoch.
+The ``on_...`` methods receive facts and return actions. The object lives for one leader epoch.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -51,8 +51,8 @@ from sparklog.model.time import MonotonicMs
 NOBODY_WAITS: Mapping[BrokerId, MonotonicMs] = MappingProxyType({})
 
 INELIGIBLE_PAUSE_MS = 500
-"""How long a follower that the controller would not count is not proposed again. It asks with every fetch,
-and some are refused for long: one that shuts down, one whose disk failed.
+"""Pause before a follower is proposed again that the controller found ineligible. Without it every fetch
+would repeat the proposal, for a follower that shuts down or whose disk failed even for long.
 """
 
 
@@ -68,7 +68,7 @@ class IsrReply:
 
 @dataclass(frozen=True, slots=True)
 class Diverging:
-    """Tells a follower where its log parts from the leader's: the largest common epoch and its end."""
+    """The point where a follower's log diverges: the largest common epoch and its end (exclusive)."""
 
     epoch: int
     end_offset: int
@@ -107,7 +107,7 @@ class Leader:
         lag_max_ms: int,
         now_ms: MonotonicMs,
     ) -> "Leader":
-        """Begin a leader epoch: ISR members count as caught up now, everybody's end offset is unknown."""
+        """Begin a leader epoch: ISR members count as caught up now; every follower's log end is unknown."""
         followers = {
             replica: FollowerProgress(last_caught_up_ms=now_ms if replica in state.isr else NEVER)
             for replica in state.replicas
@@ -138,24 +138,24 @@ class Leader:
         return ErrorCode.none
 
     def why_refused(self, error: ErrorCode) -> str:
-        """What to tell a producer beside the code; empty if the code says it all."""
+        """The message for a producer beside the code; empty if the code suffices."""
         if error is not ErrorCode.not_enough_replicas:
             return ""
         members = sorted(committed_isr(self.isr).members)
         return f"in sync are {len(members)} replicas {members}, but min.insync.replicas={self.min_isr}"
 
     def on_appended(self, now_ms: MonotonicMs) -> list[Action]:
-        """The log grew to ``marks.log_end_offset``: followers may have it, and alone we commit it."""
+        """The log grew to ``marks.log_end_offset``: wake followers; a lone ISR member commits at once."""
         woken = self.fetches.take_for_log_end(self.marks.log_end_offset)
         flush = [FlushLog()] if self.marks.owes_flush else []
         return [*map(WakeFetch, woken), *self._advance_high_watermark(now_ms), *flush]
 
     def on_flushed(self, now_ms: MonotonicMs) -> list[Action]:
-        """More of our own log is on disk: that was all that some writes had to wait for."""
+        """More of this log is flushed, which may commit records."""
         return self._advance_high_watermark(now_ms)
 
     def on_produce_waits(self, token: int, required_offset: int) -> list[Action]:
-        """A write with acks=all was appended up to ``required_offset`` (exclusive) and waits for it."""
+        """A write with acks=all, appended up to ``required_offset`` (exclusive), waits to be committed."""
         if self.marks.high_watermark >= required_offset:
             return [CompleteProduce(token, ErrorCode.none)]
         if self.is_under_min_isr:
@@ -166,7 +166,7 @@ class Leader:
     # Deleting
 
     def on_delete_records(self, offset: int) -> list[Action] | ErrorCode:
-        """Give up everything below ``offset``, which -1 puts at the high watermark (KIP-107)."""
+        """Delete records below ``offset``; -1 means the high watermark (KIP-107)."""
         wanted = self.marks.high_watermark if offset == -1 else offset
         if not 0 <= wanted <= self.marks.high_watermark:
             return ErrorCode.offset_out_of_range
@@ -175,13 +175,13 @@ class Leader:
     def on_deletion_waits(
         self, token: int, offset: int, live: Collection[BrokerId], now_ms: MonotonicMs
     ) -> list[Action]:
-        """A deletion below ``offset`` waits until no replica on a ``live`` broker has any of it."""
+        """A deletion below ``offset`` waits until every replica on a ``live`` broker has deleted."""
         self.deletions.add(token, offset)
         return self.on_live_brokers(live, now_ms)
 
     def on_live_brokers(self, live: Collection[BrokerId], now_ms: MonotonicMs) -> list[Action]:
-        """Which brokers live. Deletions wait for the others no longer (they cut when they are back), nor does
-        the high watermark for one that was about to join the ISR. A member of it the controller removes.
+        """Apply the list of live brokers. Dead replicas hold up neither deletions (they delete when they are
+        back) nor, unless they are ISR members, the high watermark. The controller removes dead ISR members.
         """
         self.deletions.live = frozenset(live)
         for follower, progress in self.followers.items():
@@ -190,7 +190,7 @@ class Leader:
 
     @property
     def low_watermark(self) -> int:
-        """The least log start of the replicas that live, as far as they have said; -1 while one has not."""
+        """The least log start of the live replicas; -1 while one is unknown."""
         starts = [
             progress.log_start_offset
             for replica, progress in self.followers.items()
@@ -227,32 +227,33 @@ class Leader:
     def check_follower_log(
         self, follower: BrokerId, fetch_offset: int, last_fetched_epoch: int, log_start_offset: int
     ) -> Diverging | ErrorCode:
-        """Whether we can vouch for the records of a follower outside the ISR, whose position is in our range.
+        """Check the records of a follower outside the ISR, whose fetch offset is within this log.
 
-        That two logs are equal up to a record is known by its epoch. One older than our history ended where
-        our log begins, or before; where, we have forgotten with the records. So what such a follower has
-        below our log's start may never have been committed: it cuts to there, and begins anew.
+        Epochs show up to which record two logs are equal. An epoch older than this history ended at this
+        log's start or before; the exact end was deleted with the records. A follower whose last epoch is so
+        old may have records below this log's start that were never committed. It truncates to there, and
+        restarts.
         """
         start, known = self.marks.log_start_offset, self.epochs.entries
         has_records = fetch_offset > max(0, log_start_offset)
         if not has_records or not known or not 0 <= last_fetched_epoch < known[0].epoch:
             return ErrorCode.none
         if follower in effective_isr(self.isr):
-            return ErrorCode.none  # it has all that is committed, and so all that was deleted since
+            return ErrorCode.none  # it had every committed record, including those deleted since
         return Diverging(last_fetched_epoch, start) if fetch_offset > start else ErrorCode.offset_out_of_range
 
     def readable_end(self, *, is_follower: bool) -> int:
-        """Exclusive end of what this kind of fetcher may see."""
+        """The end (exclusive) of the records that this kind of fetcher may read."""
         return self.marks.log_end_offset if is_follower else self.marks.high_watermark
 
     def latest_offset(self) -> int | None:
-        """What ListOffsets(latest) says; None while it could still go backwards (KIP-207)."""
+        """The answer to ListOffsets(latest); None while it could still decrease (KIP-207)."""
         if self.marks.high_watermark < self.epoch_start_offset:
             return None
         return self.marks.high_watermark
 
     def on_fetch_waits(self, token: int, fetch_offset: int, *, is_follower: bool) -> list[Action]:
-        """A fetch found too few bytes; it is woken when there are more, also if that is already so."""
+        """A fetch found too few bytes; wake it when more can be read, or at once if they can already."""
         if fetch_offset < self.readable_end(is_follower=is_follower):
             return [WakeFetch(token)]
         self.fetches.add(token, fetch_offset, is_follower=is_follower)
@@ -261,7 +262,7 @@ class Leader:
     # Followers and the ISR
 
     def check_follower(self, follower: BrokerId, broker_epoch: BrokerEpoch) -> ErrorCode:
-        """Whether ``follower`` is one of ours, and not an earlier incarnation of one (KIP-903)."""
+        """Whether ``follower`` is a replica, and not in an earlier incarnation (KIP-903)."""
         progress = self.followers.get(follower)
         if progress is None:
             return ErrorCode.unknown_leader_epoch
@@ -277,7 +278,8 @@ class Leader:
         now_ms: MonotonicMs,
         log_start_offset: int = UNKNOWN_OFFSET,
     ) -> list[Action]:
-        """A follower asks from ``fetch_offset``: so it has everything below, from its log's start on."""
+        """A fetch from ``fetch_offset`` proves that the follower has all records from its log start up to
+        it."""
         progress = self.followers[follower]
         progress.on_fetch(fetch_offset, self.marks.log_end_offset, broker_epoch, now_ms, log_start_offset)
         return [
@@ -288,23 +290,23 @@ class Leader:
         ]
 
     def on_damage(self) -> list[Action]:
-        """Part of our log turned out to be damaged. Whoever else is in the ISR has all that is committed."""
+        """This log is damaged. Another ISR member should lead, because it has every committed record."""
         others = committed_isr(self.isr).members - {self.broker_id}
         return [HandOver()] if others else []
 
     def on_tick(
         self, now_ms: MonotonicMs, waiting_since: Mapping[BrokerId, MonotonicMs] = NOBODY_WAITS
     ) -> list[Action]:
-        """Look for ISR members that fell behind; call every half ``lag_max_ms``.
+        """Look for lagging ISR members; call every half ``lag_max_ms``.
 
-        One whose fetch waits here since some time is judged by what it was then: it is we who are slow
-        (KIP-501). After a pause of our own nobody is judged before everybody had the time to be heard.
+        A member whose fetch waits in this broker is judged as of that fetch's arrival, because the leader is
+        the slow one (KIP-501). After a pause of the leader no member is judged until all had time to fetch.
         """
         paused = NEVER != self.last_tick_ms < now_ms - self.lag_max_ms
         self.last_tick_ms = now_ms
         if paused:
             return []
-        # One that was about to join may have stopped fetching, and nothing else frees those who wait for it.
+        # A joining follower may have stopped fetching, and nothing else frees the writes that wait for it.
         advance = self._advance_high_watermark(now_ms)
         if pending_proposal(self.isr) is not None:
             return advance
@@ -323,7 +325,7 @@ class Leader:
         return [*advance, self._propose(proposal, committed.members - leaving)]
 
     def on_isr_reply(self, proposal: int, reply: IsrReply, now_ms: MonotonicMs) -> list[Action]:
-        """The controller's word on ``proposal``; anything but the one in flight is ignored (KAFKA-12686)."""
+        """The controller's answer to ``proposal``; ignored unless that one is in flight (KAFKA-12686)."""
         if pending_proposal(self.isr) != proposal:
             return []
         committed = committed_isr(self.isr)
@@ -333,11 +335,11 @@ class Leader:
                 refused.proposed_again_ms = MonotonicMs(now_ms + INELIGIBLE_PAUSE_MS)
                 refused.is_refused = True
             self.isr = committed
-            # The newcomer may be the one that everybody waited for; one that shut down never fetches again.
+            # Writes may have waited for the refused follower; one that has shut down never fetches again.
             return self._advance_high_watermark(now_ms)
         if reply.error is not ErrorCode.none:
-            # A newer leader epoch, or state that we were not told yet, is on its way in a LeaderAndIsr:
-            # until then the larger ISR stays in force.
+            # A LeaderAndIsr with a newer leader epoch or state is on its way; until it arrives the larger ISR
+            # stays in force.
             return []
         if reply.leader_epoch != self.leader_epoch or reply.partition_epoch < committed.partition_epoch:
             return []
@@ -345,7 +347,7 @@ class Leader:
         return self._on_isr_changed(now_ms)
 
     def _on_isr_changed(self, now_ms: MonotonicMs) -> list[Action]:
-        """A shrink may have removed the one that everybody waited for (KAFKA-13091)."""
+        """A shrink may have removed the replica that held back the high watermark (KAFKA-13091)."""
         return [*self._advance_high_watermark(now_ms), *self._fail_short_writes()]
 
     @property
@@ -353,7 +355,7 @@ class Leader:
         return len(committed_isr(self.isr).members) < self.min_isr
 
     def resign(self) -> list[Action]:
-        """Leadership is gone: every wait is told, with its data left in the log."""
+        """Leadership ends: every waiting request is answered; its records stay in the log."""
         produces, deletions = self.produces.take_all(), self.deletions.waits.take_all()
         return [
             *(CompleteProduce(token, ErrorCode.not_leader_or_follower) for token in produces),
@@ -376,8 +378,9 @@ class Leader:
 
     @property
     def _joining_from(self) -> int:
-        """Whoever joins has all that is committed. Only from the epoch's start on is that so: the watermark
-        may lag behind what earlier leaders have committed (KAFKA-7128).
+        """The log end that a follower needs to join the ISR, so that it has every committed record. It is at
+        least the epoch's start, because earlier leaders may have committed beyond this high watermark
+        (KAFKA-7128).
         """
         return max(self.marks.high_watermark, self.epoch_start_offset)
 
@@ -409,7 +412,7 @@ class Leader:
         ]
 
     def _replicated_offset(self, now_ms: MonotonicMs) -> int:
-        """The least end offset over the effective ISR and those who are about to join it."""
+        """The least log end of the effective ISR and of caught-up followers that may join it."""
         leader_end, members = self.marks.log_end_offset, effective_isr(self.isr)
         ends = [self.marks.own_end_offset]
         for replica, progress in self.followers.items():

@@ -1,8 +1,8 @@
-"""How far a leader knows each follower to be.
+"""The leader's view of each follower's progress.
 
-A follower counts as caught up at time t when it asked, at t, for everything the leader had; or when it asks
-now for everything that the leader had at its previous fetch, which makes it caught up as of then. So a
-follower that keeps pace with a busy leader stays in sync, though it never reaches the moving end.
+A follower is caught up at the time of a fetch from the leader's log end. A fetch from the log end that the
+leader had at the follower's previous fetch makes it caught up as of that previous fetch. A follower that
+keeps pace with a busy leader therefore stays in sync, although it never reaches the moving end.
 """
 
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ class FollowerProgress:
     leader_end_at_last_fetch: int = UNKNOWN_OFFSET
     proposed_again_ms: MonotonicMs = NEVER
     is_refused: bool = False
-    """The controller would not count it when it was proposed last: it is about to leave, not to join."""
+    """The controller found it ineligible when it was last proposed, so it will not join soon."""
     is_away: bool = False
-    """Its broker was not among those that live when that was told last: it is not about to join either."""
+    """Its broker is not in the last list of live brokers, so it will not join soon."""
     same_again: int = 0
-    """Fetches in a row for what the fetch before could have had already."""
+    """Consecutive fetches from the same offset, although the leader had more at the previous one."""
 
     def on_fetch(
         self,
@@ -56,8 +56,8 @@ class FollowerProgress:
 
     @property
     def refuses(self) -> bool:
-        """Whether it is time to suspect that what it gets is damaged. It may just have lost its connection,
-        so not at once, and ever more seldom while nothing changes.
+        """Whether it seems to refuse batches, which may then be damaged. True not at the first repetition,
+        because a connection may have been lost, and then at ever longer intervals (powers of two).
         """
         return self.same_again >= SAME_AGAIN_MIN and self.same_again & (self.same_again - 1) == 0
 

@@ -1,8 +1,8 @@
-"""From which replica a consumer should read (KIP-392): the one that is closest to it.
+"""Sends a consumer to the closest replica (KIP-392).
 
-The leader decides, because it alone knows who is in sync and how far. With ``RackAwareReplicaSelector`` a
-consumer that says in which rack it is (``client.rack``) is sent to a replica there, if there is one in the
-ISR that has the offset already; the leader itself, where it is in that rack, comes first.
+The leader decides, because only it knows the ISR and its members' log ends. With ``RackAwareReplicaSelector``
+a consumer with ``client.rack`` is sent to a replica in that rack that is in the ISR and has the fetch offset.
+A leader in that rack is preferred.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ RACK_AWARE_SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSe
 def closest_replica(
     leader: Leader, fetch_offset: int, client_rack: str, racks: Mapping[BrokerId, str | None]
 ) -> BrokerId | None:
-    """Whom to read from instead of the leader; None to stay. ``racks`` are those of the live brokers."""
+    """The replica to read from instead of the leader, or None. ``racks``: those of the live brokers."""
     if not client_rack or racks.get(leader.broker_id) == client_rack:
         return None
     members = committed_isr(leader.isr).members
@@ -32,5 +32,5 @@ def closest_replica(
 
 
 def _has(follower: FollowerProgress, offset: int) -> bool:
-    """Whether the follower can serve from ``offset`` on, as far as we know."""
+    """Whether the follower's last fetch shows that it can serve from ``offset`` on."""
     return follower.log_start_offset <= offset <= follower.log_end_offset

@@ -2,8 +2,8 @@
 deletions of records that wait for all replicas' log starts.
 
 A request may wait on several partitions; the shell gives it one token per partition and joins the answers.
-Deadlines are the shell's too: it forgets the tokens of a request whose time is up. A wait is told exactly
-once, and only if it was still waiting, so an answer and a time-out can race without harm.
+The shell also keeps the deadlines, and forgets the tokens of a request that timed out. A token is returned at
+most once, and only while it waits, so that an answer and a time-out can race without harm.
 """
 
 import heapq
@@ -31,12 +31,12 @@ class ProduceWaits:
     def forget(self, token: int) -> None:
         self._waiting.discard(token)
         if len(self._heap) > 2 * len(self._waiting) + FORGOTTEN_MAX:
-            # A watermark that stands still must not make the heap grow with each write that is tried again.
+            # While the high watermark does not move, retried writes must not grow the heap.
             self._heap = [entry for entry in self._heap if entry[1] in self._waiting]
             heapq.heapify(self._heap)
 
     def take_satisfied(self, high_watermark: int) -> list[int]:
-        """Tokens whose offset is covered, in order of offset; they wait no more."""
+        """Remove and return the tokens whose offset is covered, in order of offset."""
         taken: list[int] = []
         while self._heap and self._heap[0][0] <= high_watermark:
             _, token = heapq.heappop(self._heap)
@@ -54,7 +54,7 @@ class ProduceWaits:
 
 @dataclass(slots=True)
 class DeletionWaits:
-    """Deletions of records, each satisfied when no replica that is ``live`` has a lower log start."""
+    """Deletions of records, each satisfied when no ``live`` replica has a lower log start."""
 
     waits: ProduceWaits = field(default_factory=ProduceWaits)
     live: frozenset[BrokerId] = frozenset()

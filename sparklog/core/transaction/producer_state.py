@@ -5,18 +5,18 @@ batches; five is how many requests a Kafka client may have in flight. A batch wh
 equal one of the five is a retry: it is answered with the offsets of the original and not written again. Any
 other batch must continue where the last one ended.
 
-The states are derived from the log: the leader, followers and recovery all ``apply`` what was appended, in
-order, so that any replica can take over without forgetting a retry. A snapshot is a shortcut for that replay.
-It begins as Kafka's does, with one batch for each producer, so that Kafka's tools read it; behind that, where
-Kafka's reader looks no more, stand all five (with one, a restart shrinks the window).
+The states are derived from the log: the leader, followers and recovery all ``apply`` appended batches in
+order, so that any replica can take over without forgetting a retry. A snapshot saves that replay. It starts
+as Kafka's does, with one batch for each producer, so that Kafka's tools can read it. After the part that
+Kafka reads it has all five batches, because with one a restart would shrink the window.
 
-A log whose start moved on no longer tells of the batches before, but their producers may send them again.
-So a replica that begins anew where its leader's log begins is given, with that offset, the states ``before``
-it, as Kafka's followers of tiered logs get a snapshot (KIP-405; its other followers begin without).
+After its start has moved, a log no longer has the earlier batches, but their producers may send them again.
+A replica that restarts its log at the leader's log start therefore gets the states ``before`` that offset,
+as Kafka's followers of tiered logs get a snapshot (KIP-405; Kafka's other followers get none).
 
-A producer that has been silent for long enough is forgotten, but never while its transaction is open. Silence
-is measured by this machine's clock when the batch came in, not by the batch's own timestamps: those may be
-years old in data that is being copied.
+A producer is forgotten when it has been silent long enough, but never while its transaction is open. Silence
+is measured from the host's clock at the batch's arrival, not from the batch's timestamps, because those may
+be years old in copied data.
 """
 
 import struct
@@ -44,7 +44,7 @@ SNAPSHOT_PRODUCER: Final = struct.Struct(">qhiqiqiq")
 """Producer id, epoch, last sequence, last offset, offset delta, timestamp (ms), coordinator epoch, first
 offset of the open transaction: Kafka's entry."""
 SNAPSHOT_MARK: Final = b"spk1"
-"""Begins what is ours alone, after Kafka's entries."""
+"""Begins sparklog's own part, after Kafka's entries."""
 SNAPSHOT_HISTORY: Final = struct.Struct(">qb")
 """For each producer, in the same order: last seen (ms), batches that follow."""
 SNAPSHOT_BATCH: Final = struct.Struct(">iiqqq")
@@ -63,8 +63,8 @@ class CorruptSnapshot(SparklogError):  # noqa: N818 (the field's word for the th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerBatch:
-    """What the states need to know of one batch. Batches of coordinators, as transaction markers are, have
-    no sequences: NO_SEQUENCE.
+    """One batch as the states need it. A coordinator's batches, such as transaction markers, have no
+    sequences: NO_SEQUENCE.
     """
 
     producer_id: int
@@ -85,7 +85,7 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """The batch is already in the log, here: answer with this and do not append."""
+    """The batch is already in the log, at these offsets: answer with them, without an append."""
 
     base_offset: int
     last_offset: int
@@ -136,12 +136,12 @@ class ProducerState:
         return self.open_since != NO_OFFSET
 
     def reaches_before(self, offset: int) -> bool:
-        """Whether anything is known of it from before ``offset``."""
+        """Whether it has batches or an open transaction from before ``offset``."""
         sent = self.batches and self.batches[0].last_offset < offset
         return bool(sent) or NO_OFFSET < self.open_since < offset
 
     def before(self, offset: int) -> "ProducerState":
-        """As this producer was known before ``offset`` by what is known now."""
+        """This state reduced to batches and transactions from before ``offset``."""
         batches = [batch for batch in self.batches if batch.last_offset < offset]
         open_since = self.open_since if self.open_since < offset else NO_OFFSET
         return ProducerState(
@@ -190,8 +190,8 @@ class ProducerStates:
         return Fresh()
 
     def lacks_what_is_before(self, batch: ProducerBatch) -> bool:
-        """Whether there is a gap in front of ``batch``; of a producer, or an epoch, that is not known yet
-        whatever is in front of its number 0 is missing.
+        """Whether sequences before ``batch`` are missing; for an unknown producer or epoch, whether it does
+        not start at sequence 0.
         """
         state = self.producers.get(ProducerId(batch.producer_id))
         if state is None or batch.producer_epoch > state.epoch:
@@ -201,7 +201,7 @@ class ProducerStates:
         )
 
     def apply(self, batch: ProducerBatch, now_ms: int) -> None:
-        """Remember a batch that was appended. The log is the truth here, so nothing is refused."""
+        """Remember an appended batch. The log is the source of truth, so no batch is refused."""
         producer_id = ProducerId(batch.producer_id)
         state = self.producers.get(producer_id)
         if state is None:
@@ -233,7 +233,7 @@ class ProducerStates:
         )
 
     def expire(self, now_ms: int, max_age_ms: int) -> list[ProducerId]:
-        """Forget producers that were silent for ``max_age_ms``; whom that hit."""
+        """Forget producers that were silent for ``max_age_ms``; returns them."""
         expired = [
             producer_id
             for producer_id, state in self.producers.items()
@@ -244,10 +244,10 @@ class ProducerStates:
         return expired
 
     def before(self, offset: int) -> "ProducerStates":
-        """What a log that begins at ``offset`` cannot tell a replica that begins with it: batches that ended
-        before, and transactions that were open then.
+        """The states that a log from ``offset`` on lacks: batches that ended before it, and transactions that
+        were open at it.
 
-        Of more than PRODUCERS_HANDED_ON_MAX producers, those that were seen last: a few megabytes.
+        Limited to the PRODUCERS_HANDED_ON_MAX producers seen last, a few megabytes.
         """
         earlier = [one for one in self.producers.items() if one[1].reaches_before(offset)]
         if len(earlier) > PRODUCERS_HANDED_ON_MAX:
@@ -274,8 +274,8 @@ class ProducerStates:
 
     @classmethod
     def restore(cls, data: bytes) -> "ProducerStates":
-        """The states in a snapshot, ours or Kafka's; CorruptSnapshot when it is damaged or of a version that
-        we do not know. A producer in Kafka's has one batch, and was last seen when that was made.
+        """The states in a snapshot of sparklog or Kafka; CorruptSnapshot if it is damaged or its version is
+        unknown. A producer in Kafka's snapshot has one batch, and was last seen at that batch's timestamp.
         """
         count = _checked_count(data)
         end = SNAPSHOT_HEADER.size + count * SNAPSHOT_PRODUCER.size
@@ -298,12 +298,12 @@ class ProducerStates:
 
 
 def handed_on(states: ProducerStates | None) -> bytes:
-    """How states travel to a replica that begins anew: as a snapshot, or as nothing where there are none."""
+    """The states as bytes for a replica that restarts its log; empty without states."""
     return states.snapshot() if states is not None and states.producers else b""
 
 
 def taken_over(data: bytes | memoryview) -> ProducerStates | None:
-    """What ``handed_on`` gave; CorruptSnapshot when it is damaged."""
+    """The states that ``handed_on`` encoded; CorruptSnapshot if they are damaged."""
     return ProducerStates.restore(bytes(data)) if data else None
 
 
@@ -345,7 +345,7 @@ def _checked_count(data: bytes) -> int:
 
 
 def has_history(data: bytes) -> bool:
-    """Whether an intact snapshot goes on after Kafka's entries with what is ours."""
+    """Whether an intact snapshot has sparklog's own part after Kafka's entries."""
     return len(data) > SNAPSHOT_HEADER.size + _checked_count(data) * SNAPSHOT_PRODUCER.size
 
 
@@ -373,7 +373,7 @@ def _from_kafka_entry(entry: tuple[int, ...]) -> ProducerState:
 
 
 def _restore_history(producers: dict[ProducerId, ProducerState], data: bytes, position: int) -> None:
-    """What follows Kafka's entries: all batches of each producer instead of the last one."""
+    """Read sparklog's own part: all batches of each producer instead of the last one."""
     if data[position : position + len(SNAPSHOT_MARK)] != SNAPSHOT_MARK:
         raise CorruptSnapshot(f"producer snapshot has something unknown at {position}, after its producers")
     position += len(SNAPSHOT_MARK)

@@ -1,23 +1,22 @@
-"""Batches that a broker refused and would take now, until they come again: what follows them must wait.
+"""Remembers refused batches, so that the batches after them are refused too until the producer retries.
 
-An idempotent producer has up to five requests under way to a partition. The first is refused, because too few
-replicas are in sync, or because its broker does not lead yet. Then that changes, and the second, which
-continues the first, finds a gap. Answered with OUT_OF_ORDER_SEQUENCE_NUMBER, librdkafka gives up its producer
-epoch in all partitions, and sends again under the next one whatever came back without a definite answer: a
-batch that is in a log, not committed yet, is there twice. Of a producer that the log does not know yet the
-second batch would even be taken for the first, which is out of order for ever then. (So it is with Kafka.)
+An idempotent producer has up to five requests in flight to a partition. Suppose the first is refused, because
+too few replicas are in sync or the broker does not lead yet, and the second arrives after that has changed.
+It would leave a gap. After OUT_OF_ORDER_SEQUENCE_NUMBER librdkafka raises its producer epoch for all
+partitions, and sends every batch without a definite answer again; a batch in a log that is not committed yet
+would be written twice. If the log does not know the producer, the second batch would be accepted as its
+first, and the first would be out of order for ever. (Kafka has this problem.)
 
-So the replica remembers the earliest batch, by its sequence, that it refused, and refuses what is behind that
-alike, as it was not appended either: the producer sends all of them again, in order. What is in front of it
-is never held up: that may have been refused where nobody remembers, and must come first.
+The replica therefore remembers the lowest sequence that it refused, and refuses later batches with the same
+error. The producer then sends all of them again, in order. Earlier batches are never held up: they may have
+been refused without a record of it, and must be appended first. Refusals are kept in memory, in every role,
+until the batch arrives or REMEMBERED_MS after the last refusal. A producer that drops the batch and continues
+in the same epoch waits that long.
 
-It is remembered in memory, in whatever role the replica is, until it comes or REMEMBERED_MS have gone by
-since the last refusal. A producer that gives it up, and goes on in the same epoch, waits that long.
-
-Some batches are refused where no replica can remember them: there is none yet, as a client may hear who leads
-before the leader does; or a bit has flipped on the way, and nobody knows whose batch it was. So the broker
-also remembers on which connection it refused something for which partition (`RefusingConnections`). There a
-gap, or a new producer that does not begin with its first number, is refused alike, and remembered as above.
+Some refusals cannot be remembered by a replica: the replica does not exist yet, because a client may receive
+the new metadata before the leader does; or the batch is corrupt, so its producer is unknown. The broker
+therefore also remembers the connection and the partition of a refusal (`RefusingConnections`). On such a
+connection a gap, or a new producer's batch that is not its first, is refused and remembered as above.
 """
 
 from dataclasses import dataclass, field
@@ -27,16 +26,16 @@ from sparklog.core.transaction.producer_state import ProducerBatch, is_later
 from sparklog.model.ids import ProducerId, TopicPartition
 
 REMEMBERED_MS: Final = 10_000
-"""What was under way when a batch was refused has come by then. (A broker that stands still for longer than
-``zookeeper.session.timeout.ms`` leads no more.)"""
+"""By then every request in flight at the refusal has arrived. (A broker that pauses for longer than
+``zookeeper.session.timeout.ms`` no longer leads.)"""
 REMEMBERED_MAX: Final = 500
-"""Producers of one partition, some 100 KB; of more those that were refused earliest are forgotten."""
+"""Producers of one partition, some 100 KB; beyond that the oldest refusals are forgotten."""
 UNDER_WAY_MAX: Final = 10
-"""Twice as many requests as Kafka's idempotent producers have under way on a connection, which is five."""
+"""Twice the five requests that Kafka's idempotent producers have in flight on a connection."""
 CONNECTIONS_MAX: Final = 1_000
 REFUSALS_MAX: Final = 100
-"""Partitions on one connection. Of more, and of more connections, the earliest are forgotten: some 30 MB if
-somebody fills them all with long names."""
+"""Partitions on one connection. Beyond this, and beyond CONNECTIONS_MAX, the oldest are forgotten. The
+maximum is some 30 MB, with long topic names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +49,12 @@ class RefusedBatch:
 
 @dataclass(slots=True)
 class RefusedBatches:
-    """Of one replica, by producer, in the order in which they were refused last."""
+    """The refused batches of one replica, by producer, in the order of the last refusal."""
 
     batches: dict[ProducerId, RefusedBatch] = field(default_factory=dict)
 
     def note(self, batch: ProducerBatch, now_ms: int) -> None:
-        """This batch was refused. One in front of it that has not come again counts on instead."""
+        """Record a refused batch. An earlier refused batch of its producer stays the one to wait for."""
         producer_id = ProducerId(batch.producer_id)
         self.forget_what_is_old(now_ms)
         known = self.batches.get(producer_id)
@@ -70,12 +69,12 @@ class RefusedBatches:
         self.batches[producer_id] = RefusedBatch(batch.producer_epoch, earliest, now_ms)
 
     def is_before(self, batch: ProducerBatch, now_ms: int) -> bool:
-        """Whether the producer of ``batch`` has one to send again before it."""
+        """Whether the producer of ``batch`` must first send an earlier batch again."""
         refused = self.batches.get(ProducerId(batch.producer_id))
         return refused is not None and now_ms - refused.at_ms < REMEMBERED_MS and _is_behind(batch, refused)
 
     def forget(self, producer_id: int) -> None:
-        """It has gone on."""
+        """Forget a producer's refusal, because its next batch was appended."""
         self.batches.pop(ProducerId(producer_id), None)
 
     def forget_what_is_old(self, now_ms: int) -> None:
@@ -89,19 +88,20 @@ class RefusedBatches:
 @dataclass(slots=True)
 class _Connection:
     requests: int = 0
-    """How many came since its first refusal."""
+    """Produce requests since its first refusal."""
     refusals: dict[TopicPartition, int] = field(default_factory=dict)
-    """After how many requests something was refused last, in the order of refusals."""
+    """The value of ``requests`` at each partition's last refusal, in the order of refusals."""
     last_refusal: int = 0
 
 
 @dataclass(slots=True)
 class RefusingConnections:
-    """On which connections batches of which partitions were refused a few Produce requests ago.
+    """The connections, and their partitions, on which a batch was refused a few Produce requests ago.
 
-    A producer's requests to one broker come over one connection, in order, so what comes next may be behind
-    what was refused, whatever that was: nothing is believed that a batch with a wrong CRC says. Requests are
-    counted, and not time: one of them may wait for followers while what is behind it was sent long ago.
+    A producer's requests to one broker arrive over one connection, in order, so the next batch may follow the
+    refused one. The refused batch's producer is not used, because its CRC may be wrong. The age of a refusal
+    is counted in requests instead of time, because a request may wait for followers while later ones are
+    queued.
     """
 
     connections: dict[int, _Connection] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class RefusingConnections:
             del self.connections[next(iter(self.connections))]
 
     def on_request(self, connection_id: int) -> None:
-        """Another Produce request came. What was under way at the last refusal is here, once so many came."""
+        """Count a Produce request. After UNDER_WAY_MAX all requests in flight at the refusal have arrived."""
         connection = self.connections.get(connection_id)
         if connection is not None:
             connection.requests += 1

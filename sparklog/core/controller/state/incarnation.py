@@ -1,39 +1,38 @@
 """What a broker's restart proves about its logs.
 
-Acknowledgements rest on page caches, so a replica may be trusted with leadership only while its log is known
-to be intact since it was last counted as in sync. Every registration of a broker writes the persistent node
-``/brokers/incarnations/N``; the *version* of that node is the broker's incarnation number. The record in it
-carries ``intact_since``: the oldest incarnation whose data this one certainly still has.
+Acknowledged records may be in page caches only. A replica may therefore lead only if its log is known to be
+intact since the replica was last counted as in sync. Every registration of a broker writes the persistent
+node ``/brokers/incarnations/N``; the *version* of that node is the broker's incarnation number. Its record
+has ``intact_since``: the oldest incarnation whose data this one certainly still has.
 
     A member counted as in sync at incarnation ``i`` is proven if and only if ``i >= intact_since``.
 
-Proven restarts (``intact_since`` is inherited):
-  every directory of the previous incarnation is back under its UUID, but for those that are offline, and each
-  is intact: not suspect, without a corrupt log, and
-  either with the clean-stop marker of exactly the last broker epoch that had it (a marker of an older one is
-  from before later appends; one that a start on this boot has taken still counts, until one registers), or
-  not emptied, on the same boot of the same host (the page cache survived), and this boot's start has had it:
-  one that was offline then may have lost its page cache before.
-Anything else starts afresh: ``intact_since`` is the new incarnation's own number, and the broker is in no ISR
+A restart is proven, and inherits ``intact_since``, if every directory of the previous incarnation that is not
+offline is present under its UUID and intact. An intact directory is not suspect, has no corrupt log, and
+  * either has the clean marker of exactly the last broker epoch that had it (later appends invalidate an
+  older
+    marker; a marker that a start on this boot removed still counts until a broker registers),
+  * or is not emptied, and is on the same boot of the same host (the page cache survived), and a start of this
+    boot had it (a directory that was offline then may have lost its page cache before).
+After any other restart ``intact_since`` is the new incarnation's own number, and the broker is in no ISR
 until it has caught up.
 
-But for the logs that are *spared*: one directory that is not intact says nothing of the others. The record
-names each log that was found in an intact one at such a start, with the incarnation that it was intact since,
-which goes before ``intact_since``. Only what is named is spared: a log that should be in the intact directory
-and is not, or is made anew later, is the other one's. So the names are handed down as they are, and never
-taken from what is there at a proven start.
+*Spared* logs are the exception, because a damaged directory proves nothing about the others. The record of
+such a start names each log in an intact directory with the incarnation since which it is intact; that number
+overrides ``intact_since``. A log that is not listed counts as part of the failed directory: it was missing
+from the intact one, or was created later. The list is therefore inherited as it is, and never extended from
+the logs present at a proven start.
 
-The record names the directories that are offline at its start, with the broker epoch that had each last
-(``absent``): nothing is written to them since, so that a clean stop of that epoch proves them whenever they
-are back, over any boot.
+``absent`` names the directories that are offline at the start, each with the last broker epoch that had it.
+Nothing is written to an offline directory, so a clean stop of that epoch proves it later, over any boot.
 
-A directory that is offline at a start that proves nothing is *unseen*: nobody writes to it, and no log that
-may be in it is made anew, so that when it is back, and intact, its logs are spared since the incarnation that
-it was intact since. Not over a boot: what it held back then is gone, and a start that came to no end may have
-put that boot's mark into it.
+``unseen`` names the directories that are offline at an unproven start. No broker writes to them, and no log
+is created that they may hold. When such a directory is back and intact, its logs are spared since the
+incarnation since which it was intact. This does not hold over a boot: the page cache is lost, and an
+unfinished start may have written the new boot's id into the directory.
 
-The registration cannot know its own broker epoch, the ZooKeeper transaction id of its multi-op, but the
-node's ``mzxid`` is that id until somebody rewrites the node (to mark a directory suspect); a rewrite
+A registration cannot write its own broker epoch, because that is the ZooKeeper transaction id of its
+multi-op. The node's ``mzxid`` is that id until a rewrite (which marks a directory suspect); a rewrite
 therefore records the epoch explicitly.
 """
 
@@ -44,22 +43,22 @@ from typing import Final
 from sparklog.model.ids import BrokerEpoch, TopicId
 
 LogId = tuple[TopicId, int]
-"""A log by its topic and the number of its partition: another topic of that name has other logs."""
+"""A log by topic id and partition number; the id distinguishes topics of one name."""
 
 FIRST_INCARNATION: Final = 0
-"""The version of a node that was just created."""
+"""The version of a new node."""
 
 SPARED_MAX: Final = 8_000
-"""Logs named in a record, which must fit into a node of ZooKeeper. Those beyond are unproven."""
+"""Logs named in a record, which must fit into a ZooKeeper node. Further logs are unproven."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryIdentity:
     """One log directory as its broker finds it at start.
 
-    ``clean_epoch`` is the broker epoch that stopped cleanly, None if none did; ``emptied`` says that the logs
-    it had are gone, ``same_boot`` that a start has had it since the machine's, ``corrupt`` that a log in it
-    was found damaged where nothing explains it, or that an fsync of it failed. ``logs`` are those in it.
+    ``clean_epoch``: the broker epoch that stopped cleanly, or None. ``emptied``: its logs are gone.
+    ``same_boot``: a start of this boot had it already. ``corrupt``: a log in it is damaged without an
+    explanation, or an fsync of it failed. ``logs``: the logs in it.
     """
 
     uuid: str
@@ -72,9 +71,9 @@ class DirectoryIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Incarnation:
-    """The record in ``/brokers/incarnations/N``. ``clean`` says how the incarnation before it ended;
-    ``spared`` are the logs that are intact since an earlier incarnation than the rest, and which that is;
-    ``unseen`` the directories of which that may turn out; ``absent`` who had those that are offline.
+    """The record in ``/brokers/incarnations/N``. ``clean``: the previous incarnation stopped cleanly.
+    ``spared``: logs that are intact since an earlier incarnation than the rest, with its number. ``unseen``:
+    offline directories whose logs may be spared later. ``absent``: the last broker epoch of offline ones.
     """
 
     directories: tuple[str, ...]
@@ -89,7 +88,7 @@ class Incarnation:
     absent: Mapping[str, BrokerEpoch] = field(default_factory=dict)
 
     def proves(self, counted_at: int, log: LogId | None = None) -> bool:
-        """Whether everything is still in this log that was there when the broker was at ``counted_at``."""
+        """Whether this log still has all records that it had at incarnation ``counted_at``."""
         return counted_at >= self.log_intact_since(log)
 
     def log_intact_since(self, log: LogId | None) -> int:
@@ -98,7 +97,7 @@ class Incarnation:
 
 @dataclass(frozen=True, slots=True)
 class StoredIncarnation:
-    """A record with what ZooKeeper knows about it: its number and the broker epoch that wrote it."""
+    """A record with its number and the broker epoch that wrote it, both from ZooKeeper's metadata."""
 
     record: Incarnation
     number: int
@@ -116,9 +115,9 @@ def next_incarnation(
     """The record to write, at version ``previous.number``, when a broker registers.
 
     With no previous record the node is created, and the number is ``FIRST_INCARNATION``. As many directories
-    of the previous incarnation as the broker could not open may be missing: their replicas are refused, so
-    nothing has to be proven of them, and they stay in the record for when they are back. So does the mark of
-    any suspect that is not here: its start has yet to come.
+    of the previous incarnation may be missing as the broker could not open: their replicas are refused and
+    need no proof, and they stay in the record. The mark of a missing suspect directory stays, too, because no
+    start has had that directory since.
     """
     number = FIRST_INCARNATION if previous is None else previous.number + 1
     clean = previous is not None and _stopped_cleanly(previous, directories)
@@ -150,8 +149,7 @@ def next_incarnation(
 
 
 def mark_suspect(stored: StoredIncarnation, directory_uuid: str) -> Incarnation:
-    """The record to write when an fsync of this directory failed: the next restart with it proves nothing of
-    it."""
+    """The record to write when an fsync of this directory failed: the next restart cannot prove it."""
     suspect = tuple(sorted({*stored.record.suspect, directory_uuid}))
     return replace(stored.record, suspect=suspect, broker_epoch=stored.broker_epoch)
 
@@ -162,12 +160,12 @@ def same_machine(record: Incarnation, *, host_id: str, boot_id: str) -> bool:
 
 
 def shares_directory(record: Incarnation, directories: Sequence[DirectoryIdentity]) -> bool:
-    """Whether a registration is by the holder of (one of) the directories that ``record`` names."""
+    """Whether one of ``directories`` is named in ``record``."""
     return any(directory.uuid in record.directories for directory in directories)
 
 
 def _known(previous: StoredIncarnation, directories: Sequence[DirectoryIdentity]) -> list[DirectoryIdentity]:
-    """The directories that the previous incarnation had; others were added since and prove nothing."""
+    """The directories of the previous incarnation; directories added since prove nothing."""
     return [directory for directory in directories if directory.uuid in previous.record.directories]
 
 
@@ -177,7 +175,7 @@ def _stopped_cleanly(previous: StoredIncarnation, directories: Sequence[Director
 
 
 def _had(previous: StoredIncarnation, directory_uuid: str) -> BrokerEpoch:
-    """The last broker epoch that had this directory when it registered."""
+    """The last broker epoch that registered with this directory."""
     return previous.record.absent.get(directory_uuid, previous.broker_epoch)
 
 
@@ -205,7 +203,7 @@ def _is_intact(previous: StoredIncarnation, directory: DirectoryIdentity, host_i
         return False
     if directory.clean_epoch == _had(previous, directory.uuid):
         return True
-    # A directory that kept its UUID but not its logs was wiped by hand.
+    # A directory with its UUID and without its logs was emptied by hand.
     is_same_boot = directory.same_boot and same_machine(previous.record, host_id=host_id, boot_id=boot_id)
     return is_same_boot and not directory.emptied
 
@@ -213,9 +211,7 @@ def _is_intact(previous: StoredIncarnation, directory: DirectoryIdentity, host_i
 def _spared(
     previous: StoredIncarnation, directories: Sequence[DirectoryIdentity], host_id: str, boot_id: str
 ) -> dict[LogId, int]:
-    """The logs in those directories that are intact, although another one is not, or was not when it was
-    offline.
-    """
+    """The logs in those of ``directories`` that are intact, with the incarnation since which each is."""
     record = previous.record
     return {
         log: min(
@@ -230,7 +226,7 @@ def _spared(
 def _unseen(
     previous: StoredIncarnation, directories: Sequence[DirectoryIdentity], *, is_proven: bool
 ) -> dict[str, int]:
-    """The directories that are not here, and since when each is intact; a proven start adds none."""
+    """The missing directories, with the incarnation since which each is intact; a proven start adds none."""
     record, present = previous.record, {directory.uuid for directory in directories}
     missing = [one for one in (record.unseen if is_proven else record.directories) if one not in present]
     return {one: record.unseen.get(one, record.intact_since) for one in missing}

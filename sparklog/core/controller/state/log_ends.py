@@ -1,14 +1,15 @@
-"""Where replicas' logs end while nobody leads: how the best of several unproven logs is found.
+"""The ends of replicas' logs in an epoch without a leader; they show the best of several unproven logs.
 
-After a power cut of everything no member of the last ISR is proven, and none may be elected on trust. But
-they can be compared. A partition without a leader is told so to all its replicas (LeaderAndIsr, leader -1),
-and each answers with the last epoch and the end of its log, which stands still for as long as nobody leads.
-Once *every* member of the last ISR and of the eligible set has answered, the greatest (last epoch first, then
-end) has all that is left, and leads. While one is missing it may be the one that has more: wait.
+After a power cut of all hosts no member of the last ISR is proven, so no member may be elected unchecked. The
+controller compares their logs instead. It sends LeaderAndIsr with leader -1 to all replicas, and each answers
+with the last epoch and the end of its log, which does not change in an epoch without a leader. Once *every*
+member of the last ISR and of the eligible set has answered, the greatest log (by last epoch, then by end) has
+all remaining records, and its replica leads. The controller waits for missing answers, because a missing
+replica may have more.
 
-An answer belongs to one incarnation of a broker and to one leader epoch. A controller that takes over, and
-one that meets a broker anew, tells every replica its role in any case, so it is answered again: nothing has
-to be kept, nor asked for separately.
+An answer belongs to one incarnation of a broker and to one leader epoch. A new controller, and a controller
+that connects to a new incarnation, sends every replica its role anyway and gets the answers again. Answers
+are therefore neither stored nor requested separately.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +21,7 @@ from sparklog.model.ids import BrokerId, LeaderEpoch
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """One replica's answer; ``leader_epoch`` is that of the state without a leader that it was told."""
+    """One replica's answer in ``leader_epoch``, which has no leader."""
 
     leader_epoch: LeaderEpoch
     last_epoch: int
@@ -36,17 +37,17 @@ class LogEnd:
 
 
 def ends_of(
-    state: PartitionState, members: Iterable[BrokerId], told: Mapping[BrokerId, LogEnd]
+    state: PartitionState, members: Iterable[BrokerId], reported: Mapping[BrokerId, LogEnd]
 ) -> dict[BrokerId, LogEnd]:
-    """The members whose logs are known to end where they say, in the order given."""
+    """The ends that members reported in the current leader epoch, in the order of ``members``."""
     known = {}
     for member in members:
-        end = told.get(member)
+        end = reported.get(member)
         if end is not None and end.leader_epoch == state.leader_epoch and not state.has_leader:
             known[member] = end
     return known
 
 
 def greatest(ends: Mapping[BrokerId, LogEnd]) -> BrokerId:
-    """Whose log is the greatest; the first of equals."""
+    """The replica with the greatest log; the first of equals."""
     return max(ends, key=lambda member: ends[member].rank)

@@ -1,9 +1,8 @@
-"""How large a write to ZooKeeper may be.
+"""Limits of the size of a write to ZooKeeper.
 
-ZooKeeper drops the connection of whoever sends more than a megabyte (``jute.maxbuffer``), without a word. To
-the controller that looks like a lost answer: it would try again, in vain, and resign, and its successor after
-it. So what cannot be written is refused to whoever asks for it, and much of what can is cut into several
-writes.
+ZooKeeper closes a connection without an answer when a request exceeds a megabyte (``jute.maxbuffer``). The
+controller would take that for a lost answer, retry in vain, and resign, as would its successor. Commands
+whose node would be too large are therefore refused, and large sets of changes are split into several writes.
 """
 
 from collections.abc import Iterable
@@ -15,26 +14,26 @@ from sparklog.model.ids import BrokerId
 from sparklog.model.zookeeper import Create, Operation, SetData
 
 WRITE_BYTES_MAX: Final = 800_000
-"""Of one multi-op."""
+"""Limit of one multi-op."""
 
 TOPIC_BYTES_MAX: Final = 500_000
-"""Of the node of a topic, when it is made and when it grows."""
+"""Limit of a topic's node when it is created or gets partitions."""
 
 MOVING_TOPIC_BYTES_MAX: Final = 750_000
-"""Of the node of a topic with moves under way: these are named in it."""
+"""Limit of a topic's node with reassignments in progress, which the node names."""
 
 CONFIGS_BYTES_MAX: Final = 250_000
-"""Of the settings of one topic or broker; every broker is told them."""
+"""Limit of the settings of one topic or broker, which are sent to every broker."""
 
 _OPERATION_BYTES: Final = 60
 _NODE_BYTES: Final = 160
 _ENTRY_BYTES: Final = 12
 _STATE_BYTES: Final = 420
-"""What each takes beside what is counted."""
+"""Fixed overhead of each item in bytes."""
 
 
 def bytes_of(operations: Iterable[Operation]) -> int:
-    """About what they take in a message."""
+    """The approximate size of ``operations`` in a message."""
     total = 0
     for one in operations:
         data = len(one.data) if isinstance(one, Create | SetData) else 0
@@ -43,13 +42,13 @@ def bytes_of(operations: Iterable[Operation]) -> int:
 
 
 def bytes_of_state(name: str, assignment: Assignment) -> int:
-    """No less than the write of a partition's state, for names of any length; each member is named thrice."""
+    """An upper bound of the write of a partition's state, for any name; each member is named three times."""
     members = len(assignment.replicas)
     return 2 * (len(name) + _OPERATION_BYTES) + _STATE_BYTES + 3 * members * 8
 
 
 def bytes_of_node(assignments: Iterable[Assignment], brokers: Iterable[BrokerId]) -> int:
-    """No less than the node of a topic, far quicker than encoding it. ``brokers`` may be named in it."""
+    """An upper bound of a topic's node, far quicker than encoding it. The node may name ``brokers``."""
     digits = len(str(max(brokers, default=0))) + 1
     return _NODE_BYTES + sum(
         _bytes_of(replicas, digits)
