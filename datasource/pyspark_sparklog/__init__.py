@@ -1,11 +1,11 @@
 """The Spark data source: ``spark.read.format("sparklog")`` and its siblings.
 
-Spark finds it by itself where this package is installed: it imports every top-level module that is called
-``pyspark_…`` and registers its ``DefaultSource``. A module that fails to import there hides *all* Python data
-sources, so this one imports nothing but Spark's own base class; the work is in modules loaded when needed.
+Spark finds an installed source by itself: it imports every top-level module named ``pyspark_…`` and registers
+its ``DefaultSource``. A module that fails to import hides *all* Python data sources. This module therefore
+imports only Spark's base class, and loads the others when they are needed.
 
-Options, rows and rules are those of Spark's Kafka connector, so that moving a job is a change of
-``format("kafka")`` to ``format("sparklog")``; what differs is told in each module's first lines.
+Options, rows and rules are those of Spark's Kafka connector, so that a job moves by changing
+``format("kafka")`` to ``format("sparklog")``. Each module's docstring names its differences.
 """
 
 from typing import Any
@@ -61,11 +61,11 @@ class DefaultSource(DataSource):  # type: ignore[misc]
 
 
 def register(spark: Any) -> None:
-    """Make ``format("sparklog")`` known to a session that did not find it by itself.
+    """Register ``format("sparklog")`` with a session that did not find it by itself.
 
-    Needed where the package came by ``--py-files`` (add the file first). Needed too, and harmless, in every
-    new Python thread that is going to write: Spark looks a source up in the thread's active session, and a
-    new thread has none, which it reports as DATA_SOURCE_NOT_FOUND.
+    Call it if the package was added by ``--py-files`` (after the file was added), and in every new Python
+    thread that writes: Spark looks a source up in the thread's active session, which a new thread lacks, and
+    fails with DATA_SOURCE_NOT_FOUND. Further calls are harmless.
     """
     spark.dataSource.register(DefaultSource)
     java_session = getattr(spark, "_jsparkSession", None)

@@ -1,9 +1,9 @@
 """``Trigger.AvailableNow``: the end of the run is fixed when it is first asked for.
 
-PURE. The capture is late, at the first question for an end and not at the preparation (SPARK-53560): a
-micro-batch that an earlier run planned and did not commit is replayed first, with the partitions of its own
-time. Afterwards every plan is held against the capture; whatever does not fit would make the run endless or
-lose records, so it fails.
+PURE. The ends are captured when Spark first asks for an end, not when it prepares the run (SPARK-53560),
+because a micro-batch that an earlier run planned and did not commit is replayed first, with the partitions of
+that run. Each later plan is compared with the captured ends. A plan that does not fit fails the query,
+because the run would be endless or lose records.
 """
 
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ class AvailableNow:
     target: dict[TopicPartition, int] | None = None
 
     def check_end(self, ends: Offsets, latest: Offsets) -> None:
-        """Hold the end of a micro-batch against the capture and against what the log has now."""
+        """Compare the end of a micro-batch with the captured ends and with the log's ends now."""
         target = self.target
         if target is None:
             return
         if ends.keys() != target.keys():
             raise _error("the partitions of a micro-batch are not those captured at the start", ends, target)
         if any(end > target[topic_partition] for topic_partition, end in ends.items()):
-            raise _error("a micro-batch ends behind what was captured at the start", ends, target)
+            raise _error("a micro-batch ends beyond the offsets captured at the start", ends, target)
         if not ends.keys() <= latest.keys():
             raise _error("partitions of a micro-batch are gone", ends, latest)
         if any(end > latest[topic_partition] for topic_partition, end in ends.items()):
-            raise _error("a micro-batch ends behind the end of the log", ends, latest)
+            raise _error("a micro-batch ends beyond the end of the log", ends, latest)
 
 
 def _error(what: str, ends: Offsets, others: Offsets) -> SparklogError:

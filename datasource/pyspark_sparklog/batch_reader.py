@@ -1,11 +1,11 @@
 """Batch reads.
 
-Spark plans a DataFrame's read once and reuses the plan for every action on it, while users expect "latest" to
-be the latest of each action. So the plan holds places, not offsets, and tasks resolve them when they read.
-The task of the last planned range also reads partitions that were added since the plan was made.
+Spark plans a DataFrame's read once and reuses the plan for every action, while users expect "latest" to mean
+the latest of each action. The plan therefore holds places, not offsets, and tasks resolve them when they
+read. The task of the last planned range also reads partitions that were added since the plan was made.
 
-With ``minPartitions`` or ``maxRecordsPerPartition`` a range is cut where the offsets lie at planning time;
-only its outer edges move later.
+With ``minPartitions`` or ``maxRecordsPerPartition`` a range is cut at the offsets of planning time; only its
+outer edges move later.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from sparklog.model.ids import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class LateRange:
-    """A range whose edges are places. ``floor`` and ``ceiling`` are where it was cut, if it was."""
+    """A range whose edges are places. ``floor`` and ``ceiling`` are the offsets of cuts, if any."""
 
     topic_partition: TopicPartition
     start: Place
@@ -78,7 +78,7 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
 
     @property
     def _takes_newcomers(self) -> bool:
-        """Bounds that name partitions cannot be for partitions nobody knew of."""
+        """Whether to read partitions added later: not if the bounds name each partition."""
         return isinstance(self._options.start, Everywhere) and isinstance(self._options.end, Everywhere)
 
     def _plan(self) -> list[LateRange]:
@@ -92,7 +92,7 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         ]
 
     def _resolved_and_cut(self, ranges: list[LateRange]) -> list[LateRange]:
-        """Tell of timestamps without a match now, not in a task; and cut ranges if that was asked for."""
+        """Raise for timestamps without a match here, not in a task; and cut ranges if an option says so."""
         options = self._options
         is_cut = options.partitions_min is not None or options.records_per_partition_max is not None
         if not is_cut and not any(isinstance(late.start, AtTime) for late in ranges):
@@ -129,7 +129,7 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         yield from read_rows(self._options, self._within_log(late, wanted))
 
     def _within_log(self, late: LateRange, wanted: OffsetRange) -> OffsetRange:
-        """An end that the user named may lie beyond the log; waiting for it would be no batch read."""
+        """Cut an end that the user named beyond the log, because a batch read does not wait for records."""
         if _number(late.end) is None or wanted.size <= 0:
             return wanted
         topic_partition = wanted.topic_partition
@@ -179,5 +179,5 @@ def _backward(topic_partition: TopicPartition, start_offset: int, end_offset: in
     return ConfigError(
         f"the start offset {start_offset} of {topic_partition} is greater than its end offset {end_offset}; "
         "choose "
-        "startingOffsets and endingOffsets so that each partition's start is not behind its end"
+        "startingOffsets and endingOffsets so that each partition's start is not beyond its end"
     )

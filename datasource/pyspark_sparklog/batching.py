@@ -1,10 +1,10 @@
-"""Rows become batches of the log: small Spark batches are put together, large ones cut.
+"""Rows become batches of the log: small Spark batches are joined, large ones are cut.
 
-A batch holds at most ``BATCH_BYTES`` of rows, and less where the topic takes less (``max.message.bytes``);
-sizes are estimated before, and a batch that comes out too large nevertheless is halved. A single row that
-does not fit is an error, found before any row of its Spark batch is sent.
+A batch holds at most ``BATCH_BYTES`` of rows, or the topic's ``max.message.bytes`` if that is less. Sizes are
+estimated first; a batch that is still too large is halved. A single row that does not fit is an error, raised
+before any row of its Spark batch is sent.
 
-What waits for more rows is bounded: every ``HELD_BYTES_MAX`` of input everything that waits is sent.
+Held rows are bounded: after every ``HELD_BYTES_MAX`` of input all of them are sent.
 """
 
 import time
@@ -35,7 +35,7 @@ Send = Callable[[TopicPartition, bytes], None]
 
 
 def encode(rows: pa.RecordBatch | pa.Table, compression: Compression) -> bytes:
-    """One batch of the log, stamped with the time of now."""
+    """One batch of the log, with the current time as its timestamp."""
     is_small = rows.num_rows <= RECORDS_ROWS_MAX
     kind = PayloadKind.RECORDS if is_small else PayloadKind.ARROW
     return payload(kind).from_columns(rows, now_ms=time.time_ns() // 1_000_000, compression=compression)
@@ -67,7 +67,7 @@ class Batching:
                 raise _too_large(topic, size, batch_bytes_max)
 
     def add(self, topic_partition: TopicPartition, rows: pa.RecordBatch, batch_bytes_max: int) -> None:
-        """Take rows of one partition; sends what is full."""
+        """Take rows of one partition; sends full batches."""
         room = max(min(BATCH_BYTES, batch_bytes_max) - BATCH_OVERHEAD_BYTES, 1)
         held = self._held.setdefault(topic_partition, _Held())
         for piece, size in _cut(rows, room, held.size):
@@ -83,7 +83,7 @@ class Batching:
             self.flush(bytes_max_of)
 
     def flush(self, bytes_max_of: Callable[[str], int]) -> None:
-        """Send everything that waits."""
+        """Send all held rows."""
         for topic_partition in list(self._held):
             self._send_held(topic_partition, bytes_max_of(topic_partition.topic))
         self._added_bytes = 0

@@ -1,8 +1,8 @@
-"""Where a read begins and where it ends, as the options say it: the words, before any broker is asked.
+"""The start and the end of a read as its options give them, before any broker is asked.
 
 A *place* is a point in one partition: an offset, the earliest, the latest, or the first record at or after a
-timestamp. A *bound* gives each partition its place. Places stay unresolved as long as possible: a batch read
-carries them to its tasks, so that "latest" is what is latest when the query runs (``batch_reader``).
+timestamp. A *bound* gives each partition its place. A batch read resolves places in its tasks,
+so that "latest" means the latest when the query runs (``batch_reader``).
 """
 
 from collections.abc import Collection, Mapping
@@ -49,7 +49,7 @@ class Everywhere:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """A place per partition; these must be exactly the partitions that are read. ``option`` said so."""
+    """A place per partition; exactly the partitions that are read. ``option`` named them."""
 
     by_partition: Mapping[TopicPartition, Place]
     option: str

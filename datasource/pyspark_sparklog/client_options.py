@@ -1,8 +1,7 @@
-"""The options that Kafka's consumers and producers have (3.9), without the ``kafka.`` that Spark puts before.
+"""The options of Kafka's consumers and producers (3.9), without Spark's prefix ``kafka.``.
 
-Only a few mean something here (``read_options``, ``write_options``). The others, most of them sizes of
-buffers and times of lingering, are passed over, so that jobs can be moved as they are. Knowing their names
-tells them from misspelt ones.
+A few have an effect here (``read_options``, ``write_options``). The others, mostly buffer sizes and times,
+are ignored, so that jobs move unchanged. The list distinguishes them from misspelt names.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
-"""One client per cluster and process, shared by everything that Spark runs there one after the other.
+"""One client per cluster and process, shared by all tasks that Spark runs in that process.
 
-Spark's Python workers live on between tasks, so that the next micro-batch finds connections open. They are
-forked, though, and a connection must not be used on both sides of a fork: after one, the child forgets what
-it inherited, without closing it, and connects by itself.
+Spark's Python workers outlive their tasks, so that the next micro-batch finds open connections. Workers are
+forked, and a connection must not be used on both sides of a fork: the child drops the inherited client
+without closing it, and connects by itself.
 """
 
 import os
@@ -19,7 +19,7 @@ _lock = threading.Lock()
 
 
 def cluster_client(connection: ConnectionOptions) -> ClusterClient:
-    """The process's client for this cluster; whoever gets it must not close it."""
+    """The process's client for this cluster; the caller must not close it."""
     with _lock:
         client = _clients.get(connection)
         if client is None or client.is_closed:

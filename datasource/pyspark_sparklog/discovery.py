@@ -1,8 +1,8 @@
-"""Finding the partitions that a read takes, as the cluster has them now.
+"""The partitions of a read, as the cluster has them now.
 
-Brokers learn of topics one after the other, so a broker that does not know a topic proves little. A topic
-counts as gone only when it stayed unknown for a few seconds; to drop it sooner would make its partitions look
-new when they are seen again, and new partitions are read from the start.
+Brokers receive a new topic one after the other, so a single broker that does not know a topic proves little.
+A topic counts as deleted only after it stayed unknown for a few seconds. If it were dropped sooner, its
+partitions would look new when they are found again, and new partitions are read from the start.
 """
 
 from collections.abc import Iterable
@@ -25,10 +25,10 @@ class Discovery:
     subscription: Subscription
     missing_is_error: bool
     _gone: set[str] = field(default_factory=set)
-    """Topics that were waited for in vain; they are not waited for again."""
+    """Topics whose wait ended without an answer; there is no second wait for them."""
 
     def partitions(self, cluster: ClusterClient, known: Iterable[str] = ()) -> dict[TopicPartition, TopicId]:
-        """The partitions to read with their topics' ids; topics in ``known`` were there before."""
+        """The partitions to read with their topics' ids; topics in ``known`` were found earlier."""
         topics = self._topics(cluster, set(known))
         return {
             topic_partition: topics[topic_partition.topic].topic_id

@@ -1,4 +1,4 @@
-"""What a query is told when the log no longer has what its offsets promise."""
+"""The loss of records that a query should have read: raised, or logged."""
 
 import logging
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from sparklog.model.errors import SparklogError
 _logger: Final = logging.getLogger(__name__)
 
 
-class DataLost(SparklogError):  # noqa: N818 (what is the case)
-    """Records that the query should have read are gone, or the offsets that it goes by mean nothing now."""
+class DataLost(SparklogError):  # noqa: N818 (a state, not a mistake)
+    """Records that the query should have read were deleted, or its offsets belong to a deleted topic."""
 
     def __init__(self, what: str) -> None:
         super().__init__(

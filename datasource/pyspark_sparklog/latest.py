@@ -1,8 +1,8 @@
-"""What a streaming source knows of its partitions' ends, asked anew for each trigger but not too often.
+"""The ends of a streaming source's partitions, requested for each trigger but at a bounded rate.
 
-An idle query asks some forty times a second. Answering from a cache would be quick but wrong: Spark takes
-"nothing new" as proof that all was processed (``processAllAvailable``). So an answer is always fresh, and a
-question that comes too soon after the last one waits a moment first.
+An idle query asks some forty times a second. A cached answer would be wrong, because Spark takes "nothing
+new" as proof that all records were processed (``processAllAvailable``). Every answer is therefore a new one,
+and a request that follows the last too closely waits first.
 """
 
 import time
@@ -25,7 +25,7 @@ ASK_INTERVAL_MS: Final = 50
 
 
 class LatestOffsets:
-    """Asks a cluster for one source. Pickled with its reader: it holds no connection."""
+    """The ends for one source. Pickled with its reader, so it holds no connection."""
 
     def __init__(self, options: ReadOptions, sleep: Callable[[float], None] = time.sleep) -> None:
         self._options = options
@@ -39,7 +39,7 @@ class LatestOffsets:
         return cluster_client(self._options.connection).clock.monotonic_ms()
 
     def topic_id(self, topic: str) -> TopicId | None:
-        """The id of a topic as it was when last looked for."""
+        """A topic's id as of the last discovery."""
         return self._topic_ids.get(topic)
 
     def initial(self) -> dict[TopicPartition, int]:
@@ -50,8 +50,8 @@ class LatestOffsets:
         return resolve(self._admin(), places, self._options.isolation_level)
 
     def latest(self, known: Offsets) -> dict[TopicPartition, int]:
-        """The ends of all partitions now. An end below a known offset is asked for again a few times:
-        a leader that was just elected may not know yet how far the log is committed."""
+        """The ends of all partitions now. An end below a known offset is requested again a few times,
+        because a new leader may not know the high watermark yet."""
         self._wait_for_turn()
         ends = self._ask(known)
         for _ in range(self._options.offset_retries_max):

@@ -1,9 +1,9 @@
-"""How much a micro-batch takes: ``maxOffsetsPerTrigger``, ``minOffsetsPerTrigger``, ``maxTriggerDelay``.
+"""The size of a micro-batch: ``maxOffsetsPerTrigger``, ``minOffsetsPerTrigger``, ``maxTriggerDelay``.
 
-PURE. The maximum is shared over the partitions in proportion to their backlogs. A share below one is rounded
-up, so that a small partition beside huge ones is not starved; the sum may exceed the limit by that. The
-minimum holds a micro-batch back until enough is there, or the longest delay has passed; the first one never
-waits.
+PURE. The maximum is divided among the partitions in proportion to their backlogs. A share below one is
+rounded up, so that huge partitions do not starve a small one; the sum may exceed the limit by that. The
+minimum delays a micro-batch until that many offsets are new or ``maxTriggerDelay`` has passed. The first
+micro-batch never waits.
 """
 
 import math
@@ -32,7 +32,7 @@ def limited(offsets_max: int, starts: Offsets, ends: Offsets) -> dict[TopicParti
 
 @dataclass(slots=True)
 class MinimumGate:
-    """Remembers when the last micro-batch was let through."""
+    """Applies the minimum; remembers the time of the last micro-batch."""
 
     offsets_min: int
     delay_max_ms: int

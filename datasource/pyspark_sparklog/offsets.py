@@ -1,11 +1,11 @@
 """Offsets as JSON, in the form of Spark's Kafka connector: ``{"topic":{"0":23}}``.
 
-An offset is the next one to read. Keys come out sorted by topic, then by number of partition, so that equal
-offsets are equal texts, which is how Spark compares them.
+An offset is the next one to read. Keys are sorted by topic, then by partition number, so that equal offsets
+are equal texts: Spark compares texts.
 
-A source that Spark restarts before its first micro-batch is committed is asked for its initial offsets again,
-and Spark keeps no note of the first answer. So the end of the first micro-batch carries the initial offsets
-along, under a key that no topic can have:
+If Spark restarts a source before its first micro-batch is committed, it asks for the initial offsets again,
+and has not saved the first answer. The end of the first micro-batch therefore carries the initial offsets,
+under a key that no topic can have:
 
     {"$sparklog": {"version": 1, "initial": {"topic": {"0": 20}}}, "topic": {"0": 23}}
 """
@@ -50,7 +50,7 @@ def initial_of_json(nested: Mapping[str, Any]) -> dict[TopicPartition, int] | No
 
 
 def parse_offsets(option: str, text: str) -> dict[TopicPartition, int]:
-    """An option's offsets per partition: -2 earliest, -1 latest. The note of a copied offset is left out."""
+    """An option's offsets per partition: -2 earliest, -1 latest. Ignores the note of a copied offset."""
     if not text.lstrip().startswith("{"):
         raise ConfigError(f"option {option}={text!r}: expected earliest, latest, or e.g. {_OFFSETS_SAMPLE}")
     offsets = _parse_numbers(option, text, _OFFSETS_SAMPLE, "-2 for earliest, -1 for latest, or an offset")

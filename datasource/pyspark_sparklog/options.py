@@ -1,10 +1,12 @@
-"""Reading options: names without regard to case, values with their bounds, misspelt names refused.
+"""The parsing of options: names in any case, values with their bounds, misspelt names refused.
 
-Spark hands options over as text, keys in lower case. Options that belong to a Kafka client begin with
-``kafka.``. Those that matter here are acted upon, those that would change what is read or written and cannot
-be honoured are refused, and the rest of what Kafka's clients have is passed over, so that jobs can be moved
-as they are. What they do not have is refused where it looks like one of theirs, misspelt; other names, which
-may be meant for a plugin or come with a later Kafka, are warned of, once in each Python process.
+Spark passes options as text, with names in lower case. Options of Kafka clients begin with ``kafka.``:
+
+- Options that sparklog supports have their effect.
+- Options that would change the records read or written, and cannot be honoured, are refused.
+- Other options of Kafka's clients are ignored, so that jobs move unchanged.
+- A name that no Kafka client has is refused if it looks like a misspelt one. Any other name may be a plugin's
+  or a later Kafka's: it is logged as a warning, once in each Python process.
 """
 
 import difflib
@@ -23,7 +25,7 @@ BOOTSTRAP_SHORT: Final = "bootstrap.servers"
 CLIENT_PREFIX: Final = "kafka."
 
 LIKELY_MISSPELT: Final = 0.85
-"""How much a name must be like a Kafka client's option to be refused as that one, misspelt."""
+"""The similarity from which an unknown name is refused as a misspelt option of a Kafka client."""
 
 LONG_MAX: Final = 2**63 - 1
 INT_MAX: Final = 2**31 - 1
@@ -32,7 +34,7 @@ SPARK_OPTIONS: Final = (
     "checkpointLocation", "queryName", "asyncProgressTrackingEnabled",
     "asyncProgressTrackingCheckpointIntervalMs", "asyncProgressTrackingOverrideSinkSupportCheck",
 )  # fmt: skip
-"""What Spark passes on to sources and sinks although it is meant for Spark itself."""
+"""Spark's own options, which it passes on to sources and sinks."""
 
 REFUSED_CLIENT_OPTIONS: Final[Mapping[str, str]] = {
     "auto.offset.reset": "set startingOffsets to earliest or latest instead",
@@ -45,10 +47,10 @@ REFUSED_CLIENT_OPTIONS: Final[Mapping[str, str]] = {
     "transactional.id": "transactions are not supported yet; leave it out",
     "partitioner.class": "Java classes cannot run here; compute a partition column instead",
 }
-"""Client options that would change the meaning of a query and cannot be honoured, with what to do."""
+"""Client options that would change the meaning of a query and cannot be honoured, with the remedy."""
 
 DEFAULT_PARTITIONERS: Final = ("DefaultPartitioner", "UniformStickyPartitioner")
-"""Java's own partitioners that do what is done here anyway."""
+"""Java's own partitioners, which choose partitions as sparklog does."""
 
 _logger: Final = logging.getLogger(__name__)
 _warned_of: Final[set[str]] = set()

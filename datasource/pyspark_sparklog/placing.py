@@ -1,8 +1,8 @@
-"""Where rows go: their topics, and their partitions. PURE.
+"""The topic and the partition of each row. PURE.
 
-A partition column decides where it is not null; else the key does, by murmur2 as in Kafka's Java clients.
-Rows with neither stick to one partition for ``STICKY_BYTES``, then to the next (KIP-480), from a first one
-that is drawn at random, so that many small writes do not all begin with the same one.
+The partition column decides if it is not null; otherwise the key does, by murmur2 as in Kafka's Java clients.
+Rows with neither are written to one partition for ``STICKY_BYTES``, then to the next (KIP-480). The first
+partition is random, so that many small writes do not all begin with the same partition.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ class PartitionChoice:
         self._stuck_bytes = 0
 
     def choose(self, rows: pa.RecordBatch, sizes: Int64s) -> Int32s:
-        """A partition for each row; SparklogError for one that there is not."""
+        """A partition for each row; SparklogError for a partition that does not exist."""
         key = rows.column("key")
         partitions = np.zeros(rows.num_rows, np.int32)
         is_open: Bools = np.ones(rows.num_rows, np.bool_)
@@ -72,7 +72,7 @@ class PartitionChoice:
 def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The columns that are written, per topic; SparklogError for a row without a topic.
 
-    The result has the columns key, value, headers and partition; those that are missing are of type null.
+    The result has the columns key, value, headers and partition; missing columns are of type null.
     """
     rows = _written_columns(batch)
     if topic is not None:

@@ -1,9 +1,9 @@
-"""Ranges of offsets, and how a partition's range becomes several Spark partitions.
+"""Ranges of offsets, and their division into Spark partitions.
 
-PURE. One Spark partition per range is the rule. ``maxRecordsPerPartition`` cuts every range into pieces of
-at most so many offsets. ``minPartitions`` then cuts the large ranges, in proportion to their sizes, until
-there are about as many; a range whose rounded share is one stays whole, and what it leaves over goes to the
-others. Empty ranges are dropped.
+PURE. By default each range is one Spark partition. ``maxRecordsPerPartition`` cuts every range into pieces of
+at most that many offsets. ``minPartitions`` then cuts the large ranges, in proportion to their sizes, into
+about that many pieces in all. A range whose rounded share is one stays whole, and the rest of its share is
+divided among the others. Empty ranges are dropped.
 """
 
 import math
@@ -29,7 +29,7 @@ class OffsetRange:
 def split_ranges(
     ranges: Iterable[OffsetRange], *, partitions_min: int | None, records_max: int | None
 ) -> list[OffsetRange]:
-    """The ranges that tasks get; together they hold exactly what the given ones do."""
+    """The ranges of the tasks; together they hold exactly the offsets of the given ranges."""
     whole = [piece for piece in ranges if piece.size > 0]
     if records_max is not None:
         whole = [part for piece in whole for part in _cut(piece, math.ceil(piece.size / records_max))]
@@ -55,7 +55,7 @@ def _share(size: int, total: int, parts: int) -> int:
 
 
 def _cut(piece: OffsetRange, parts: int) -> Iterator[OffsetRange]:
-    """Nearly equal parts; the last takes what rounding leaves."""
+    """Nearly equal parts; the last has the remainder."""
     start = piece.start_offset
     for i in range(parts):
         end = start + (piece.end_offset - start) // (parts - i)

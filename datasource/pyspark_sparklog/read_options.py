@@ -1,11 +1,11 @@
 """The options of a read, under the names of Spark's Kafka connector.
 
-Where to start is decided in this order: ``startingTimestamp``, ``startingOffsetsByTimestamp``,
-``startingOffsets``; likewise for the end, which only a batch read has. Queries that go on from a checkpoint
-ignore all of them.
+The first of these that is set decides the start: ``startingTimestamp``, ``startingOffsetsByTimestamp``,
+``startingOffsets``. The end of a batch read is decided likewise. Queries that continue from a checkpoint
+ignore them.
 
-What differs from the Kafka connector: an unknown option is refused instead of ignored, and reads are
-read-committed unless ``kafka.isolation.level`` says otherwise.
+Differences from the Kafka connector: unknown options are refused instead of ignored, and reads are
+read-committed unless ``kafka.isolation.level`` is set.
 """
 
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ _Side = Literal["starting", "ending"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """A read, as asked for."""
+    """The options of one read, checked."""
 
     connection: ConnectionOptions
     subscription: Subscription
@@ -69,7 +69,7 @@ class ReadOptions:
 
     @classmethod
     def of_any(cls, given: Mapping[str, str]) -> "ReadOptions":
-        """What can be checked before it is known whether this is a batch or a stream."""
+        """Options checked as far as possible before Spark says whether this is a batch or a stream."""
         return cls._of(given, default_start=Everywhere(EARLIEST))
 
     @classmethod

@@ -1,8 +1,8 @@
 """Reading a resolved range of one partition inside a Spark task, on both batch and streaming paths.
 
-Records that are gone fail the task, or, with ``failOnDataLoss`` false, the task goes on at the next offset
-that there is, never at one that it has already passed. Offsets that never had a visible record (transaction
-markers, compacted records) are no loss.
+Deleted records fail the task. With ``failOnDataLoss`` false the task continues at the next offset in the log,
+never at an offset that it has already passed. Offsets without a visible record (transaction markers,
+compacted records) are no loss.
 """
 
 import time
@@ -40,10 +40,10 @@ def read_rows(
 
 
 def look_again(cluster: ClusterClient, topic: str, topic_id: TopicId | None) -> None:
-    """Make sure that this process does not go by what it knew of an earlier topic of the same name.
+    """Refresh this process's metadata if it is of an earlier topic of the same name.
 
-    Offsets chosen for a known topic need no question while that is the topic that is known here. If the
-    brokers have not all heard of it yet, waits a little; the reader says what became of it then.
+    Sends no request if the metadata has ``topic_id`` already. Waits a little for brokers that have not
+    received the new topic yet; after that the reader reports the topic's state.
     """
     known = cluster.latest_metadata.topics.get(topic)
     if topic_id is not None and known is not None and known.topic_id == topic_id:
@@ -83,7 +83,7 @@ def _next_position(
     options: ReadOptions,
     wanted: OffsetRange,
 ) -> int | None:
-    """Where to go on after a loss, or None if nothing is left; raises what is no loss, and fatal losses."""
+    """The position after a loss, or None at the range's end; raises other errors, and fatal losses."""
     losses = LossReport(options.fail_on_data_loss)
     if isinstance(error, OffsetOutOfRange):
         losses.report(f"cannot read all of {_text(wanted)}: {error}")

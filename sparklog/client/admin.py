@@ -1,8 +1,7 @@
 """Questions about a cluster and changes to it: topics, offsets, settings.
 
-Everything is asked of whoever can answer: changes go to any broker, which forwards them to the controller;
-offsets go to each partition's leader. A partition without a leader does not spoil a description: what only
-its leader could tell is -1.
+Changes are sent to any broker, which forwards them to the controller. Offsets are requested from each
+partition's leader. A description includes partitions without a leader: their offsets are -1.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -66,7 +65,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionDescription:
-    """One partition; offsets are -1 if its leader could not tell them."""
+    """One partition; offsets are -1 if its leader did not answer."""
 
     partition: int
     leader: int
@@ -86,7 +85,7 @@ class TopicDescription:
     topic_id: TopicId
     partitions: tuple[PartitionDescription, ...]
     configs: Mapping[str, str]
-    """What was set for the topic itself; everything else has the brokers' values."""
+    """The topic's own settings; all other settings have the brokers' values."""
     is_internal: bool = False
 
 
@@ -180,7 +179,7 @@ class Admin:
     # Settings and the cluster.
 
     def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """What was set for each topic itself."""
+        """Each topic's own settings, without the brokers' values."""
         described = self.describe_configs(TOPIC_RESOURCE, names)
         return {
             name: {key: value for key, (value, source) in settings.items() if source == ConfigSource.TOPIC}
@@ -190,7 +189,7 @@ class Admin:
     def describe_configs(
         self, resource_type: int, names: Sequence[str]
     ) -> dict[str, dict[str, tuple[str, int]]]:
-        """Every setting of topics or brokers: its value, and the ``config_source`` that it comes from."""
+        """Every setting of topics or brokers: its value, and the ``config_source`` of that value."""
         request = DescribeConfigsRequest(
             resources=[DescribeConfigsResource(resource_type=resource_type, resource_name=n) for n in names]
         )
@@ -205,7 +204,7 @@ class Admin:
         return described
 
     def describe_cluster(self) -> ClusterDescription:
-        """The brokers that live now."""
+        """The brokers that are registered now."""
         response: DescribeClusterResponse = self._cluster.call_any(DescribeClusterRequest())
         if response.error_code is not ErrorCode.none:
             raise KafkaError(response.error_code, response.error_message or "cannot describe the cluster")
@@ -258,7 +257,7 @@ def _refusal(topic: str, code: ErrorCode, message: str | None) -> KafkaError:
 
 
 def _first_retriable(codes: Iterable[ErrorCode]) -> ErrorCode:
-    """What to try a request of several topics again for: only if none of them was carried out or refused."""
+    """The code for which a request is retried; ``none`` if a topic of it was carried out or refused."""
     found = list(codes)
     again = all(code in (ErrorCode.not_controller, ErrorCode.network_exception) for code in found)
     return found[0] if found and again else ErrorCode.none

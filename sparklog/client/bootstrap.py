@@ -16,7 +16,7 @@ class Endpoint(NamedTuple):
 
 
 def parse_bootstrap_servers(text: str) -> tuple[Endpoint, ...]:
-    """``host:port,host:port``; ConfigError that names the value and what is wrong with it."""
+    """``host:port,host:port``; raises ConfigError with the value and its mistake."""
     endpoints = tuple(_parse_endpoint(item.strip(), text) for item in text.split(",") if item.strip())
     if not endpoints:
         raise ConfigError(f"bootstrap.servers={text!r}: give at least one broker as host:port")

@@ -1,8 +1,8 @@
 """Changes to topics and brokers that exist: partitions, settings, leaders, placement.
 
-Each is asked of any broker, which forwards it to the controller. What is refused raises ``KafkaError`` with
-the topic's or partition's name where it is about one thing; requests about many partitions return the
-refusals instead, since the others were carried out.
+Each change is sent to any broker, which forwards it to the controller. A refused change of one topic or
+partition raises ``KafkaError`` with its name. A change of many partitions returns the refusals instead,
+because the other partitions were changed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,15 +52,15 @@ from sparklog.wire.messages.data.delete_records import (
 )
 
 ANSWER_SLACK_MS: Final = 5_000
-"""For the broker's own answer that its time is up."""
+"""Extra time in which the broker can answer that its own time is up."""
 
 Refusals = dict[TopicPartition, KafkaError]
-"""The partitions that were left as they are, and why."""
+"""The partitions that were not changed, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class OngoingMove:
-    """A partition on its way. ``replicas`` has those in it that are ``adding`` and ``removing``."""
+    """A reassignment in progress. ``replicas`` includes those that are ``adding`` and ``removing``."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
@@ -73,7 +73,7 @@ class OngoingMove:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaInLogDir:
-    """``lag`` is how far the replica's end is behind what is committed, as far as it knows."""
+    """``lag`` is the high watermark that the replica knows, minus its log end offset."""
 
     size_bytes: int
     lag: int
@@ -161,7 +161,7 @@ class ClusterChanges:
         unclean: bool = False,
         timeout_ms: int = 30_000,
     ) -> tuple[list[TopicPartition], Refusals]:
-        """Let preferred replicas lead, or any live one where nobody does; (elected, refused)."""
+        """Elect preferred replicas, or any live replica where no leader is; (elected, refused)."""
         request = ElectLeadersRequest(
             election_type=ElectionType.unclean if unclean else ElectionType.preferred,
             topic_partitions=None
@@ -213,10 +213,10 @@ class ClusterChanges:
     def delete_records(
         self, offsets: Mapping[TopicPartition, int], *, timeout_ms: int = 60_000
     ) -> dict[TopicPartition, int]:
-        """Delete what is below these offsets, -1 being all that is committed; the partitions' new starts.
+        """Delete the records below these offsets (-1: the high watermark); the new log start offsets.
 
-        Returns once no live replica has any of it. KafkaError about the first partition that refuses:
-        OFFSET_OUT_OF_RANGE beyond what is committed, POLICY_VIOLATION where logs are compacted only.
+        Returns once no live replica has any of these records. Raises KafkaError for the first partition that
+        refuses: OFFSET_OUT_OF_RANGE above the high watermark, POLICY_VIOLATION if logs are compacted only.
         """
 
         def build(leaders: Mapping[TopicPartition, KnownLeader]) -> DeleteRecordsRequest:
@@ -298,6 +298,6 @@ _AGAIN: Final = (ErrorCode.not_controller, ErrorCode.network_exception)
 
 
 def _retriable(codes: Iterable[ErrorCode]) -> ErrorCode:
-    """What to try again for: only if nothing was carried out, and nothing refused."""
+    """The code for which the request is retried; ``none`` if any part was carried out or refused."""
     found = list(codes)
     return found[0] if found and all(code in _AGAIN for code in found) else ErrorCode.none

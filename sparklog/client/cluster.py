@@ -1,9 +1,9 @@
-"""A cluster as a client uses it: ask any broker, or the leader of a partition, and try again when told wrong.
+"""Calls to any broker or to partition leaders, retried when an answer shows that our metadata is stale.
 
-What a client knows of a cluster is always a little old. So every answer that contradicts it (not the leader,
-an unknown topic just after its creation, a connection that ended) leads to newer metadata, a short pause and
-another try, until a deadline. Then the caller gets an error that names the cluster and the last obstacle.
-Nothing here waits without a bound.
+A client's metadata is always a little old. Every answer that contradicts it (not the leader, an unknown topic
+just after its creation, a connection that ended) leads to newer metadata, a short pause and another try,
+until a deadline. Then the caller gets an error that names the cluster and the last obstacle. Every wait is
+bounded.
 
 ``ClusterClient`` is safe to use from any thread: each request has a connection to itself while it lasts.
 """
@@ -33,7 +33,7 @@ Answer = tuple[ErrorCode, T | None]
 UNREACHABLE: Final = (ErrorCode.network_exception, None)
 CONNECT_TIMEOUT_MS: Final = 10_000
 NEW_TOPIC_WAIT_MS: Final = 5_000
-"""How long a topic never seen before may be unknown: brokers learn of a new one a moment after its birth."""
+"""How long a new topic may be unknown: brokers receive it a moment after its creation."""
 
 _UNKNOWN: Final = (ErrorCode.unknown_topic_or_partition, ErrorCode.unknown_topic_id)
 
@@ -57,7 +57,7 @@ class ClusterClient:
         self.bootstrap_servers = bootstrap_servers
         self.client_id = client_id
         self.client_rack = client_rack
-        """Where this client is: readers are then sent to a replica in that rack, if the brokers allow it."""
+        """This client's rack: the brokers may redirect its readers to a replica in that rack (KIP-392)."""
         self.request_timeout_ms = request_timeout_ms
         self.retry_timeout_ms = retry_timeout_ms
         self.clock: Clock = clock or SystemClock()
@@ -79,14 +79,14 @@ class ClusterClient:
         self.close()
 
     def close(self) -> None:
-        """End every connection; whoever is waiting, in whatever thread, gets an error."""
+        """End every connection; calls that wait, in any thread, raise an error."""
         self._closed.set()
         self._pool.close()
 
     def reach(self, timeout_ms: int) -> None:
-        """Wait for any broker's first answer; ClusterUnavailable if there is none in time.
+        """Wait for any broker's first answer; ClusterUnavailable if no broker answers in time.
 
-        Each broker gets only a share of the time, so that a silent one does not use up that of the others.
+        Each broker gets only a share of the time, so that a silent broker does not use up all of it.
         """
         share_ms = max(1, timeout_ms // (2 * len(self._bootstrap)))
         self._fetch_metadata([], self.deadline(timeout_ms), share_ms)
@@ -96,10 +96,9 @@ class ClusterClient:
     def metadata(
         self, topics: Sequence[str] | None = None, *, max_age_ms: int | None = None
     ) -> ClusterMetadata:
-        """The cluster, with these topics (None: exactly all there are, always asked anew).
+        """The cluster, with these topics (None: exactly all topics, always requested again).
 
-        A topic that the brokers do not know is in it with its error code. With ``max_age_ms=0`` the picture
-        is always a new one.
+        An unknown topic is included with its error code. ``max_age_ms=0`` always requests new metadata.
         """
         age_max_ms = self._metadata_max_age_ms if max_age_ms is None else max_age_ms
         cached = self._metadata
@@ -108,9 +107,9 @@ class ClusterClient:
         return self._fetch_metadata(topics, self.deadline())
 
     def topic(self, name: str, *, timeout_ms: int = NEW_TOPIC_WAIT_MS) -> TopicMetadata:
-        """A topic that exists, and all of whose partitions are known; KafkaError if there is no such topic.
+        """An existing topic with all its partitions; KafkaError if there is no such topic.
 
-        A topic created a moment ago may be unknown to the broker that is asked: waits up to ``timeout_ms``.
+        Waits up to ``timeout_ms``, because a broker may not know a topic that was created a moment ago.
         """
         topic = self.metadata([name]).topics.get(name)
         deadline = self.deadline(timeout_ms)
@@ -125,11 +124,11 @@ class ClusterClient:
 
     @property
     def latest_metadata(self) -> ClusterMetadata:
-        """The picture as it is, however old; nobody is asked."""
+        """The metadata that we have, however old; sends no request."""
         return self._metadata
 
     def refresh(self, topics: Sequence[str], seen: ClusterMetadata, deadline: Deadline) -> ClusterMetadata:
-        """A picture newer than ``seen``, which somebody found to be wrong; asks at most once for all."""
+        """Metadata newer than ``seen``, which is stale; threads that refresh at once share a request."""
         with self._refreshing:
             current = self._metadata
             return current if current is not seen else self._fetch_metadata(topics, deadline)
@@ -143,9 +142,9 @@ class ClusterClient:
         *,
         timeout_ms: int | None = None,
     ) -> Any:
-        """The answer of whichever broker gives one first; ClusterUnavailable if none does in time.
+        """The first answer of any broker; ClusterUnavailable if no broker answers in time.
 
-        ``error_of`` tells what to try again: while it finds a retriable code, the next broker is asked.
+        ``error_of`` finds an answer's error code: while it is retriable, the next broker is asked.
         """
         deadline = self.deadline(timeout_ms)
         backoff = Backoff(deadline, self._closed)
@@ -165,11 +164,11 @@ class ClusterClient:
         *,
         timeout_ms: int | None = None,
     ) -> Any:
-        """The controller's answer: any live broker forwards to it, or says that there is none just now."""
+        """The controller's answer: any live broker forwards the request, or answers that none is elected."""
         return self.call_any(message, error_of, timeout_ms=timeout_ms)
 
     def call_broker(self, broker_id: int, message: Any, *, timeout_ms: int | None = None) -> Any:
-        """One broker's answer, asked once; OSError if it cannot be reached, KafkaError if nobody knows it."""
+        """One broker's answer, asked once; OSError if it is not reached, KafkaError if it is unknown."""
         deadline = self.deadline(timeout_ms)
         known = BrokerId(broker_id)
         broker = self._metadata.brokers.get(known) or self.metadata([], max_age_ms=0).brokers.get(known)
@@ -190,7 +189,7 @@ class ClusterClient:
         """What each partition's leader answers, one request per leader, tried again until all have answered.
 
         ``build`` makes the request for the partitions of one leader, ``read`` takes its response apart.
-        The first answer that trying again cannot mend raises KafkaError with the partition's name.
+        The first error code that is not retriable raises KafkaError with the partition's name.
         """
         deadline = self.deadline(timeout_ms)
         new_topic_deadline = self.deadline(min(NEW_TOPIC_WAIT_MS, deadline.timeout_ms))
@@ -236,10 +235,10 @@ class ClusterClient:
                     self.discard(asked.connection)
         return answers
 
-    # Connections for those who keep several requests on their way.
+    # Connections for callers that keep several requests in flight.
 
     def borrow(self, endpoint: Endpoint, deadline: Deadline) -> BrokerConnection:
-        """A connection of one's own, until ``give_back`` or ``discard``; OSError if there is no way."""
+        """A connection for this caller alone, until ``give_back`` or ``discard``; OSError if none is made."""
         return self._pool.borrow(endpoint, max(1, min(deadline.remaining_ms, CONNECT_TIMEOUT_MS)))
 
     def give_back(self, endpoint: Endpoint, connection: BrokerConnection) -> None:
@@ -404,7 +403,7 @@ class ClusterClient:
         self, deadline: Deadline, obstacles: Sequence[str], is_silent: bool
     ) -> ClusterUnavailable:
         question = "is the cluster running, and is this its address?"
-        if is_silent:  # somebody took the request: what it wants may need more than a broker
+        if is_silent:  # a broker took the request: its answer may need the controller as well
             question = "are the brokers overloaded, or do they wait for a controller, or for ZooKeeper?"
         return ClusterUnavailable(
             f"no broker of {self.bootstrap_servers} answered within {deadline.timeout_ms} ms "
@@ -433,7 +432,7 @@ def _topics_of(topic_partitions: Iterable[TopicPartition]) -> list[str]:
 def _by_leader(
     topic_partitions: Iterable[TopicPartition], seen: ClusterMetadata
 ) -> tuple[dict[BrokerId, dict[TopicPartition, KnownLeader]], dict[TopicPartition, Answer[Any]]]:
-    """Partitions with their leaders, by leader; and an answer for those that have none."""
+    """Partitions with their leaders, by leader; and an error code for each partition without a leader."""
     groups: dict[BrokerId, dict[TopicPartition, KnownLeader]] = {}
     answers: dict[TopicPartition, Answer[Any]] = {}
     for topic_partition in topic_partitions:

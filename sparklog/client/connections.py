@@ -1,8 +1,8 @@
 """Connections to brokers, lent to one user at a time.
 
-A broker works on one request per connection and answers in order, so whoever shares a connection waits for
-everybody else's long polls. Users therefore borrow a connection, have it to themselves, and give it back
-when no reply is outstanding; anything else (an error, a reply nobody will read) means ``discard``.
+A broker works on one request per connection and answers in order, so users that share a connection wait for
+each other's long polls. A user therefore borrows a connection for itself, and gives it back when no reply is
+outstanding. After an error, or with a reply that will not be read, the user calls ``discard``.
 """
 
 import threading
@@ -35,7 +35,7 @@ class BrokerConnection(Protocol):
     def call(self, message: Any, *, version: int | None = None, timeout_ms: int) -> Any: ...
 
     def close(self) -> None:
-        """From any thread; whoever waits for a reply gets a ConnectionError."""
+        """From any thread; a user that waits for a reply gets a ConnectionError."""
 
 
 Connect = Callable[[Endpoint, int], BrokerConnection]
@@ -49,7 +49,7 @@ class _Idle:
 
 
 class ConnectionPool:
-    """Safe to use from any thread; nothing is done under its lock but look-ups."""
+    """Safe to use from any thread; its lock is held for look-ups only."""
 
     def __init__(self, connect: Connect, clock: Clock) -> None:
         self._connect = connect
@@ -72,7 +72,7 @@ class ConnectionPool:
         return connection or self._open(endpoint, timeout_ms)
 
     def give_back(self, endpoint: Endpoint, connection: BrokerConnection) -> None:
-        """Every reply has been read: somebody else may have it."""
+        """Return a connection on which every reply has been read."""
         with self._lock:
             self._lent.discard(connection)
             idle = self._idle.setdefault(endpoint, [])

@@ -1,7 +1,7 @@
-"""A consumer of given partitions: where to begin is the caller's choice, and so is what to remember.
+"""A consumer of given partitions; the caller chooses the first offsets and saves positions.
 
-One fetch per leader is always on its way; ``poll`` takes whichever answer comes. Leaders that change or
-vanish are found again, for as long as ``timeout_ms`` brings no answer from a partition.
+One fetch per leader is always in flight; ``poll`` takes the first answer. The consumer looks for leaders that
+changed or vanished until a partition has been without an answer for ``timeout_ms``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +24,7 @@ from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.wire.messages.data.fetch import FetchPartitionData
 
 OnOutOfRange = Callable[[OffsetOutOfRange], int]
-"""Decides where to go on when an offset is not there; may raise what it is given."""
+"""Chooses the next position after OffsetOutOfRange; may raise that error."""
 
 MAX_WAIT_MS: Final = 500
 REFRESH_TIMEOUT_MS: Final = 5_000
@@ -82,9 +82,9 @@ class Consumer:
         self.close()
 
     def poll(self, timeout_ms: int) -> list[tuple[TopicPartition, pa.RecordBatch]]:
-        """Rows in ROW_SCHEMA, as soon as there are any; none if none come within ``timeout_ms``.
+        """Rows in ROW_SCHEMA, as soon as there are any; an empty list after ``timeout_ms`` without rows.
 
-        Positions are behind what is returned. Raises KafkaError when a partition cannot be read any more.
+        Positions move past the returned rows. Raises KafkaError when a partition cannot be read any more.
         """
         deadline = self._cluster.deadline(timeout_ms)
         while True:
@@ -100,13 +100,13 @@ class Consumer:
                 self._cluster.wait(min(BACKOFF_MS, deadline.remaining_ms))
 
     def close(self) -> None:
-        """End the fetches that are on their way."""
+        """End the fetches in flight."""
         for fetch in self._fetches.values():
             self._cluster.discard(fetch.connection)
         self._fetches.clear()
 
     def _note(self, topic_partition: TopicPartition, code: ErrorCode) -> None:
-        """A partition cannot be read just now; its time runs until it answers again."""
+        """Record that a partition cannot be read now; its time-out runs until it answers again."""
         self._obstacles[topic_partition] = code
         self._give_up.setdefault(topic_partition, self._cluster.deadline(self._timeout_ms))
 
@@ -115,7 +115,7 @@ class Consumer:
             self._note(topic_partition, ErrorCode.network_exception)
 
     def _find_leaders(self) -> None:
-        """After an obstacle, and a pause: ask again who leads."""
+        """After an obstacle and a pause, request the leaders again."""
         if not self._obstacles:
             return
         if self._look_again is None:

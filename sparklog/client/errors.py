@@ -1,7 +1,7 @@
-"""What a client's caller may have to tell apart.
+"""The errors that callers of the client distinguish.
 
-Each of them is a SparklogError whose text names the cluster, the topic-partition and the remedy, so that it
-can be shown to a user as it is.
+Each is a SparklogError. Its text names the cluster, the topic-partition and the remedy, so that it can be
+shown to a user unchanged.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ class ClusterUnavailable(SparklogError):  # noqa: N818 (the field's word)
 
 
 class ClientClosed(SparklogError):  # noqa: N818 (a state, not a mistake)
-    """The client was closed while, or before, something was asked of it."""
+    """The client was closed before or during the call."""
 
 
 class OffsetOutOfRange(KafkaError):  # noqa: N818 (Kafka's word)
-    """The wanted offset is not in the log: what was there has been deleted, or never was.
+    """The wanted offset is not in the log: its record was deleted, or was never written.
 
-    ``log_start_offset`` up to (not including) ``log_end_offset`` is what can be read now.
+    ``[log_start_offset, log_end_offset)`` can be read now.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class OffsetOutOfRange(KafkaError):  # noqa: N818 (Kafka's word)
         self.log_end_offset = log_end_offset
 
 
-class TopicRecreated(KafkaError):  # noqa: N818 (what is the case)
+class TopicRecreated(KafkaError):  # noqa: N818 (a state, not a mistake)
     """The topic was deleted and created again since its offsets were chosen: they mean nothing now."""
 
     def __init__(self, topic_partition: TopicPartition) -> None:
@@ -54,7 +54,7 @@ class TopicRecreated(KafkaError):  # noqa: N818 (what is the case)
         self.topic_partition = topic_partition
 
 
-class RangeNotReadable(SparklogError):  # noqa: N818 (what is the case)
+class RangeNotReadable(SparklogError):  # noqa: N818 (a state, not a mistake)
     """A range of offsets did not become readable in time."""
 
     def __init__(
@@ -83,7 +83,7 @@ class FailedBatch:
         return f"{self.topic_partition}: {self.code.name.upper()}: {self.message}{note}"
 
 
-class ProduceFailed(KafkaError):  # noqa: N818 (what is the case)
+class ProduceFailed(KafkaError):  # noqa: N818 (a state, not a mistake)
     """Batches that could not be written, in the order in which they failed."""
 
     def __init__(self, failures: Sequence[FailedBatch]) -> None:

@@ -1,9 +1,9 @@
-"""What a fetch brought: batches of one partition, and how their rows become columns.
+"""The batches of one partition in a fetch's answer, and their rows as columns.
 
-PURE. Whatever payload a batch has, its rows come out in ROW_SCHEMA. A batch may begin before the offset that
-was asked for and end behind the one that was wanted: its rows are cut. Control batches take offsets but have
-no rows, and for a read-committed reader neither have the batches of aborted transactions: the response names
-their producers and first offsets, and the marker that ends each lies in the log behind them.
+PURE. Rows are in ROW_SCHEMA, whatever payload the batch has. A batch may begin before the fetch offset or end
+after the wanted range: rows outside are cut. Control batches take offsets but have no rows. A read-committed
+reader gets no rows of aborted transactions: the response names their producers and first offsets, and each
+ends at its transaction marker, later in the log.
 """
 
 import struct
@@ -47,12 +47,12 @@ class FetchTerms:
     partition_max_bytes: int
     isolation_level: int
     rack_id: str = ""
-    """Where the reader is; the leader may then name a replica that is closer than itself."""
+    """The reader's rack; the leader may then name a closer replica (KIP-392)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The whole batches that one partition answered with, from ``fetch_offset`` on."""
+    """The whole batches of one partition's answer, from ``fetch_offset`` on."""
 
     topic_partition: TopicPartition
     fetch_offset: int
@@ -62,11 +62,11 @@ class Fetched:
 
     @property
     def next_offset(self) -> int:
-        """Where to go on fetching."""
+        """The offset of the next fetch."""
         return max(self.fetch_offset, self.batches[-1][1].next_offset) if self.batches else self.fetch_offset
 
     def gaps(self, end_offset: int) -> Iterator[tuple[int, int]]:
-        """Ranges before ``end_offset`` that no batch covers: what was in them was compacted away."""
+        """Ranges before ``end_offset`` that no batch covers: compaction removed their records."""
         expected = self.fetch_offset
         for _, header in self.batches:
             if header.base_offset > expected and expected < end_offset:
@@ -74,7 +74,7 @@ class Fetched:
             expected = max(expected, header.next_offset)
 
     def rows(self, end_offset: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows from the fetch offset up to ``end_offset`` (exclusive); small batches come together."""
+        """The rows from the fetch offset up to ``end_offset`` (exclusive); small batches are joined."""
         for together in read_columns(self.records, self._visible(end_offset)):
             rows = _cut(together, self.fetch_offset, end_offset)
             if rows.num_rows:
@@ -107,7 +107,7 @@ class _AbortedProducers:
         self._producers: set[int] = set()
 
     def hides(self, batch: memoryview, header: BatchHeader) -> bool:
-        """Whether a reader must not see this batch's records."""
+        """Whether a read-committed reader must not get this batch's records."""
         while self._ahead and self._ahead[-1].first_offset <= header.last_offset:
             self._producers.add(self._ahead.pop().producer_id)
         if header.is_control:
@@ -160,7 +160,7 @@ def fetch_request(
 def answers_of(
     response: FetchResponse, leaders: Mapping[TopicPartition, KnownLeader]
 ) -> dict[TopicPartition, FetchPartitionData]:
-    """What each partition answered; the response names topics by name or by id, as its version has it."""
+    """Each partition's answer; the response's version decides whether it has topic names or topic ids."""
     names = {leader.topic_id: topic_partition.topic for topic_partition, leader in leaders.items()}
     answers = {
         TopicPartition(topic.topic or names.get(topic.topic_id, ""), partition.partition_index): partition

@@ -1,8 +1,8 @@
-"""One leader's part of a producer: requests out, several on their way at once, answers in, in order.
+"""A producer's requests to one leader: several in flight at once, answered in order.
 
-A thread per leader, so that a leader that is slow to take bytes holds up nobody else. The connection is
-borrowed while there is something to send, and given up with the first sign of trouble: everything that was on
-its way then comes back to the queues, and the router finds out where it should go.
+Each leader has its own thread, so that a leader that is slow to take bytes delays no other. The thread
+borrows a connection while it has batches to send, and discards it at the first error. All batches in flight
+then return to the queues, and the router finds their leaders again.
 """
 
 import threading
@@ -74,7 +74,7 @@ class LeaderSender:
         try:
             while self._turn():
                 pass
-        except Exception as error:  # noqa: BLE001 (the producer's caller is told by flush)
+        except Exception as error:  # noqa: BLE001 (flush raises it)
             self._ledger.crash(error)
         finally:
             self._hang_up()
@@ -138,7 +138,7 @@ class LeaderSender:
                 self._ledger.on_answer(batch, answer.error_code, answer.base_offset, message)
 
     def _dial(self) -> bool:
-        seen = self._cluster.latest_metadata  # looked up each time: a broker may come back elsewhere
+        seen = self._cluster.latest_metadata  # looked up each time: a broker may restart at another address
         if self.broker_id not in seen.brokers:
             return False
         deadline = self._cluster.deadline(self._terms.request_timeout_ms)
@@ -149,7 +149,7 @@ class LeaderSender:
         return True
 
     def _lose(self, unsent: Sequence[list[QueuedBatch]] = ()) -> None:
-        """The connection is no good any more: all that was on its way comes back."""
+        """Discard the connection: all batches in flight return to the queues."""
         lost = [*(way.batches for way in self._on_their_way), *unsent]
         self._on_their_way.clear()
         self._hang_up()

@@ -1,7 +1,7 @@
-"""Who leads what, as a broker told it at some moment: immutable, replaced as a whole, often a little old.
+"""Topics, partitions and leaders as one Metadata response had them: immutable, replaced as a whole.
 
-Nothing here is the truth; the truth is what a leader answers. A client acts on this picture and asks for a
-newer one whenever a broker contradicts it.
+Metadata is often a little old; only a leader's own answer is authoritative. A client uses its metadata until
+an answer contradicts it, and then requests newer metadata.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class PartitionMetadata:
 
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
-    """A topic; with an error code other than ``none`` the broker knows nothing more of it."""
+    """A topic; with an error code other than ``none`` all else is empty."""
 
     name: str
     topic_id: TopicId
@@ -54,7 +54,7 @@ class TopicMetadata:
 
 @dataclass(frozen=True, slots=True)
 class KnownLeader:
-    """Where a partition's requests go."""
+    """A partition's leader, its leader epoch, and the topic's id."""
 
     broker_id: BrokerId
     leader_epoch: int
@@ -63,7 +63,7 @@ class KnownLeader:
 
 @dataclass(frozen=True, slots=True)
 class ClusterMetadata:
-    """The picture; ``fetched_ms`` is when it was last asked for."""
+    """The metadata; ``fetched_ms`` is the time of the last request."""
 
     brokers: Mapping[BrokerId, Node] = field(default_factory=dict)
     topics: Mapping[str, TopicMetadata] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class ClusterMetadata:
     fetched_ms: int = 0
 
     def leader(self, topic_partition: TopicPartition) -> KnownLeader | ErrorCode:
-        """The partition's leader, or why there is none to ask."""
+        """The partition's leader, or the error code that says why none is known."""
         topic = self.topics.get(topic_partition.topic)
         if topic is None:
             return ErrorCode.unknown_topic_or_partition
@@ -92,7 +92,7 @@ class ClusterMetadata:
         return Endpoint(broker.host, broker.port)
 
     def updated(self, answer: "ClusterMetadata", *, is_complete: bool) -> "ClusterMetadata":
-        """This picture with what a newer answer says; a complete answer drops topics it does not name."""
+        """This metadata with a newer answer merged; a complete answer drops topics that it lacks."""
         topics = dict(answer.topics) if is_complete else {**self.topics, **answer.topics}
         return replace(answer, topics={name: self._newer(name, topic) for name, topic in topics.items()})
 
@@ -110,7 +110,7 @@ class ClusterMetadata:
 
 
 def metadata_of(response: MetadataResponse, now_ms: MonotonicMs) -> ClusterMetadata:
-    """The picture that a Metadata response paints."""
+    """A Metadata response as ``ClusterMetadata``."""
     return ClusterMetadata(
         brokers={
             BrokerId(b.node_id): Node(BrokerId(b.node_id), b.host, b.port, rack=b.rack)

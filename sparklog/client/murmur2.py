@@ -1,7 +1,7 @@
 """The hash by which Kafka's Java clients spread keys over partitions, for one key and for columns of them.
 
 MurmurHash2 with Kafka's seed, made positive by clearing the sign bit. Other clients must agree with it to the
-bit: a key's records are in one partition only as long as everybody computes the same number. (librdkafka's
+bit: a key's records are in one partition only if all clients compute the same number. (librdkafka's
 default is another hash.)
 
 The column form works through all keys at once, four bytes of every key per step, with the longest keys first
@@ -46,7 +46,7 @@ def murmur2(key: bytes | memoryview) -> int:
 
 
 def positive_murmur2(key: bytes | memoryview) -> int:
-    """What is taken modulo the number of partitions."""
+    """The hash without its sign bit; modulo the number of partitions it gives the partition."""
     return murmur2(key) & POSITIVE_MASK
 
 
@@ -91,7 +91,7 @@ def _mix_words(values: UInt32s, data: UInt8s, starts: Int64s, lengths: Int64s) -
 
 
 def _mix_tails(values: UInt32s, data: UInt8s, starts: Int64s, lengths: Int64s) -> None:
-    """Mix in the one to three bytes behind the last whole word."""
+    """Mix in the one to three bytes after the last whole word."""
     tails = starts + (lengths & ~3)
     for position in (2, 1, 0):
         has_byte = (lengths & 3) > position

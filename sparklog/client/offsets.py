@@ -47,7 +47,7 @@ def earliest(cluster: ClusterClient, topic_partitions: Iterable[TopicPartition])
 def latest(
     cluster: ClusterClient, topic_partitions: Iterable[TopicPartition], isolation_level: IsolationLevel
 ) -> dict[TopicPartition, int]:
-    """The end of what a consumer of each partition can read."""
+    """The end (exclusive) of each partition for this kind of reader."""
     found = _ask(cluster, dict.fromkeys(topic_partitions, LATEST_TIMESTAMP), isolation_level)
     return {topic_partition: answer.offset for topic_partition, answer in found.items()}
 
@@ -65,7 +65,7 @@ def for_times(
 def log_ends(
     cluster: ClusterClient, topic_partition: TopicPartition, isolation_level: IsolationLevel
 ) -> tuple[int, int]:
-    """What can be read of one partition: from the first offset up to, not including, the second."""
+    """The readable range of one partition: ``[start, end)``."""
     return earliest(cluster, [topic_partition])[topic_partition], latest(
         cluster, [topic_partition], isolation_level
     )[topic_partition]

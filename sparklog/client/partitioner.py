@@ -1,8 +1,8 @@
-"""Which partition a record goes to: Java's default partitioner, over whole columns.
+"""The partition of each record: Java's default partitioner, over whole columns.
 
-A record with a key goes where murmur2 of the key says, as with Kafka's Java clients. Records without a key
-stick to one partition for a batch, because few large batches are cheaper than many small ones, and the next
-batch takes the next partition (KIP-480).
+The murmur2 hash of a record's key chooses its partition, as in Kafka's Java clients. Records without a key
+stay in one partition for a batch, because few large batches are cheaper than many small ones; the next batch
+is for the next partition (KIP-480).
 """
 
 import random
@@ -25,8 +25,8 @@ def partition_for_key(key: bytes, partitions_count: int) -> int:
 class Partitioner:
     """Spreads records over the partitions ``0 .. partitions_count - 1`` of one topic.
 
-    ``start`` is the partition of the first batch without keys; by default any, so that many writers do not
-    all begin with the same one.
+    ``start`` is the partition of the first batch without keys; by default a random one, so that many
+    writers do not all begin with the same partition.
     """
 
     __slots__ = ("_sticky", "partitions_count")
@@ -36,16 +36,16 @@ class Partitioner:
         self._sticky = random.randrange(partitions_count) if start is None else start % partitions_count
 
     def for_key(self, key: bytes | None) -> int:
-        """The partition of one record; without a key the one that is stuck to."""
+        """The partition of one record; without a key, the current batch's partition."""
         return self._sticky if key is None else partition_for_key(key, self.partitions_count)
 
     def next_batch(self) -> None:
-        """Records without keys go to the next partition from now on."""
+        """Choose the next partition for records without keys."""
         self._sticky = (self._sticky + 1) % self.partitions_count
 
 
 def positive_hashes(keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.uint32]:
-    """Java's ``toPositive(murmur2(key))`` for each key; whatever for nulls."""
+    """Java's ``toPositive(murmur2(key))`` for each key; undefined for nulls."""
     if isinstance(keys, pa.ChunkedArray):
         keys = keys.combine_chunks()  # an empty column has no chunk to hash
         if isinstance(keys, pa.ChunkedArray):
@@ -98,7 +98,7 @@ def _spans(keys: pa.Array) -> tuple[npt.NDArray[np.uint8], Int64s, Int64s]:
     own: Int64s = offsets[keys.offset : keys.offset + len(keys) + 1].astype(np.int64)
     data = np.empty(0, np.uint8) if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
     lengths: Int64s = np.diff(own)
-    if keys.null_count:  # a null may have bytes behind it; nobody wants them hashed
+    if keys.null_count:  # a null may have bytes in the buffer; they are not hashed
         lengths[nulls_of(keys)] = 0
     return data, own[:-1], lengths
 

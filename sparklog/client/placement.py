@@ -3,8 +3,8 @@
 A new topic is placed from nothing (``sparklog.core.controller.topics.assignment``). Here every replica that
 moves is a copy over the network, so a replica stays where it is if the rules allow that:
 
-1. Replicas on brokers that are not wanted go, and what is missing is added.
-2. A partition that has two replicas in one rack while another rack has none gives one of them away.
+1. Replicas on unwanted brokers are removed, and missing replicas are added.
+2. A partition with two replicas in one rack and none in another moves one of the two to the empty rack.
 3. Within each topic, replicas move from the broker with most to the broker with fewest until no two differ by
    more than one; then so over all topics together, by moves that keep each topic even.
 4. The first replica, which is the preferred leader, is chosen so that these are even too. That moves no data.

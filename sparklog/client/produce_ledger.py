@@ -1,7 +1,7 @@
-"""What a producer's threads share: the queues, what became of batches, and how much memory they take.
+"""The state that a producer's threads share: queues, results of batches, and the memory in use.
 
-One lock guards all of it, held for bookkeeping only, never during input or output. ``changed`` is notified
-whenever somebody may have something to do: a batch was queued, answered or given a leader.
+One lock guards it, held for bookkeeping only, never during input or output. ``changed`` is notified whenever
+a thread may have work: a batch was queued or answered, or its partition has a leader.
 """
 
 import threading
@@ -20,7 +20,7 @@ REQUEST_BYTES_MAX: Final = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """A batch in the log. ``base_offset`` is -1 where the leader does not tell (acks=0, an old repeat)."""
+    """A batch in the log. ``base_offset`` is -1 if the leader did not report it (acks=0, an old repeat)."""
 
     topic_partition: TopicPartition
     base_offset: int
@@ -57,7 +57,7 @@ class ProduceLedger:
         self.changed.notify_all()
 
     def take_delivered_locked(self) -> list[Delivered]:
-        """What was delivered since the last time, in the order in which it was sent."""
+        """The batches delivered since the last call, in the order of sending."""
         delivered = [result for _, result in sorted(self._delivered, key=lambda entry: entry[0])]
         self._delivered.clear()
         return delivered
@@ -84,7 +84,7 @@ class ProduceLedger:
     def give_up_locked(
         self, queue: PartitionQueue, culprit: QueuedBatch, code: ErrorCode, message: str
     ) -> None:
-        """Fail a partition because of one batch; everything queued behind it is given up with it."""
+        """Fail a partition because of one batch; all batches queued after it are given up with it."""
         failure = culprit.failed(code, message)
         behind = [batch for batch in queue.fail(failure) if batch is not culprit]
         self._settled_locked(culprit)
@@ -118,7 +118,7 @@ class ProduceLedger:
             self._settled_locked(batch)
 
     def on_answer(self, batch: QueuedBatch, code: ErrorCode, base_offset: int, message: str) -> None:
-        """What a leader said about a batch, or what became of the way to the leader."""
+        """Record a leader's answer to a batch, or the error of the connection to the leader."""
         if code in NO_OBSTACLE:
             self.on_written(batch, base_offset)
             return
@@ -138,7 +138,7 @@ class ProduceLedger:
             self.on_answer(batch, code, -1, "the connection to the leader was lost")
 
     def crash(self, error: Exception) -> None:
-        """A thread has ended that should not have: tell whoever uses the producer."""
+        """Record the error that ended a thread: the producer's caller gets it from ``send`` or ``flush``."""
         with self.changed:
             self.broken = self.broken or error
             self.changed.notify_all()

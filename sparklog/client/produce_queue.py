@@ -1,21 +1,21 @@
-"""The batches of one partition on their way into the log, in order, whatever happens to requests and leaders.
+"""The unwritten batches of one partition, sent in order over failing requests and leaders.
 
-PURE: no sockets, threads or clocks; the producer's shell tells it what was sent and what came back.
+PURE: no sockets, threads or clocks; the producer's shell reports what it sent and the answers.
 
-A batch is *waiting*, *in flight*, or *returned*: sent, and come back with an obstacle that trying again can
-mend (not the leader, connection lost, too few replicas, ...). With the first returned batch the partition
-stops sending. Once nothing is in flight any more, the returned batches go to the front of the queue in their
-first order, with the sequences that they had, and the partition waits for a leader to be found anew.
+A batch is *waiting*, *in flight*, or *returned*: sent, and answered with a retriable obstacle (not the
+leader, connection lost, too few replicas, ...). The first returned batch stops the partition. Once no batch
+is in flight, the returned batches are put at the front of the queue, in their first order and with their
+first sequences, and the partition waits for a leader.
 
-Why that is exactly-once with an idempotent producer: whether a returned batch had been written or not, the
-leader knows the last five batches of each producer, recognises a repeated one and answers with success; and
-because at most five are in flight, and none is sent beyond a returned one, every batch that is sent again is
-among those five. A batch sent behind one that was lost is refused as out of order, which is an obstacle as
-long as an earlier batch is unsettled. If none is, then the log has lost records that it had acknowledged, and
-nothing can mend that: the partition fails, and so does everything behind it.
+Why that is exactly-once with an idempotent producer: a leader remembers the last five batches of each
+producer and answers a repeated batch with success. At most five batches are in flight, and none is sent after
+a returned batch, so every batch that is sent again is among those five. A batch sent after a lost one is
+refused as out of order, which is retriable while an earlier batch is unsettled. Otherwise the log has lost
+acknowledged records: the partition fails with all its later batches.
 
-A leader that knows nothing of a producer takes any first sequence. So that this is never the second batch's,
-batches go one at a time until the first was written, and while returned ones are sent again.
+A leader that does not know a producer takes any first sequence. Batches are therefore sent one at a time
+until the first was written, and while returned batches are sent again, so that this is never the second
+batch's.
 """
 
 from collections import deque
@@ -45,7 +45,7 @@ AMBIGUOUS: Final = frozenset(
         ErrorCode.unknown_server_error,
     }
 )
-"""Answers after which nobody knows whether the batch was written."""
+"""Answers that leave it unknown whether the batch was written."""
 
 
 @dataclass(slots=True, eq=False)
@@ -60,7 +60,7 @@ class QueuedBatch:
     sends: int = 0
     maybe_written: bool = False
     obstacle: ErrorCode = ErrorCode.none
-    """What its last try met."""
+    """The error code of its last try."""
 
     @property
     def size_bytes(self) -> int:
@@ -89,11 +89,11 @@ class PartitionQueue:
     def __init__(self, topic_partition: TopicPartition, in_flight_max: int = IN_FLIGHT_MAX) -> None:
         self.topic_partition = topic_partition
         self.leader: BrokerId | None = None
-        """The broker to send to; None until somebody has found out."""
+        """The broker to send to; None until the router has found the leader."""
         self.obstacle_count = 0
-        """How often in a row it had to look for a leader again; pauses grow with it."""
+        """Consecutive searches for a leader; pauses grow with it."""
         self.failure: FailedBatch | None = None
-        """Why nothing is accepted any more."""
+        """The failure after which no batch is accepted; None while the partition works."""
         self._in_flight_max = in_flight_max
         self._waiting: deque[QueuedBatch] = deque()
         self._in_flight: list[QueuedBatch] = []
@@ -124,7 +124,7 @@ class PartitionQueue:
         self._waiting.append(batch)
 
     def take(self) -> QueuedBatch:
-        """The batch that ``next_size_bytes`` told of; it is in flight from now on."""
+        """The batch whose size ``next_size_bytes`` returned; it is in flight from now on."""
         batch = self._waiting.popleft()
         batch.sends += 1
         self._in_flight.append(batch)
@@ -138,7 +138,7 @@ class PartitionQueue:
         self._regroup()
 
     def on_refused(self, batch: QueuedBatch, code: ErrorCode) -> bool:
-        """The batch came back with ``code``. True if it will be tried again, False if that is no use."""
+        """The batch was refused with ``code``. True if it will be sent again, False if that cannot help."""
         self._in_flight.remove(batch)
         batch.obstacle = code
         batch.maybe_written |= code in AMBIGUOUS
@@ -159,7 +159,7 @@ class PartitionQueue:
         return given_up
 
     def expired(self, now_ms: int) -> QueuedBatch | None:
-        """The first batch not in flight whose time is up; those behind it were sent later."""
+        """The first batch not in flight whose time is up; later batches have later deadlines."""
         candidates = [*self._returned, *([self._waiting[0]] if self._waiting else [])]
         return min((b for b in candidates if b.deadline_ms <= now_ms), key=_order, default=None)
 

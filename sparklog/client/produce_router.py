@@ -1,7 +1,7 @@
-"""The producer's router: finds leaders for partitions that have none, and gives up what took too long.
+"""The producer's router: finds leaders for partitions without one, and gives up batches at their deadline.
 
-A thread of its own, because both need patience that neither the caller nor a leader's sender has: metadata
-may have to be asked for, pauses between tries grow, and deadlines pass while nothing happens.
+The router has its own thread, because it waits (for metadata, and in growing pauses between tries) where the
+caller and the senders must not, and because deadlines pass without any other event.
 """
 
 import threading
@@ -33,7 +33,7 @@ REMEDIES: Final = {
     ),
     ErrorCode.leader_not_available: ", no replica that may lead is alive: bring their brokers back",
 }
-"""What mends the obstacles that last."""
+"""The remedies of obstacles that last."""
 
 
 class ProduceRouter:
@@ -47,7 +47,7 @@ class ProduceRouter:
         self._terms = terms
         self._timeout_ms = timeout_ms
         self._senders: dict[BrokerId, LeaderSender] = {}
-        self._due_ms: dict[TopicPartition, int] = {}  # when to look again for a leader that was no good
+        self._due_ms: dict[TopicPartition, int] = {}  # when to search again, after an obstacle
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -68,7 +68,7 @@ class ProduceRouter:
         try:
             while self._turn():
                 pass
-        except Exception as error:  # noqa: BLE001 (the producer's caller is told by flush)
+        except Exception as error:  # noqa: BLE001 (flush raises it)
             self._ledger.crash(error)
 
     def _turn(self) -> bool:
@@ -108,7 +108,7 @@ class ProduceRouter:
             except ClientClosed:
                 raise
             except SparklogError:
-                seen = self._cluster.latest_metadata  # nobody can be asked; the deadline ends this
+                seen = self._cluster.latest_metadata  # no broker answers; the batches' deadline ends this
         with self._ledger.changed:
             for queue in queues:
                 self._due_ms.pop(queue.topic_partition, None)

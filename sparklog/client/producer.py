@@ -1,15 +1,15 @@
 """A producer of ready-made batches: each in its partition once, in order, over failing leaders and networks.
 
-The caller's thread numbers batches and queues them; a thread per leader sends (``leader_sender``); the
-*router*, one more thread, finds leaders for partitions that have none and gives up on batches whose time is
-up. What may be sent when, and what a refusal means, is decided in ``produce_queue``.
+The caller's thread numbers batches and queues them. One thread per leader sends them (``leader_sender``). The
+*router*, one more thread, finds leaders for partitions without one and gives up batches whose time is up.
+``produce_queue`` decides which batch may be sent, and what a refusal means.
 
-With ``idempotent`` every batch gets the producer's id and a sequence before it is first sent, and keeps both:
-a leader that has it already says so instead of writing it again. Without it one batch per partition is in
-flight, so that order is kept, but a repeated batch may be written twice.
+With ``idempotent`` every batch gets the producer's id and a sequence before it is first sent, and keeps both,
+so that a leader recognises a repeated batch and does not write it again. Without it one batch per partition
+is in flight, which keeps the order, but a repeated batch may be written twice.
 
-An error is final for its partition: sequences behind a lost batch cannot be used. It is raised, with
-everything that failed since, by the next ``send`` or ``flush``.
+An error is final for its partition, because the sequences after a lost batch cannot be used. The next
+``send`` or ``flush`` raises it, with all failures since.
 """
 
 from typing import Final
@@ -79,7 +79,7 @@ class BatchProducer:
     def send(self, topic_partition: TopicPartition, batch: bytes | bytearray) -> None:
         """Queue one whole batch, which belongs to the producer from now on; waits while the buffer is full.
 
-        Raises KafkaError if there is no such topic or partition, ProduceFailed for what failed before.
+        Raises KafkaError if there is no such topic or partition, ProduceFailed for earlier failures.
         """
         header = parse_header(batch)
         if header.size_bytes != len(batch):
@@ -100,9 +100,10 @@ class BatchProducer:
             raise ProduceFailed([failure])
 
     def flush(self) -> list[Delivered]:
-        """Wait until every batch is in the log or given up; what was delivered since the last flush.
+        """Wait until every batch is in the log or given up; the batches delivered since the last flush.
 
-        Ends by itself: no batch is tried for longer than ``timeout_ms``. Raises ProduceFailed if any failed.
+        Always ends, because no batch is tried for longer than ``timeout_ms``. Raises ProduceFailed if any
+        batch failed.
         """
         with self._ledger.changed:
             while self._ledger.unsettled_count and self._ledger.broken is None:
@@ -111,7 +112,7 @@ class BatchProducer:
         return self.delivered()
 
     def delivered(self) -> list[Delivered]:
-        """What was delivered since this was last asked, or flushed, without waiting; in order of sending."""
+        """The batches delivered since the last call or flush, in the order of sending; does not wait."""
         with self._ledger.changed:
             return self._ledger.take_delivered_locked()
 
@@ -142,7 +143,7 @@ class BatchProducer:
         return QueuedBatch(topic_partition, data, header.record_count, self._sent_count, deadline_ms)
 
     def _begin(self, topic_partition: TopicPartition) -> None:
-        """The first batch of a partition: is there such a partition? The first of all: who are we?"""
+        """Check that a new partition exists; before the first batch of all, get a producer id."""
         if topic_partition.partition not in self._cluster.topic(topic_partition.topic).partitions:
             self._cluster.metadata([topic_partition.topic], max_age_ms=0)  # it may have been added since
             partitions = self._cluster.topic(topic_partition.topic).partitions

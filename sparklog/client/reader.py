@@ -1,4 +1,4 @@
-"""Read exactly the records of a range of offsets, or say why that cannot be done.
+"""Read exactly the records of a range of offsets, or raise an error that says why not.
 
 The reader copes with changes of leader, nearby replicas that lag or are unknown, lost connections, batches
 that overlap the range, and offsets without a record (transaction markers, compaction). It reports records of
@@ -6,7 +6,7 @@ the range that were deleted (``OffsetOutOfRange``, with the offsets that are lef
 and created again (``TopicRecreated``), and a range that does not become readable in time
 (``RangeNotReadable``).
 
-The next fetch is sent before the caller gets the records of the last.
+The next fetch is sent before the caller gets the records of the last fetch.
 """
 
 import uuid
@@ -53,7 +53,7 @@ def read_range(
     """The records of a partition with offsets in ``[start_offset, end_offset)``, in order, in ROW_SCHEMA.
 
     ``topic_id`` is the topic that the offsets were chosen for, if that is known. ``timeout_ms`` bounds how
-    long the reader waits without getting any further. Close the iterator if you leave it early.
+    long the reader waits without progress. Close the iterator if you leave it early.
     """
     reader = _RangeReader(
         cluster, topic_partition, start_offset, end_offset, max_bytes, isolation_level, topic_id
@@ -70,7 +70,7 @@ def read_range(
 
 
 class _RangeReader:
-    """One partition's fetches: at most one is on its way, on a connection of its own."""
+    """One partition's fetches: at most one is in flight, on a connection of its own."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class _RangeReader:
         self._reply: PendingReply | None = None
 
     def fetch(self, timeout_ms: int) -> Fetched:
-        """The next batches; the position is behind them and the next fetch on its way when this returns."""
+        """The next batches; moves the position past them and sends the next fetch before it returns."""
         deadline = self._cluster.deadline(timeout_ms)
         backoff = self._cluster.backoff(deadline)
         while True:
@@ -112,7 +112,7 @@ class _RangeReader:
                 if self.position < self._end_offset:
                     self._ask_ahead()
                 return fetched
-            self._leave_closest()  # it lags behind, or there is nothing to have anywhere yet
+            self._leave_closest()  # it lags, or no replica has more yet
             if deadline.is_over:
                 raise self._not_readable(answer, deadline)
 
@@ -121,14 +121,14 @@ class _RangeReader:
         self._part()
 
     def _part(self) -> None:
-        """Give the connection back, unless a reply is still on its way."""
+        """Give the connection back, unless a reply is outstanding."""
         if self._connection is not None and self._endpoint is not None and self._reply is None:
             self._cluster.give_back(self._endpoint, self._connection)
             self._connection = None
         self._hang_up()
 
     def _answer(self, deadline: Deadline, backoff: Backoff) -> FetchPartitionData:
-        """An answer without an error, whatever it takes until the deadline."""
+        """An answer without an error; retries until the deadline."""
         while True:
             code = self._ensure_asked(deadline)
             if code is ErrorCode.none:

@@ -1,7 +1,7 @@
-"""A producer of single records: gathers them into batches, a partition at a time, and hands those on.
+"""A producer of single records: gathers the records of each partition into batches for ``BatchProducer``.
 
-A batch leaves when it is full, when ``linger_ms`` have passed since its first record, or at a flush. Time is
-only looked at when the producer is called: whoever waits for input calls ``tick`` in between.
+A batch is sent when it is full, when ``linger_ms`` have passed since its first record, or at a flush. The
+producer checks the time only when it is called: a caller that waits for input calls ``tick`` meanwhile.
 """
 
 from collections.abc import Sequence
@@ -113,7 +113,7 @@ class Producer:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> None:
-        """Queue one record. KafkaError if there is no such topic, ProduceFailed for what failed before."""
+        """Queue one record. KafkaError if there is no such topic, ProduceFailed for earlier failures."""
         partitioner = self._partitioner(topic)
         topic_partition = TopicPartition(topic, partitioner.for_key(key) if partition is None else partition)
         last = partitioner.partitions_count - 1
@@ -126,7 +126,7 @@ class Producer:
         if gathering is not None and gathering.size_bytes + len(key or b"") + len(value or b"") > BATCH_BYTES:
             self._dispatch(
                 topic_partition
-            )  # a huge record goes alone: it may be refused, and its neighbours with it
+            )  # a huge record has its own batch, because a refusal would hit its neighbours too
             gathering = None
         if gathering is None:
             gathering = self._gathering[topic_partition] = _Gathering(self._cluster.clock.monotonic_ms())
@@ -137,7 +137,7 @@ class Producer:
         self.tick()
 
     def tick(self) -> None:
-        """Hand on the batches that have lingered for long enough."""
+        """Send the batches that are older than ``linger_ms``."""
         oldest_ms = self._cluster.clock.monotonic_ms() - self._linger_ms
         for topic_partition in [
             topic_partition
@@ -153,11 +153,11 @@ class Producer:
         return self._batches.flush()
 
     def delivered(self) -> list[Delivered]:
-        """What was delivered since this was last asked, or flushed."""
+        """The batches delivered since the last call or flush."""
         return self._batches.delivered()
 
     def close(self) -> None:
-        """End without waiting: what was not flushed may be lost."""
+        """End without waiting: records that were not flushed may be lost."""
         self._batches.close()
 
     def _dispatch(self, topic_partition: TopicPartition) -> None:

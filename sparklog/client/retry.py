@@ -1,7 +1,7 @@
-"""How long to go on trying, how long to pause in between, and what to say in the end.
+"""Deadlines of retries, pauses between them, and the error at the end.
 
-Every wait of a client is bounded by a ``Deadline``. A caller that meets an obstacle notes it and pauses; when
-the time is up the pause raises, with the last obstacle and the brokers that were tried in its message.
+Every wait of a client is bounded by a ``Deadline``. After an obstacle the caller pauses. Once the time is up
+the pause raises an error with the last obstacle and the brokers that were tried.
 """
 
 import threading

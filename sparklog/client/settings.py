@@ -1,7 +1,7 @@
-"""Settings of topics and brokers as they are told: each value with its source, and what lies under it.
+"""Settings of topics and brokers: each value with its source, and the values that it overrides.
 
-A topic's are the same at every broker whose own settings are the same, so any is asked. A broker's are known
-to itself alone.
+A topic's settings are requested from any broker, because they are equal at all brokers with equal settings of
+their own. A broker's settings are requested from that broker, because only it knows them.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from sparklog.wire.messages.admin.describe_configs import (
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    """What a setting is, or would be, by one of its sources."""
+    """A setting's value by one of its sources."""
 
     name: str
     value: str
@@ -29,7 +29,7 @@ class Synonym:
 
 @dataclass(frozen=True, slots=True)
 class DescribedSetting:
-    """One setting; ``synonyms`` begins with what counts."""
+    """One setting; the first of ``synonyms`` is in effect."""
 
     name: str
     value: str
@@ -38,7 +38,7 @@ class DescribedSetting:
     synonyms: tuple[Synonym, ...] = ()
 
     def without(self, source: ConfigSource) -> Synonym | None:
-        """What would count if ``source`` said nothing."""
+        """The value that would be in effect without ``source``."""
         return next((one for one in self.synonyms if one.source != source), None)
 
 
@@ -51,16 +51,16 @@ def describe_topic(cluster: ClusterClient, topic: str) -> Settings:
 
 
 def describe_broker(cluster: ClusterClient, broker: int) -> Settings:
-    """Every setting of a broker, by its own account; KafkaError if nobody knows it."""
+    """Every setting of a broker, requested from that broker; KafkaError if no such broker is known."""
     try:
         response = cluster.call_broker(broker, _request(BROKER_RESOURCE, str(broker)))
     except OSError as error:
-        raise SparklogError(f"broker {broker} does not tell its settings: {error}; is it alive?") from error
+        raise SparklogError(f"broker {broker} did not report its settings: {error}; is it alive?") from error
     return _read(str(broker), response)
 
 
 def describe_all_brokers(cluster: ClusterClient) -> Settings:
-    """What was set for all brokers while they run."""
+    """The dynamic settings of all brokers."""
     return _read("", cluster.call_any(_request(BROKER_RESOURCE, "")))
 
 
@@ -72,7 +72,7 @@ def _request(resource_type: int, name: str) -> DescribeConfigsRequest:
 def _read(name: str, response: DescribeConfigsResponse) -> Settings:
     (result,) = response.results
     if result.error_code is not ErrorCode.none:
-        raise KafkaError(result.error_code, result.error_message or f"{name!r} has no settings to be told")
+        raise KafkaError(result.error_code, result.error_message or f"{name!r} reports no settings")
     return {one.name: _setting(one) for one in result.configs}
 
 

@@ -149,12 +149,12 @@ READS = [
         "name every partition, or read fewer with `assign`",
     ),
     (
-        "a start behind the end of the log",
+        "a start beyond the end of the log",
         {"subscribe": "t", "startingOffsets": '{"t":{"0":9,"1":0}}'},
         "start earlier: the topic may have been created again since the offset was noted",
     ),
     (
-        "an end behind the end of the log",
+        "an end beyond the end of the log",
         {"subscribe": "t", "endingOffsets": '{"t":{"0":9,"1":0}}'},
         "end earlier, or set `failOnDataLoss` to false to read what there is",
     ),
