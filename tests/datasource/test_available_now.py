@@ -21,7 +21,7 @@ def test_ends_up_to_the_capture_are_fine() -> None:
     ("ends", "latest", "message"),
     [
         ({T0: 7}, {T0: 10, T1: 5}, "not those captured"),
-        ({T0: 11, T1: 5}, {T0: 12, T1: 5}, "behind what was captured"),
+        ({T0: 11, T1: 5}, {T0: 12, T1: 5}, "beyond the offsets captured"),
         ({T0: 7, T1: 5}, {T0: 10}, "are gone"),
         ({T0: 7, T1: 5}, {T0: 6, T1: 5}, "beyond the end of the log"),
     ],
