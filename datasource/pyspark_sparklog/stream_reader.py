@@ -1,13 +1,12 @@
 """Micro-batch reads.
 
-Spark keeps one reader for the life of a query, which answers for offsets and plans, and pickles another one
-to tasks: nothing that the first one learns reaches a task but through a partition.
+Spark keeps one reader for the life of a query, for offsets and plans, and pickles another one to tasks. State
+of the first reaches a task only in a partition.
 
-Three rules of Spark's shape this module. ``initialOffset`` is asked twice, and again after a restart before
-the first micro-batch was committed, so its answer is remembered, and travels in the end of the first
-micro-batch (``offsets``). "Nothing new" is said by returning the start as it came. And the limits are applied
-here, because the limit that Spark hands back is a mere number; only "read everything" (of ``Trigger.Once``)
-is obeyed.
+Three of Spark's rules shape this module. Spark calls ``initialOffset`` twice, and again after a restart
+before the first micro-batch was committed: its answer is kept, and is part of the end of the first
+micro-batch (``offsets``). "No new records" means returning the start unchanged. The limits are applied here,
+because Spark's limit is a mere number; only "read everything" (of ``Trigger.Once``) is taken from Spark.
 """
 
 from collections.abc import Iterator, Mapping
@@ -138,7 +137,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def _with_newcomers(
         self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
-        """Partitions that were not there at the start are read from their beginning, which should be 0."""
+        """Partitions added since the start are read from their beginning, which should be 0."""
         new = ends.keys() - starts.keys()
         found = self._latest.earliest(new)
         if deleted := sorted(new - found.keys()):
@@ -169,7 +168,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         return ranges
 
     def _within_log(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Ends that this process did not see itself come from a checkpoint; the log may be shorter now."""
+        """Check ends that are from a checkpoint, because the log may be shorter now."""
         if all(end <= self._seen_ends.get(topic_partition, -1) for topic_partition, end in ends.items()):
             return ends
         self._seen_ends = self._latest.latest(ends)

@@ -111,10 +111,10 @@ def _message_bytes_max(cluster: ClusterClient, name: str, options: WriteOptions)
 
 
 def existing_topic(cluster: ClusterClient, name: str, options: WriteOptions) -> TopicMetadata:
-    """The topic as it is now, which the cluster may create on being asked for it.
+    """The topic as it is now; the request may create it (``auto.create.topics.enable``).
 
-    KafkaError that says what to do if there is none. What an earlier task knew is not relied on: the topic
-    may have been deleted since, or have got more partitions.
+    Raises KafkaError with the remedy if there is no such topic. An earlier task's metadata is not used,
+    because the topic may have been deleted since, or have more partitions.
     """
     try:
         cluster.metadata([name], max_age_ms=0)

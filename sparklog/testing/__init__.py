@@ -1,7 +1,7 @@
 """Clusters of real brokers in the process of a test, with a ZooKeeper in memory.
 
-``from sparklog.testing import InProcessCluster``; docs/testing.md shows a test with it. Nothing is imported
-before it is asked for: pytest loads this package with its plugin for every project.
+``from sparklog.testing import InProcessCluster``; docs/testing.md shows a test with it. Modules are imported
+on first use only, because pytest loads this package with its plugin for every project.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,9 +1,9 @@
 """A whole cluster in the process of a test: ZooKeeper, a controller, brokers that listen on free ports.
 
-Everything is the shipped code but for ZooKeeper, which is in memory unless ``zookeeper="real"`` is asked for;
-only that brokers share a process is not as in life. ``kill`` therefore stops a broker without any of its
-farewells (nothing flushed, no marker, connections cut), but its page cache and its process survive: for the
-rest there is real SIGKILL. Other processes, Spark's Python workers first of all, reach the brokers by TCP.
+All of it is the shipped code, except ZooKeeper, which is in memory unless ``zookeeper="real"`` is given.
+Unlike in production, the brokers share a process. ``kill`` therefore stops a broker without a flush or a
+clean marker and cuts its connections, but the page cache and the process survive. Other processes, such as
+Spark's Python workers, reach the brokers by TCP.
 
     with InProcessCluster() as cluster:
         cluster.create_topic("events", partitions=3)
@@ -148,14 +148,14 @@ class InProcessCluster:
             raise
 
     def stop(self) -> None:
-        """Stop everything; what was started stops even if the start did not get through."""
+        """Stop everything, also after a start that failed half way."""
         try:
             self._closing.close()
         finally:
             self._client = None
 
     def kill(self, broker_id: int) -> None:
-        """End a broker without farewells, and tell the controller as a supervisor would."""
+        """End a broker without a clean stop, and report its death to the controller as a supervisor does."""
         broker = self._broker(broker_id)
         epoch = broker.node.epoch
         broker.stop(clean=False)
@@ -163,7 +163,7 @@ class InProcessCluster:
         self.controller.broker_died(BrokerId(broker_id), epoch)
 
     def shut_down(self, broker_id: int) -> None:
-        """Stop a broker in good order: it hands over what it leads, and leaves nothing to recover."""
+        """Stop a broker cleanly: it hands over its leaderships, and its next start recovers nothing."""
         self._broker(broker_id).stop()
 
     def revive(self, broker_id: int) -> None:

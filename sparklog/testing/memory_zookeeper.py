@@ -44,7 +44,7 @@ class MemoryZooKeeperServer:
         self.changed = threading.Condition()
         """Guards the tree, and the connection of every client."""
         self.clients: dict[int, MemoryZooKeeper] = {}
-        """Who has which session."""
+        """The client of each session."""
 
     def client(self, *, operation_timeout_ms: int = OPERATION_TIMEOUT_MS) -> "MemoryZooKeeper":
         """A client with a session of its own, connected."""
@@ -73,7 +73,7 @@ class MemoryZooKeeper:
         self._dispatcher = threading.Thread(target=self._dispatch, name="memory-zookeeper", daemon=True)
 
     def start(self, timeout_ms: int = 0) -> "MemoryZooKeeper":
-        """Begin the session. Nobody has to be waited for: ``timeout_ms`` is kazoo's."""
+        """Begin the session at once; ``timeout_ms`` is part of the port, and not used."""
         with self._changed:
             if self._is_closed:
                 raise SessionExpired("this ZooKeeper client was closed")
@@ -139,7 +139,7 @@ class MemoryZooKeeper:
             self._changed.notify_all()
 
     def expire_session(self) -> None:
-        """ZooKeeper ends the session. The client learns of it once it is connected: now, if it is."""
+        """ZooKeeper ends the session. A connected client is notified now, another once it reconnects."""
         was_connected = self._is_connected
         self.lose_connection()
         with self._changed:
@@ -178,7 +178,7 @@ class MemoryZooKeeper:
                 continue
             try:
                 callback()
-            except Exception:  # the callback's owner has a bug; the others still want to be told
+            except Exception:  # a bug in one callback must not keep the others from running
                 logger.exception("a ZooKeeper callback failed")
 
     # ----------------------------------------------------------------------------------------- reads

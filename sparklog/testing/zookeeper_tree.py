@@ -1,14 +1,14 @@
 """ZooKeeper's tree as a pure state machine, for simulations and for clients in memory.
 
 ``ZooKeeperTree`` is what a server holds: nodes, versions, transaction ids, sessions with their ephemeral
-nodes, one-shot watches. It starts no thread, reads no clock and calls nobody back: a write returns the
-watches that it fired, and whoever drives the tree delivers them. The same calls give the same answers,
+nodes, one-shot watches. It starts no thread, reads no clock and makes no callbacks: a write returns the
+watches that it fired, and its caller delivers them. The same calls give the same answers,
 session ids and transaction ids included, so that a simulation can be replayed from its seed. Answers,
 refusals and firings are compared with a real server's in
 ``tests/testing/test_memory_zookeeper_against_real.py``.
 
 What a real server does and this does not: forget (it has no disk), refuse requests above 1 MiB, expire a
-session by itself. Sessions end when somebody says so.
+session by itself. A session ends only by a call.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -97,7 +97,7 @@ class ZooKeeperTree:
         return [*self.lose_watches(session_id), *self._end(session_id)]
 
     def lose_watches(self, session_id: int) -> list[Firing]:
-        """The session's connection broke: it must be told that its watches see no more. Each fires."""
+        """The session's connection broke: each of its watches fires, because it will see no more changes."""
         lost = []
         for watches in (self._data_watches, self._child_watches):
             for path in sorted(watches):
@@ -146,7 +146,7 @@ class ZooKeeperTree:
         self._data_watches.setdefault(_checked(path), []).append(Firing(session_id, key))
 
     def watch_children(self, session_id: int, path: str, key: Hashable) -> None:
-        """Fire ``key`` once when a child comes or goes, or the node itself does."""
+        """Fire ``key`` once when a child, or the node itself, is created or deleted."""
         self._require(session_id)
         watches = self._child_watches if _checked(path) in self._nodes else self._data_watches
         watches.setdefault(path, []).append(Firing(session_id, key))
@@ -231,7 +231,7 @@ class ZooKeeperTree:
             self._ephemerals[owner].discard(path)
 
     def _restore(self, before: dict[str, Node | None]) -> None:
-        """Back to what the paths of a refused multi held: children go first, and come back last."""
+        """Restore the paths of a refused multi: children are removed first and created last."""
         for path in sorted(before, reverse=True):
             if before[path] is None and path in self._nodes:
                 self._remove(path)
