@@ -74,8 +74,8 @@ class LocalCluster:
     ) -> None:
         """``context`` is a running SparkContext to use instead of starting Spark; it is left running.
 
-        ``progress`` hears what a start waits for; ``notice`` (the same, if not given) hears while the cluster
-        runs that a broker or ZooKeeper died, or is back.
+        ``progress`` gets lines about what a start waits for. ``notice`` (default: ``progress``) gets lines on
+        deaths and returns of brokers and of ZooKeeper while the cluster runs.
         """
         options.check()
         self.options: Final = options
@@ -89,7 +89,7 @@ class LocalCluster:
         self._starting = threading.Lock()
         self._stop_lock = threading.Lock()
         self._joining = threading.Lock()
-        """Between a stop and a controller that comes up meanwhile."""
+        """Orders a stop and a controller that starts at the same time."""
         self._has_stopped = False
         self._config = BrokerConfig.parse(options.settings)
         self._listeners = self._config.listeners
@@ -109,7 +109,7 @@ class LocalCluster:
         self._supervisor: Supervisor | None = None
         self._began = time.monotonic()
 
-    # ------------------------------------------------------------------ what a running cluster tells
+    # ------------------------------------------------------------------ what a running cluster reports
 
     @property
     def bootstrap_servers(self) -> str:
@@ -461,7 +461,7 @@ class LocalCluster:
         self._ended.set()
         with self._stop_lock:
             self._interrupt_start()
-            # Whoever is starting sees the flag and leaves; then nothing new can appear.
+            # A start in progress sees the flag and returns; after that it launches nothing more.
             with self._starting:
                 self._stop_all()
 
@@ -505,13 +505,13 @@ class LocalCluster:
         self._supervisor.stop(BROKERS_STOP_TIMEOUT_S if self._failure is None else SWEEP_GRACE_S)
 
     def _wake_paused(self) -> None:
-        """Continue what somebody has paused (SIGSTOP): a process that sleeps cannot stop tidily."""
+        """Send SIGCONT to processes that were paused (SIGSTOP): a paused process cannot stop cleanly."""
         zookeeper_pid = None if self._zookeeper is None else self._zookeeper.pid
         for pid in [*processes_of_run(self.run), *([] if zookeeper_pid is None else [zookeeper_pid])]:
             send(pid, signal.SIGCONT)
 
     def _attempt(self, what: str, stop: Callable[[], object]) -> None:
-        """Go on with the next part whatever happens: a stop must reach the end."""
+        """Log a failure and go on: a stop must reach its end."""
         began = time.monotonic()
         try:
             stop()

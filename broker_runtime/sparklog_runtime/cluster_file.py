@@ -2,7 +2,7 @@
 
 Tools and tests find brokers, and kill, pause or measure them, through this file, so every change replaces
 it in one step: written to a temporary file beside it, then renamed. A reader sees the old or the new one,
-never half of either. The file exists exactly while the cluster is ready; after a stop it is gone.
+never half of either. The file exists exactly while the cluster is ready; a stop removes it.
 """
 
 import json

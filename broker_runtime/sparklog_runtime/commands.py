@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class _Command(Command):
-    """A command that can also add itself to a parser, for whoever assembles a program of their own."""
+    """A command that can also add itself to the parser of another program."""
 
     def __call__(self, subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         parser = subparsers.add_parser(
@@ -103,7 +103,7 @@ def _add_start_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _check_together(args: argparse.Namespace) -> None:
-    """What options say only together; UsageError with the options as they were typed."""
+    """Check options against each other; UsageError names them as they were typed."""
     ids: tuple[int, ...] | None = args.broker_ids
     if ids is not None and len(ids) != args.brokers:
         raise UsageError(

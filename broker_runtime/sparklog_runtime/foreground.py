@@ -51,11 +51,11 @@ def run_in_foreground(
     hush: Callable[[], None] = lambda: None,
     interrupted: Callable[[int], int] = lambda number: DONE,
 ) -> int:
-    """Start, do ``work``, and stop when it returns or a signal comes; then leave no process behind.
+    """Start, do ``work``, and stop when it returns or a signal arrives; no process of the run remains.
 
     The exit status is what ``work`` returned, 1 if start or work failed, and after a signal what
     ``interrupted`` makes of its number: for a cluster that runs until then, that is its proper end. ``greet``
-    is called first, once signals are heard, and ``hush`` before the stop: nobody else may write from then on.
+    is called first, once signals are handled, and ``hush`` before the stop: it ends all other output.
     """
     woken = threading.Event()
     signals: list[int] = []
@@ -120,13 +120,13 @@ def _words_of(error: BaseException) -> str:
 
 
 def _watch(cluster: LocalCluster, woken: threading.Event) -> None:
-    """End the work when the cluster can no longer run: it may wait for what will never come."""
+    """End the work when the cluster can no longer run, because the work may wait for it for ever."""
     cluster.wait_ended()
     woken.set()
 
 
 def _stop_in_time(cluster: LocalCluster) -> None:
-    """Stop; where that does not come to its end, kill what is left rather than leave it behind."""
+    """Stop; kill the processes that are left at the deadline."""
 
     def overdue() -> None:
         say(f"not stopped after {STOP_DEADLINE_S:.0f} s; killing what is left")
@@ -162,14 +162,14 @@ def _log_to_file(cluster: LocalCluster) -> None:
         handlers=[handler],
         force=True,
     )
-    # py4j tells of every connection that Spark's end closes.
+    # py4j logs every connection that the end of Spark closes.
     logging.getLogger("py4j").setLevel(logging.ERROR)
     logging.captureWarnings(True)
 
 
 def _log_what_fails_beside(is_over: Callable[[], bool]) -> None:
-    """Errors that no thread caught, and those in finalizers, go to the log too. Once we stop they are news to
-    nobody: whoever talks to Spark then, py4j's own threads among them, finds it gone.
+    """Log errors that no thread caught, and those in finalizers. During a stop only the log gets them:
+    threads that use Spark, py4j's own among them, fail then as expected.
     """
     on_thread_error, on_unraisable = threading.excepthook, sys.unraisablehook
 

@@ -1,4 +1,4 @@
-"""Waiting during a start: in small steps, so that a stop is heard, and telling what is waited for."""
+"""Waiting during a start: in small steps, so that a stop can interrupt it, with progress lines."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ class StartInterrupted(SparklogError):  # noqa: N818 (it states a fact)
 
 
 class Patience:
-    """Waits until ``stopping`` is set, and says now and then through ``progress`` what for."""
+    """Waits, until ``stopping`` is set at most; reports at intervals through ``progress``."""
 
     def __init__(self, stopping: threading.Event, progress: Callable[[str], None]) -> None:
         self._stopping = stopping

@@ -26,7 +26,7 @@ RUN_VARIABLE: Final = "SPARKLOG_RUN"
 """Environment variable that every process of one run inherits."""
 
 ROOT_VARIABLE: Final = "SPARKLOG_ROOT"
-"""Another, with the root directory: whoever holds its lock finds what a killed run left behind."""
+"""Names the root directory: the holder of its lock finds the processes that a killed run left."""
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
@@ -108,7 +108,7 @@ def sweep_run(run: str, grace_s: float) -> list[int]:
     for pid in left:
         send(pid, signal.SIGTERM)
     wait_gone(left, grace_s)
-    # Asked anew, as a process in its last moments may have forked.
+    # Listed again, because a dying process may have forked.
     killed = processes_of_run(run)
     for pid in killed:
         send(pid, signal.SIGKILL)

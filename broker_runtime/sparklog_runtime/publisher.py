@@ -12,7 +12,7 @@ from sparklog_runtime.cluster_file import ClusterFile, remove_cluster_file, writ
 log = logging.getLogger(__name__)
 
 INTERVAL_S: Final = 0.25
-"""How long a change that nobody announces may go unnoticed: another controller was elected, say."""
+"""How long an unannounced change, such as the election of another controller, may stay unnoticed."""
 
 
 class Publisher:

@@ -1,8 +1,7 @@
-"""Whether the servers that a start needs are there: asked before anything is started, and answered in words.
+"""Checks, before a start launches anything, that ZooKeeper and the Spark master answer; the problem in words.
 
-A client of ZooKeeper waits for a server that is there but cannot serve, such as one of an ensemble without a
-majority, as it waits for one that is not. ``srvr``, the command that ZooKeeper allows unless it is told
-otherwise, tells them apart.
+A ZooKeeper client cannot distinguish a server that is down from a server of an ensemble without a majority:
+it waits for both alike. The ``srvr`` command, which ZooKeeper allows by default, distinguishes them.
 """
 
 import socket
@@ -15,7 +14,7 @@ _NOT_SERVING: Final = b"not currently serving requests"
 
 
 def is_listening(host: str, port: int) -> bool:
-    """Whether somebody takes connections there now."""
+    """Whether a server accepts connections at this address now."""
     try:
         with socket.create_connection((host, port), timeout=_TIMEOUT_S):
             return True
@@ -35,7 +34,7 @@ def zookeeper_problems(connect_string: str) -> list[str]:
 
 
 def master_problem_now(master: str) -> str | None:
-    """Why no standalone master can be reached at ``master``; None if one can, or if ``master`` is another."""
+    """Why no standalone master can be reached at ``master``; None if one can, or for another kind."""
     if not master.startswith("spark://"):
         return None
     servers = master.removeprefix("spark://").split(",")

@@ -37,7 +37,7 @@ MASTER_TIMEOUT_S: Final = 10.0
 def holds_office(elected: ElectedController, host: str, application: str) -> bool:
     """Whether the controller that ZooKeeper names is alive; ``host`` and ``application`` are our own.
 
-    Where they are the same it is our predecessor: its port may be another's by now, but its process is gone.
+    If both are equal, it is our predecessor: its process has ended, but another process may have its port.
     """
     if (elected.host, elected.application) == (host, application) and not is_alive(elected.pid):
         return False
@@ -61,15 +61,15 @@ def _known_brokers(host: str, port: int) -> set[int]:
         finally:
             connection.close()
     except (OSError, WireError) as error:
-        log.info("%s:%d does not tell what it knows yet: %s", host, port, error)
+        log.info("%s:%d does not answer a metadata request yet: %s", host, port, error)
         return set()
     return {int(broker.node_id) for broker in answer.brokers}
 
 
 def await_remnants(root: Path, patience: Patience) -> None:
-    """Wait for what a killed run left behind: its brokers hold directories and ports while they stop.
+    """Wait for the processes of a killed run: its brokers hold directories and ports until they have stopped.
 
-    The caller holds the root's lock, so whoever carries the root's name is of a run that has ended.
+    The caller holds the root's lock, so every process with the root's name belongs to a run that has ended.
     """
     left = processes_of_root(root)
     if not left:
@@ -90,7 +90,7 @@ def await_remnants(root: Path, patience: Patience) -> None:
 
 
 def await_zookeeper(connect_string: str, timeout_s: float, patience: Patience) -> None:
-    """A ZooKeeper that cannot be used must not cost a start of Spark first, nor leave its logs."""
+    """Refuse a ZooKeeper that does not serve before Spark is started and writes logs."""
     problems: list[str] = []
 
     def serves() -> bool:
@@ -109,7 +109,7 @@ def await_zookeeper(connect_string: str, timeout_s: float, patience: Patience) -
 
 
 def await_master(master: str, patience: Patience) -> None:
-    """Spark itself would try for a minute, and then end its JVM with a long account."""
+    """Refuse a master that does not answer: Spark would try for a minute, and end with a long stack trace."""
     patience.wait_until(
         lambda: master_problem_now(master) is None,
         lambda: f"a Spark master at {master}",
@@ -153,7 +153,7 @@ def refuse_broken(controller: Controller, elected: ElectedController | None) -> 
 def await_metadata(
     controller: Controller, supervisor: Supervisor, broker_ids: Collection[int], patience: Patience
 ) -> None:
-    """Brokers hear of topics and of each other from the controller, a moment after they registered."""
+    """Wait until brokers have the cluster's metadata, which the controller sends after they register."""
 
     def are_told() -> bool:
         refuse_broken(controller, controller.elected())
@@ -161,7 +161,7 @@ def await_metadata(
 
     patience.wait_until(
         are_told,
-        lambda: "the brokers to hear from the controller",
+        lambda: "the brokers to receive metadata from the controller",
         METADATA_TIMEOUT_S,
-        lambda: f"the brokers heard nothing from the controller within {METADATA_TIMEOUT_S:.0f} s",
+        lambda: f"the brokers received no metadata from the controller within {METADATA_TIMEOUT_S:.0f} s",
     )

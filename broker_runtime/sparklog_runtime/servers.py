@@ -58,7 +58,7 @@ class Controller(Protocol):
     @property
     def cluster_id(self) -> str: ...
     def elected(self) -> "ElectedController | None":
-        """The candidate that is in charge, in whichever application, or None while there is none."""
+        """The active controller, of any application; None while no candidate is elected."""
         ...
 
     def registered_brokers(self) -> list[str]:
@@ -74,7 +74,7 @@ class Controller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ElectedController:
-    """Who is in charge, as the ``/controller`` node names it."""
+    """The active controller, as the ``/controller`` node names it."""
 
     pid: int
     host: str

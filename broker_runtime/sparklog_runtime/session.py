@@ -3,7 +3,7 @@
 ``SparkContext`` would start the JVM by itself, but only after importing PySpark, with our own standard
 output as its own, in our terminal's process group, and with no handle on it until it answers. Here the JVM
 is launched first, and everything else happens while it starts; it writes to files under the root directory,
-does not hear Ctrl-C, and can be ended at any moment, also half started. It ends by itself when this
+does not receive Ctrl-C, and can be ended at any moment, also half started. It ends by itself when this
 process does, as it reads from a pipe of which we hold the other end.
 """
 
@@ -50,7 +50,7 @@ def spark_home() -> Path:
 
 
 def spark_submit_program() -> Path:
-    """Spark's ``spark-submit``; SparklogError if there is none."""
+    """Spark's ``spark-submit``; SparklogError if it does not exist."""
     home = spark_home()
     program = home / "bin" / "spark-submit"
     if not program.exists():
@@ -67,7 +67,7 @@ def local_conf(layout: Layout, *, ui: bool) -> dict[str, str]:
         "spark.local.dir": str(layout.scratch),
         "spark.sql.warehouse.dir": str(layout.scratch / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
-        # Data jobs share the slots that brokers leave; none may queue behind another for long.
+        # Data jobs share the slots that brokers leave; no job may block the next.
         "spark.scheduler.mode": "FAIR",
     }
 

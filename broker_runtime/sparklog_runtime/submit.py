@@ -13,8 +13,8 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Run the driver; its exit status. A Python without sparklog is told with the remedy."""
-    # Python looks for modules beside its script first, where ours have names that others' may have, too.
+    """Run the driver; its exit status. A Python without sparklog is reported with the remedy."""
+    # Python searches the script's own folder first, and our module names there may hide other packages'.
     beside = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != beside]
     try:

@@ -1,6 +1,6 @@
 """The embedded ZooKeeper's life: started while other things start, and started again if it dies.
 
-It comes back on the same port with the same data, so that the sessions of brokers and controller survive if
+It restarts on the same port with the same data, so that the sessions of brokers and controller survive if
 it was away for less than their timeout. Over restarts of the whole cluster it keeps its port where it can,
 because another application may host more brokers of this cluster and know it by that port.
 """
@@ -43,7 +43,7 @@ class ZooKeeperKeeper:
         self._on_change = on_change
         self._notice = notice
         self._buried: int | None = None
-        """The last process whose death was told."""
+        """The last process whose death was reported."""
         self._leave = threading.Event()
         self._started = threading.Event()
         self._failure: BaseException | None = None
@@ -88,7 +88,7 @@ class ZooKeeperKeeper:
             self._started.set()
         pid = server.pid
         while not self._leave.wait(LOOK_INTERVAL_S):
-            if server.pid is None:  # not a moment sooner: while it dies, nobody knows yet what of
+            if server.pid is None:  # only now is its exit status known
                 pid = self._restart(server, pid)
         server.stop()
 

@@ -109,7 +109,7 @@ def make_real_broker(
 ) -> RunningBroker:
     """The broker of the sparklog package; imported here, as it is heavy and the driver has no use for it.
 
-    ``on_recovery`` is told, in words, how far the recovery of the logs is.
+    ``on_recovery`` gets the progress of log recovery, in words.
     """
     from sparklog.broker.life.server import BrokerOptions, BrokerServer
     from sparklog.model.config import BrokerConfig

@@ -1,24 +1,22 @@
 """A broker's life inside a Spark task: PySpark's worker process becomes the broker.
 
-The main thread belongs to this module: signals arrive there, and all it does is wait for a reason to stop.
-Reasons, which all lead to the same tidy stop:
+The main thread, which receives signals, only waits for a reason to stop. All reasons lead to a clean stop:
 
     stop          the supervisor said so
-    SIGTERM       somebody asked, or the kernel tells that the parent has ended (PR_SET_PDEATHSIG)
+    SIGTERM       sent by a user, or by the kernel when the parent has ended (PR_SET_PDEATHSIG)
     SIGHUP        PySpark's daemon ends: its executor, driver or Spark context has ended
-    parent        the parent has changed, seen by looking, where the kernel tells nothing
-    broker        the broker stopped by itself: it met a newer one, a disk broke
+    parent        the parent has changed; polled, for systems whose kernel sends no signal
+    broker        the broker stopped by itself: a newer incarnation exists, or a disk failed
 
-The end of the broker's ZooKeeper session is no reason. It stops serving at once, as others may have taken
-over, and the process starts it anew: after a ZooKeeper that was away all brokers come to that together, and
-a new process each would cost seconds.
+When its ZooKeeper session ends, the broker stops serving at once, because others may lead now, and starts
+again in the same process: an outage of ZooKeeper hits all brokers together, and new processes cost seconds.
 
-The end of the connection to the supervisor is no reason: the network may be cut, and ZooKeeper decides who
-is alive. The connection is made again.
+When the connection to the supervisor ends, the broker connects again and serves on: ZooKeeper decides which
+brokers live.
 
-Spark reuses worker processes. A broker that left threads behind would haunt the next task, so the task
-returns only if all threads are gone, and otherwise the process exits. A task of attempt 1 or more returns at
-once: Spark retries by itself what the supervisor relaunches with backoff.
+Spark reuses worker processes, and a thread of an old broker could disturb the next task: the task returns
+only if all its threads have ended; otherwise the process exits. A retry by Spark (attempt 1 or more) returns
+at once, because the supervisor relaunches brokers itself, with backoff.
 """
 
 import glob
@@ -92,7 +90,7 @@ class StopReason:
             self._given.get(timeout=timeout_s)
         except queue.Empty:
             return self.is_given()
-        self._given.put(None)  # for whoever else waits
+        self._given.put(None)  # for other waiting threads
         return True
 
 
@@ -116,7 +114,7 @@ def run_broker_process(plan: BrokerPlan) -> str:
     try:
         outcome = process.run()
     except BaseException as error:
-        # Nothing may survive here: a half-started broker in a pooled worker would serve on unseen.
+        # End the process: a half-started broker in a pooled worker would go on serving unnoticed.
         log.exception("broker process failed")
         process.report_failure(error)
         logging.shutdown()
@@ -224,7 +222,7 @@ class _BrokerProcess:
         return False
 
     def report_failure(self, error: BaseException) -> None:
-        """Tell the supervisor why the broker cannot run, if it can be told."""
+        """Report to the supervisor why the broker cannot run, if it is connected."""
         fatal = isinstance(error, ConfigError)
         known = isinstance(error, SparklogError | OSError)
         text = str(error) if known else f"{type(error).__name__}: {error}"
@@ -234,7 +232,7 @@ class _BrokerProcess:
         self._tell({"type": "failed", "reason": text[:2_000], "fatal": fatal})
 
     def _join(self) -> BrokerIdentity | None:
-        """Connect, say hello, and wait to be told who we are."""
+        """Connect, send the hello, and wait for our identity; None if we have to stop first."""
         plan = self._plan
         connection = ControlConnection.open(plan.supervisor_host, plan.supervisor_port, _CONNECT_TIMEOUT_S)
         self._connection = connection
@@ -268,7 +266,7 @@ class _BrokerProcess:
         return hello if self._identity is None else {**hello, "broker_id": self._identity.broker_id}
 
     def _start(self, broker: RunningBroker) -> None:
-        """Start the broker in a thread of its own, so that a reason to stop is heard meanwhile."""
+        """Start the broker in a thread of its own, so that a reason to stop can interrupt the wait."""
         failures: list[BaseException] = []
 
         def start() -> None:
@@ -301,7 +299,7 @@ class _BrokerProcess:
         self._tell(self._registered)
 
     def _tell_recovery(self, text: str) -> None:
-        """A recovery that takes longer than people wait for without wondering."""
+        """Report progress of a recovery that takes long enough for people to wonder."""
         if time.monotonic() - self._started_at > _PATIENCE_S:
             self._tell({"type": "recovering", "text": text[:500]})
 
@@ -329,10 +327,10 @@ class _BrokerProcess:
         try:
             self._connection.send(message)
         except OSError as error:
-            log.info("the supervisor could not be told %s: %s", message["type"], error)
+            log.info("the supervisor did not receive %s: %s", message["type"], error)
 
     def _listen(self) -> None:
-        """Hear the supervisor, and connect again whenever the connection ends."""
+        """Receive from the supervisor, and connect again whenever the connection ends."""
         while not self._ended.is_set():
             message = self._receive()
             if message is None:

@@ -6,8 +6,8 @@ itself: three brokers on one machine spent 0.9 s of CPU time each on that, on th
 What the daemon has imported they inherit, and share the memory of.
 
 Nothing may be imported here that starts a thread, for a thread does not survive a fork and its locks do: so
-neither pyarrow nor numpy, nor what is built on them. Should there be a second thread all the same, this
-process becomes the plain daemon instead.
+neither pyarrow nor numpy, nor what is built on them. If the process has a second thread nevertheless, it
+becomes the plain daemon.
 """
 
 import gc
@@ -40,7 +40,7 @@ def preload() -> None:
 
 
 def thread_count() -> int:
-    """Threads of this process, also those that no Python code started; 1 where nobody tells."""
+    """Threads of this process, also those that no Python code started; 1 where the system does not say."""
     return len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 1
 
 

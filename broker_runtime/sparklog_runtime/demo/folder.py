@@ -1,7 +1,7 @@
-"""The demo's folder: emptied by the next demo, unless somebody has come to rely on what is in it.
+"""The demo's folder: emptied by the next demo, unless its data may be wanted.
 
 A demo marks the folder that it makes. Only a marked folder is ever emptied, and the mark goes as soon as the
-data may be wanted: when a demo was told to keep it, or when ``sparklog start`` has run on it.
+data may be wanted: when a demo ran with ``--keep``, or when ``sparklog start`` has run on it.
 """
 
 import shlex

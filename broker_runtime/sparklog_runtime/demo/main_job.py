@@ -67,8 +67,8 @@ def run_demo(keep: bool, root: str | None) -> int:
 
 
 class Notices:
-    """What becomes of brokers. The demo shows its own kill in its own words; what comes after, while the
-    cluster is kept, is told as ``sparklog start`` tells it.
+    """Notices about brokers. The demo reports its own kill itself; while the cluster is kept afterwards,
+    notices are shown as ``sparklog start`` shows them.
     """
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class Demo:
     # 3 and 4
 
     def _live_and_kill(self, spark: Any, admin: Admin, bootstrap: str) -> list[tuple[str, bytes]]:
-        """The stream, the feed and the kill; what the feed was told is committed."""
+        """The stream, the feed and the kill; returns the acknowledged records."""
         screen = self._screen
         screen.step("A stream counts quakes by magnitude, live, while more are being written")
         checkpoint = str(self._cluster.layout.root / "live-checkpoint")

@@ -38,7 +38,7 @@ class Ticker:
         try:
             while not self._ended.wait(INTERVAL_S):
                 self._tell(f"{self._describe()} ({time.monotonic() - began:.0f} s)")
-        except Exception:  # of many kinds where Spark ends; whoever waits for the work itself hears of it
+        except Exception:  # of many kinds where Spark ends; the caller that waits for the work gets the error
             log.info("no more progress, as Spark does not answer", exc_info=True)
 
 

@@ -65,7 +65,7 @@ class QuakeFeed:
         return [record for writer in self.writers for record in writer.acknowledged]
 
     def forget_gaps(self) -> None:
-        """Begin to measure anew, from here."""
+        """Measure again from now on."""
         for writer in self.writers:
             writer.longest_gap_ms = 0.0
 

@@ -1,7 +1,7 @@
 """How many executors Spark has given, and why it gives no more, for a start that waits for them.
 
-The number is the driver's own. Only a standalone master is asked for the reason, in the way in which its own
-web page asks (``RequestMasterState``), as an application is not told where that page is. Where the reason
+The number is the driver's own. Only a standalone master is asked for the reason, as its own web page
+asks it (``RequestMasterState``), because an application does not know where that page is. Where the reason
 is unknown, the words give the number alone.
 """
 
@@ -100,7 +100,7 @@ class ExecutorAllocation:
                 self._given = int(self._context._jsc.sc().getExecutorMemoryStatus().size()) - 1
                 self._workers = free_workers(self._context, self._master)
             except Exception as error:  # noqa: BLE001 (py4j's: the wait itself goes on without a reason)
-                log.info("cannot tell why executors are missing: %s", str(error).splitlines()[:1])
+                log.info("the master did not say why executors are missing: %s", str(error).splitlines()[:1])
                 self._workers = None
 
 

@@ -77,7 +77,7 @@ def _properties(host: str, words: list[str]) -> HostProperties:
             raise ConfigError(f"{host} has two of {name}, {given[name]} and {value}; leave one")
         given[name] = value
     if not given:
-        raise ConfigError(f"{host} has nothing behind it; write rack=NAME, address=HOST or both")
+        raise ConfigError(f"{host} is alone on its line; add rack=NAME, address=HOST or both")
     if host == ANY_HOST and "address" in given:
         raise ConfigError(f"address={given['address']} for {ANY_HOST} would be that of several hosts")
     return HostProperties(**given)

@@ -1,10 +1,10 @@
 """The driver of a cluster of its own: what ``spark-submit`` runs (``sparklog_runtime/submit.py`` calls it).
 
-Spark gives executors on the workers' hosts, one broker runs on each, and what a broker stores lies under the
-log roots of its host (``log.dirs``), in ``broker-N``. A broker's identity stays with those directories:
-wherever its task lands next, a host that has the data of broker 2 serves broker 2. ZooKeeper is one that
-exists already (``zookeeper.connect``). This driver runs a controller candidate; every application that hosts
-brokers of the cluster needs a name of its own, as replicas of a partition are spread over applications.
+One broker runs on each executor, and stores its data there, in ``broker-N`` below each of ``log.dirs``. A
+broker's identity stays with those directories: a host that has the data of broker 2 serves broker 2, wherever
+Spark runs the tasks. ZooKeeper must run already (``zookeeper.connect``). This driver runs a controller
+candidate; every application that hosts brokers of the cluster needs a name of its own, as replicas of a
+partition are spread over applications.
 
 The driver's own files (``cluster.json``, logs, lock) are under ``--root``.
 """
@@ -103,7 +103,8 @@ def _pattern(root: str) -> str:
 def _stop_with_spark() -> None:
     """Stop when spark-submit's JVM, our parent, ends: brokers end with it, and nothing is left to control.
 
-    Until ``run_in_foreground`` hears signals there is nothing to stop, and each ends this process as it is.
+    Until ``run_in_foreground`` handles signals there is nothing to stop, so a signal ends this process at
+    once.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = os.getppid()

@@ -1,8 +1,8 @@
 """The line between ``sparklog submit`` and its driver, whose parent is Spark's JVM.
 
-A Unix socket, on which nothing is sent: its end is the message. When the command closes it, or dies, the
-driver stops as on SIGTERM; when the driver has ended, whatever became of the JVM, the command sees it. The
-driver finds the socket by an environment variable that Spark hands on to it.
+A Unix socket that carries no data: its end is the message. When the command closes it or dies, the driver
+stops as on SIGTERM. When the driver ends, the command notices, even if the JVM lives on. The driver finds the
+socket by an environment variable, which Spark passes on.
 """
 
 import contextlib
@@ -89,7 +89,7 @@ def stop_with_submit() -> None:
     if path is None:
         return
     line = socket.socket(socket.AF_UNIX)
-    with contextlib.suppress(OSError):  # it has gone already: the read below ends at once
+    with contextlib.suppress(OSError):  # the command has ended: the read below returns at once
         line.connect(path)
 
     def watch() -> None:

@@ -1,4 +1,4 @@
-"""``spark-submit`` in the foreground: its output sorted, its driver stopped on a signal, nothing left behind.
+"""``spark-submit`` in the foreground: its output sorted, its driver stopped on a signal, no process left.
 
     sparklog submit  ->  spark-submit's JVM  ->  the driver, in Python
 
@@ -7,7 +7,7 @@ take Spark away from the driver before brokers have stopped. A signal reaches th
 driver to stop (``driver_line``). The driver stops brokers and controller in their order, then ends, then the
 JVM does.
 
-The driver's lines come through the JVM's standard output. Ours begin with ``sparklog``; everything else, and
+The JVM's standard output carries the driver's lines. Ours begin with ``sparklog``; everything else, and
 the JVM's standard error, goes to a file under the root directory.
 """
 
@@ -33,13 +33,13 @@ DRIVER_STOP_S: Final = STOP_DEADLINE_S + 15.0
 """The driver gives up by itself after ``STOP_DEADLINE_S``; it is killed only after that."""
 
 LATE_DRIVER_S: Final = 5.0
-"""How long a driver that nobody has heard of yet may take to call and to end."""
+"""How long a driver that has not connected yet may take to connect and to end."""
 
 LAST_LINES_S: Final = 5.0
 """How long the driver's last lines may take on their way through the pipe."""
 
 STOPPED: Final = (DONE, 128 + signal.SIGTERM, -signal.SIGTERM)
-"""How ``spark-submit`` ends that was asked to stop: by its driver's word, or before there was a driver."""
+"""Exit statuses of a ``spark-submit`` that was asked to stop: from its driver, or before it had a driver."""
 
 _POLL_S: Final = 0.1
 _LINES_SHOWN: Final = 3

@@ -1,6 +1,6 @@
-"""The ``spark-submit`` command line behind ``sparklog submit``.
+"""The ``spark-submit`` command line that ``sparklog submit`` runs.
 
-Spark's settings come from three places, each over the one before:
+Spark's settings come from three places; a later one overrides an earlier one:
 
 1. what brokers need (``spark-defaults.conf`` of the package, and as many executors as there are brokers),
 2. ``spark-defaults.conf`` beside the settings file, if it exists,

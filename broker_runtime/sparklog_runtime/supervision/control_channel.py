@@ -33,7 +33,7 @@ Message = Mapping[str, Any]
 
 
 class ControlError(SparklogError):
-    """The peer sent what is no message of this channel; the connection is closed."""
+    """The peer sent something else than a message of this channel; the connection is closed."""
 
 
 def require_int(message: Message, field: str) -> int:
@@ -74,7 +74,7 @@ class ControlConnection:
 
     def __init__(self, peer: socket.socket) -> None:
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Finds out about a host that vanished without closing anything.
+        # Detects a host that vanished without closing its connections.
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if hasattr(socket, "TCP_KEEPIDLE"):
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 5)
@@ -101,14 +101,14 @@ class ControlConnection:
         try:
             host, port = self._socket.getpeername()[:2]
         except OSError:
-            return "a peer that has gone"
+            return "a disconnected peer"
         return f"{host}:{port}"
 
     def set_timeout(self, timeout_s: float | None) -> None:
         self._socket.settimeout(timeout_s)
 
     def send(self, message: Message) -> None:
-        """Send one message; OSError when the peer has gone."""
+        """Send one message; OSError if the connection has ended."""
         line = json.dumps(message, separators=(",", ":")).encode("utf-8") + b"\n"
         if len(line) > LINE_BYTES_MAX:
             raise ControlError(f"control message of {len(line)} bytes is larger than {LINE_BYTES_MAX}")

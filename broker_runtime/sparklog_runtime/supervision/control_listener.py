@@ -1,7 +1,7 @@
-"""The driver's end of the control channel: lets broker processes in, and nobody else.
+"""The driver's end of the control channel: accepts broker processes, and refuses strangers.
 
-Every connection has a thread, which reads it to its end; there are as many as brokers. A stranger gets
-five seconds to say hello with the run's token, and is shown the door without an answer.
+Each connection has a thread, which reads until the connection ends. A peer that does not send a hello with
+the run's token within five seconds is disconnected without an answer.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ class ControlListener:
             return list(self._connections)
 
     def close(self) -> None:
-        """Accept nobody any more and end every connection."""
+        """Accept no more connections, and close those that are open."""
         if self._socket is not None:
             # Wakes the thread in accept; close alone would not.
             with contextlib.suppress(OSError):
@@ -86,7 +86,7 @@ class ControlListener:
             connection.close()
 
     def _hello(self, connection: ControlConnection) -> Message | None:
-        """The first message, if it carries the token; None if the peer left without a word."""
+        """The first message, if it carries the token; None if the peer closed the connection first."""
         connection.set_timeout(HELLO_TIMEOUT_S)
         hello = connection.receive()
         connection.set_timeout(None)

@@ -2,10 +2,10 @@
 
 On one machine the answer is fixed: slot 0 is the first id, and so on. On a cluster Spark decides where a
 task runs, and a broker's identity stays with its data: a task that lands on a host with the directories of
-broker 2 must become broker 2. An id whose data was not seen yet is held back for a while after the start,
-as the host that has it may just be slow; then a newcomer gets it, and an empty replica that catches up.
+broker 2 must become broker 2. An id whose data no host has reported is held back for a while after the start,
+because its host may be slow. After that, a task without data gets the id, and its empty replicas catch up.
 
-Pure: told the time, does nothing. The supervisor guards it with its lock.
+Pure: time is an argument. The supervisor guards it with its lock.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 OWNER_WAIT_MS: Final = 15_000
-"""How long an id that someone on another host may own is held back."""
+"""How long an id is held back whose data may be on a host that has not reported yet."""
 
 
 class IdAssignment(Protocol):
@@ -43,7 +43,9 @@ class FixedIds:
 
 @dataclass(slots=True)
 class IdsByData:
-    """Data decides; what nobody has data of goes to newcomers once all have been heard, or waited for."""
+    """A task gets an id whose data its host has. Other ids go to any host, once all slots have reported
+    or ``OWNER_WAIT_MS`` have passed.
+    """
 
     ids: Sequence[int]
     started_ms: int

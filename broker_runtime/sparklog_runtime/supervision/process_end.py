@@ -1,9 +1,8 @@
 """How another process ended, said in words: which signal, or which exit code.
 
-Only a parent is told how its child ended, and a broker is a grandchild: PySpark's daemon is its parent, and
-does not ask. Linux tells whoever holds a *pidfd*, a descriptor that stands for one process and never for
-another that gets the same number later (``PIDFD_GET_INFO``, since Linux 6.15). Elsewhere nobody knows, and
-the words say so.
+The kernel reports an exit status to the parent only, and a broker's parent is PySpark's daemon, which does
+not ask. Linux 6.15 and newer also report it to the holder of a *pidfd* (``PIDFD_GET_INFO``), a descriptor of
+one process that stays valid when the process id is used again. On other systems the status is unknown.
 """
 
 import fcntl
@@ -21,11 +20,11 @@ _INFO_BYTES: Final = 64
 _INFO_EXIT: Final = 1 << 3
 _EXIT_CODE_OFFSET: Final = 60
 _WAIT_MS: Final = 500
-"""The end of a connection comes a moment before the end of its process."""
+"""A dying process closes its connections a moment before it ends."""
 
 
 class ProcessWatch:
-    """Holds on to a process of this machine; ``status`` tells how it ended."""
+    """A process of this machine; ``status`` returns how it ended."""
 
     def __init__(self, pid: int) -> None:
         self._fd = -1
@@ -36,7 +35,7 @@ class ProcessWatch:
                 self._fd = -1  # it has ended already, or the kernel is older than 5.3
 
     def status(self) -> int | None:
-        """As ``subprocess`` has it: an exit code, or a signal's number negated; None if nobody knows."""
+        """As ``subprocess`` has it: an exit code, or a signal's number negated; None if unknown."""
         if self._fd < 0:
             return None
         poller = select.poll()

@@ -1,15 +1,15 @@
 """Keeps one broker process per slot alive, and knows within milliseconds when one has died.
 
 Each slot has a thread that runs a Spark job of one task, again and again: while the broker lives the job
-runs, and when it ended the thread waits (longer after each start that led to nothing) and runs it anew.
+runs; when it has ended, the thread waits (longer after each failed start) and runs it again.
 
-Death is not learnt from Spark, which takes 0.15 s to more than a second to notice, but from the TCP
-connection that every broker process keeps to this supervisor: the kernel closes it the moment the process
-dies. ``broker_died`` is then called with the broker's id and epoch, so that the controller can fail over long
-before ZooKeeper's session timeout. It is a hint: the connection of a living broker may break too, and then
-ZooKeeper and the broker epoch keep two incarnations apart.
+The supervisor detects a death by the end of the TCP connection that every broker process keeps to it: the
+kernel closes that at once, whereas Spark takes 0.15 s to more than a second to notice. ``broker_died`` is
+then called with the broker's id and epoch, so that the controller can fail over long before ZooKeeper's
+session timeout. It is a hint: the connection of a living broker may break too, and then ZooKeeper and the
+broker epoch keep two incarnations apart.
 
-One lock guards all slots; nothing foreign is called with it held.
+One lock guards all slots; callbacks are called without it.
 """
 
 import logging
@@ -105,7 +105,7 @@ class _Slot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupervisorCallbacks:
-    """Whom the supervisor tells. Called on its threads, without its lock."""
+    """What the supervisor reports. Called on its threads, without its lock."""
 
     broker_died: Callable[[BrokerId, BrokerEpoch], None]
     """A registered broker's process ended: broker id, broker epoch."""
@@ -282,7 +282,7 @@ class Supervisor:
             self._on_connection_end(slot, connection)
 
     def _greet(self, connection: ControlConnection, hello: Message) -> _Slot | None:
-        """Tell the process who it is. None if there is nothing for it to do."""
+        """Send the process its broker id. None if the process has to stop."""
         with self._changed:
             slot = self._slots.get(require_int(hello, "slot"))
         if slot is None:
@@ -295,7 +295,7 @@ class Supervisor:
         self._take_over(slot, connection, broker_id, pid)
         connection.send({"type": "welcome", "broker_id": broker_id, "ports": dict(self._ports_of(broker_id))})
         if self._stopping or pid == slot.buried_pid:
-            # One that lives after having been reported dead has lost its registration: it starts anew.
+            # A live process that was reported dead has lost its registration: it must start again.
             _try_send(connection, {"type": "stop"})
         log.info("broker %d is process %d", broker_id, pid)
         self._callbacks.on_change()
@@ -390,7 +390,7 @@ class Supervisor:
             log.info("%s", text)
 
     def _on_connection_end(self, slot: _Slot, connection: ControlConnection) -> None:
-        """The process of a slot has died, or has told us goodbye, or cannot be reached."""
+        """The process of a slot has died, has stopped, or cannot be reached."""
         with self._changed:
             if slot.connection is not connection:
                 return  # it has connected again meanwhile
@@ -429,7 +429,7 @@ def _try_send(connection: ControlConnection, message: Message) -> None:
     try:
         connection.send(message)
     except OSError as error:
-        log.info("%s could not be told to %s: %s", connection.peer_name, message["type"], error)
+        log.info("%s did not receive %s: %s", connection.peer_name, message["type"], error)
 
 
 def _metrics_port(message: Message) -> int | None:

@@ -39,7 +39,7 @@ def test_a_host_that_is_not_named_is_refused_unless_a_star_stands_for_all():
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("node-1", "nothing behind it"),
+        ("node-1", "is alone on its line"),
         ("node-1 rack", "'rack' of node-1 is neither rack=NAME nor address=HOST"),
         ("node-1 rack=", "'rack=' of node-1 is neither"),
         ("node-1 zone=a", "'zone=a' of node-1 is neither"),
@@ -91,7 +91,7 @@ def test_a_start_refuses_a_hosts_file_that_it_cannot_use(tmp_path):
     path = tmp_path / "hosts"
     path.write_text("node-1\n")
     options = ClusterOptions(root=tmp_path, settings={"hosts.file": str(path)})
-    with pytest.raises(ConfigError, match=f"hosts.file={path}: line 1: node-1 has nothing behind it"):
+    with pytest.raises(ConfigError, match=f"hosts.file={path}: line 1: node-1 is alone on its line"):
         options.check()
 
 
