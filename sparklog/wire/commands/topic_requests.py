@@ -57,9 +57,6 @@ def _new_topic(topic: CreatableTopic, topic_id: TopicId) -> TopicToCreate:
     )
 
 
-"""Where a setting's value comes from, as DescribeConfigs numbers it."""
-
-
 def create_topics_response(result: TopicsResult, config: BrokerConfig) -> CreateTopicsResponse:
     return CreateTopicsResponse(topics=[_created(topic, config) for topic in result.topics])
 
