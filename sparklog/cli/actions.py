@@ -9,14 +9,14 @@ from sparklog.cli.connect import add_cluster_arguments, add_json_argument, conne
 from sparklog.client.cluster import ClusterClient
 
 Actions = Any
-"""What ``add_subparsers`` returns; argparse has no public name for it."""
+"""The type that ``add_subparsers`` returns; argparse has no public name for it."""
 
 Do = Callable[[ClusterClient, argparse.Namespace], int]
-"""Carries an action out; returns the exit status."""
+"""Runs an action and returns the exit status."""
 
 
 def add_actions(parser: argparse.ArgumentParser, names: str) -> Actions:
-    """Room for the actions ``names``, as ``a|b``."""
+    """Add the subparsers for the actions ``names``, written ``a|b``."""
     add_cluster_arguments(parser)
     return parser.add_subparsers(dest="action", required=True, metavar=names)
 
@@ -40,7 +40,7 @@ def add_action(
 
 
 def run_action(arguments: argparse.Namespace, check: Callable[[argparse.Namespace], None]) -> int:
-    """Connect and do what was asked for, unless ``check`` raises for options that make no sense."""
+    """Connect and run the chosen action. ``check`` raises UsageError for contradictory options."""
     check(arguments)
     do: Do = arguments.do
     with connect(arguments) as cluster:

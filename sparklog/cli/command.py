@@ -1,11 +1,11 @@
-"""What a command of the ``sparklog`` program is, and where commands come from.
+"""The commands of the ``sparklog`` program, and their argument parser.
 
-The command line itself knows neither Spark nor the broker: ``start`` and ``demo`` live in other packages and
-join through the entry-point group ``sparklog.commands``. An entry point there names a ``Command`` object, for
+The command line depends on neither Spark nor the broker. ``start`` and ``demo`` are in other packages, and
+register through the entry-point group ``sparklog.commands``. An entry point names a ``Command`` object, for
 example ``start = "sparklog_runtime.commands:start_command"`` with ``start_command = Command(...)``.
 
-A command is loaded only when it is run or when its help is shown, so that ``sparklog topics list`` does not
-pay for importing Spark, and a plugin that cannot be imported breaks nobody but itself.
+A command is loaded only to run it or to show its help. So ``sparklog topics list`` does not import Spark, and
+a plugin that cannot be imported does not break other commands.
 """
 
 import argparse
@@ -41,7 +41,7 @@ WRONG_USAGE: Final = 2
 
 
 class UsageError(SparklogError):
-    """Options that make no sense together; ends the program with status 2."""
+    """Options that contradict each other, or are incomplete; ends the program with status 2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +58,15 @@ class Command:
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
     description: str = ""
-    """What ``--help`` shows above the options; the summary if empty."""
+    """The text of ``--help`` above the options; the summary if empty."""
     examples: tuple[str, ...] = ()
-    """Whole command lines that ``--help`` shows at its end."""
+    """Whole command lines at the end of ``--help``."""
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse in this program's manner: one line that names the option as it was typed, and the remedy.
+    """An argparse parser whose errors are one line, with the option as it was typed and the remedy.
 
-    ``-c`` and ``--config`` may have several settings behind them, as in ``--config a=1 b=2 NAME``.
+    ``-c`` and ``--config`` accept several settings, as in ``--config a=1 b=2 NAME``.
     """
 
     _typed: Sequence[str] = ()
@@ -82,7 +82,7 @@ class Parser(argparse.ArgumentParser):
 
     def _in_our_words(self, message: str) -> str:
         if _SOMETHING_IS_MISSING.match(message) and (misspelt := self._unknown_options()):
-            message = f"{_UNRECOGNIZED}{' '.join(misspelt)}"  # what is missing may be what was meant
+            message = f"{_UNRECOGNIZED}{' '.join(misspelt)}"  # the missing option may be the misspelt one
         if message.startswith(_UNRECOGNIZED):
             unknown = message.removeprefix(_UNRECOGNIZED).split()[0].partition("=")[0]
             return message + did_you_mean(unknown, _long_options(self))
@@ -100,23 +100,23 @@ class Parser(argparse.ArgumentParser):
         return f"{name}: {choice['value']!r} is none of {choices}{hint}"
 
     def _unknown_options(self) -> list[str]:
-        """Those typed that neither this parser knows nor one nested in it."""
+        """The typed options that neither this parser nor a nested one has."""
         known, unknown = _options(self), []
         for argument in takewhile(lambda one: one != "--", self._typed):
             name = _OPTION.match(argument)
-            is_short = name is not None and argument[:2] in known  # its value may be behind it: -ca=1
+            is_short = name is not None and argument[:2] in known  # the value may follow at once: -ca=1
             if name is not None and name[0] not in known and not is_short:
                 unknown.append(name[0])
         return unknown
 
     def _as_typed(self, names: str) -> str:
-        """The one of ``-c/--config`` that was typed."""
+        """The name that was typed, of an option's names such as ``-c/--config``."""
         typed = {argument.partition("=")[0] for argument in self._typed}
         return next((name for name in names.split("/") if name in typed), names)
 
 
 def _options(parser: argparse.ArgumentParser) -> list[str]:
-    """Of a parser and of those nested in it."""
+    """The options of a parser and of its nested parsers."""
     found = list(parser._option_string_actions)
     for action in parser._actions:
         for nested in action.choices.values() if isinstance(action.choices, dict) else ():
@@ -129,7 +129,7 @@ def _long_options(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def did_you_mean(given: str, known: Sequence[str]) -> str:
-    """A hint at the nearest of what there is, to be put behind a complaint; empty if nothing is near."""
+    """A hint at the most similar name in ``known``, to append to an error text; empty if none is similar."""
     by_folded = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(given.casefold(), by_folded, n=1)
     return f"; did you mean {by_folded[near[0]]}?" if near else ""
@@ -149,9 +149,9 @@ def build_parser(command: Command, program: str = "sparklog ") -> Parser:
 
 
 def one_setting_each(arguments: Sequence[str]) -> list[str]:
-    """``--config a=1 b=2`` as ``--config a=1 --config b=2``: argparse would take a NAME behind it as well."""
+    """``--config a=1 b=2`` as ``--config a=1 --config b=2``; argparse would also consume a following NAME."""
     spread: list[str] = []
-    flag = ""  # whose values we are among
+    flag = ""  # the option whose values are being read
     before = ""
     for argument in arguments:
         name = argument.partition("=")[0]

@@ -1,7 +1,7 @@
-"""``sparklog configs``: settings of a topic, a broker or all brokers; to see and, while they run, to change.
+"""``sparklog configs``: show the settings of a topic, a broker or all brokers, and change them at run time.
 
-What is shown differs from the default; ``--all`` shows the rest too. A broker is asked itself, since only it
-knows how it was started.
+Only settings that differ from the default are shown; ``--all`` shows the others too. A broker's settings are
+requested from that broker, because only it has the settings of its start.
 """
 
 import argparse
@@ -38,7 +38,7 @@ EXAMPLES = (
 )
 
 Found = dict[str, Settings]
-"""Settings of each resource, by its name."""
+"""The settings of each resource, by the resource's name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +101,7 @@ def _described(cluster: ClusterClient, broker: int) -> Settings:
             raise
         live = sorted(cluster.metadata([], max_age_ms=0).brokers)
         raise SparklogError(
-            f"broker {broker} is not alive, and tells its settings to nobody; alive are {live}"
+            f"broker {broker} is not alive, so its settings are not available; alive are {live}"
         ) from None
 
 
@@ -129,7 +129,7 @@ def _row(one: DescribedSetting) -> list[object]:
 
 
 def _table_of_brokers(found: Found) -> str:
-    """A row for each value; brokers that have the same share it."""
+    """A row for each value, with the brokers that have that value."""
     rows: dict[tuple[object, ...], list[str]] = {}
     for broker, one in sorted(_flat(found), key=lambda pair: pair[1].name):
         rows.setdefault(tuple(_row(one)), []).append(broker)
@@ -175,7 +175,7 @@ def _alter(
 
 
 def _before_at(cluster: ClusterClient, broker: int) -> Settings:
-    """A broker that is down may be given settings, which hold when it is back."""
+    """The broker's settings; empty if it is down. Its changes then apply from its next start."""
     try:
         return describe_broker(cluster, broker)
     except SparklogError:

@@ -1,4 +1,4 @@
-"""Which cluster a command talks to: ``--bootstrap-server``, or ``--root`` of a cluster on this machine."""
+"""The options that name a command's cluster: ``--bootstrap-server``, or ``--root`` of a local cluster."""
 
 import argparse
 import json
@@ -15,17 +15,17 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.model.errors import ConfigError, SparklogError
 
 REACH_TIMEOUT_MS: Final = 8_000
-"""How long to wait for any broker's first answer: a person who mistyped a port waits for all of it."""
+"""The longest wait for any broker's first answer; a mistyped port always costs that long."""
 
 RETRY_TIMEOUT_MS: Final = 20_000
-"""How long it goes on trying once a broker has answered: enough for a failover, not too much for a person."""
+"""The longest time of retries after a first answer: enough for a failover, and tolerable for a person."""
 
 DEFAULT_PORT: Final = 9092
 CLUSTER_FILE: Final = "cluster.json"
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options that every command has that talks to a cluster; may be added to nested parsers too."""
+    """Add the options of every command that connects to a cluster. Nested parsers may have them too."""
     parser.add_argument(
         "--bootstrap-server",
         default=argparse.SUPPRESS,
@@ -53,7 +53,7 @@ def wants_json(arguments: argparse.Namespace) -> bool:
 
 
 def bootstrap_servers_of(arguments: argparse.Namespace) -> str:
-    """The brokers that the options name; UsageError unless exactly one of the two is given."""
+    """The brokers that the options name; UsageError unless exactly one of the two options is given."""
     servers: str | None = getattr(arguments, "bootstrap_server", None)
     root: Path | None = getattr(arguments, "root", None)
     if (servers is None) == (root is None):
@@ -69,7 +69,7 @@ def bootstrap_servers_of(arguments: argparse.Namespace) -> str:
 
 
 def cluster_words(arguments: argparse.Namespace) -> str:
-    """The option that names the cluster, as a remedy repeats it."""
+    """The option that names the cluster, for use in a remedy."""
     root: Path | None = getattr(arguments, "root", None)
     return (
         f"--bootstrap-server {getattr(arguments, 'bootstrap_server', 'HOST:PORT')}"
@@ -79,7 +79,7 @@ def cluster_words(arguments: argparse.Namespace) -> str:
 
 
 def connect(arguments: argparse.Namespace) -> ClusterClient:
-    """A client of the cluster that the options name, which has answered; close it."""
+    """A client of the cluster that the options name, after its first answer. The caller closes it."""
     servers = bootstrap_servers_of(arguments)
     cluster = ClusterClient(servers, client_id="sparklog-cli", retry_timeout_ms=RETRY_TIMEOUT_MS)
     try:
@@ -92,7 +92,7 @@ def connect(arguments: argparse.Namespace) -> ClusterClient:
 
 
 def read_cluster_file(root: Path) -> dict[str, Any]:
-    """``DIR/cluster.json``, which is there exactly while the cluster runs."""
+    """The content of ``DIR/cluster.json``, which exists while the cluster runs."""
     path = root / CLUSTER_FILE
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -104,7 +104,7 @@ def read_cluster_file(root: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise SparklogError(f"{path} cannot be read: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("bootstrap_servers"), str):
-        raise SparklogError(f"{path} does not tell bootstrap_servers; is --root {root} a sparklog root?")
+        raise SparklogError(f"{path} has no bootstrap_servers; is --root {root} a sparklog root?")
     return content
 
 
@@ -124,7 +124,7 @@ def start_words(root: Path, content: dict[str, Any]) -> str:
 
 
 def _refuse_what_is_gone(root: Path, content: dict[str, Any]) -> None:
-    """SparklogError if nobody runs the cluster any more: its brokers end too, and would not answer."""
+    """SparklogError if the cluster's controllers are gone: its brokers end too, and would not answer."""
     gone = gone_processes(content)
     if is_over(content, gone):
         raise SparklogError(

@@ -24,7 +24,7 @@ from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 
 NULL: Final = b"null"
-"""How a missing key or value is printed, as Kafka's console consumer does."""
+"""The text for a null key or value, as in Kafka's console consumer."""
 
 POLL_MS: Final = 250
 
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 def starting_positions(
     cluster: ClusterClient, topic: TopicMetadata, arguments: argparse.Namespace
 ) -> dict[TopicPartition, int]:
-    """Where to begin in each partition that is to be read."""
+    """The first offset to read of each partition."""
     topic_partitions = topic.topic_partitions()
     if arguments.partition is not None:
         check_partition(topic, arguments.partition)
@@ -121,14 +121,14 @@ def _print_records(consumer: Consumer, arguments: argparse.Namespace) -> None:
 
 
 def is_reader_gone(descriptor: int) -> bool:
-    """Whether this is a pipe that nobody reads any more; while a topic is quiet no write would tell."""
+    """Whether this is a pipe without a reader. Without a new record, no write would detect that."""
     poll = select.poll()
-    poll.register(descriptor, 0)  # errors and hang-ups are told unasked
+    poll.register(descriptor, 0)  # errors and hang-ups are always reported
     return any(happened & (select.POLLERR | select.POLLHUP) for _, happened in poll.poll(0))
 
 
 def _write(output: BinaryIO, rows: pa.RecordBatch, separator: bytes | None) -> None:
-    """A line per record, flushed: whoever reads sees a record as soon as it is here."""
+    """Write a line per record and flush, so that each record is visible at once."""
     values: Iterable[bytes | None] = rows.column("value").to_pylist()
     lines = [NULL if value is None else value for value in values]
     if separator is not None:
@@ -142,7 +142,7 @@ def _write(output: BinaryIO, rows: pa.RecordBatch, separator: bytes | None) -> N
 
 
 def _go_on_with_what_is_left(gone: OffsetOutOfRange) -> int:
-    """Old records are deleted while a slow reader reads: say so, and go on with the first that is left."""
+    """Retention deleted records before this reader got them: warn, and continue at the log start."""
     if gone.offset > gone.log_end_offset:
         raise gone
     say(f"warning: {gone.message}; going on with offset {gone.log_start_offset}")

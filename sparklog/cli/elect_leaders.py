@@ -1,8 +1,9 @@
-"""``sparklog elect-leaders``: give leaderships back to the preferred replicas, or end a partition's silence.
+"""``sparklog elect-leaders``: move leadership to the preferred replicas, or elect an unclean leader.
 
-A preferred election loses nothing: it moves leadership to a replica that is in sync. An unclean one is for
-partitions that nobody leads because every replica that was in sync is gone: it lets another lead, and what
-only those had is lost. So it must be asked for topic by topic, and what may be lost is said first.
+A preferred election loses nothing, because it elects a replica that is in sync. An unclean election is for
+partitions without a leader whose in-sync replicas are all gone: it elects another replica, and records that
+only the in-sync replicas have are lost. So it must be requested for each topic, and the possible loss is
+printed first.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 
 NOT_NEEDED: Final = "not needed"
-HEARSAY_MS: Final = 3_000
+METADATA_WAIT_MS: Final = 3_000
 POLL_MS: Final = 50
 
 
@@ -66,7 +67,7 @@ def elect(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
     partitions = None if arguments.all else _partitions(cluster, arguments)
     before = cluster.metadata(None)
     if arguments.unclean and partitions is not None:
-        _tell_what_may_be_lost(before, partitions)
+        _warn_of_losses(before, partitions)
     with patience("electing leaders"):
         elected, refused = ClusterChanges(cluster).elect_leaders(partitions, unclean=arguments.unclean)
     _show(arguments, _after(cluster, before, elected), elected, refused)
@@ -77,8 +78,8 @@ def elect(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
 def _after(
     cluster: ClusterClient, before: ClusterMetadata, elected: Sequence[TopicPartition]
 ) -> ClusterMetadata:
-    """Who leads, once the broker that is asked has heard of the elections: that takes it a moment."""
-    deadline = cluster.deadline(HEARSAY_MS)
+    """The metadata after the elections: waits until the queried broker has received the new leaders."""
+    deadline = cluster.deadline(METADATA_WAIT_MS)
     while True:
         seen = cluster.metadata(None)
         if deadline.is_over or all(_epoch(seen, one) != _epoch(before, one) for one in elected):
@@ -102,12 +103,12 @@ def _partitions(cluster: ClusterClient, arguments: argparse.Namespace) -> list[T
     return [TopicPartition(name, arguments.partition)]
 
 
-def _tell_what_may_be_lost(seen: ClusterMetadata, partitions: Sequence[TopicPartition]) -> None:
+def _warn_of_losses(seen: ClusterMetadata, partitions: Sequence[TopicPartition]) -> None:
     for partition in partitions:
         state = seen.topics[partition.topic].partitions[partition.partition]
         live = [one for one in state.replicas if one in seen.brokers]
         if state.leader in seen.brokers or not live:
-            continue  # nobody will be elected
+            continue  # no new leader will be elected
         say(
             f"warning: {partition}: in sync are {list(state.isr)}, alive {live}; acknowledged "
             f"records that only {list(state.isr)} have will be lost, also when they return"

@@ -1,4 +1,4 @@
-"""Lines of standard input as bytes, with a word in between whenever the input pauses."""
+"""Lines of standard input as bytes, with a None for each pause of the input."""
 
 import os
 import select
@@ -12,9 +12,9 @@ LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 def read_lines(descriptor: int, pause_ms: int) -> Iterator[bytes | None]:
-    """Each line without its newline, and None whenever nothing has come for ``pause_ms``.
+    """Each line without its newline, and None whenever no input arrived for ``pause_ms``.
 
-    Bytes are taken as they are, carriage returns included. A last line need not end in a newline.
+    Bytes are unchanged, carriage returns included. The last line need not end in a newline.
     """
     rest = bytearray()
     while True:
@@ -45,5 +45,5 @@ def _check_length(line: bytearray) -> None:
 
 
 def unescape(text: str) -> bytes:
-    r"""A separator as typed on a command line: ``\t``, ``\n`` and ``\\`` mean what they mean in C."""
+    r"""A separator as typed on a command line; ``\t``, ``\n`` and ``\\`` are escapes as in C."""
     return text.replace("\\\\", "\0").replace("\\t", "\t").replace("\\n", "\n").replace("\0", "\\").encode()

@@ -1,9 +1,10 @@
-"""The ``sparklog`` program, from its first moment on: Ctrl-C ends it quietly even while it still loads.
+"""The entry point of the ``sparklog`` program. Ctrl-C ends it quietly even while it is loading.
 
-Exit status: 0 done, 1 it failed and standard error says why, 2 wrong usage, 130 (128 and the signal's number,
-as shells have it) Ctrl-C cut it short. Commands that run until Ctrl-C, as ``start`` does, end with 0 then.
+Exit status: 0 done; 1 failed, with the reason on standard error; 2 wrong usage; 130 interrupted by Ctrl-C
+(128 and the signal's number, as in shells). Commands that run until Ctrl-C, such as ``start``, then end with
+0.
 
-Nothing heavy is imported here: until ``main`` runs, Ctrl-C is a traceback.
+This module imports nothing heavy, because until ``main`` runs Ctrl-C prints a traceback.
 """
 
 import os
@@ -14,7 +15,7 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 def main(argv: "list[str] | tuple[str, ...] | None" = None) -> int:
-    """Run the program; its exit status. ``argv`` is given by those who run it in their own process."""
+    """Run the program; its exit status. Pass ``argv`` to run the program in an existing process."""
     if argv is None:
         _end_at_once_on_interrupt(is_wanted=True)
     try:
@@ -30,8 +31,8 @@ def main(argv: "list[str] | tuple[str, ...] | None" = None) -> int:
 
 
 def _end_at_once_on_interrupt(*, is_wanted: bool) -> None:
-    """A KeyboardInterrupt may end up anywhere in a library that is being imported, and be lost or printed
-    there; and there is nothing to clean up yet. A signal that is ignored, or another's, is left alone.
+    """Exit at once on Ctrl-C while the program loads, because an imported library could swallow or print a
+    KeyboardInterrupt, and there is nothing to clean up yet. Other handlers of SIGINT stay in place.
     """
     if is_wanted and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end_at_once)
@@ -47,7 +48,7 @@ def _end_at_once(_number: int, _frame: object) -> None:
 def _say_interrupted() -> None:
     try:
         os.write(2, b"sparklog: interrupted\n")
-    except OSError:  # standard error is closed; the status tells
+    except OSError:  # standard error is closed; the exit status is enough
         return
 
 

@@ -1,8 +1,8 @@
-"""The processes that ``cluster.json`` names: whether those on this machine still run.
+"""A check whether the processes in ``cluster.json`` that are on this machine still run.
 
-A cluster that is killed, or whose machine goes down, leaves its ``cluster.json`` behind. Who asks that
-cluster something would wait for brokers that cannot answer; one look at the processes tells at once. A pid
-that another program has got meanwhile looks alive; then the brokers' silence tells, later.
+A cluster that is killed, or whose machine fails, does not remove its ``cluster.json``. A command would wait
+for brokers that cannot answer, but a check of the processes detects this at once. A pid that another program
+has meanwhile looks alive; then the command ends with a time-out.
 """
 
 import os
@@ -18,19 +18,19 @@ CONTROLLER: Final = "a controller"
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A process and what it serves, as ``cluster.json`` says."""
+    """A process in ``cluster.json``, and its role."""
 
     role: str
     host: str
     pid: int
 
     def is_gone(self) -> bool:
-        """False if it runs, and if nobody can tell because it is another machine's."""
+        """Whether the process ended. False for a process on another machine, which cannot be checked."""
         return is_this_machine(self.host) and not is_alive(self.pid)
 
 
 def served_processes(cluster_file: Mapping[str, Any]) -> list[Served]:
-    """Controllers and brokers; entries that lack a host or a pid are passed over."""
+    """Controllers and brokers; entries without a host or a pid are skipped."""
     found = []
     for name, role in (("controllers", CONTROLLER), ("brokers", "broker {id}")):
         entries = cluster_file.get(name)
@@ -46,14 +46,14 @@ def gone_processes(cluster_file: Mapping[str, Any]) -> list[Served]:
 
 
 def is_over(cluster_file: Mapping[str, Any], gone: Sequence[Served]) -> bool:
-    """Whether every controller is gone, hence the programs that would start brokers again."""
+    """Whether every controller is gone; then no process starts brokers again."""
     served = served_processes(cluster_file)
     keepers = [process for process in served if process.role == CONTROLLER] or served
     return bool(keepers) and all(process in gone for process in keepers)
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether an address is this machine's own: only those can be bound."""
+    """Whether an address is this machine's own, tested by binding it."""
     try:
         for family, kind, protocol, _, address in socket.getaddrinfo(host, 0, type=socket.SOCK_DGRAM):
             with socket.socket(family, kind, protocol) as probe:
@@ -65,7 +65,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that ended and was not collected yet does not."""
+    """Whether a process runs. False for a process that ended but was not collected yet."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @dataclass(slots=True)
 class _Sent:
-    """How far a run of ``produce`` is."""
+    """The progress of a run of ``produce``."""
 
     records: int = 0
     acknowledged: int = 0
@@ -84,7 +84,7 @@ class _Sent:
 
 
 def produce(cluster: ClusterClient, arguments: argparse.Namespace, separator: bytes | None) -> None:
-    """Send every line and wait until all are written. Ctrl-C ends the input; a second one does not wait."""
+    """Send every line and wait for all acknowledgements. Ctrl-C ends the input; a second one exits."""
     codec = Compression[arguments.compression.upper()]
     sent = _Sent()
     with Producer(cluster, acks=ACKS[arguments.acks], compression=codec) as producer:
@@ -109,7 +109,7 @@ def _send_lines(
     sent: _Sent,
     interrupted: threading.Event,
 ) -> str | None:
-    """What is wrong with the first line that cannot be sent, if there is one."""
+    """Send all lines. Stops at a line that cannot be sent, and returns the reason, else None."""
     counter = None if sys.stdin.isatty() else Counter("records sent")
     for line in read_lines(sys.stdin.fileno(), LINGER_MS):
         if interrupted.is_set():
@@ -141,7 +141,7 @@ def _no_separator(line: bytes, separator: bytes, number: int) -> str:
 
 @contextmanager
 def _interrupt_as_flag() -> Iterator[threading.Event]:
-    """Ctrl-C sets the event instead of striking in the middle of a batch; the second one strikes."""
+    """Make Ctrl-C set the event instead of interrupting a batch; a second Ctrl-C interrupts."""
     interrupted = threading.Event()
     before = signal.getsignal(signal.SIGINT)
 

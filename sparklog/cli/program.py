@@ -1,4 +1,4 @@
-"""What the program does: finds the command, parses its arguments, runs it, says what went wrong."""
+"""Finding the command, parsing its arguments, running it, and printing its error."""
 
 import os
 import sys
@@ -21,18 +21,18 @@ EXAMPLES: Final = (
 
 
 def run_program(arguments: list[str], on_loaded: Callable[[], None]) -> int:
-    """Run it; the exit status. ``on_loaded`` is called when nothing is left but the command itself."""
+    """Run the program; the exit status. ``on_loaded`` is called just before the command runs."""
     return exit_status_of(lambda: _run(arguments, on_loaded), program="sparklog")
 
 
 def exit_status_of(run: Callable[[], int], *, program: str) -> int:
-    """Run it; the exit status. Its error is printed on standard error as ``program: message``."""
+    """Call ``run``; the exit status. An error is printed on standard error as ``program: message``."""
     try:
         status = run()
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
-        _silence_stdout()  # whoever read our output has had enough: nothing is wrong
+        _silence_stdout()  # the reader of our output closed the pipe, which is no error
         return DONE
     except (UsageError, ConfigError) as error:
         return _complain(program, error, WRONG_USAGE)
@@ -40,7 +40,7 @@ def exit_status_of(run: Callable[[], int], *, program: str) -> int:
         return _complain(program, _words_of(error), FAILED)
     except SparklogError as error:
         return _complain(program, error, FAILED)
-    except OSError as error:  # a full disk behind standard output, say
+    except OSError as error:  # such as standard output on a full disk
         _silence_stdout()
         return _complain(program, error, FAILED)
     return status
@@ -79,7 +79,7 @@ def _overview() -> str:
     lines += [
         "",
         "  sparklog COMMAND --help    explains a command",
-        "  sparklog --version         tells the version",
+        "  sparklog --version         shows the version",
     ]
     return "\n".join([*lines, "", examples_text(EXAMPLES)])
 
@@ -93,7 +93,7 @@ def _summary(name: str) -> str:
 
 
 def _words_of(error: KafkaError) -> str:
-    """The message, with the code's name if that is not in it already."""
+    """The message, with the code's name unless the message contains it."""
     code = error.code.name.upper()
     return error.message if code in error.message else f"{error.message} ({code})" if error.message else code
 
@@ -104,7 +104,7 @@ def _complain(program: str, problem: object, status: int) -> int:
 
 
 def _silence_stdout() -> None:
-    """Python flushes standard output once more at its end; give it somewhere to go."""
+    """Redirect standard output to /dev/null, because Python flushes it once more at exit."""
     if sys.stdout is None:  # it was closed before we began
         return
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

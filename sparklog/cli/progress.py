@@ -1,4 +1,4 @@
-"""Signs of life on standard error, for whatever takes longer than a person waits without wondering."""
+"""Progress messages on standard error, for operations that take longer than a moment."""
 
 import sys
 import threading
@@ -13,7 +13,7 @@ REPORT_EVERY_S: Final = 2.0
 
 @contextmanager
 def patience(what: str) -> Iterator[None]:
-    """Say what is being done if it takes long; silent if it is done soon."""
+    """Print ``what`` if the block takes longer than ``PATIENCE_S``."""
     timer = threading.Timer(PATIENCE_S, lambda: say(f"{what} ..."))
     timer.daemon = True
     timer.start()
@@ -24,23 +24,23 @@ def patience(what: str) -> Iterator[None]:
 
 
 class Counter:
-    """Counts something, and tells every few seconds how far it is."""
+    """Counts something, and prints the count every few seconds."""
 
     def __init__(self, what: str) -> None:
         self.count = 0
         self._what = what
         self._begun_s = time.monotonic()
-        self._told_s = self._begun_s
+        self._reported_s = self._begun_s
 
     def add(self, count: int) -> None:
         self.count += count
         now_s = time.monotonic()
-        if now_s - self._told_s >= REPORT_EVERY_S:
-            self._told_s = now_s
+        if now_s - self._reported_s >= REPORT_EVERY_S:
+            self._reported_s = now_s
             rate = self.count / (now_s - self._begun_s)
             say(f"{self._what}: {self.count:,} ({rate:,.0f}/s)")
 
 
 def say(text: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     print(f"sparklog: {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Which commands there are: those of this package, and those that installed packages bring."""
+"""The list of all commands: those of this package, and those of installed packages."""
 
 import difflib
 import importlib
@@ -25,14 +25,14 @@ FIRST_IN_HELP: Final = ("start", "demo", "conf", "submit")
 
 
 def command_names() -> list[str]:
-    """All commands, those that one needs first at the front."""
+    """The names of all commands, in the order of the help."""
     plugins = sorted(entry_points(group=COMMAND_GROUP).names - BUILT_IN.keys())
     first = [name for name in FIRST_IN_HELP if name in plugins]
     return [*first, *BUILT_IN, *(name for name in plugins if name not in first)]
 
 
 def load_command(name: str) -> Command:
-    """The command of that name. UsageError if there is none, SparklogError if it cannot be loaded."""
+    """The command ``name``. UsageError for an unknown name, SparklogError if it cannot be loaded."""
     if name in BUILT_IN:
         return _load(name, BUILT_IN[name])
     for entry_point in entry_points(group=COMMAND_GROUP, name=name):
@@ -47,7 +47,7 @@ def _load(name: str, target: str) -> Command:
     module, _, attribute = target.partition(":")
     try:
         command = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # a plugin's import can fail in any way; it must not take others along
+    except Exception as error:  # a plugin's import can fail in any way, and must not break other commands
         raise SparklogError(
             f"the command {name!r} cannot be loaded from {target}: {type(error).__name__}: {error}; "
             "is the package that brings it installed completely?"

@@ -1,4 +1,4 @@
-"""Settings as an administrator sees and changes them: their sources in words, and before -> after."""
+"""Changes of settings as an administrator sees them: the sources as text, and before -> after."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from sparklog.model.kafka_numbers import ConfigSource
 from sparklog.model.kafka_properties import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
 
 Change = Mapping[str, str | None]
-"""New values by name; None gives a setting back to what lies under it."""
+"""New values by name; None removes the value, so that the next lower level applies."""
 
 SOURCES: Final[Mapping[ConfigSource, str]] = {
     ConfigSource.UNKNOWN: "unknown",
@@ -33,7 +33,7 @@ SOURCES: Final[Mapping[ConfigSource, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One setting, with where its value came from before and comes from now; empty where it has none."""
+    """One setting's value and source, before and after a change; empty without a value."""
 
     name: str
     before: str
@@ -56,7 +56,7 @@ def _shown(value: str, source: str) -> str:
 
 
 def changes_of(set_: Iterable[tuple[str, str]], delete: Iterable[str], *, is_topic: bool) -> Change:
-    """What the options ask for, with a warning for each that has no effect. UsageError, ConfigError."""
+    """The changes that the options name; warns of settings without effect. UsageError, ConfigError."""
     given = dict(set_)
     checked = check_topic_settings(given) if is_topic else check_broker_settings(given)
     for warning in checked.warnings:
@@ -80,7 +80,7 @@ def changes_of(set_: Iterable[tuple[str, str]], delete: Iterable[str], *, is_top
 
 
 def changed_by(change: Change, settings: Settings, level: ConfigSource) -> list[Changed]:
-    """What ``change`` makes of ``settings`` where ``level`` is whose settings are changed."""
+    """The settings that ``change`` changes at the level ``level``, with the values before and after."""
     found = []
     for name, value in change.items():
         before = settings.get(name)
@@ -97,6 +97,6 @@ def _after(value: str | None, before: DescribedSetting | None, level: ConfigSour
     if value is None:
         under = before.without(level) if before is not None else None
         return (under.value, SOURCES[under.source]) if under is not None else ("", "")
-    if before is not None and before.source < level:  # something else goes before what is set here
+    if before is not None and before.source < level:  # a value of a higher level stays in force
         return before.value, SOURCES[before.source]
     return value, SOURCES[level]

@@ -23,7 +23,7 @@ from sparklog.client.metadata import ClusterMetadata, PartitionMetadata
 
 @dataclass(slots=True)
 class BrokerStatus:
-    """A broker, alive or (known from ``cluster.json`` alone) not."""
+    """A broker that is alive, or one that is only in ``cluster.json``."""
 
     broker_id: int
     host: str
@@ -39,15 +39,15 @@ class BrokerStatus:
 
 @dataclass(slots=True)
 class Health:
-    """What a glance should tell of all partitions."""
+    """A summary of all partitions."""
 
     topics: int = 0
     partitions: int = 0
     under_replicated: int = 0
     leaderless: int = 0
     lossy: dict[str, int] = field(default_factory=dict)
-    """Partitions that were once led by a replica which may have lacked acknowledged records, each with the
-    leader epoch in which that was.
+    """Partitions that once had a leader which may have lacked acknowledged records, each with the leader
+    epoch of that leader.
     """
 
 
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     root: Path | None = getattr(arguments, "root", None)
     if root is not None:
-        _tell_who_is_gone(root)
+        _warn_of_gone_processes(root)
     with connect(arguments) as cluster, patience(f"asking {cluster.bootstrap_servers}"):
         seen = cluster.metadata()
     local = read_cluster_file(root) if root is not None else {}
@@ -84,13 +84,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def render_losses(lossy: Mapping[str, int]) -> str:
-    """What people must know about elections that were made although records could be lost."""
+    """A warning about elections that may have lost records."""
     named = ", ".join(f"{partition} (leader epoch {epoch})" for partition, epoch in lossy.items())
     return f"acknowledged records may be lost: elections without a proven log of {named}"
 
 
-def _tell_who_is_gone(root: Path) -> None:
-    """At once, whoever answers; if nobody is left to start them again, ``connect`` says that."""
+def _warn_of_gone_processes(root: Path) -> None:
+    """Warn of ended processes before connecting. If all controllers are gone, ``connect`` reports that."""
     content = read_cluster_file(root)
     gone = gone_processes(content)
     if is_over(content, gone):
@@ -98,7 +98,7 @@ def _tell_who_is_gone(root: Path) -> None:
     for process in gone:
         say(
             f"warning: process {process.pid} is gone, which served {process.role}; `sparklog start` replaces "
-            f"it within seconds, else {root / 'logs'} tells why"
+            f"it within seconds, else {root / 'logs'} shows why"
         )
 
 

@@ -1,11 +1,11 @@
-"""Tables for people: columns aligned, numbers to the right, nothing but blanks between them."""
+"""Tables for people: aligned columns, numbers to the right, separated by blanks."""
 
 from collections.abc import Sequence
 from typing import Final
 
 GAP: Final = "  "
 NOTHING: Final = "-"
-"""What stands in a cell that has no value."""
+"""The text of a cell without a value."""
 
 
 def render_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

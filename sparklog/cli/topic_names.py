@@ -1,4 +1,4 @@
-"""Names of topics as typed: what cannot be a name, and what to say when there is no such topic."""
+"""Topic names on the command line: their validation, and the error text for an unknown topic."""
 
 import argparse
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def topic_name(text: str) -> str:
 
 
 def find_topic(cluster: ClusterClient, arguments: argparse.Namespace) -> TopicMetadata:
-    """The topic of ``--topic``; SparklogError with the nearest name and the remedy if there is none."""
+    """The topic of ``--topic``; SparklogError with a similar name and the remedy if it does not exist."""
     name: str = arguments.topic
     with patience(f"looking for topic {name!r}"), topic_wanted(cluster, arguments, name, or_create=True):
         return cluster.topic(name, timeout_ms=UNKNOWN_TOPIC_WAIT_MS)
@@ -41,7 +41,7 @@ def check_partition(topic: TopicMetadata, partition: int) -> None:
 def topic_wanted(
     cluster: ClusterClient, arguments: argparse.Namespace, name: str, *, or_create: bool = False
 ) -> Iterator[None]:
-    """Around what fails with UNKNOWN_TOPIC_OR_PARTITION if there is no topic of this name."""
+    """A context that turns UNKNOWN_TOPIC_OR_PARTITION for the topic ``name`` into a helpful SparklogError."""
     try:
         yield
     except KafkaError as error:

@@ -1,6 +1,6 @@
-"""Values of options, checked as they are read: what is wrong with one is said with the value and the remedy.
+"""Types of option values for argparse; an invalid value raises an error with the value and the remedy.
 
-argparse puts the option's name in front of the text of an ``ArgumentTypeError``.
+argparse puts the option's name before the text of an ``ArgumentTypeError``.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def _at_most(number: int, most: int) -> int:
 
 
 def port(text: str) -> int:
-    """A port to listen on; 0 stands for any free one."""
+    """A port to listen on; 0 means any free port."""
     if not text.isascii() or not text.isdigit() or int(text) > PORT_MAX:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a port: give a number from 1 to {PORT_MAX}, or 0 for any free port"
@@ -59,7 +59,7 @@ def port(text: str) -> int:
 
 
 def setting(text: str) -> tuple[str, str]:
-    """``name=value``, as behind ``--config``; the value may be empty, the name may not."""
+    """``name=value``, the form of ``--config``; the value may be empty, the name may not."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=value")
@@ -67,7 +67,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def directory(text: str) -> Path:
-    """A directory, there or not; an empty text, from an unset variable, would mean the current one."""
+    """A directory that may not exist yet. Refuses an empty text, which an unset variable may cause."""
     if not text:
         raise argparse.ArgumentTypeError("is empty; give a directory")
     path = Path(text)

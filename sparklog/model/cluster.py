@@ -1,4 +1,4 @@
-"""What the members of a cluster tell each other about brokers and partitions."""
+"""Facts about brokers, topics and partitions that the members of a cluster exchange."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ DEFAULT_LISTENER: Final = "PLAINTEXT"
 
 
 class SecurityProtocol(IntEnum):
-    """How bytes on a listener are protected; the numbers are those of UpdateMetadata."""
+    """The protection of a listener's connections; the numbers are those of UpdateMetadata."""
 
     PLAINTEXT = 0
     SSL = 1
@@ -30,7 +30,7 @@ class SecurityProtocol(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address of a broker, and how to talk to it."""
+    """An address of a broker, and its security protocol."""
 
     host: str
     port: int
@@ -58,7 +58,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A live broker, and by listener name the addresses that it advertises, in the order of its settings."""
+    """A live broker, with its advertised addresses by listener name, in the order of its settings."""
 
     id: BrokerId
     endpoints: Mapping[str, Endpoint] = field(hash=False)
@@ -74,7 +74,7 @@ class Broker:
 
 
 def plaintext(host: str, port: int) -> dict[str, Endpoint]:
-    """The endpoints of a broker that has the default listener alone."""
+    """The endpoints of a broker with only the default listener."""
     return {DEFAULT_LISTENER: Endpoint(host, port)}
 
 
@@ -83,8 +83,8 @@ class PartitionState:
     """One partition as ZooKeeper records it.
 
     ``partition_epoch`` is the version of its state znode: every change is a compare-and-set on it.
-    ``isr_incarnations`` names, for each ISR member, the version of its ``/brokers/incarnations`` node when
-    it was last counted, so that a replica that restarted in between is never trusted on a stale view.
+    ``isr_incarnations`` holds, for each ISR member, the version of its ``/brokers/incarnations`` node when
+    the member was last confirmed, so that a stale view never counts a replica that has restarted since.
     ``eligible`` (KIP-966) are replicas outside the ISR that are known to hold everything committed.
     """
 
@@ -98,9 +98,9 @@ class PartitionState:
     eligible: tuple[BrokerId, ...] = ()
     isr_incarnations: Mapping[BrokerId, int] = field(default_factory=dict)
     min_insync_replicas: int = 1
-    """What this leader epoch commits with: the topic's setting when it began."""
+    """The min ISR of this leader epoch: the topic's setting when the epoch began."""
     lost_in_epoch: LeaderEpoch = LeaderEpoch(-1)
-    """The last epoch that began with a leader who may have lacked acknowledged records; -1 if none did."""
+    """The last leader epoch whose leader may have lacked acknowledged records; -1 if there was none."""
 
     @property
     def has_leader(self) -> bool:

@@ -1,11 +1,10 @@
 """Settings with Kafka's names, as typed values.
 
-Every setting that sparklog acts on is one ``Setting`` in ``BROKER_SETTINGS`` or ``TOPIC_SETTINGS``: its name,
-type, default, bounds and one sentence of documentation. A topic takes its defaults from the broker.
+Every setting that sparklog implements is one ``Setting`` in ``BROKER_SETTINGS`` or ``TOPIC_SETTINGS``: its
+name, type, default, bounds and one sentence of documentation. A topic's defaults are the broker's values.
 
-What a name means when it is not one of ours is decided here too: a property that Apache Kafka has and
-sparklog does not act on is accepted with one warning; a name that neither has is refused with the nearest
-known one.
+A property of Apache Kafka that sparklog does not implement is accepted with one warning. A name that neither
+has is refused, with the most similar known name.
 """
 
 import difflib
@@ -41,14 +40,14 @@ class Setting:
     maximum: int | None = None
     choices: tuple[str, ...] = ()
     not_yet: tuple[str, ...] = ()
-    """Choices that Kafka has and sparklog does not act on yet: accepted with a warning."""
+    """Kafka's choices that sparklog does not implement yet: accepted with a warning."""
     broker_name: str = ""
-    """For topic settings: the broker setting that supplies the default, if one does."""
+    """Of a topic setting: the broker setting that supplies the default, if any."""
     pattern: str = ""
-    """What each item of a list must look like."""
+    """A regular expression that each item of a list must match."""
 
     def parse(self, text: str) -> Value:
-        """The typed value of ``text``; raises ConfigError that names value and bounds."""
+        """The typed value of ``text``; raises ConfigError with the value and the bounds."""
         stripped = text.strip()
         if self.kind == "bool":
             if stripped.lower() not in ("true", "false"):
@@ -69,7 +68,7 @@ class Setting:
         return tuple(items) if self.kind == "list" else stripped
 
     def is_not_yet(self, value: Value) -> bool:
-        """Whether ``value`` asks for something that sparklog does not do yet."""
+        """Whether ``value`` is a choice that sparklog does not implement yet."""
         asked = value if isinstance(value, tuple) else (value,)
         return any(item in self.not_yet for item in asked)
 
@@ -99,7 +98,7 @@ class Setting:
 
 
 def render(value: Value) -> str:
-    """The text of a typed value, as configuration files and DescribeConfigs show it."""
+    """The text of a typed value, as in configuration files and DescribeConfigs."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return ",".join(value) if isinstance(value, tuple) else str(value)
@@ -276,7 +275,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "Port on the driver's host to which each broker's process keeps a connection, so that its death "
             "is noticed at once; 0 takes a free one. Sparklog's own.", 0, 65_535),
 )  # fmt: skip
-"""What a broker acts on."""
+"""The settings of a broker."""
 
 DYNAMIC_BROKER_SETTINGS: Final = frozenset(
     {
@@ -305,10 +304,10 @@ DYNAMIC_BROKER_SETTINGS: Final = frozenset(
         "unclean.leader.election.enable",
     }
 )
-"""What may be changed while brokers run: defaults of topics, and rates. The rest is read once, at start."""
+"""Settings that may be changed while brokers run: defaults of topics, and rates. Others are read at start."""
 
 CLUSTER_WIDE_SETTINGS: Final = frozenset({"min.insync.replicas", "unclean.leader.election.enable"})
-"""Those of them that the controller acts on: they cannot differ from broker to broker."""
+"""Dynamic settings that the controller uses, and that therefore cannot differ from broker to broker."""
 
 TOPIC_SETTINGS: Final[Mapping[str, Setting]] = _table(
     *(
@@ -359,7 +358,7 @@ TOPIC_SETTINGS: Final[Mapping[str, Setting]] = _table(
         for side, what in (("leader", "sending"), ("follower", "fetching"))
     ),
 )
-"""What a topic may set for itself."""
+"""The settings of a topic."""
 
 
 TOPIC_NAMES: Final[Mapping[str, str]] = {
@@ -375,7 +374,7 @@ TOPIC_NAMES: Final[Mapping[str, str]] = {
     "log.roll.hours": "segment.ms",
     "log.roll.jitter.hours": "segment.jitter.ms",
 }
-"""What a topic calls a setting that brokers have under a name of their own."""
+"""The topic's name of each setting for which brokers have another name."""
 
 BROKER_NAMES: Final[Mapping[str, str]] = {
     **{topic_name: name for name, topic_name in TOPIC_NAMES.items()},
@@ -384,17 +383,17 @@ BROKER_NAMES: Final[Mapping[str, str]] = {
 
 
 def nearest_topic_setting(name: str) -> str | None:
-    """What a topic may have been meant to set by ``name``: also by a broker's name for it."""
+    """The topic setting most similar to ``name``, which may be the broker's name of a setting; else None."""
     return _nearest(name, TOPIC_SETTINGS.keys() | KAFKA_TOPIC_PROPERTIES, TOPIC_NAMES)
 
 
 def nearest_broker_setting(name: str) -> str | None:
-    """What a broker may have been meant to set by ``name``: also by a topic's name for it."""
+    """The broker setting most similar to ``name``, which may be the topic's name of a setting; else None."""
     return _nearest(name, BROKER_SETTINGS.keys() | KAFKA_BROKER_PROPERTIES, BROKER_NAMES)
 
 
 def _nearest(name: str, known: Set[str], others: Mapping[str, str]) -> str | None:
-    """``others`` are names of the other level, with those of this one."""
+    """The name most similar to ``name``. ``others``: names of the other level, mapped to this level's."""
     if name in others:
         return others[name]
     near = difflib.get_close_matches(name, sorted(known | others.keys()), n=1, cutoff=0.6)
@@ -403,7 +402,7 @@ def _nearest(name: str, known: Set[str], others: Mapping[str, str]) -> str | Non
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Settings that were checked: typed values of those given, and a warning per one we do not act on."""
+    """The typed values of checked settings, and a warning for each one that is not implemented."""
 
     values: Mapping[str, Value]
     warnings: tuple[str, ...] = ()
@@ -441,7 +440,7 @@ def _check(
 def check_broker_settings(given: Mapping[str, str]) -> Checked:
     """Type and check broker settings.
 
-    Raises ConfigError on an unknown name, an illegal value, or a promise of safety that is not kept yet.
+    Raises ConfigError on an unknown name, an illegal value, or a security setting that is not implemented.
     """
     for name, text in given.items():
         refuse_unkept_promise(name, text)
@@ -460,7 +459,7 @@ def check_topic_settings(given: Mapping[str, str]) -> Checked:
 
 
 class TypedSettings(ABC):
-    """Settings by name, as the types that they are declared to have."""
+    """Access to settings by name, with their declared types."""
 
     __slots__ = ()
 
@@ -495,7 +494,7 @@ class TypedSettings(ABC):
 
 @dataclass(frozen=True, slots=True)
 class DynamicConfigs:
-    """What was set while a broker runs: for itself, over what was set for all of them."""
+    """Dynamic settings of a broker: its own override those of all brokers."""
 
     own: Mapping[str, str] = field(default_factory=dict)
     everybodys: Mapping[str, str] = field(default_factory=dict)
@@ -507,7 +506,7 @@ class DynamicConfigs:
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig(TypedSettings):
-    """A broker's settings: what was given over what is the default."""
+    """A broker's settings: given values override defaults."""
 
     given: Mapping[str, Value] = field(default_factory=dict)
 
@@ -523,7 +522,7 @@ class BrokerConfig(TypedSettings):
         return read_listeners(_of_listeners(self.given))
 
     def with_dynamic(self, configs: Mapping[str, str]) -> "BrokerConfig":
-        """These settings with ``configs``, which were checked before, over them."""
+        """These settings, overridden by ``configs``, which were checked before."""
         if not configs:
             return self
         return BrokerConfig({**self.given, **check_broker_settings(configs).values})
@@ -535,7 +534,7 @@ class BrokerConfig(TypedSettings):
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig(TypedSettings):
-    """A topic's settings: its own over the broker's over the default."""
+    """A topic's settings: its own values override the broker's, which override defaults."""
 
     broker: BrokerConfig
     overrides: Mapping[str, Value] = field(default_factory=dict)

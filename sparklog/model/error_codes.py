@@ -1,7 +1,8 @@
-"""Kafka's error codes, each with whether a client does well to try again.
+"""Kafka's error codes, and which of them a client should retry.
 
-Numbers and names are Kafka's (``org.apache.kafka.common.protocol.Errors``); a test holds them to the ``kio``
-package's table. A client that meets a retriable code refreshes its metadata, pauses and repeats the request.
+Numbers and names are Kafka's (``org.apache.kafka.common.protocol.Errors``); a test compares them with the
+table of the ``kio`` package. After a retriable code a client refreshes its metadata, pauses and repeats the
+request.
 """
 
 from enum import IntEnum
@@ -11,7 +12,7 @@ _RETRIABLE: Final = True
 
 
 class ErrorCode(IntEnum):
-    """A code as it is on the wire. ``retriable``: the same request may succeed later."""
+    """An error code of the wire protocol. ``retriable``: the same request may succeed later."""
 
     retriable: bool
 

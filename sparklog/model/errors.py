@@ -1,7 +1,7 @@
-"""Kafka's error codes, and the few exceptions of our own.
+"""Kafka's error codes, and sparklog's exceptions.
 
-Expected outcomes travel as ``ErrorCode`` values. Exceptions are for broken disks, bugs, and input that a
-caller must be told about; each says what was wrong, with the value, and what to do.
+Expected outcomes are returned as ``ErrorCode`` values. Exceptions are for broken disks, bugs and invalid
+input; each message has the problem, the value and the remedy.
 """
 
 from sparklog.model.error_codes import ErrorCode
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class SparklogError(Exception):
-    """Base of every error that sparklog raises on purpose."""
+    """Base of all of sparklog's exceptions."""
 
 
 class ConfigError(SparklogError):
@@ -26,7 +26,7 @@ class ConfigError(SparklogError):
 
 
 class WireError(SparklogError):
-    """Bytes from the network that are not a message; the connection they came from is closed."""
+    """Bytes from the network that are not a message; their connection is closed."""
 
 
 class CorruptBatch(SparklogError):  # noqa: N818 (the field's word for the thing itself)
@@ -38,7 +38,7 @@ class LogDirectoryError(SparklogError):
 
 
 class KafkaError(SparklogError):
-    """A request that was refused: an error code with the server's own words."""
+    """A refused request: an error code with the server's message."""
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:
         super().__init__(f"{code.name.upper()}: {message}" if message else code.name.upper())

@@ -1,7 +1,7 @@
-"""Names and numbers that identify things.
+"""Types of names, ids, epochs and offsets.
 
-Topics have a name for people and an id (a UUID) for machines: a topic that is deleted and created
-again keeps its name and gets a new id, so state about the old one can never be mistaken for the new.
+A topic has a name and an id (a UUID). A topic that is deleted and created again has the same name and a new
+id, so state of the old topic is never mistaken for state of the new one.
 """
 
 import re
@@ -9,7 +9,7 @@ import uuid
 from typing import Final, NamedTuple, NewType
 
 BrokerId = NewType("BrokerId", int)
-"""A broker's number; stays with its data directories over restarts."""
+"""A broker's number, which its data directories keep over restarts."""
 
 BrokerEpoch = NewType("BrokerEpoch", int)
 """Fences incarnations of one broker: the ZooKeeper transaction id of its registration."""

@@ -1,4 +1,4 @@
-"""Topics of the cluster's own state, by Kafka's names: coordinators write them, clients only read them."""
+"""Topics of the cluster's own state, with Kafka's names: coordinators write them, clients only read them."""
 
 from typing import Final
 

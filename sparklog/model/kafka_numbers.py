@@ -1,13 +1,13 @@
-"""Numbers of Kafka's protocol that several rooms use."""
+"""Numbers of Kafka's protocol that several packages use."""
 
 from enum import IntEnum
 from typing import Final
 
 ACKS_ALL: Final = -1
-"""Answer a Produce when all replicas in sync have it."""
+"""A Produce is answered when all in-sync replicas have its records."""
 
 ACKS: Final = (ACKS_ALL, 0, 1)
-"""What a Produce may ask for: 0 is no answer at all, 1 an answer when the leader has it."""
+"""The legal acks of a Produce: 0 means no answer, 1 an answer when the leader has the records."""
 
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
@@ -15,7 +15,7 @@ BROKER_RESOURCE: Final = 4
 
 
 class ConfigSource(IntEnum):
-    """Where the value of a setting comes from. A topic's own value goes over its broker's, and so on down."""
+    """The level that a setting's value is from. A lower number overrides a higher one."""
 
     UNKNOWN = 0
     TOPIC = 1

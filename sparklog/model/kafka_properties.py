@@ -1,6 +1,6 @@
-"""Names of the settings that Apache Kafka 3.9 has, for brokers and for topics.
+"""Names of Apache Kafka 3.9's settings, for brokers and for topics.
 
-Used only to tell a setting that sparklog does not act on (a warning) from a misspelt one (an error).
+Used only to distinguish a Kafka setting that sparklog ignores (a warning) from a misspelt one (an error).
 """
 
 from typing import Final
@@ -105,7 +105,7 @@ _LISTENER_PREFIX: Final = "listener.name."
 def without_listener(name: str) -> str:
     """The broker's property that ``listener.name.LISTENER.[MECHANISM.]PROPERTY`` sets for one listener.
 
-    Any other name, and a prefix with no known property behind it, is returned as it is.
+    Any other name, and a prefix without a known property, is returned unchanged.
     """
     if not name.startswith(_LISTENER_PREFIX):
         return name

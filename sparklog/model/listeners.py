@@ -1,12 +1,12 @@
-"""The listeners of a broker: where it listens, what it advertises, and which of them other brokers use.
+"""The listeners of a broker: the addresses it listens on and advertises, and the listener of other brokers.
 
-Names and rules are Kafka's (KIP-103, KIP-291). A listener is written ``NAME://HOST:PORT``; its name is the
-key by which a client gets addresses back that it can reach, because it asked through that listener.
+Names and rules are Kafka's (KIP-103, KIP-291). A listener is written ``NAME://HOST:PORT``. A client gets the
+addresses of the listener by which it connected, because it can reach these.
 
-    listeners                        where to listen. An empty host is the broker's own; port 0 is assigned
-                                     when the broker starts (``--port``), or else any free one
-    advertised.listeners             what clients and other brokers are given; some listeners may be left out.
-                                     An empty host is the broker's own, port 0 the one listened on
+    listeners                        the addresses to listen on. An empty host means the broker's own; port 0
+                                     is assigned at the broker's start (``--port``), else any free port
+    advertised.listeners             the addresses for clients and other brokers; listeners may be left out.
+                                     An empty host means the broker's own, port 0 the port listened on
     listener.security.protocol.map   the security protocol of each name; only PLAINTEXT is served yet
     inter.broker.listener.name       the listener of the brokers and of the controller
 
@@ -40,7 +40,7 @@ _LISTENER: Final = re.compile(r"([\w.-]+)://(?:\[([0-9a-fA-F:.%]+)\]|([\w.%-]*))
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Listeners by name, in the order of the settings. See the module's text for an empty host and port 0."""
+    """Listeners by name, in the order of the settings. The module's text explains empty hosts and port 0."""
 
     bound: Mapping[str, Endpoint]
     advertised: Mapping[str, Endpoint]
@@ -48,22 +48,22 @@ class Listeners:
 
     @property
     def first(self) -> str:
-        """The first advertised listener: the one that a start shows to its users."""
+        """The first advertised listener, whose address ``sparklog start`` shows."""
         return next(iter(self.advertised))
 
     def unassigned(self) -> tuple[str, ...]:
-        """The listeners whose port the start of a broker assigns."""
+        """The listeners whose port is assigned at the broker's start."""
         return tuple(name for name, endpoint in self.bound.items() if not endpoint.port)
 
     def to_bind(self, host: str, ports: Mapping[str, int]) -> dict[str, Endpoint]:
-        """Where a broker at ``host`` listens that was assigned ``ports``; 0 or none is any free one."""
+        """The listening addresses of a broker at ``host`` with the assigned ``ports``; 0: any free port."""
         return {
             name: replace(one, host=one.host or host, port=one.port or ports.get(name, 0))
             for name, one in self.bound.items()
         }
 
     def to_advertise(self, host: str, ports: Mapping[str, int]) -> dict[str, Endpoint]:
-        """What a broker at ``host`` that listens on ``ports`` tells others."""
+        """The addresses that a broker at ``host`` advertises when it listens on ``ports``."""
         return {
             name: replace(one, host=one.host or host, port=one.port or ports[name])
             for name, one in self.advertised.items()
@@ -71,7 +71,7 @@ class Listeners:
 
 
 def read_listeners(given: Mapping[str, str]) -> Listeners:
-    """The listeners of the settings ``given``; ConfigError names the value that is wrong, and a remedy."""
+    """The listeners of the settings ``given``; ConfigError with the wrong value and a remedy."""
     protocols = _protocols(given.get(PROTOCOL_MAP, DEFAULT_PROTOCOL_MAP))
     listeners = given.get(LISTENERS, "") or f"{DEFAULT_LISTENER}://:0"
     bound = _parse(LISTENERS, listeners, protocols)
@@ -147,7 +147,7 @@ def _checked_protocol(
 
 
 def _check_ports(text: str, bound: Mapping[str, Endpoint]) -> None:
-    """Two listeners share a port only if one is at an IPv4 and the other at an IPv6 address (KIP-797)."""
+    """Two listeners may share a port only if one has an IPv4 and the other an IPv6 address (KIP-797)."""
     used = Counter((":" in one.host, one.port) for one in bound.values() if one.port)
     for (_, port), count in used.items():
         if count > 1:

@@ -1,7 +1,7 @@
-"""Loops of a shell, as conversations: what a loop asks the world, and how the world starts one.
+"""Loops of a shell, written as generators: the questions that a loop yields, and the port that runs loops.
 
-A broker and a controller consist of loops: send what has gathered, wait for the answer, wait for a change,
-begin again. Each is written once, as a generator that *yields a question* and *is sent its outcome*:
+A broker and a controller consist of loops: send pending requests, wait for the answer, wait for a change,
+repeat. Each is written once, as a generator that *yields a question* and *is sent its outcome*:
 
     def report(self) -> Loop:
         while True:
@@ -13,16 +13,15 @@ begin again. Each is written once, as a generator that *yields a question* and *
                 logger.warning("not reported yet: %s", error)
             yield Pause(500)
 
-A loop never waits in any other way, starts no thread and reads no clock, so that threads
-(``network.loop_threads``) and the simulation's events drive the same code. Two exceptions: it calls the
-ZooKeeper port itself, because that port waits in both; and it may hold a ``Guard`` for a few lines, never
-across a ``yield``.
+A loop waits only by yielding, starts no thread and reads no clock, so that threads (``network.loop_threads``)
+and the simulation's events drive the same code. Two exceptions: a loop calls the ZooKeeper port directly,
+because that port blocks in both; and it may hold a ``Guard`` for a few lines, but never across a ``yield``.
 
-To write another shell, implement ``Loops``. For each loop: call ``begin``; take the first question with
-``go_on(loop)``; find the outcome, or the error of a call; hand it over with ``go_on`` and take the next
-question, until there is none. End a loop before that with ``loop.close()``. An exception that leaves a loop
-is a bug: report it, and begin the loop anew after a pause, because a broker would lack that loop until it is
-restarted.
+To write another shell, implement ``Loops``. For each loop: call ``begin``; get the first question by
+``go_on(loop)``; find the outcome, or the error of a call; pass it to ``go_on``, which returns the next
+question, until it returns None. ``loop.close()`` ends a loop early. An exception that leaves a loop is a bug:
+report it and restart the loop after a pause, because otherwise the broker would lack that loop until its next
+start.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -34,10 +33,10 @@ from sparklog.model.cluster import Node
 
 
 class Signal:
-    """A flag that any thread gives and one loop awaits. It stays given until the loop takes it.
+    """A flag that any thread sets (``give``) and one loop awaits. It stays set until the loop takes it.
 
-    ``give`` calls ``wake`` after it has set the flag, and a shell sets ``wake`` before it looks at the flag:
-    so no giving is missed, without a lock.
+    ``give`` calls ``wake`` after it has set the flag, and a shell sets ``wake`` before it reads the flag, so
+    that no signal is lost, without a lock.
     """
 
     __slots__ = ("_is_given", "wake")
@@ -57,7 +56,7 @@ class Signal:
             wake()
 
     def take(self) -> bool:
-        """Whether it was given since it was last taken."""
+        """Clear the flag; whether it was set."""
         if not self._is_given:
             return False  # and nothing is written: another thread may give it at this moment
         self._is_given = False
@@ -65,14 +64,14 @@ class Signal:
 
 
 class Changes:
-    """A fact that changes now and then, and the signals of those who want to know."""
+    """Notifies loops of a fact's changes by their signals."""
 
     def __init__(self) -> None:
         self._signals: list[Signal] = []
 
     @contextmanager
     def signalled(self) -> Iterator[Signal]:
-        """A signal that every change gives while the context lasts."""
+        """A signal that every change sets while the context lasts."""
         signal = Signal()
         self._signals.append(signal)
         try:
@@ -114,16 +113,16 @@ class CallController:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait for ``delay_ms``. Its outcome means nothing."""
+    """Wait for ``delay_ms``. The outcome has no meaning."""
 
     delay_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """Wait until the signal is given, at most for ``timeout_ms`` (None: for ever). Outcome: whether it was.
+    """Wait until the signal is set, at most for ``timeout_ms`` (None: for ever). Outcome: whether it was.
 
-    A signal that was given before the question ends the wait at once.
+    A signal that is set already ends the wait at once.
     """
 
     signal: Signal
@@ -137,9 +136,9 @@ Loop = Generator[Question, Any, None]
 
 
 def go_on(loop: Loop, outcome: Any = None, error: Exception | None = None) -> Question | None:
-    """Hand the outcome of its last question to a loop, or the error of its call; nothing, to begin it.
+    """Send a loop the outcome of its last question, or the error of its call; nothing to begin the loop.
 
-    Returns the next question, None once the loop has ended.
+    Returns the next question, or None after the loop has ended.
     """
     try:
         return loop.send(outcome) if error is None else loop.throw(error)
@@ -148,7 +147,7 @@ def go_on(loop: Loop, outcome: Any = None, error: Exception | None = None) -> Qu
 
 
 class Loops(Protocol):
-    """What runs loops: threads, or the events of a simulation."""
+    """The port that runs loops: threads, or the events of a simulation."""
 
     def start(self, name: str, begin: Callable[[], Loop]) -> None:
         """Run what ``begin`` returns until it ends, beside the caller. ``name`` is for logs and thread

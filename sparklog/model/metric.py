@@ -1,4 +1,4 @@
-"""One figure that a server tells about itself, whoever carries it to people."""
+"""One metric of a server, independent of the exporter."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A *gauge* goes up and down; a *counter*, named ``.._total``, only up, from 0 at its server's start."""
+    """A *gauge* goes up and down; a *counter*, named ``.._total``, only rises, from 0 at the start."""
 
     name: str
     kind: Literal["gauge", "counter"]

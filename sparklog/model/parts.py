@@ -1,7 +1,7 @@
 """Pieces of a reply: bytes in memory, or a slice of a file that the kernel sends by itself.
 
 A read of the log, and so the body of a fetch reply, is a list of parts. The reactor writes such lists in
-order: ``send`` for bytes, ``sendfile`` for slices. Projection, transcoding and the remote tier rely on it.
+order, by ``send`` for bytes and ``sendfile`` for slices. Projection and transcoding build such lists too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class ReadableFile(Protocol):
-    """An open file. Whoever holds it keeps the bytes readable, also after the file was unlinked."""
+    """An open file. Its bytes stay readable while a reference exists, also after the file was unlinked."""
 
     def fileno(self) -> int: ...
 
@@ -47,5 +47,5 @@ def parts_length(parts: Iterable[Part]) -> int:
 
 
 def read_parts(parts: Sequence[Part]) -> bytes:
-    """All the bytes, in memory; for edges that must look inside (transcoding, validation, tools)."""
+    """All bytes of ``parts``, in memory, for code that decodes them (transcoding, validation, tools)."""
     return b"".join([part.read() if isinstance(part, FileSlice) else part for part in parts])

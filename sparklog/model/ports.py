@@ -1,4 +1,4 @@
-"""Ports to the world that shells are written against, so that a simulation can stand in for it."""
+"""Ports through which shells use timers, threads and locks, so that a simulation can replace these."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -16,13 +16,13 @@ class Timer(Protocol):
 
 
 class Executor(Protocol):
-    """Runs work on some other thread: parallel recovery, group fsync, blocking calls to peers."""
+    """Runs work on another thread: parallel recovery, group fsync, blocking calls to peers."""
 
     def submit(self, work: Callable[[], None]) -> None: ...
 
 
 class Guard(Protocol):
-    """A partition's lock; the simulator puts a tripwire in its place."""
+    """A partition's lock; in the simulation, which has one thread, waiting for it is an error."""
 
     def acquire(self, blocking: bool = ...) -> bool: ...
 

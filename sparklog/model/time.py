@@ -11,7 +11,7 @@ WallMs = NewType("WallMs", int)
 
 
 class Clock(Protocol):
-    """The port through which shells read time; pure layers are told the time instead."""
+    """The port through which shells read time; pure layers get the time as an argument."""
 
     def monotonic_ms(self) -> MonotonicMs: ...
 

@@ -1,7 +1,7 @@
-"""Settings of Kafka's that promise safety and are refused, because sparklog does not keep the promise yet.
+"""Kafka's security settings that sparklog refuses, because it does not implement them yet.
 
-A warning would be read once, if at all, and a cluster that its operator takes for protected would serve
-everybody. A listener's security protocol is checked with the listeners (``sparklog.model.listeners``).
+Accepting them with a warning would be dangerous: the operator could believe that the cluster is protected
+while it serves every client. The listeners' security protocols are checked in ``sparklog.model.listeners``.
 """
 
 from sparklog.model.errors import ConfigError
@@ -11,7 +11,7 @@ _INSIDE: str = "and let only those reach the brokers' ports whom you trust"
 
 
 def refuse_unkept_promise(name: str, text: str) -> None:
-    """Raise ConfigError if ``name`` set to ``text`` promises safety; names may have a listener's prefix."""
+    """ConfigError for a security setting that is not implemented; ``name`` may have a listener's prefix."""
     value = text.strip()
     problem = _problem(without_listener(name), value) if value else None
     if problem is not None:
@@ -31,6 +31,6 @@ def _problem(name: str, value: str) -> str | None:
 
 
 def shown(name: str, value: str) -> str:
-    """``value`` as a message may show it: passwords and keys stay secret."""
+    """``value`` for an error text; passwords and keys are hidden."""
     is_secret = name.endswith((".password", ".key", ".secret", "sasl.jaas.config"))
     return "[hidden]" if is_secret and value else value

@@ -1,18 +1,18 @@
-"""ZooKeeper as the shells see it: nodes, compare-and-set operations, one-shot watches, session events.
+"""The ZooKeeper port: nodes, compare-and-set operations, one-shot watches, session events.
 
-ZooKeeper is where a cluster's decisions are kept: who is alive (ephemeral nodes), who controls, who leads
-which partition. Everything is a compare-and-set: ``multi`` applies all of its operations or none.
+ZooKeeper stores a cluster's decisions: the live brokers (ephemeral nodes), the controller, and the leaders of
+partitions. Every write is a compare-and-set: ``multi`` applies all of its operations or none.
 
-What can go wrong, and what it means:
+Failures, and their meaning:
 
-- ``OperationRefused`` and ``MultiFailed``: ZooKeeper looked and said no; nothing changed, for a ``reason``.
-- ``ConnectionLost``: no answer came. A write may have happened, may still happen while this session lives,
+- ``OperationRefused`` and ``MultiFailed``: ZooKeeper refused the operation for a ``reason``; nothing changed.
+- ``ConnectionLost``: no answer arrived. A write may have happened, may still happen while this session lives,
   or may never happen: read again and compare before doing anything else.
-- ``SessionExpired``: ZooKeeper has forgotten this session; its ephemeral nodes are gone. The client goes on
-  with a new session and a higher ``generation``, and whoever owned ephemeral nodes must start over.
+- ``SessionExpired``: ZooKeeper ended this session; its ephemeral nodes are gone. The client continues with a
+  new session and a higher ``generation``, and owners of ephemeral nodes must create them again.
 
-Watches and session events are called on the client's own thread, in the order in which they happened. A
-callback must only put something into its owner's queue: an operation inside it could wait for itself.
+Callbacks of watches and session events run on the client's own thread, in the order of the events. A callback
+must only put something into its owner's queue, because an operation inside it could wait for itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,16 +28,16 @@ Reason = Literal["no_node", "node_exists", "bad_version", "not_empty", "no_child
 """Why ZooKeeper refused an operation."""
 
 SessionEvent = Literal["connected", "suspended", "expired"]
-"""``connected``: the session is usable. ``suspended``: the connection is gone, the session may live.
-``expired``: ZooKeeper said that the session is over; another ``connected`` means a new session."""
+"""``connected``: the session is usable. ``suspended``: the connection is lost, but the session may live.
+``expired``: ZooKeeper reported the end of the session; another ``connected`` means a new session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """What ZooKeeper knows about a node beside its data.
+    """A node's metadata in ZooKeeper.
 
     ``version`` counts changes of the data since the node was created, so a node that was deleted and created
-    again starts at 0: compare ``czxid`` where that matters. ``czxid`` and ``mzxid`` are the transactions that
+    again starts at 0: compare ``czxid`` to detect that. ``czxid`` and ``mzxid`` are the transactions that
     created and last changed it; all the operations of one ``multi`` share one transaction.
     """
 
@@ -92,15 +92,15 @@ Operation = Create | SetData | Delete | Check
 
 
 class ZooKeeperError(SparklogError):
-    """Something that ZooKeeper, or the way to it, refused."""
+    """A failed operation or connection of ZooKeeper."""
 
 
 class ConnectionLost(ZooKeeperError):  # noqa: N818 (the field's word)
-    """No answer came: the outcome of a write is unknown."""
+    """No answer arrived: the outcome of a write is unknown."""
 
 
 class SessionExpired(ZooKeeperError):  # noqa: N818 (the field's word)
-    """The session is over and its ephemeral nodes are gone; this operation did not happen."""
+    """The session ended and its ephemeral nodes are gone; this operation did not happen."""
 
 
 class OperationRefused(ZooKeeperError):  # noqa: N818 (the field's word)
@@ -113,7 +113,7 @@ class OperationRefused(ZooKeeperError):  # noqa: N818 (the field's word)
 
 
 class MultiFailed(OperationRefused):
-    """One operation of a multi was refused, so none of them happened. ``index`` says which one."""
+    """The operation ``index`` of a multi was refused, so no operation of the multi happened."""
 
     def __init__(self, index: int, operation: Operation, reason: Reason, detail: str = "") -> None:
         super().__init__(operation, reason, detail)
@@ -124,19 +124,19 @@ class ZooKeeper(Protocol):
     """The port to ZooKeeper. Paths are absolute, below the client's chroot.
 
     Safe to call from any thread but the one that runs its callbacks. Every call ends within the client's
-    operation timeout, with ConnectionLost if no answer came; reads are repeated over short interruptions.
+    operation timeout, with ConnectionLost if no answer arrived; reads are repeated after short interruptions.
     """
 
     @property
     def session_id(self) -> int:
-        """The id of the current session, as in ``Stat.ephemeral_owner``; 0 while there is none."""
+        """The id of the current session, as in ``Stat.ephemeral_owner``; 0 without a session."""
 
     @property
     def generation(self) -> int:
-        """Grows by one whenever a session expires: a claim made under an older generation is void."""
+        """Grows by one whenever a session expires; ephemeral nodes of an older generation are gone."""
 
     def get(self, path: str) -> Node | None:
-        """The node, or None if there is none."""
+        """The node, or None if it does not exist."""
 
     def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         """``get`` of each path, in few round trips; not one transaction."""
@@ -147,10 +147,10 @@ class ZooKeeper(Protocol):
         """The names of the children, sorted; empty if the node does not exist."""
 
     def multi(self, operations: Sequence[Operation], *, generation: int | None = None) -> list[Stat | None]:
-        """All or nothing. The result has the new Stat for each SetData and None for the others.
+        """Apply all operations or none. The result has the new Stat of each SetData and None for the others.
 
-        With ``generation`` nothing is sent, and SessionExpired raised, unless the session is still of that
-        generation: an ephemeral node then never belongs to a session that its owner does not know of.
+        With ``generation``, SessionExpired is raised and nothing is sent unless the session still has that
+        generation, so that an ephemeral node never belongs to a later session than its owner expects.
         """
 
     def create(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> None: ...
@@ -160,18 +160,18 @@ class ZooKeeper(Protocol):
     def delete(self, path: str, version: int = ANY_VERSION) -> None: ...
 
     def ensure_path(self, path: str) -> None:
-        """Create the persistent node and its parents where they are missing."""
+        """Create the persistent node and its parents if they are missing."""
 
     def watch_data(self, path: str, callback: Callable[[], None]) -> None:
-        """Call once when the node is created, changed or deleted, or when the watch was lost with the
-        connection. Set the watch first and read afterwards, so that no change falls in between."""
+        """Call ``callback`` once when the node is created, changed or deleted, or the watch is lost with the
+        connection. Set the watch before reading the node, so that no change is missed."""
 
     def watch_children(self, path: str, callback: Callable[[], None]) -> None:
-        """Call once when a child comes or goes, or the node itself does, or the watch was lost with the
-        connection. The node may be missing: its creation fires the watch."""
+        """Call ``callback`` once when a child or the node itself is created or deleted, or the watch is lost
+        with the connection. The node may be missing: its creation fires the watch."""
 
     def on_session(self, callback: Callable[[SessionEvent], None]) -> None:
-        """Call for every session event from now on."""
+        """Call ``callback`` for every session event from now on."""
 
     def close(self) -> None:
-        """End the session: its ephemeral nodes vanish at once. No callback is called afterwards."""
+        """End the session, which deletes its ephemeral nodes at once. No callback is called afterwards."""

@@ -1,12 +1,12 @@
-"""Which machine this is, and since which boot: what tells a killed broker from a power cut.
+"""The ids of this machine and of its boot, which distinguish a killed broker from a power cut.
 
-After a process dies its writes are still in the page cache of the kernel that took them; after the machine
-dies they may be gone. The boot id is that kernel's name: Linux draws it anew at every start, and containers
-on one machine share it, as they share the page cache. Brokers are given both ids as plain strings, so that
-tests can cut the power by changing one.
+After a process dies its writes are still in the kernel's page cache; after a power cut they may be lost. The
+boot id identifies one run of the kernel: Linux generates it at every boot, and containers on one machine
+share it, as they share the page cache. Brokers get both ids as plain strings, so that tests can simulate a
+power cut by changing one.
 
-A machine that does not tell its boot gets an id of this process: every restart then proves nothing, and the
-replica catches up as a follower first. That is slower, never wrong.
+On a machine without a boot id, the id is one of this process: then no restart proves anything, and the
+replica first catches up as a follower. This is slower, but never wrong.
 """
 
 import platform
@@ -24,12 +24,12 @@ _PROCESS_BOOT_ID: Final = str(uuid.uuid4())
 
 
 def read_boot_id(files: Sequence[Path] = BOOT_ID_FILES) -> str:
-    """A name for the time since this machine's kernel was started."""
+    """The id of the current run of this machine's kernel."""
     return _first_line_of(files) or _darwin_setting("kern.bootsessionuuid") or _PROCESS_BOOT_ID
 
 
 def read_host_id(files: Sequence[Path] = HOST_ID_FILES) -> str:
-    """A name for this machine that stays over boots; its host name where it has no better one."""
+    """An id of this machine that survives reboots; the host name if there is no better one."""
     return _first_line_of(files) or _darwin_setting("kern.uuid") or socket.gethostname()
 
 

@@ -1,22 +1,21 @@
-"""A real ZooKeeper for one machine, from the jars that PySpark ships: nothing to install beside Java.
+"""A real ZooKeeper server for one machine, from PySpark's jars, for laptops, notebooks and tests.
 
-For laptops, notebooks and tests. The server is a child process that listens on 127.0.0.1 (or on the ``host``
-that is given), keeps its data in ``data_dir`` over restarts, and dies with the process that started it. Every
-transaction is fsynced before it is acknowledged: leader epochs and broker epochs fence old leaders, and a
-ZooKeeper that forgot the last of them after a power cut would hand the same epoch out twice. (Metadata
-changes are few; it costs nothing that anybody would see.) A server that was killed recovers from its
-transaction log by itself.
+The server is a child process that listens on 127.0.0.1 or on ``host``, keeps its data in ``data_dir`` over
+restarts, and dies with the process that started it. Every transaction is fsynced before it is acknowledged:
+epochs fence old leaders, and a server that lost the last transactions in a power cut would assign the same
+epoch twice. Metadata changes are rare, so the fsyncs cost little. A killed server recovers from its
+transaction log.
 
     data_dir/zoo.cfg        written at every start
-    data_dir/lock           flock'd for as long as the server lives; holds its process id
-    data_dir/zookeeper.log  what the server says, warnings and worse
+    data_dir/lock           flock'd while the server lives; contains its process id
+    data_dir/zookeeper.log  the server's warnings and errors
     data_dir/version-2/     ZooKeeper's snapshots and transaction logs
 
-Starting takes 0.4 s instead of 1.6 s, measured on two cores with Java 17: the client compiler only and a
-serial collector save 0.5 s, a class path of seven jars instead of all of Spark's 0.4 s, log4j's built-in
-small logger in place of its core 0.35 s. Asking too early is a trap: while it loads, ZooKeeper 3.9 may take a
-four-letter command and neither answer nor hang up (its log then shows a NullPointerException of
-``removeCnxn``, which means nothing else), so each question has a short timeout of its own.
+A start takes 0.4 s instead of 1.6 s (two cores, Java 17): the client compiler alone and a serial collector
+save 0.5 s, a class path of seven jars instead of all of Spark's 0.4 s, log4j's small built-in logger 0.35 s.
+While ZooKeeper 3.9 loads, it may accept a four-letter command and then neither answer nor close the
+connection (its log then shows a harmless NullPointerException in ``removeCnxn``), so each command has a short
+timeout.
 """
 
 import contextlib
@@ -79,17 +78,17 @@ if os.getppid() != int(sys.argv[1]):
     os._exit(1)
 os.execv(sys.argv[2], sys.argv[2:])
 """
-"""Asks the kernel to kill us with our parent (1 is PR_SET_PDEATHSIG), then becomes the server.
+"""A script that asks the kernel to kill it with its parent (1 is PR_SET_PDEATHSIG), then becomes the server.
 
-A process of its own does this because Python code between fork and exec is not safe where threads run. If the
-parent died before the request, no signal will come: then the parent's process id has changed.
+This is a separate process, because Python code between fork and exec is not safe with threads. If the parent
+died before the request, no signal follows; the script detects this by the changed parent's process id.
 """
 
 _log = logging.getLogger(__name__)
 
 
 def find_jars_dir() -> Path:
-    """The folder of Spark's jars: beside the installed pyspark, or below SPARK_HOME."""
+    """The directory of Spark's jars, in the installed pyspark or in SPARK_HOME."""
     candidates = []
     spec = importlib.util.find_spec("pyspark")
     if spec is not None and spec.submodule_search_locations:
@@ -140,7 +139,7 @@ class EmbeddedZooKeeper:
 
     @property
     def exit_status(self) -> int | None:
-        """How the last process ended, as ``subprocess`` has it; None while it runs or before a start."""
+        """The last process's exit status, as of ``subprocess``; None while it runs or before a start."""
         return None if self._process is None else self._process.returncode
 
     @property
@@ -160,7 +159,7 @@ class EmbeddedZooKeeper:
     # ----------------------------------------------------------------------------------------- start
 
     def start(self, timeout_ms: int = START_TIMEOUT_MS) -> "EmbeddedZooKeeper":
-        """Start the server and wait until it serves; raises ZooKeeperError that says why it does not."""
+        """Start the server and wait until it serves; raises ZooKeeperError with the reason if it fails."""
         if self.is_running:
             return self
         deadline = time.monotonic() + timeout_ms / 1000
@@ -193,10 +192,9 @@ class EmbeddedZooKeeper:
                 ) from None
 
     def _launch(self) -> None:
-        """Spawn the server from a thread that lives as long as it does.
+        """Spawn the server from a keeper thread, which then waits for the server's exit.
 
-        The kernel's notion of a parent is a thread: a server spawned by a thread that ends would be killed
-        with it. The keeper thread spawns, then waits for the exit.
+        To the kernel a parent is a thread: the end of the spawning thread would kill the server.
         """
         command = self._command()
         launched = threading.Event()
@@ -226,7 +224,7 @@ class EmbeddedZooKeeper:
                 _write_pid(lock, self._process.pid)
 
     def _lock_data_dir(self) -> IO[bytes]:
-        """Take the directory. The server inherits the lock, and holds it until it is really gone."""
+        """Lock the directory. The server inherits the lock, and holds it until its process has ended."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
         lock = (self.data_dir / "lock").open("a+b")
         deadline = time.monotonic() + _DYING_TIMEOUT_S
@@ -294,14 +292,14 @@ class EmbeddedZooKeeper:
     # ------------------------------------------------------------------------------------------ stop
 
     def stop(self, timeout_ms: int = STOP_TIMEOUT_MS) -> None:
-        """Stop the server; one that does not listen is killed. Its data stays."""
+        """Stop the server, or kill it after ``timeout_ms``. Its data stays."""
         self._signal(signal.SIGTERM)
         if self.is_running and not self._exited.wait(timeout_ms / 1000):
             _log.warning("ZooKeeper on %s did not stop within %d ms: killed", self.connect_string, timeout_ms)
             self.kill()
 
     def kill(self) -> None:
-        """SIGKILL, as a crash would end it."""
+        """Kill the server with SIGKILL, to simulate a crash."""
         self._signal(signal.SIGKILL)
         if self._process is not None:
             self._exited.wait()
@@ -326,7 +324,7 @@ def _spawn(command: list[str], lock: IO[bytes], log: IO[bytes]) -> subprocess.Po
 
 
 def _is_dying(holder: str) -> bool:
-    """Whether this process was killed: a JVM's last threads hold the lock for a moment longer."""
+    """Whether the holder was killed and is exiting: a JVM's last threads keep the lock for a moment."""
     if sys.platform != "linux" or not holder.isdecimal():
         return False
     try:
@@ -349,7 +347,7 @@ def _free_port(host: str) -> int:
 
 
 def _ask(host: str, port: int, command: bytes) -> bytes:
-    """The answer to a four-letter command; empty if there is none yet."""
+    """The answer to a four-letter command; empty while the server does not answer."""
     try:
         with socket.create_connection((host, port), timeout=_QUESTION_TIMEOUT_S) as connection:
             connection.sendall(command)

@@ -1,17 +1,19 @@
 """The ZooKeeper port over kazoo's client.
 
-Kazoo keeps one connection with a thread of its own, and calls watches and session events on another. What
-this adapter adds is exactness about failure:
+Kazoo uses one thread for its connection, and another for the callbacks of watches and session events. This
+adapter adds exact failure semantics:
 
-- a call waits for the connection, at most the operation timeout, and then for its answer; reads are repeated
-  over a reconnect, writes never, because nobody can know whether the first one happened;
-- a lock between submitting an operation and learning of an expiry, so that an operation that names a
-  ``generation`` cannot slip into the session after it;
-- watches and session events in one queue, so that owners see them in the order in which they happened. A
-  connection loss fires every watch, since ZooKeeper may have changed unseen meanwhile.
+- A call waits for the connection, at most the operation timeout, and then for its answer. Reads are repeated
+  after a reconnect; writes never, because the outcome of the first attempt is unknown.
+- A lock orders submissions and session expiries, so that an operation with a ``generation`` is never sent in
+  a
+  later session.
+- Watches and session events share one queue, so that callbacks run in the order of the events. The loss of
+  the
+  connection fires every watch, because ZooKeeper may have changed meanwhile.
 
-Nothing here starts over after an expiry: kazoo opens a new session by itself, and owners of ephemeral nodes
-learn of it by the ``expired`` event and by ``generation``.
+After an expiry kazoo opens a new session. Owners of ephemeral nodes are notified by the ``expired`` event and
+by ``generation``, and must create their nodes again.
 """
 
 import contextlib
@@ -65,7 +67,7 @@ SESSION_TIMEOUT_MS: Final = 18_000
 CONNECT_TIMEOUT_MAX_S: Final = 3.0
 CLOSE_GRACE_S: Final = 2.0
 READS_MAX: Final = 500
-"""Nodes in one request: an answer of some hundred kilobytes."""
+"""The most nodes of one request, whose answer then has some hundred kilobytes."""
 
 RECONNECT_DELAY_S: Final = 0.05
 RECONNECT_DELAY_MAX_S: Final = 1.0
@@ -83,13 +85,13 @@ _EVENTS: Final[dict[str, SessionEvent]] = {
     KazooState.LOST: "expired",
 }
 _NOT_THE_CULPRIT: Final = (RolledBackError, RuntimeInconsistency)
-"""What ZooKeeper reports for the operations before and after the one that failed a multi."""
+"""The errors that ZooKeeper reports for the operations of a failed multi that were not the cause."""
 
 _log = logging.getLogger(__name__)
 
 
 class _Handler(SequentialThreadingHandler):  # type: ignore[misc]
-    """Kazoo's threads, with connects that end soon and a way to cut a connection that answers no more."""
+    """Kazoo's threads, with short connects and a way to close a connection that no longer answers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,10 +110,10 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]
         return connection
 
     def abort(self) -> None:
-        """Wake whoever waits for the server, for good."""
+        """Wake all threads that wait for the server, and refuse later waits."""
         self._aborted.set()
         if self._connection is not None:
-            with contextlib.suppress(OSError):  # closed already: nobody waits for it
+            with contextlib.suppress(OSError):  # closed already: no thread waits for it
                 self._connection.shutdown(socket.SHUT_RDWR)
 
 
@@ -131,7 +133,7 @@ class KazooZooKeeper:
         self._client = self._new_client(session_timeout_ms)
         self._client.add_listener(self._on_state)
         self._lock = threading.Lock()
-        """Orders submissions against expiry; held for no longer than it takes to queue a request."""
+        """Orders submissions and expiries; held only while a request is queued."""
         self._connected = threading.Event()
         self._listeners: list[Callable[[SessionEvent], None]] = []
         self._generation = 0
@@ -157,7 +159,7 @@ class KazooZooKeeper:
     # ------------------------------------------------------------------------------------------ life
 
     def start(self, timeout_ms: int) -> "KazooZooKeeper":
-        """Connect and create the chroot; raises ConnectionLost with the address if nobody answers."""
+        """Connect and create the chroot; raises ConnectionLost with the address if no server answers."""
         self._is_started = True
         self._client.start_async()
         if not self._connected.wait(timeout_ms / 1000):
@@ -174,7 +176,7 @@ class KazooZooKeeper:
         return self
 
     def close(self) -> None:
-        """End the session, if ZooKeeper listens; otherwise it expires there by itself."""
+        """End the session. If ZooKeeper cannot be reached, the session expires later."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -209,7 +211,7 @@ class KazooZooKeeper:
 
     @property
     def credentials(self) -> tuple[int, bytes]:
-        """Session id and password: whoever has them can take over, or end, this session."""
+        """Session id and password, which suffice to take over, or to end, this session."""
         client_id = self._client.client_id
         if client_id is None:
             raise ConnectionLost(f"not connected to ZooKeeper at {self.connect_string}")
@@ -221,7 +223,7 @@ class KazooZooKeeper:
             self._listeners.append(callback)
 
     def _on_state(self, state: str) -> None:
-        """Kazoo's connection thread tells of a change, before it serves anything in the new state."""
+        """Called by kazoo's connection thread on a change, before it sends requests in the new state."""
         if self._is_closed:
             return
         event = _EVENTS[state]
@@ -256,7 +258,7 @@ class KazooZooKeeper:
         return Node(data, _stat(stat))
 
     def get_many(self, paths: Sequence[str]) -> list[Node | None]:
-        """A few hundred nodes a request, all requests underway at once; one by one where a server is old."""
+        """Read ``READS_MAX`` nodes per request, all requests at once; an old server gets single reads."""
         chunks = [paths[start : start + READS_MAX] for start in range(0, len(paths), READS_MAX)]
         try:
             return [node for nodes in self._read_all(chunks, self._submit_reads) for node in nodes]
@@ -293,7 +295,7 @@ class KazooZooKeeper:
             return
 
     def _once(self, callback: Callable[[], None]) -> Callable[[object], None]:
-        """A watch that calls back one time, however often and for whichever path kazoo fires it."""
+        """A watch that calls ``callback`` only once, however often kazoo fires it."""
         pending = [callback]
 
         def fire(_event: object) -> None:  # only ever on the one callback thread
@@ -353,7 +355,7 @@ class KazooZooKeeper:
     # ------------------------------------------------------------------------------------- transport
 
     def _read(self, submit: Callable[[], Any]) -> Any:
-        """Ask until somebody answers, over reconnects. Raises only NoNodeError of kazoo's own errors."""
+        """Repeat a read until a server answers. Of kazoo's errors only NoNodeError is raised."""
         deadline = time.monotonic() + self._operation_timeout_s
         while True:
             try:
@@ -367,7 +369,7 @@ class KazooZooKeeper:
                 raise ZooKeeperError(f"ZooKeeper at {self.connect_string}: {error!r}") from error
 
     def _read_all(self, questions: Sequence[Any], submit: Callable[[Any], Any]) -> list[Any]:
-        """The answers to all; where a reconnect swallowed some, only those are asked for again."""
+        """The answers to all questions; questions whose answers a reconnect lost are sent again."""
         deadline = time.monotonic() + self._operation_timeout_s
         pending = [self._submit(lambda one=one: submit(one), deadline, None) for one in questions]  # type: ignore[misc]
         answers = []
@@ -381,7 +383,7 @@ class KazooZooKeeper:
         return answers
 
     def _write(self, submit: Callable[[], Any], generation: int | None) -> Any:
-        """Ask once."""
+        """Submit a write once; never repeats it."""
         return self._ask(submit, time.monotonic() + self._operation_timeout_s, generation)
 
     def _ask(self, submit: Callable[[], Any], deadline: float, generation: int | None) -> Any:

@@ -1,14 +1,15 @@
-"""Many nodes in one request: ZooKeeper's multi-read (operation 22, since 3.6), which kazoo does not know.
+"""Many nodes in one request: ZooKeeper's multi-read (operation 22, since 3.6), which kazoo lacks.
 
-A request is a list of header and question, ended by a header that says so; so is the answer:
+A request is a list of pairs of header and question, and ends with a final header. The answer has the same
+form:
 
     header    type of the operation (int32), is it the end (1 byte), its error (int32)
     question  path (string), is a watch wanted (1 byte)
     found     data (buffer), stat (68 bytes)
     missing   a header of type -1, error (int32)
 
-Each question is answered by itself: a node that is missing keeps nobody from the others. An older server
-answers the whole request with Unimplemented.
+Each question has its own answer, so a missing node does not affect the others. An older server answers the
+whole request with Unimplemented.
 """
 
 import struct
@@ -35,7 +36,7 @@ _NO_WATCH: Final = b"\0"
 
 @dataclass(frozen=True, slots=True)
 class MultiRead:
-    """A request as kazoo's connection takes it. ``paths`` are without the ``chroot``."""
+    """A request in the form that kazoo's connection accepts. ``paths`` lack the ``chroot``."""
 
     paths: Sequence[str]
     chroot: str

@@ -1,4 +1,4 @@
-"""A loop that looks at a node of ZooKeeper whenever the node may have changed."""
+"""A loop that reads a ZooKeeper node whenever the node may have changed."""
 
 import logging
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from sparklog.model.zookeeper import Node, ZooKeeper, ZooKeeperError
 logger: Final = logging.getLogger(__name__)
 
 LOOK_AGAIN_MS: Final = 1_000
-"""Pause before another look when ZooKeeper did not answer. Meanwhile the broker serves on."""
+"""Pause before the next read after ZooKeeper did not answer. Meanwhile the broker continues to serve."""
 
 
 def watch_node(zookeeper: ZooKeeper, path: str, look: Callable[[Node | None], bool]) -> Loop:
     """Call ``look`` with the node as it is now, None if it does not exist, and again after every change.
 
-    Ends when ``look`` returns False. Changes that follow each other quickly may be seen as one.
+    Ends when ``look`` returns False. Changes in quick succession may cause one call.
     """
     changed = Signal()
     while True:

@@ -1,21 +1,22 @@
-"""How a broker enters the cluster: one multi that makes it alive and says what its restart proves.
+"""Registration of a broker: one multi that makes the broker alive and records what its restart proves.
 
-    delete its own earlier ephemeral node, if that still stands
-    create /brokers/ids/N           ephemeral: while it stands, the broker is alive
+    delete its own earlier ephemeral node, if it still exists
+    create /brokers/ids/N           ephemeral: the broker is alive while the node exists
     set /brokers/incarnations/N     at the version that was read: directories, host, boot, what is intact
     set /brokers/suspects/N         at the version that was read: empty
 
-All four share one ZooKeeper transaction, and its id is the broker epoch: the ephemeral node's ``czxid`` and
-the incarnation's ``mzxid``. So the controller never sees a broker alive with the proof of an earlier life.
+The four operations are one ZooKeeper transaction, and its id is the broker epoch: the ephemeral node's
+``czxid`` and the incarnation's ``mzxid``. So the controller never combines a live broker with the proof of an
+earlier incarnation.
 
-The process that held this id before may be dead while its session lasts. Waiting for that session to expire
-would cost every quick restart a session timeout. The earlier node may be replaced at once by whoever holds
-the lock of the same log directory on the same boot of the same host: that lock proves the old process gone.
-Anybody else is refused while the node stands.
+The previous process with this id may be dead while its session still lasts. A broker that holds the lock of
+the same log directory, on the same boot of the same host, replaces the earlier node at once, because the lock
+proves that the process ended; waiting for the expiry would cost every quick restart a session timeout. Any
+other broker is refused while the node exists.
 
-In ``/brokers/suspects/N`` a broker that goes on tells of its log directories whose fsync failed: a node of
-its own, as a change of the incarnation's would be another incarnation. The next registration takes them for
-part of the record before it, and empties the node; those that it comes without stay in the new record.
+A running broker reports log directories whose fsync failed in ``/brokers/suspects/N``, because a change of
+the incarnation's node would mean another incarnation. The next registration adds them to the previous record
+and empties the node; suspect directories that the new incarnation lacks stay in the new record.
 """
 
 import base64
@@ -57,32 +58,32 @@ _log = logging.getLogger(__name__)
 
 
 class BrokerIdInUse(SparklogError):  # noqa: N818 (says what is the case)
-    """Somebody else is registered under this broker id."""
+    """Another broker is registered under this broker id."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Registered:
-    """What ZooKeeper holds about one broker id: who is alive under it, and who last was."""
+    """The nodes of one broker id: the live registration, and the last incarnation."""
 
     alive: Broker | None
     alive_stat: Stat | None
     previous: StoredIncarnation | None
     reported: frozenset[str] = frozenset()
-    """The directories that it said to be suspect while it went on; ``previous`` has them, too."""
+    """The directories that it reported as suspect while it ran; ``previous`` includes them."""
     reports_version: int = -1
     """Of the node that says so; -1 without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What a multi tried to write, so that it is recognised if its answer was lost."""
+    """The content that a multi tried to write, by which its success is recognised after a lost answer."""
 
     record: Incarnation
     number: int
 
 
 def read_or_create_cluster_id(zookeeper: ZooKeeper) -> str:
-    """The cluster's id; whoever asks first makes it up."""
+    """The cluster's id; generates and stores it if the cluster has none."""
     zookeeper.ensure_path(CLUSTER_PARENT)
     for _ in range(ATTEMPTS_MAX):
         node = zookeeper.get(znodes.CLUSTER_ID)
@@ -96,7 +97,7 @@ def read_or_create_cluster_id(zookeeper: ZooKeeper) -> str:
 
 
 def _new_cluster_id() -> str:
-    """A UUID in 22 characters of URL-safe base64, as Kafka writes it; never with a '-' in front."""
+    """A UUID in 22 characters of URL-safe base64, as in Kafka; never begins with '-'."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):
@@ -157,12 +158,11 @@ def register_broker(
 def withdraw_suspect(
     zookeeper: ZooKeeper, broker: BrokerId, broker_epoch: BrokerEpoch, directory_uuid: str
 ) -> None:
-    """Leave because an fsync of this directory failed: its replicas are not trusted at the next start.
+    """End the registration and mark the directory as suspect, because one of its fsyncs failed.
 
-    The mark and the end of the registration are one multi, so that nobody elects the broker in between. The
-    caller still holds the directory's lock, and repeats this after a ConnectionLost or SessionExpired until
-    it succeeds: what failed is written nowhere else. If another incarnation has registered, nothing is left
-    to be said.
+    Both are one multi, so that the controller does not elect the broker in between. The caller still holds
+    the directory's lock, and repeats this after a ConnectionLost or SessionExpired until it succeeds, because
+    the failure is recorded nowhere else. Does nothing if another incarnation has registered.
     """
     for _ in range(ATTEMPTS_MAX):
         registered = _read(zookeeper, broker)
@@ -189,13 +189,13 @@ def withdraw_suspect(
 def report_suspect(
     zookeeper: ZooKeeper, broker: BrokerId, directory_uuid: str, broker_epoch: BrokerEpoch | None = None
 ) -> None:
-    """Record that an fsync of this directory failed, while the broker goes on with others.
+    """Record that an fsync of this directory failed, while the broker continues with other directories.
 
-    Without ``broker_epoch`` it is whatever incarnation is the last: of a broker that starts, and holds the
-    locks. If another one has registered, nothing is left to be said. May be repeated.
+    Without ``broker_epoch`` the report is about the last incarnation; a starting broker that holds the locks
+    does this. Does nothing if another incarnation has registered. May be repeated.
 
-    Raises ConnectionLost if no answer comes however often it looks: a start that fails has nobody else to say
-    what its disk refused.
+    Raises ConnectionLost if ZooKeeper does not answer any attempt, because a failing start must not lose the
+    report.
     """
     problem: SparklogError | None = None
     zookeeper.ensure_path(znodes.BROKER_SUSPECTS)
@@ -222,8 +222,8 @@ def report_suspect(
 
 
 def report_missing(zookeeper: ZooKeeper, broker: BrokerId, present: Collection[str]) -> None:
-    """Report each directory of the last incarnation but those ``present``: one could not be opened, for a
-    reason that may have cost it something, and could not even say which it is."""
+    """Report each directory of the last incarnation that is not ``present``: one directory, whose id could
+    not be read, failed to open in a way that may have lost writes."""
     previous = _read(zookeeper, broker).previous
     for directory_uuid in () if previous is None else previous.record.directories:
         if directory_uuid not in present:
@@ -267,13 +267,13 @@ def _read(zookeeper: ZooKeeper, broker: BrokerId) -> _Registered:
 
 
 def _with(reported: Collection[str], stored: StoredIncarnation) -> StoredIncarnation:
-    """The record with what was said of it later."""
+    """The record with the suspect directories that were reported later."""
     suspect = tuple(sorted({*stored.record.suspect, *reported}))
     return replace(stored, record=replace(stored.record, suspect=suspect))
 
 
 def _is_ours(registered: _Registered, attempt: _Attempt, zookeeper: ZooKeeper) -> bool:
-    """Whether this session's attempt is what stands: also how an attempt without an answer is settled."""
+    """Whether this session's attempt succeeded; decides also about an attempt without an answer."""
     previous, stat = registered.previous, registered.alive_stat
     return (
         previous is not None
@@ -287,7 +287,7 @@ def _is_ours(registered: _Registered, attempt: _Attempt, zookeeper: ZooKeeper) -
 def _may_replace(
     registered: _Registered, directories: Sequence[DirectoryIdentity], boot_id: str, host_id: str
 ) -> bool:
-    """Whether nobody is alive under the id, or only what is left of this very directory's last process."""
+    """Whether no broker is alive under the id, or only the ended last process of this very directory."""
     previous = registered.previous
     if registered.alive is None:
         return True
@@ -320,11 +320,11 @@ def _operations(
         operations.append(Delete(alive_path))
     alive_data = znodes.encode_broker(broker, timestamp_ms=timestamp_ms)
     operations.append(Create(alive_path, alive_data, ephemeral=True))
-    # The version that was read also guards the delete: whoever replaced the node has raised it.
+    # The incarnation's version guards the delete too, because replacing the node raises that version.
     if registered.previous is None:
         operations.append(Create(incarnation_path, data))
     else:
         operations.append(SetData(incarnation_path, data, registered.previous.number))
-    # Always written, so that a report which this server had not heard of yet is not passed over.
+    # Always written, so that a report which this ZooKeeper server had not received yet is not lost.
     operations.append(_write_reports(registered, broker.id, ()))
     return operations

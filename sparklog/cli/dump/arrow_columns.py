@@ -57,7 +57,7 @@ class ArrowRow:
 
 @dataclass(frozen=True, slots=True)
 class ColumnRow:
-    """One column: how much of it there is, and between which values it lies."""
+    """One column: its sizes and counts, and its least and greatest value."""
 
     schema_id: int
     entry: ColumnEntry
@@ -123,7 +123,7 @@ def column_rows(payload: memoryview, header: ArrowHeader) -> Iterator[ColumnRow]
 
 
 def _statistic(payload: memoryview, header: ArrowHeader, position: int, length: int) -> bytes | None:
-    """None if there is none, or if it is said to be outside the header."""
+    """The bytes of a bound; None if it is absent, or its position is outside the header."""
     if not position or position + length > header.header_length:
         return None
     return bytes(payload[position : position + length])

@@ -1,7 +1,7 @@
-"""``sparklog dump-log``: shows what is in the files of a log directory, and whether it is what it should be.
+"""``sparklog dump-log``: shows the content of a log directory's files, and whether it is valid.
 
-The options and the lines are those of Kafka's DumpLogSegments; docs/dump-log.md has what is more and what is
-other. Files are opened for reading only and without a lock: a broker may be using them.
+The options and the lines are those of Kafka's DumpLogSegments; docs/dump-log.md lists additions and
+differences. Files are opened read-only and without a lock, because a broker may be using them.
 """
 
 import argparse
@@ -43,7 +43,7 @@ BY_NAME: Final[Mapping[str, tuple[Dump, str]]] = {
     BOOT_ID: (texts.dump_boot_id, "properties"),
     LOCK: (texts.dump_lock, "properties"),
 }
-"""How a file is dumped, and what its rows are called."""
+"""The function that dumps a file, and the name of its rows."""
 
 BY_SUFFIX: Final[Mapping[str, tuple[Dump, str]]] = {
     "log": (log.dump_log, "batches"),
@@ -176,7 +176,7 @@ def _options(arguments: argparse.Namespace) -> DumpOptions:
 
 
 def _refuse_directory(path: str) -> None:
-    """UsageError that names what there is to dump in it, if the path is a directory's."""
+    """UsageError with the files that can be dumped, if the path is a directory."""
     if not os.path.isdir(path):
         return
     try:

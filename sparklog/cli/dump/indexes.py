@@ -1,7 +1,8 @@
-"""``.index``, ``.timeindex``, ``.txnindex``: the entries, and whether they lead where they say.
+"""``.index``, ``.timeindex``, ``.txnindex``: the entries, and whether they are right.
 
-Offset and time indexes are compared with the ``.log`` beside them. Where that one is missing, or has no batch
-at the place, Kafka's tool ends with a stack trace; here the entry is shown and the finding told.
+Offset and time indexes are compared with the ``.log`` beside them. If that file is missing, or has no batch
+at an entry's position, Kafka's tool ends with a stack trace; this dump shows the entry and reports the
+problem.
 """
 
 import contextlib
@@ -97,7 +98,7 @@ def dump_time_index(report: Report, file: InspectedFile) -> None:
 def _check_time_entry(
     report: Report, log: InspectedFile, entry: TimeEntry, start: int, previous_ms: int
 ) -> int:
-    """Where a later entry, if it has no index to ask, may begin to look."""
+    """The position at which the search for a later entry begins if there is no index."""
     try:
         found = _find(log, entry.offset, start)
         if found is None or found[1].last_offset != entry.offset:
@@ -172,7 +173,7 @@ def _check_size(report: Report, file: InspectedFile, entry_bytes: int) -> None:
 
 
 def _check_sanity(report: Report, file: InspectedFile, entry_bytes: int, entries: Iterator[Entry]) -> None:
-    """What a broker looks at before it trusts an index: whole entries, and that both numbers grow."""
+    """The checks of a broker before it trusts an index: whole entries, and both numbers grow."""
     wrong = None
     if file.size() % entry_bytes:
         wrong = f"{file.size()} bytes are not a multiple of {entry_bytes}"
@@ -194,7 +195,7 @@ def _backward(first: Entry, second: Entry) -> str:
 
 @contextlib.contextmanager
 def _opened_beside(report: Report, suffix: str) -> Iterator[InspectedFile | None]:
-    """The segment's other file; None, and told, if it cannot be read."""
+    """The segment's other file; None, with a report, if it cannot be read."""
     with contextlib.ExitStack() as stack:
         try:
             file = stack.enter_context(InspectedFile(report.beside(suffix)))

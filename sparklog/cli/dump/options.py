@@ -1,4 +1,4 @@
-"""What the options ask for, and whom the dumping parts tell what they find."""
+"""The options of a dump, and the report that receives its rows and problems."""
 
 import os
 import re
@@ -26,7 +26,7 @@ class DumpOptions:
 
 @dataclass(slots=True)
 class Report:
-    """One file that is being dumped: what to do, and where to put it."""
+    """The dump of one file: its options, its output, and its problems."""
 
     path: str
     options: DumpOptions
@@ -43,7 +43,7 @@ class Report:
 
     @property
     def base_offset(self) -> int | None:
-        """What the file's name says; None if it says nothing."""
+        """The base offset in the file's name; None if the name has none."""
         found = _BASE_OFFSET.match(self.name)
         return int(found[1]) if found else None
 
@@ -55,7 +55,7 @@ class Report:
         self.problems.add(kind, self.full_path, **facts)
 
     def corrupt(self, reason: str) -> None:
-        """Something is wrong with the file that has no place in it."""
+        """Report a problem of the whole file, without a position."""
         self.problem(Kind.CORRUPT, reason=reason)
 
     def corrupt_at(self, position: int, size: int, reason: str) -> None:

@@ -1,7 +1,7 @@
-"""Where the lines go: standard output as text, or as one JSON object that is written while it is made.
+"""The output of a dump: text, or one JSON object, on standard output.
 
-Files, batches and records come one after the other, and none is kept; the JSON object may be larger than
-memory. In text, problems follow on standard error when everything has been shown, as Kafka's tool has them.
+Files, batches and records are written one by one and not kept, so the JSON object may be larger than memory.
+With text, problems are printed on standard error at the end, as in Kafka's tool.
 """
 
 import json
@@ -16,14 +16,14 @@ Write = Callable[[str], object]
 
 
 class Output(Protocol):
-    """Called in order: a file, its facts, its rows, each with its parts; at last, the end."""
+    """Receives, in order: a file, its facts, its rows, each with its parts; and finally the end."""
 
     def begin_file(self, path: str, kind: str, rows: str) -> None:
-        """``rows`` is what its rows are called."""
+        """Begin a file; ``rows`` is the name of its rows."""
         ...
 
     def fact(self, name: str, value: object, text: str) -> None:
-        """Something about the file as a whole, before its first row."""
+        """A fact about the whole file, before its first row."""
         ...
 
     def row(self, row: Row) -> None: ...
@@ -31,14 +31,14 @@ class Output(Protocol):
     def part(self, kind: str, row: Row) -> None: ...
 
     def remark(self, text: str) -> None:
-        """A line that is no row, and in JSON among the problems."""
+        """A line that is not a row; in JSON it is one of the problems."""
         ...
 
     def end(self, problems: Problems) -> None: ...
 
 
 class TextOutput:
-    """Implements ``Output`` for people, and for what reads Kafka's tool."""
+    """``Output`` as text, for people and for programs that parse the output of Kafka's tool."""
 
     def __init__(self, write: Write, complain: Write) -> None:
         self._write = write
@@ -66,9 +66,9 @@ class TextOutput:
 
 
 class JsonOutput:
-    """Implements ``Output`` for programs: ``{"files": [{"batches": [{"records": []}]}], "problems": []}``.
+    """``Output`` as JSON: ``{"files": [{"batches": [{"records": []}]}], "problems": []}``.
 
-    What is open is a stack of closing brackets, and the name of the list that is being filled at each level.
+    The state is a stack of pending closing brackets, and the name of the open list at each level.
     """
 
     _FILE: Final = 0
@@ -81,7 +81,7 @@ class JsonOutput:
         self._rows = ""
         self._has_rows = False
         self._lists: list[str] = []
-        """Names of the open lists: of rows in the file, of parts in the row."""
+        """Names of the open lists: the file's rows, and the row's parts."""
 
     def begin_file(self, path: str, kind: str, rows: str) -> None:
         self._close_file()
@@ -102,7 +102,7 @@ class JsonOutput:
         self._add(self._ROW, kind, row.data())
 
     def remark(self, text: str) -> None:
-        """Problems tell it."""
+        """Does nothing, because the list of problems has it."""
 
     def end(self, problems: Problems) -> None:
         self._close_file()
@@ -112,7 +112,7 @@ class JsonOutput:
         self._write("]}\n")
 
     def _add(self, level: int, kind: str, data: dict[str, Any]) -> None:
-        """Leaves the new object open at its end, for lists within it."""
+        """Write an object without its closing bracket, so that lists can be added to it."""
         while len(self._lists) > level + 1 or (len(self._lists) == level + 1 and self._lists[level] != kind):
             self._close_list()
         if len(self._lists) == level + 1:

@@ -1,7 +1,7 @@
-"""What was found wrong, told at the end in Kafka's words, and by more kinds of our own.
+"""The problems that a dump found, reported at the end in Kafka's words, with further kinds of our own.
 
-A file that is damaged throughout has as many problems as entries, so that only the first of each kind in each
-file are kept, and the rest is counted.
+A file may have as many problems as entries, so only the first of each kind and file are kept, and the others
+are counted.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ KEPT_MAX: Final = 1_000
 
 
 class Kind(Enum):
-    """A kind of problem: how Kafka heads its list, and how it tells one; ours where Kafka crashes."""
+    """A kind of problem, with its heading and its line in Kafka's words, or in ours where Kafka crashes."""
 
     INDEX_MISMATCH = (
         "Mismatches in :{file}",
@@ -46,7 +46,7 @@ class Kind(Enum):
 
 
 HARMLESS: Final = frozenset({Kind.NON_CONSECUTIVE})
-"""Told, but no failure: compaction leaves such gaps."""
+"""Reported, but not a failure, because compaction leaves such gaps."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class _Group:
 
 @dataclass(slots=True)
 class Problems:
-    """All that was found wrong in all files of one run."""
+    """The problems of all files of one run."""
 
     _groups: dict[tuple[Kind, str], _Group] = field(default_factory=dict)
 
@@ -69,7 +69,7 @@ class Problems:
 
     @property
     def found(self) -> bool:
-        """Whether anything is wrong that one must know by the exit status."""
+        """Whether a problem must change the exit status."""
         return any(kind not in HARMLESS for kind, _ in self._groups)
 
     def lines(self) -> Iterator[str]:

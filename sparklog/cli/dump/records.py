@@ -1,7 +1,7 @@
-"""Deep iteration: the records within one batch, whichever payload it has.
+"""Deep iteration: the records of one batch, with either kind of payload.
 
-Records of a batch come one by one until the first that cannot be read, which raises CorruptBatch: those
-before it have been shown by then.
+Records are yielded one by one until the first unreadable record, which raises CorruptBatch. So the records
+before it are shown.
 """
 
 import struct
@@ -40,7 +40,7 @@ _ROWS_AT_ONCE: Final = 4_096
 def record_rows(
     batch: memoryview, header: BatchHeader, *, shows_metadata: bool, shows_content: bool
 ) -> Iterator[RecordRow]:
-    """The records of a batch, in order; CorruptBatch where they cannot be read."""
+    """The records of a batch, in order; CorruptBatch at an unreadable record."""
     if header.record_count == 0:
         return iter(())
     rows = _arrow_rows if header.is_arrow else _walked_rows
@@ -48,7 +48,7 @@ def record_rows(
 
 
 def greatest_timestamp_ms(batch: memoryview, header: BatchHeader) -> int:
-    """The greatest timestamp of the records themselves, whatever the envelope says; -1 if there is none."""
+    """The greatest timestamp of the records themselves, not the envelope's; -1 without records."""
     if header.record_count == 0:
         return -1
     if header.is_log_append_time:
@@ -61,7 +61,7 @@ def greatest_timestamp_ms(batch: memoryview, header: BatchHeader) -> int:
 
 
 def control_text(key: bytes | None, value: bytes | None) -> str:
-    """What a control record says, as Kafka's tool puts it; CorruptBatch if it says nothing."""
+    """The content of a control record, as in Kafka's tool; CorruptBatch if it is malformed."""
     if key is None or len(key) < CONTROL_KEY.size:
         raise CorruptBatch(f"a control record's key has {len(key or b'')} bytes, not {CONTROL_KEY.size}")
     number = CONTROL_KEY.unpack_from(key)[1]

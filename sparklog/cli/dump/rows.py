@@ -1,4 +1,4 @@
-"""What is shown of a file, line by line: as Kafka's text, and as JSON under the same names in snake case."""
+"""The rows of a dump: as Kafka's text, and as JSON with the same names in snake case."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -27,12 +27,12 @@ def truth(value: bool) -> str:
 
 
 def as_text(data: bytes) -> str:
-    """As Kafka's StringDecoder has it: UTF-8, and U+FFFD where it is not."""
+    """``data`` as UTF-8, with U+FFFD for invalid bytes, as in Kafka's StringDecoder."""
     return data.decode("utf-8", "replace")
 
 
 def content(name: str, data: bytes | None) -> dict[str, Any]:
-    """Bytes for JSON: as text, and in base64 as well where the text does not say it all."""
+    """Bytes for JSON: as text, and also in base64 if the bytes are not valid UTF-8."""
     if data is None:
         return {name: None}
     try:
@@ -94,7 +94,7 @@ class BatchRow:
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """Compaction keeps it where the base timestamp was."""
+        """The delete horizon, which compaction stores in the base timestamp."""
         header = self.found.header
         return header.base_timestamp_ms if header.attributes & DELETE_HORIZON_BIT else None
 
@@ -115,7 +115,7 @@ class RecordRow:
     value: bytes | None
     header_keys: Sequence[str]
     control: str
-    """What a control record says; empty for all others."""
+    """The content of a control record; empty for other records."""
     shows_metadata: bool
     shows_content: bool
 
@@ -127,7 +127,7 @@ class RecordRow:
         return (header.base_sequence + self.offset - header.base_offset) % SEQUENCE_MODULUS
 
     def text(self) -> str:
-        """To the letter as Kafka's, which indents a record without metadata only if it has a key."""
+        """Kafka's text to the letter: a record without metadata is indented only if it has a key."""
         text, prefix = "", f"{RECORD_INDENT} "
         if self.shows_metadata:
             text = (
@@ -205,7 +205,7 @@ class AbortedRow:
 
 @dataclass(frozen=True, slots=True)
 class ProducerRow:
-    """A producer with its last batch, as Kafka shows it, and in front of that the batches that we keep."""
+    """A producer with its last batch, as Kafka shows it, preceded by the batches that we keep."""
 
     producer: SnapshotProducer
 

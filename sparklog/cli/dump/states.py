@@ -1,4 +1,4 @@
-"""``.snapshot``: what a log remembers of its producers."""
+"""``.snapshot``: a log's producer states."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from sparklog.storage.inspection.inspect_file import InspectedFile
 from sparklog.storage.inspection.inspect_snapshot import read_producers
 
 FILE_BYTES_MAX: Final = 256 * 1024 * 1024
-"""A million producers, with room to spare; the CRC is over the whole, so it is read as a whole."""
+"""Enough for a million producers. The file is read as a whole, because its CRC covers all of it."""
 
 
 def dump_snapshot(report: Report, file: InspectedFile) -> None:

@@ -1,7 +1,7 @@
-"""The small text files: checkpoints, epochs, and whose directory it is. Shown line by line, then judged.
+"""The small text files: checkpoints, leader epochs, and owners of directories; shown line by line.
 
-What is shown is what is there; whether a broker would believe it is asked of the code that brokers read it
-with, so that the two cannot disagree.
+All lines are shown unchanged. Then the broker's own code parses the file, so that the dump and a broker agree
+whether it is valid.
 """
 
 import json
@@ -27,7 +27,7 @@ COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     checkpoints.EPOCHS: ("epoch", "startOffset"),
     CORRUPTION: ("offset",),
 }
-"""What the columns of each checkpoint mean."""
+"""The names of each checkpoint's columns."""
 
 
 def dump_checkpoint(report: Report, file: InspectedFile) -> None:

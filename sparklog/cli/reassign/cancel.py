@@ -1,6 +1,6 @@
-"""``sparklog reassign cancel``: take moves back that are under way.
+"""``sparklog reassign cancel``: cancel moves that are under way.
 
-A partition goes back to the replicas that it had when its move began; the copies that were added go.
+A partition returns to the replicas that it had when its move began; added replicas are removed.
 """
 
 import argparse
@@ -23,14 +23,14 @@ POLL_MS: Final = 100
 
 
 def cancel(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
-    """Take moves back: those of the plan that are under way, or all."""
+    """Cancel the moves of the plan that are under way, or all moves."""
     plan = read_plan(arguments.plan) if arguments.plan is not None else None
     changes = ClusterChanges(cluster)
     with patience("taking moves back"):
         ongoing = changes.ongoing_moves()
         chosen = [one for one in sorted(ongoing) if plan is None or one in plan]
         refused = changes.reassign(dict.fromkeys(chosen)) if chosen else {}
-    # What ended by itself in the meantime is not there to be taken back.
+    # A move that ended meanwhile cannot be cancelled.
     over = [one for one, error in refused.items() if error.code is ErrorCode.no_reassignment_in_progress]
     for one in over:
         del refused[one]
@@ -44,7 +44,7 @@ def cancel(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
 
 
 def _wait_until_back(cluster: ClusterClient, partitions: list[TopicPartition]) -> None:
-    """Until brokers tell the replicas that were there before: the next command should see them."""
+    """Wait until the metadata has the original replicas, so that the next command gets them."""
     changes = ClusterChanges(cluster)
     while partitions and set(partitions) & changes.ongoing_moves().keys():
         cluster.wait(POLL_MS)

@@ -1,6 +1,6 @@
 """``sparklog reassign execute``: begin the moves of a plan, and wait until they are done.
 
-Waiting is only watching: the controller carries the moves on, whoever goes away.
+The controller carries out the moves, and continues if this command ends early.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def _conclude(cluster: ClusterClient, arguments: argparse.Namespace, plan: Plan,
 
 
 def _placement(cluster: ClusterClient, plan: Plan) -> Plan:
-    """Where the partitions of the plan are; SparklogError if there is no such partition."""
+    """The current replicas of the plan's partitions; SparklogError for an unknown partition."""
     topics = sorted({one.topic for one in plan})
     seen = cluster.metadata(None)
     missing = [name for name in topics if name not in seen.topics]
@@ -104,7 +104,7 @@ def tell_refusals(refused: Refusals) -> None:
 
 
 def _watch(cluster: ClusterClient, plan: Plan, before: Plan) -> None:
-    """Tell every few seconds how far it is, until no move of ``plan`` is under way."""
+    """Print the progress every few seconds until no move of ``plan`` is under way."""
     begun_s = told_s = time.monotonic()
     while True:
         ongoing = {one: move for one, move in ClusterChanges(cluster).ongoing_moves().items() if one in plan}
@@ -126,14 +126,14 @@ def _how_far(
         topic = seen.topics.get(partition.topic)
         state = topic.partitions.get(partition.partition) if topic else None
         adding -= set(state.isr if state else ())
-    behind = [str(one) for one in sorted(waiting) if waiting[one]]
+    lagging = [str(one) for one in sorted(waiting) if waiting[one]]
     text = f"{len(plan) - len(ongoing)} of {len(plan)} partitions are moved after {seconds} s"
     count = sum(len(adding) for adding in waiting.values())
     if not count:
         return text
-    more = f" and {len(behind) - 3} more" if len(behind) > 3 else ""
+    more = f" and {len(lagging) - 3} more" if len(lagging) > 3 else ""
     are = "new replica is" if count == 1 else "new replicas are"
-    return f"{text}; {count} {are} not in sync yet, of {', '.join(behind[:3])}{more}"
+    return f"{text}; {count} {are} not in sync yet, of {', '.join(lagging[:3])}{more}"
 
 
 def _how_to_go_on(arguments: argparse.Namespace) -> str:

@@ -1,8 +1,8 @@
-"""The throttle of a reassignment (KIP-73), as settings: set before the moves, taken away when all are done.
+"""The throttle of a reassignment (KIP-73), as settings that are set before the moves and removed afterwards.
 
-Each broker gets a rate for what it sends and one for what it fetches; each topic names the replicas that
-these hold for: those that have the data now as senders, those that are added as fetchers. A throttle that is
-forgotten slows down every later recovery, so ``execute`` and ``verify`` take it away when nothing moves.
+Each broker gets a rate for sending and a rate for fetching. Each topic lists the throttled replicas: the
+current replicas as senders, the added replicas as fetchers. A remaining throttle would slow down every later
+recovery, so ``execute`` and ``verify`` remove it when no move is under way.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ def set_throttle(
     ongoing: Mapping[TopicPartition, OngoingMove],
     bytes_per_s: int,
 ) -> list[int]:
-    """Limit the moves from ``before`` to ``plan``, with those that go on beside them; the brokers limited."""
+    """Throttle the moves from ``before`` to ``plan`` and other moves under way; the throttled brokers."""
     changes = ClusterChanges(cluster)
     senders = {one: (*replicas, *_held(ongoing, one)) for one, replicas in before.items() if one in plan}
     targets = {one: move.target for one, move in ongoing.items() if one not in plan} | dict(plan)
@@ -53,13 +53,13 @@ def set_throttle(
 
 
 def _held(ongoing: Mapping[TopicPartition, OngoingMove], partition: TopicPartition) -> tuple[int, ...]:
-    """The replicas that a partition on its way had when it set out."""
+    """The replicas of a moving partition before its move."""
     move = ongoing.get(partition)
     return () if move is None else tuple(one for one in move.replicas if one not in move.adding)
 
 
 def remove_throttle(cluster: ClusterClient, topics: Iterable[str]) -> tuple[list[int], list[str]]:
-    """Take the limits away from every broker and from these topics; from whom there was one to take."""
+    """Remove the throttle from every broker and from these topics; the names of those that had one."""
     changes = ClusterChanges(cluster)
     brokers, limited = [], []
     for broker in sorted(cluster.metadata([], max_age_ms=0).brokers):
@@ -83,12 +83,12 @@ def remove_throttle(cluster: ClusterClient, topics: Iterable[str]) -> tuple[list
 def _settings_of(cluster: ClusterClient, broker: int) -> Settings:
     try:
         return describe_broker(cluster, broker)
-    except SparklogError:  # it died a moment ago; whoever verifies again finds it
+    except SparklogError:  # the broker just died; the next ``verify`` removes its throttle
         return {}
 
 
 def _set_by(settings: Settings, names: Iterable[str], source: ConfigSource) -> dict[str, None]:
-    """Those of ``names`` that ``source`` gives a value, to be deleted."""
+    """A change that deletes those of ``names`` whose value is from ``source``."""
     return {name: None for name in names if name in settings and settings[name].source is source}
 
 

@@ -1,4 +1,4 @@
-"""``sparklog reassign plan``: where partitions should be, beside where they are."""
+"""``sparklog reassign plan``: propose new replicas for partitions, beside their current ones."""
 
 import argparse
 import json
@@ -43,7 +43,7 @@ def plan(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
 def current_placement(
     cluster: ClusterClient, arguments: argparse.Namespace, topics: Sequence[str] | None
 ) -> Plan:
-    """Where the partitions of these topics are, or of all; those that move, as if they were there already."""
+    """The replicas of these topics' partitions, or of all; for moving partitions, those after the move."""
     for name in topics or ():
         with topic_wanted(cluster, arguments, name):
             cluster.topic(name, timeout_ms=UNKNOWN_TOPIC_WAIT_MS)
@@ -66,7 +66,7 @@ def placement_of(seen: ClusterMetadata, topics: Sequence[str] | None) -> Plan:
 
 
 def _brokers(seen: ClusterMetadata, wanted: Sequence[int] | None) -> dict[int, str | None]:
-    """The brokers to place on, with their racks."""
+    """The brokers that may get replicas, with their racks."""
     live = sorted(seen.brokers)
     for broker in wanted or ():
         if broker not in live:
@@ -111,7 +111,7 @@ def _tell_what_next(
 
 
 def _as_json(current: Plan, planned: Mapping[TopicPartition, tuple[int, ...]]) -> dict[str, object]:
-    """A plan that can be executed, with what is now beside it."""
+    """A plan that can be executed, beside the current replicas."""
     partitions = [
         {
             "topic": one.topic,

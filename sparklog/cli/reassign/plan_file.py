@@ -2,8 +2,8 @@
 
     {"version": 1, "partitions": [{"topic": "events", "partition": 0, "replicas": [1, 2, 3]}, ...]}
 
-So a plan of either program works with the other. ``log_dirs`` may be in it if it leaves the choice of a log
-directory to the broker ("any"); fields that nobody knows are passed over.
+So each program can execute the other's plan. ``log_dirs`` is allowed if it leaves the choice of a log
+directory to the broker ("any"); unknown fields are ignored.
 """
 
 import json
@@ -19,11 +19,11 @@ VERSION: Final = 1
 ANY_DIRECTORY: Final = "any"
 
 Plan = dict[TopicPartition, tuple[int, ...]]
-"""The replicas that each partition shall have, the preferred leader first."""
+"""The new replicas of each partition, the preferred leader first."""
 
 
 def plan_text(plan: Mapping[TopicPartition, Sequence[int]]) -> str:
-    """The plan as Kafka's tool writes it, a line for each partition."""
+    """The plan in the JSON of Kafka's tool, with a line for each partition."""
     entries = [
         json.dumps({"topic": one.topic, "partition": one.partition, "replicas": list(plan[one])})
         for one in sorted(plan)
@@ -33,7 +33,7 @@ def plan_text(plan: Mapping[TopicPartition, Sequence[int]]) -> str:
 
 
 def write_plan(path: Path, plan: Mapping[TopicPartition, Sequence[int]]) -> None:
-    """Write the whole plan or nothing. SparklogError."""
+    """Write the whole plan or nothing; SparklogError if that fails."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_text(plan_text(plan), encoding="utf-8")
@@ -43,7 +43,7 @@ def write_plan(path: Path, plan: Mapping[TopicPartition, Sequence[int]]) -> None
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan in a file. SparklogError that says what is wrong with it."""
+    """The plan in a file; SparklogError with the reason if it is invalid."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

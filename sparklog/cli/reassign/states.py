@@ -1,4 +1,4 @@
-"""How far each partition of a plan is."""
+"""The progress of each partition of a plan."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import ClusterMetadata
 from sparklog.model.ids import TopicPartition
 
-HEARSAY_MS: Final = 3_000
+METADATA_WAIT_MS: Final = 3_000
 POLL_MS: Final = 50
 
 State = Literal["done", "in progress", "not as planned"]
@@ -20,7 +20,7 @@ State = Literal["done", "in progress", "not as planned"]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One partition of a plan; ``replicas`` is empty if there is no such partition."""
+    """One partition of a plan; ``replicas`` is empty if the partition does not exist."""
 
     partition: TopicPartition
     planned: tuple[int, ...]
@@ -36,8 +36,8 @@ class Standing:
 
     @property
     def looks_late(self) -> bool:
-        """Whether the replicas are those of the plan and others behind them, which a move that is over has
-        taken away: brokers hear of its end a moment after the controller has answered.
+        """Whether the replicas are the plan's, followed by others that a finished move removed: brokers
+        receive the end of a move shortly after the controller has answered.
         """
         count = len(self.planned)
         return self.move is None and len(self.replicas) > count and self.replicas[:count] == self.planned
@@ -48,7 +48,7 @@ class Standing:
 
     @property
     def why(self) -> str:
-        """What else there is to say."""
+        """Further information about the partition."""
         if self.state == "in progress" and self.move is not None:
             waiting = [one for one in self.move.adding if one not in self.isr]
             return f"brokers {waiting} are not in sync yet" if waiting else "all are in sync, about to end"
@@ -72,8 +72,8 @@ class Standing:
 
 
 def look(cluster: ClusterClient, plan: Plan) -> list[Standing]:
-    """How far each partition of ``plan`` is, once the broker that is asked has heard of moves that ended."""
-    deadline = cluster.deadline(HEARSAY_MS)
+    """The state of each partition of ``plan``, after the queried broker has received all finished moves."""
+    deadline = cluster.deadline(METADATA_WAIT_MS)
     while True:
         ongoing = ClusterChanges(cluster).ongoing_moves()
         found = standings_of(plan, ongoing, cluster.metadata(None))
@@ -95,7 +95,7 @@ def standings_of(
 
 
 def show(standings: list[Standing]) -> None:
-    """The table, and a line that sums it up."""
+    """The table, and a summary line."""
     headers = ["TOPIC", "PARTITION", "PLANNED", "REPLICAS", "ISR", "STATE"]
     rows: list[list[object]] = [
         [one.partition.topic, one.partition.partition, one.planned, one.replicas, one.isr, one.state]

@@ -1,4 +1,4 @@
-"""``sparklog reassign verify``: how far the moves of a plan are; the throttle goes when nothing moves."""
+"""``sparklog reassign verify``: show the progress of a plan, and remove the throttle when nothing moves."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from sparklog.client.cluster import ClusterClient
 
 
 def verify(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
-    """How far a plan is, or every move that is under way."""
+    """Show the progress of a plan, or of every move that is under way."""
     with patience("asking how far the moves are"):
         plan = read_plan(arguments.plan) if arguments.plan is not None else _everything(cluster)
         standings = look(cluster, plan)

@@ -1,1 +1,1 @@
-"""``sparklog topics``: a module an action."""
+"""``sparklog topics``, with a module for each action."""

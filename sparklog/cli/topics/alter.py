@@ -1,6 +1,6 @@
-"""``sparklog topics alter``: more partitions, other settings, or both; either all of it or nothing.
+"""``sparklog topics alter``: add partitions, change settings, or both; either all changes or none.
 
-Both halves are checked by the controller before either is carried out.
+The controller checks both changes before it carries out either.
 """
 
 import argparse
@@ -24,7 +24,7 @@ SUMMARY = "give a topic more partitions, or other settings"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the action, beside those that name the cluster."""
+    """Add the options of the action."""
     parser.add_argument("name", metavar="NAME", type=topic_name)
     parser.add_argument(
         "--partitions",

@@ -15,7 +15,7 @@ SUMMARY = "create a topic; done when its leaders serve it"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the action, beside those that name the cluster."""
+    """Add the options of the action."""
     parser.add_argument("name", metavar="NAME", type=topic_name)
     parser.add_argument(
         "--partitions",
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Before a cluster is asked: warn of settings that mean something else here than in Kafka."""
+    """Warn of settings that differ from Kafka's, before connecting to the cluster."""
     for warning in check_topic_settings(dict(arguments.config)).warnings:
         say(f"warning: {warning}")
 

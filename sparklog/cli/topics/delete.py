@@ -1,4 +1,4 @@
-"""``sparklog topics delete``: a topic and all its records."""
+"""``sparklog topics delete``: delete a topic and all its records."""
 
 import argparse
 
@@ -13,7 +13,7 @@ SUMMARY = "delete a topic with all its records"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the action, beside those that name the cluster."""
+    """Add the options of the action."""
     parser.add_argument("name", metavar="NAME", type=topic_name)
     parser.add_argument("--if-exists", action="store_true", help="do not complain if there is none")
 

@@ -18,12 +18,12 @@ DESCRIBE_SUMMARY = "show leaders, in-sync replicas and offsets of each partition
 
 
 def add_list_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``list``, beside those that name the cluster."""
+    """Add the options of ``list``."""
     parser.add_argument("--internal", action="store_true", help="the cluster's own topics as well")
 
 
 def add_describe_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``describe``, beside those that name the cluster."""
+    """Add the options of ``describe``."""
     parser.add_argument("name", metavar="NAME", nargs="?", type=topic_name, help="default: all topics")
     parser.add_argument("--internal", action="store_true", help="the cluster's own topics as well")
 
@@ -62,7 +62,7 @@ def _show_as_json(topics: list[TopicDescription]) -> int:
 
 
 def topic_as_json(topic: TopicDescription) -> dict[str, Any]:
-    """A topic under Kafka's field names; an offset that its leader could not tell is -1."""
+    """A topic with Kafka's field names; an offset that its leader did not return is -1."""
     return {
         "name": topic.name,
         "topic_id": str(topic.topic_id),
