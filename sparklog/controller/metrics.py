@@ -1,4 +1,4 @@
-"""What a controller tells about itself and the cluster (docs/metrics.md).
+"""The metrics of a controller and its cluster (docs/metrics.md).
 
 The image belongs to the event loop's thread, which may wait for ZooKeeper for long: a scrape must not wait
 with it. So it reads from copies of lists and dictionaries, each made in one go, and what it finds in them

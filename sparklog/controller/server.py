@@ -130,7 +130,7 @@ class ControllerServer:
             self._channel_threads.close(STOP_TIMEOUT_MS / 1_000)
 
     def active_controller(self) -> ControllerNode | None:
-        """Who holds the office, read from ZooKeeper; None while nobody does."""
+        """The active controller, read from ZooKeeper, or None."""
         node = self._zookeeper.get(CONTROLLER)
         return None if node is None else decode_controller(node.data)
 

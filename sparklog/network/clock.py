@@ -1,4 +1,4 @@
-"""The machine's own clocks, behind the ``Clock`` port."""
+"""The host's clocks, as the ``Clock`` port."""
 
 import time
 

@@ -115,7 +115,7 @@ class Connection:
 
     def has_peer_left(self) -> bool:
         """Whether the peer has ended the connection while nothing was awaited, as peers do with idle ones."""
-        with self._changed:  # nobody can begin to await an answer meanwhile
+        with self._changed:  # no call can start meanwhile
             if self._failure is not None:
                 return True
             return not self._awaited and bool(self._poll(select.POLLIN, 0.0))
@@ -125,7 +125,7 @@ class Connection:
         return self.send(message, version).result(timeout_ms)
 
     def send(self, message: Message, version: int | None = None) -> Pending:
-        """Send ``message`` and come back at once; its answer is awaited with ``Pending.result``."""
+        """Send ``message`` and return at once; its answer is awaited with ``Pending.result``."""
         return self._send(message, version, is_answered=True)
 
     def send_one_way(self, message: Message, version: int | None = None) -> None:
@@ -150,7 +150,7 @@ class Connection:
         return version
 
     def close(self) -> None:
-        """End the connection; whoever waits gets a ConnectionError. May be called twice, by any thread."""
+        """Close the connection; waiting calls raise ConnectionError. May be called twice, by any thread."""
         self.fail(ConnectionError("closed by this side"))
 
     def __enter__(self) -> Self:
@@ -160,7 +160,7 @@ class Connection:
         self.close()
 
     def fail(self, reason: Exception) -> None:
-        """Close because of ``reason``, which waiters and later callers are told."""
+        """Close because of ``reason``, which waiting and later calls raise."""
         with self._changed:
             if self._failure is not None:
                 return
@@ -171,7 +171,7 @@ class Connection:
                 self._sock.close()
                 return
             try:
-                self._sock.shutdown(socket.SHUT_RDWR)  # wakes whoever is in poll
+                self._sock.shutdown(socket.SHUT_RDWR)  # wakes threads in poll
             except OSError:
                 return  # the peer was faster: they are awake
 

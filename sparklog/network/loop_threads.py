@@ -12,14 +12,14 @@ from sparklog.model.loops import Await, Call, CallBroker, CallController, Loop, 
 logger: Final = logging.getLogger(__name__)
 
 ANEW_MS: Final = 1_000
-"""Pause before a loop that failed begins anew."""
+"""Pause before a failed loop starts again."""
 
 Ask = Callable[[Call], Any]
 """Makes a call and waits for its response; raises OSError or SparklogError if there is none."""
 
 
 def no_calls(call: Call) -> Any:
-    """``Ask`` for loops that call nobody."""
+    """``Ask`` for loops without calls."""
     raise AssertionError(f"this loop has no way to make a call: {call}")
 
 
@@ -106,7 +106,7 @@ class LoopDriver:
 
 
 class _LoopThread(threading.Thread):
-    """One loop, begun anew after every failure."""
+    """One loop, started again after every failure."""
 
     def __init__(self, name: str, begin: Callable[[], Loop], ask: Ask) -> None:
         super().__init__(name=name, daemon=True)

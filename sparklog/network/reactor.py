@@ -104,7 +104,8 @@ class Reactor:
         return len(self._requests)
 
     def attentive_until(self) -> MonotonicMs:
-        """Now, if a handler is free; else since when none is: who asked after that may not be heard yet."""
+        """Now, if a handler is free; else the arrival of the newest request in hand, as later ones may
+        wait."""
         now_ms = self._clock.monotonic_ms()
         in_hand = list(self._in_hand)
         if not in_hand or None in in_hand:

@@ -1,8 +1,8 @@
 """The one bounded queue between the processors, which read requests, and the handlers, which work on them.
 
-Its bound is the broker's back-pressure. When it is full nothing is dropped and nobody blocks: the processor
-keeps the request, stops reading from its connections (their senders' windows then fill up), goes on writing
-replies, and is woken when the handlers have caught up.
+Its bound is the broker's back-pressure. When it is full no request is dropped and no thread blocks: the
+processor keeps the request, stops reading from its connections (their senders' windows then fill up), goes on
+writing replies, and is woken when the handlers have caught up.
 """
 
 import threading
@@ -41,7 +41,7 @@ class RequestQueue:
                 return False
             if self._queue.qsize() >= self._requests_max:
                 self._refused[offerer] = wake
-                # A handler that took one since has not seen the entry above; then nobody would wake us.
+                # A handler that took a request before the entry above was added would not wake the offerer.
                 if self._queue.qsize() > self._wake_at:
                     return False
                 del self._refused[offerer]
@@ -49,7 +49,7 @@ class RequestQueue:
             return True
 
     def take(self) -> Exchange | None:
-        """The oldest exchange, waited for; None tells one handler to end."""
+        """The oldest exchange, waited for; None ends one handler."""
         exchange = self._queue.get()
         if self._refused and self._queue.qsize() <= self._wake_at:
             self._wake_refused()

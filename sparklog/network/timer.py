@@ -16,7 +16,7 @@ from typing import Final, Self
 _logger: Final = logging.getLogger(__name__)
 
 _COMPACT_MIN: Final = 1_000
-"""Below this many entries nobody minds the forgotten ones."""
+"""With fewer entries the cancelled ones are not removed."""
 
 
 class Scheduled:

@@ -16,7 +16,7 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicId, Topi
 from sparklog.model.zookeeper import Operation
 
 PushId = NewType("PushId", int)
-"""Names one message to one broker, so that its answer can be told from others."""
+"""Identifies one message to one broker, and its answer."""
 
 
 @dataclass(frozen=True, slots=True)

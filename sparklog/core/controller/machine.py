@@ -179,7 +179,7 @@ class ControllerMachine:
         return [*actions, *self._continue(now_ms)]
 
     def on_push_answered(self, answer: PushAnswer, now_ms: int) -> list[Action]:
-        """A broker answered a message: what went wrong, and where logs end that nobody leads."""
+        """A broker answered a message, with errors and the ends of logs without a leader."""
         self._expect(now_ms, "settled", f"{answer}")
         broker_answers.push_answered(self.work, answer)
         return self._continue(now_ms)

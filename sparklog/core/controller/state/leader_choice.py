@@ -1,4 +1,4 @@
-"""Who leads a partition, and who is in its ISR, given who is alive and whose log is proven intact.
+"""Chooses a partition's leader and ISR from the live brokers and the logs that are proven intact.
 
 ``settle`` returns the state that a partition should have, or None if it has that state. It is
 level-triggered: the event that made it necessary does not matter, nor how many events were missed.

@@ -123,7 +123,7 @@ def decode_cluster_id(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ControllerNode:
-    """Who is the controller, and where it listens."""
+    """The active controller and its address."""
 
     host: str
     port: int

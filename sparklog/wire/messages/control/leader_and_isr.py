@@ -1,4 +1,4 @@
-"""LeaderAndIsr (key 4): the controller tells a broker which partitions it leads and which it follows."""
+"""LeaderAndIsr (key 4): the controller sends a broker the partitions that it leads or follows."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""UpdateMetadata (key 6): the controller tells every broker about live brokers and partition states."""
+"""UpdateMetadata (key 6): the controller sends every broker the live brokers and partition states."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar

@@ -7,7 +7,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId
 
 OPERATIONS_OMITTED: Final = -(2**31)
-"""The value of an ``*_authorized_operations`` bit set that nobody asked for."""
+"""The value of an ``*_authorized_operations`` bit set that was not requested."""
 
 
 @dataclass(slots=True, kw_only=True)
