@@ -46,6 +46,9 @@ STABLE_S: Final = 20.0
 JOB_END_WAIT_S: Final = 5.0
 """How long a job may outlive its process's connection before it is cancelled."""
 
+CANCEL_INTERVAL_S: Final = 0.5
+"""How often a stop cancels jobs that have no process yet: Spark may submit one after it was cancelled."""
+
 START_TRIES_MAX: Final = 3
 
 
@@ -186,7 +189,10 @@ class Supervisor:
             return self._failure()
 
     def stop(self, timeout_s: float) -> bool:
-        """Ask every broker to stop, and wait; cancel jobs that last longer. True if none had to be."""
+        """Ask every broker to stop, and wait; cancel jobs that last longer. True if all ended in time.
+
+        A job whose process never connected is cancelled at once, because it may wait for an executor.
+        """
         with self._changed:
             self._stopping = True
             slots = list(self._slots.values())
@@ -194,7 +200,7 @@ class Supervisor:
         for connection in self.connections():
             _try_send(connection, {"type": "stop"})
         deadline = time.monotonic() + timeout_s
-        all_ended = self._wait_ended(slots, deadline)
+        all_ended = self._wait_ended_or_cancel_waiting(slots, deadline)
         if not all_ended and self._launcher is not None:
             for slot in [slot for slot in slots if not slot.ended]:
                 log.warning(
@@ -221,6 +227,17 @@ class Supervisor:
             return self._changed.wait_for(
                 lambda: all(slot.ended for slot in slots), max(0.0, deadline - time.monotonic())
             )
+
+    def _wait_ended_or_cancel_waiting(self, slots: Sequence[_Slot], deadline: float) -> bool:
+        """Wait until all slots have ended or the deadline has passed, and cancel jobs without a process."""
+        while not self._wait_ended(slots, min(deadline, time.monotonic() + CANCEL_INTERVAL_S)):
+            if time.monotonic() >= deadline:
+                return False
+            with self._changed:
+                waiting = [(slot, slot.job) for slot in slots if slot.process is None]
+            for slot, job in waiting:
+                self._cancel(slot, job)
+        return True
 
     def _run_slot(self, slot: _Slot, launcher: JobLauncher) -> None:
         try:

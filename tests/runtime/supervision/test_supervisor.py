@@ -52,6 +52,21 @@ class PlainProcesses:
         self.children[slot].kill()
 
 
+class NoExecutors:
+    """Jobs that wait for an executor until they are cancelled."""
+
+    def __init__(self) -> None:
+        self.submitted = threading.Event()
+        self.cancelled = threading.Event()
+
+    def run(self, plan: BrokerPlan) -> None:
+        self.submitted.set()
+        assert self.cancelled.wait(60)
+
+    def cancel(self, slot: int) -> None:
+        self.cancelled.set()
+
+
 class Rig:
     """A supervisor with its callbacks recorded."""
 
@@ -175,6 +190,14 @@ def test_a_broker_that_does_not_stop_is_cancelled(rig):
     pid = made.pid(1)
     assert made.supervisor.stop(0.3) is False
     assert not is_alive(pid)
+
+
+def test_a_job_that_waits_for_an_executor_does_not_hold_up_a_stop(rig):
+    made, jobs = rig(), NoExecutors()
+    made.supervisor.launch(made.plans, jobs)
+    assert jobs.submitted.wait(60)
+    assert made.supervisor.stop(timeout_s=10)
+    assert jobs.cancelled.is_set()
 
 
 def test_a_process_with_threads_left_behind_exits_instead_of_returning(rig):
