@@ -6,11 +6,9 @@ adapter adds exact failure semantics:
 - A call waits for the connection, at most the operation timeout, and then for its answer. Reads are repeated
   after a reconnect; writes never, because the outcome of the first attempt is unknown.
 - A lock orders submissions and session expiries, so that an operation with a ``generation`` is never sent in
-  a
-  later session.
+  a later session.
 - Watches and session events share one queue, so that callbacks run in the order of the events. The loss of
-  the
-  connection fires every watch, because ZooKeeper may have changed meanwhile.
+  the connection fires every watch, because ZooKeeper may have changed meanwhile.
 
 After an expiry kazoo opens a new session. Owners of ephemeral nodes are notified by the ``expired`` event and
 by ``generation``, and must create their nodes again.

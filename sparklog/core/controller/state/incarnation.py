@@ -9,8 +9,7 @@ has ``intact_since``: the oldest incarnation whose data this one certainly still
 
 A restart is proven, and inherits ``intact_since``, if every directory of the previous incarnation that is not
 offline is present under its UUID and intact. An intact directory is not suspect, has no corrupt log, and
-  * either has the clean marker of exactly the last broker epoch that had it (later appends invalidate an
-  older
+  * either has the clean marker of exactly the last broker epoch that had it (appends invalidate an older
     marker; a marker that a start on this boot removed still counts until a broker registers),
   * or is not emptied, and is on the same boot of the same host (the page cache survived), and a start of this
     boot had it (a directory that was offline then may have lost its page cache before).
