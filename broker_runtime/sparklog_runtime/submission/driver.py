@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sparklog.cli.command import FAILED, WRONG_USAGE, Parser
-from sparklog.cli.values import directory, natural, port
+from sparklog.cli.values import directory, port, positive
 from sparklog.model.config import check_broker_settings
 from sparklog.model.errors import ConfigError
 from sparklog_runtime import submit as entry_point
@@ -43,7 +43,7 @@ _PARENT_POLL_S: Final = 0.5
 def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
     """What ``sparklog submit`` and this program take alike."""
     add = parser.add_argument
-    add("--brokers", type=natural, required=True, metavar="N", help="how many brokers to host")
+    add("--brokers", type=positive, required=True, metavar="N", help="how many brokers to host")
     add(
         "--settings",
         type=Path,

@@ -20,6 +20,14 @@ def _options(settings: str, tmp_path: Path):
     return cluster_options(args, "sparklog-a")
 
 
+def test_no_brokers_are_refused_because_a_standby_controller_needs_no_executors(capsys):
+    parser = argparse.ArgumentParser()
+    add_cluster_arguments(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--brokers", "0", "--settings", "f"])
+    assert "'0' is not a whole number from 1 on" in capsys.readouterr().err
+
+
 def test_properties_have_comments_joined_lines_and_equals_signs_in_values():
     text = "# c\n! c\n\n a = 1 \nb=x\\\n   y\nc=d=e\n"
     assert parse_properties(text) == {"a": "1", "b": "xy", "c": "d=e"}
