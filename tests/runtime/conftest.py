@@ -26,6 +26,11 @@ WATCH = "SPARKLOG_TEST_WATCH"
 START_TIMEOUT_S = 90.0
 
 
+def _hear_hang_ups() -> None:
+    """A JVM ignores SIGHUP for good if its parent did, as under ``nohup``."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class Started:
     """A running cluster, by `sparklog start` or otherwise."""
 
@@ -37,6 +42,7 @@ class Started:
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, WATCH: str(root)},
+            preexec_fn=_hear_hang_ups,
         )
 
     def wait_ready(self) -> str:
