@@ -85,6 +85,7 @@ def standalone(tmp_path_factory):
     cluster.stop()
 
 
+@pytest.mark.proof
 def test_start_runs_one_broker_on_each_executor_of_a_master(start, tmp_path, standalone, kafka):
     cluster = start(tmp_path, "--brokers", "2", "--port", "0", "--master", standalone.url)
     cluster.wait_ready()
@@ -154,6 +155,7 @@ def test_spark_submit_hosts_a_cluster_of_its_own_beside_data_jobs(spark_submit, 
     _assert_stopped_cleanly(tmp_path, zookeeper)
 
 
+@pytest.mark.proof
 def test_a_signal_to_sparks_jvm_stops_brokers_first_without_a_terminal(spark_submit, tmp_path, zookeeper):
     cluster = spark_submit()
     _wait_ready(cluster)
@@ -165,6 +167,7 @@ def test_a_signal_to_sparks_jvm_stops_brokers_first_without_a_terminal(spark_sub
     _assert_stopped_cleanly(tmp_path, zookeeper)
 
 
+@pytest.mark.proof
 def test_a_start_that_lacks_executors_says_why_and_stops_on_a_signal_to_sparks_jvm(spark_submit, tmp_path):
     cluster = spark_submit(spark_executor_cores="9", spark_cores_max="18")
     line = ""
@@ -199,6 +202,7 @@ def test_one_host_of_three_without_sparklog_is_named_before_anything_is_opened_t
     cluster.wait_gone()
 
 
+@pytest.mark.proof
 def test_log_directories_in_the_work_directory_of_a_worker_are_refused(spark_submit, standalone):
     work = standalone.folder / "worker/work"
     cluster = spark_submit(log_dirs=f"{work}/logs")
@@ -210,6 +214,7 @@ def test_log_directories_in_the_work_directory_of_a_worker_are_refused(spark_sub
     assert not (work / "logs").exists()
 
 
+@pytest.mark.proof
 def test_a_port_in_use_on_a_brokers_host_is_named_with_it(spark_submit, free_port):
     with socket.create_server(("127.0.0.1", free_port)):
         cluster = spark_submit()
