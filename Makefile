@@ -55,7 +55,7 @@ test: $(STAMP) $(OLDER_STAMP) lint
 
 proof: $(STAMP) $(OLDER_STAMP)
 	$(OLDER_VENV)/bin/python -m pytest -m "every_spark or not integration" $(OLDER_TESTS)
-	$(PYTHON) -m pytest -m proof
+	$(PYTHON) -m pytest -m proof -o faulthandler_timeout=1790 # its seeds take minutes, and are no hang
 
 bench: $(STAMP)
 	@./benchmarks/setup $(abspath $(PYTHON))
