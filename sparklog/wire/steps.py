@@ -22,6 +22,7 @@ NUMBER_LETTERS: Final[Mapping[str, str]] = {
     "uint16": "H",
     "uint32": "I",
     "bool": "?",
+    "float64": "d",
     "error_code": "h",
     "timedelta_i32": "i",
     "timedelta_i64": "q",

@@ -14,8 +14,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
-Family = Literal["data", "discovery", "admin", "control"]
+Family = Literal["data", "discovery", "groups", "admin", "security", "control"]
 """The packages of ``sparklog.wire.messages``."""
+
+
+NEVER: Final = 2**15
+"""``flexible_from`` of an API without a flexible version: above every version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,32 @@ INTERNAL_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
     }
 )
 
-KNOWN_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType({**API_VERSIONS, **INTERNAL_VERSIONS})
+UNSERVED_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
+    {
+        8: VersionRange("groups", "OffsetCommit", 0, 8, 8),
+        9: VersionRange("groups", "OffsetFetch", 0, 8, 6),
+        11: VersionRange("groups", "JoinGroup", 0, 9, 6),
+        12: VersionRange("groups", "Heartbeat", 0, 4, 4),
+        13: VersionRange("groups", "LeaveGroup", 0, 5, 4),
+        14: VersionRange("groups", "SyncGroup", 0, 5, 4),
+        15: VersionRange("groups", "DescribeGroups", 0, 5, 5),
+        16: VersionRange("groups", "ListGroups", 0, 4, 3),
+        17: VersionRange("security", "SaslHandshake", 0, 1, NEVER),
+        36: VersionRange("security", "SaslAuthenticate", 0, 2, 2),
+        42: VersionRange("groups", "DeleteGroups", 0, 2, 2),
+        47: VersionRange("groups", "OffsetDelete", 0, 0, NEVER),
+        48: VersionRange("admin", "DescribeClientQuotas", 0, 1, 1),
+        49: VersionRange("admin", "AlterClientQuotas", 0, 1, 1),
+    }
+)
+"""APIs of clients that can be coded and have no handler yet: not advertised, and their connection is closed.
+
+To serve one, give it a row in ``sparklog.broker.apis`` and move its row to ``API_VERSIONS``.
+"""
+
+KNOWN_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
+    {**API_VERSIONS, **UNSERVED_VERSIONS, **INTERNAL_VERSIONS}
+)
 """Everything that can be encoded and decoded."""
 
 API_VERSIONS_KEY: Final = 18

@@ -27,7 +27,7 @@ from sparklog.wire.messages.control.envelope import EnvelopeResponse
 from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
-from sparklog.wire.versions import KNOWN_VERSIONS
+from sparklog.wire.versions import KNOWN_VERSIONS, UNSERVED_VERSIONS
 from tests.wire.least_request import least_request
 
 ALICE = "User:alice"
@@ -110,7 +110,13 @@ def served():
 
 def test_a_broker_serves_every_api_of_its_listeners():
     of_brokers = {ListenerKind.clients, ListenerKind.brokers}
-    assert set(APIS) == {key for key, rule in API_RULES.items() if rule.listeners & of_brokers}
+    expected = {key for key, rule in API_RULES.items() if rule.listeners & of_brokers}
+    assert set(APIS) == expected - UNSERVED_VERSIONS.keys()
+
+
+@pytest.mark.parametrize("key", UNSERVED_VERSIONS)
+def test_an_api_without_a_handler_closes_the_connection(served, key):
+    assert served.ask(least_request(key)).is_closed
 
 
 def test_what_the_controller_decides_for_clients_is_forwarded_and_waits_apart():

@@ -92,6 +92,8 @@ class Generator:
             case "bytes" | "records":
                 data = rng.randbytes(rng.choice((1, 7, 200, 9_000)))
                 return (data,) if "Sequence" in str(hint) else data
+            case "float64":
+                return rng.choice((0.0, -1.5, 1e300, rng.random()))
             case "datetime_i64":
                 return rng.randrange(2**31) * 1000  # whole seconds: kio goes through floating point
         bits = NUMBER_BITS[kafka_type]

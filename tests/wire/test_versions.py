@@ -9,7 +9,14 @@ import pytest
 from sparklog.core.security.api_rules import API_RULES, ListenerKind
 from sparklog.wire.extensions import EXTENSIONS
 from sparklog.wire.schema import load_schema
-from sparklog.wire.versions import API_VERSIONS, INTERNAL_VERSIONS, KNOWN_VERSIONS, VersionRange
+from sparklog.wire.versions import (
+    API_VERSIONS,
+    INTERNAL_VERSIONS,
+    KNOWN_VERSIONS,
+    NEVER,
+    UNSERVED_VERSIONS,
+    VersionRange,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "format" / "wire.md").read_text()
 
@@ -30,6 +37,10 @@ def test_clients_are_offered_every_version_from_0_on() -> None:
 
 def test_no_api_is_both_internal_and_for_clients() -> None:
     assert not API_VERSIONS.keys() & INTERNAL_VERSIONS.keys()
+
+
+def test_an_api_is_either_served_or_not() -> None:
+    assert not UNSERVED_VERSIONS.keys() & (API_VERSIONS.keys() | INTERNAL_VERSIONS.keys())
 
 
 def test_a_range_contains_both_its_bounds() -> None:
@@ -58,7 +69,7 @@ def test_the_page_has_the_table_as_it_is(heading: str, table: dict[int, VersionR
             str(key),
             api.name,
             f"{api.min}-{api.max}" if api.min != api.max else str(api.min),
-            str(api.flexible_from),
+            "never" if api.flexible_from == NEVER else str(api.flexible_from),
         )
         for key, api in table.items()
     }

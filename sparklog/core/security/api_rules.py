@@ -89,6 +89,16 @@ _ALTER_CONFIGS: Final = (
     Right(AclOperation.alter_configs, ResourceType.topic, "for a topic"),
     Right(AclOperation.alter_configs, ResourceType.cluster, "for a broker"),
 )
+_READ_GROUP: Final = Right(AclOperation.read, ResourceType.group)
+_DESCRIBE_GROUP: Final = Right(AclOperation.describe, ResourceType.group)
+_DELETE_GROUP: Final = Right(AclOperation.delete, ResourceType.group)
+_CONSUME_TOPIC: Final = Right(AclOperation.read, ResourceType.topic)
+_LIST_GROUPS: Final = (
+    Right(AclOperation.describe, ResourceType.cluster, "or else on each group"),
+    Right(AclOperation.describe, ResourceType.group, "that is listed"),
+)
+_DESCRIBE_QUOTAS: Final = Right(AclOperation.describe_configs, ResourceType.cluster)
+_ALTER_QUOTAS: Final = Right(AclOperation.alter_configs, ResourceType.cluster)
 _DESCRIBE_EPOCHS: Final = Right(AclOperation.describe, ResourceType.topic, "of consumers")
 
 
@@ -106,7 +116,16 @@ API_RULES: Final[Mapping[int, ApiRule]] = MappingProxyType(
         5: _between_brokers("StopReplica", _BROKERS),
         6: _between_brokers("UpdateMetadata", _BROKERS),
         7: _between_brokers("ControlledShutdown", _CONTROLLER),
+        8: ApiRule("OffsetCommit", _CLIENTS, (_READ_GROUP, _CONSUME_TOPIC), Quota.request),
+        9: ApiRule("OffsetFetch", _CLIENTS, (_DESCRIBE_GROUP, _DESCRIBE_TOPIC), Quota.request),
         10: ApiRule("FindCoordinator", _CLIENTS, (_FIND_GROUP, _FIND_TRANSACTION), Quota.request),
+        11: ApiRule("JoinGroup", _CLIENTS, (_READ_GROUP,), Quota.request),
+        12: ApiRule("Heartbeat", _CLIENTS, (_READ_GROUP,), Quota.request),
+        13: ApiRule("LeaveGroup", _CLIENTS, (_READ_GROUP,), Quota.request),
+        14: ApiRule("SyncGroup", _CLIENTS, (_READ_GROUP,), Quota.request),
+        15: ApiRule("DescribeGroups", _CLIENTS, (_DESCRIBE_GROUP,), Quota.request),
+        16: ApiRule("ListGroups", _CLIENTS, _LIST_GROUPS, Quota.request),
+        17: ApiRule("SaslHandshake", _CLIENTS, (), Quota.request),
         18: ApiRule("ApiVersions", _EVERYWHERE, (), Quota.request),
         19: ApiRule("CreateTopics", _EVERYWHERE, _CREATE_TOPICS, Quota.controller_mutation),
         20: ApiRule("DeleteTopics", _EVERYWHERE, (_DELETE_TOPIC, _DELETE_BY_ID), Quota.controller_mutation),
@@ -116,11 +135,16 @@ API_RULES: Final[Mapping[int, ApiRule]] = MappingProxyType(
         32: ApiRule("DescribeConfigs", _CLIENTS, _DESCRIBE_CONFIGS, Quota.request),
         33: ApiRule("AlterConfigs", _EVERYWHERE, _ALTER_CONFIGS, Quota.request),
         35: ApiRule("DescribeLogDirs", _CLIENTS, (_DESCRIBE_CLUSTER,), Quota.request),
+        36: ApiRule("SaslAuthenticate", _CLIENTS, (), Quota.request),
         37: ApiRule("CreatePartitions", _EVERYWHERE, (_ALTER_TOPIC,), Quota.controller_mutation),
+        42: ApiRule("DeleteGroups", _CLIENTS, (_DELETE_GROUP,), Quota.request),
         43: ApiRule("ElectLeaders", _EVERYWHERE, (_ALTER_CLUSTER,), Quota.request),
         44: ApiRule("IncrementalAlterConfigs", _EVERYWHERE, _ALTER_CONFIGS, Quota.request),
         45: ApiRule("AlterPartitionReassignments", _EVERYWHERE, (_ALTER_CLUSTER,), Quota.request),
         46: ApiRule("ListPartitionReassignments", _EVERYWHERE, (_DESCRIBE_CLUSTER,), Quota.request),
+        47: ApiRule("OffsetDelete", _CLIENTS, (_DELETE_GROUP, _CONSUME_TOPIC), Quota.request),
+        48: ApiRule("DescribeClientQuotas", _CLIENTS, (_DESCRIBE_QUOTAS,), Quota.request),
+        49: ApiRule("AlterClientQuotas", _CLIENTS, (_ALTER_QUOTAS,), Quota.request),
         56: _between_brokers("AlterPartition", _CONTROLLER),
         58: _between_brokers("Envelope", _CONTROLLER),
         60: ApiRule("DescribeCluster", _CLIENTS, (), Quota.request),

@@ -1,0 +1,1 @@
+"""How a client authenticates itself on a connection."""
