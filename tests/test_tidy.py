@@ -37,6 +37,12 @@ BANNED: Final = {
 """Words that must not come back, each with what to write instead."""
 
 CALLED_BY_OTHERS: Final = {
+    "GroupKey": "coordinators, which come with groups",
+    "GroupValue": "coordinators, which come with groups",
+    "MemberValue": "coordinators, which come with groups",
+    "OffsetKey": "coordinators, which come with groups",
+    "OffsetValue": "coordinators, which come with groups",
+    "StateMachine": "coordinators, which come with groups",
     "active_controller": "tests of fail-over",
     "add_listener": "coordinators, which come with groups",
     "append_internally": "coordinators, which come with groups",

@@ -1,0 +1,1 @@
+"""Consumer groups by Kafka's classic protocol: members, rebalances, committed offsets. Pure."""
