@@ -43,6 +43,7 @@ CALLED_BY_OTHERS: Final = {
     "OffsetKey": "coordinators, which come with groups",
     "OffsetValue": "coordinators, which come with groups",
     "StateMachine": "coordinators, which come with groups",
+    "next_deadline_ms": "coordinators, which come with groups",
     "active_controller": "tests of fail-over",
     "add_listener": "coordinators, which come with groups",
     "append_internally": "coordinators, which come with groups",
