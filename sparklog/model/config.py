@@ -8,12 +8,10 @@ has is refused, with the most similar known name.
 """
 
 import difflib
-import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from sparklog.model.errors import ConfigError
 from sparklog.model.kafka_properties import (
@@ -22,90 +20,8 @@ from sparklog.model.kafka_properties import (
     without_listener,
 )
 from sparklog.model.listeners import DEFAULT_PROTOCOL_MAP, LISTENER_SETTINGS, Listeners, read_listeners
+from sparklog.model.setting import INT_MAX, LONG_MAX, Setting, Value
 from sparklog.model.unkept_promises import refuse_unkept_promise, shown
-
-Kind = Literal["int", "float", "bool", "string", "list"]
-Value = int | float | bool | str | tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting. ``minimum`` and ``maximum`` are inclusive; ``choices`` lists the legal strings."""
-
-    name: str
-    kind: Kind
-    default: Value
-    doc: str
-    minimum: int | None = None
-    maximum: int | None = None
-    choices: tuple[str, ...] = ()
-    not_yet: tuple[str, ...] = ()
-    """Kafka's choices that sparklog does not implement yet: accepted with a warning."""
-    broker_name: str = ""
-    """Of a topic setting: the broker setting that supplies the default, if any."""
-    pattern: str = ""
-    """A regular expression that each item of a list must match."""
-
-    def parse(self, text: str) -> Value:
-        """The typed value of ``text``; raises ConfigError with the value and the bounds."""
-        stripped = text.strip()
-        if self.kind == "bool":
-            if stripped.lower() not in ("true", "false"):
-                raise ConfigError(f"{self.name}={text!r}: must be true or false")
-            return stripped.lower() == "true"
-        if self.kind == "int":
-            return self._parse_int(stripped)
-        if self.kind == "float":
-            return self._parse_float(stripped)
-        items = [item.strip() for item in stripped.split(",")] if self.kind == "list" else [stripped]
-        if self.pattern:
-            items = [item for item in items if item]  # such a list may be empty
-        for item in items:
-            if self.choices and item not in self.choices:
-                raise ConfigError(f"{self.name}={text!r}: must be one of {', '.join(self.choices)}")
-            if self.pattern and not re.fullmatch(self.pattern, item):
-                raise ConfigError(f"{self.name}={text!r}: {item!r} is not of the form {self.pattern}")
-        return tuple(items) if self.kind == "list" else stripped
-
-    def is_not_yet(self, value: Value) -> bool:
-        """Whether ``value`` is a choice that sparklog does not implement yet."""
-        asked = value if isinstance(value, tuple) else (value,)
-        return any(item in self.not_yet for item in asked)
-
-    def _parse_int(self, text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise ConfigError(f"{self.name}={text!r}: must be a whole number") from None
-        self._check_bounds(value)
-        return value
-
-    def _parse_float(self, text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            raise ConfigError(f"{self.name}={text!r}: must be a number") from None
-        if not math.isfinite(value):
-            raise ConfigError(f"{self.name}={text!r}: must be a finite number")
-        self._check_bounds(value)
-        return value
-
-    def _check_bounds(self, value: float) -> None:
-        if self.minimum is not None and value < self.minimum:
-            raise ConfigError(f"{self.name}={value}: must be at least {self.minimum}")
-        if self.maximum is not None and value > self.maximum:
-            raise ConfigError(f"{self.name}={value}: must be at most {self.maximum}")
-
-
-def render(value: Value) -> str:
-    """The text of a typed value, as in configuration files and DescribeConfigs."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return ",".join(value) if isinstance(value, tuple) else str(value)
-
-
-_LONG_MAX: Final = 2**63 - 1
-_INT_MAX: Final = 2**31 - 1
 
 
 def _table(*settings: Setting) -> dict[str, Setting]:
@@ -131,12 +47,12 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "under CPython's interpreter lock.", 1, 64),
     Setting("num.io.threads", "int", 2, "Handler threads that work on requests.", 1, 64),
     Setting("queued.max.requests", "int", 500,
-            "Requests that may wait for a handler before processors stop reading.", 1, _INT_MAX),
+            "Requests that may wait for a handler before processors stop reading.", 1, INT_MAX),
     Setting("socket.request.max.bytes", "int", 104_857_600,
-            "Frames larger than this close the connection before memory is taken.", 1, _INT_MAX),
-    Setting("max.connections", "int", _INT_MAX, "Connections that a listener accepts.", 1, _INT_MAX),
+            "Frames larger than this close the connection before memory is taken.", 1, INT_MAX),
+    Setting("max.connections", "int", INT_MAX, "Connections that a listener accepts.", 1, INT_MAX),
     Setting("connections.max.idle.ms", "int", 600_000,
-            "Connections without traffic for this long are closed.", 1_000, _LONG_MAX),
+            "Connections without traffic for this long are closed.", 1_000, LONG_MAX),
     Setting("num.partitions", "int", 1, "Partitions of a topic created without a number.", 1, 100_000),
     Setting("default.replication.factor", "int", 1,
             "Replication factor of a topic created without one.", 1, 1_000),
@@ -153,65 +69,65 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             choices=("", "org.apache.kafka.common.replica.RackAwareReplicaSelector",
                      "org.apache.kafka.common.replica.LeaderSelector")),
     Setting("replica.lag.time.max.ms", "int", 30_000,
-            "A follower that has not caught up for this long leaves the ISR.", 10, _LONG_MAX),
+            "A follower that has not caught up for this long leaves the ISR.", 10, LONG_MAX),
     Setting("num.replica.fetchers", "int", 1,
             "Threads, each with a connection, that fetch from one leader.", 1, 64),
     Setting("replica.fetch.wait.max.ms", "int", 500,
             "Longest wait of a follower's fetch at the leader.", 1, 60_000),
-    Setting("replica.fetch.min.bytes", "int", 1, "Bytes a follower's fetch waits for.", 1, _INT_MAX),
+    Setting("replica.fetch.min.bytes", "int", 1, "Bytes a follower's fetch waits for.", 1, INT_MAX),
     Setting("replica.fetch.max.bytes", "int", 1_048_576,
-            "Bytes per partition that a follower asks for at once.", 1, _INT_MAX),
+            "Bytes per partition that a follower asks for at once.", 1, INT_MAX),
     Setting("replica.fetch.response.max.bytes", "int", 10_485_760,
-            "Bytes that a follower asks for in one fetch.", 1, _INT_MAX),
+            "Bytes that a follower asks for in one fetch.", 1, INT_MAX),
     Setting("replica.fetch.backoff.ms", "int", 1_000,
             "Pause of a follower after an error of one partition.", 1, 60_000),
     Setting("replica.socket.timeout.ms", "int", 30_000,
-            "Longest wait for a leader's answer beyond the fetch's own wait.", 100, _INT_MAX),
+            "Longest wait for a leader's answer beyond the fetch's own wait.", 100, INT_MAX),
     Setting("replica.high.watermark.checkpoint.interval.ms", "int", 5_000,
-            "How often high watermarks are written to disk.", 10, _LONG_MAX),
-    Setting("fetch.max.bytes", "int", 57_671_680, "Most bytes of one fetch reply.", 1_024, _INT_MAX),
+            "How often high watermarks are written to disk.", 10, LONG_MAX),
+    Setting("fetch.max.bytes", "int", 57_671_680, "Most bytes of one fetch reply.", 1_024, INT_MAX),
     Setting("max.incremental.fetch.session.cache.slots", "int", 1_000,
-            "Fetch sessions that are kept; further fetchers are served without a session.", 0, _INT_MAX),
-    Setting("message.max.bytes", "int", 1_048_588, "Largest record batch that is accepted.", 0, _INT_MAX),
-    Setting("log.segment.bytes", "int", 1_073_741_824, "Size at which a segment is rolled.", 14, _INT_MAX),
+            "Fetch sessions that are kept; further fetchers are served without a session.", 0, INT_MAX),
+    Setting("message.max.bytes", "int", 1_048_588, "Largest record batch that is accepted.", 0, INT_MAX),
+    Setting("log.segment.bytes", "int", 1_073_741_824, "Size at which a segment is rolled.", 14, INT_MAX),
     Setting("log.roll.ms", "int", 604_800_000,
-            "Age at which a segment is rolled, by its records' timestamps.", 1, _LONG_MAX),
+            "Age at which a segment is rolled, by its records' timestamps.", 1, LONG_MAX),
     Setting("log.roll.jitter.ms", "int", 0,
             "A segment is rolled up to this much before its age, so that segments do not roll all at "
-            "once.", 0, _LONG_MAX),
+            "once.", 0, LONG_MAX),
     Setting("log.index.interval.bytes", "int", 4_096,
-            "Bytes of log between two entries of an index.", 0, _INT_MAX),
+            "Bytes of log between two entries of an index.", 0, INT_MAX),
     Setting("log.index.size.max.bytes", "int", 10_485_760,
-            "Size at which an index is full and its segment rolled.", 24, _INT_MAX),
+            "Size at which an index is full and its segment rolled.", 24, INT_MAX),
     Setting("log.flush.offset.checkpoint.interval.ms", "int", 60_000,
-            "How often recovery points are written to disk.", 10, _LONG_MAX),
+            "How often recovery points are written to disk.", 10, LONG_MAX),
     Setting("log.flush.acks", "string", "written",
             "When a replica counts as having a record: written, once the kernel has it (a crash of the "
             "process loses nothing, a power cut of all replicas may); fsync, once the disk has it. "
             "Sparklog's own; the same on all brokers.", choices=("written", "fsync")),
-    Setting("log.flush.interval.messages", "int", _LONG_MAX,
-            "Number of unflushed records at which a log is flushed to disk.", 1, _LONG_MAX),
-    Setting("log.flush.interval.ms", "int", _LONG_MAX,
-            "Age at which unflushed records of a log are flushed to disk.", 0, _LONG_MAX),
+    Setting("log.flush.interval.messages", "int", LONG_MAX,
+            "Number of unflushed records at which a log is flushed to disk.", 1, LONG_MAX),
+    Setting("log.flush.interval.ms", "int", LONG_MAX,
+            "Age at which unflushed records of a log are flushed to disk.", 0, LONG_MAX),
     Setting("log.flush.scheduler.interval.ms", "int", 3_000,
-            "How often to look for logs whose log.flush.interval.ms is over.", 1, _LONG_MAX),
+            "How often to look for logs whose log.flush.interval.ms is over.", 1, LONG_MAX),
     Setting("num.recovery.threads.per.data.dir", "int", 2,
             "Threads that check the logs of a directory after an unclean stop.", 1, 64),
     Setting("log.retention.ms", "int", 604_800_000,
-            "Age at which segments are deleted; -1 keeps them.", -1, _LONG_MAX),
+            "Age at which segments are deleted; -1 keeps them.", -1, LONG_MAX),
     Setting("log.retention.check.interval.ms", "int", 300_000,
-            "How often to look for segments that retention deletes.", 1, _LONG_MAX),
-    Setting("log.retention.bytes", "int", -1, "Size above which old segments are deleted.", -1, _LONG_MAX),
+            "How often to look for segments that retention deletes.", 1, LONG_MAX),
+    Setting("log.retention.bytes", "int", -1, "Size above which old segments are deleted.", -1, LONG_MAX),
     Setting("log.segment.delete.delay.ms", "int", 60_000,
             "How long the files of a deleted segment stay, renamed, before they are removed.",
-            0, _LONG_MAX),
+            0, LONG_MAX),
     Setting("log.message.timestamp.type", "string", "CreateTime",
             "Source of a record's timestamp: the producer, or the leader's clock at the append.",
             choices=("CreateTime", "LogAppendTime")),
-    Setting("log.message.timestamp.before.max.ms", "int", _LONG_MAX,
-            "Records are refused if their timestamp is further in the past than this.", 0, _LONG_MAX),
-    Setting("log.message.timestamp.after.max.ms", "int", _LONG_MAX,
-            "Records are refused if their timestamp is further in the future than this.", 0, _LONG_MAX),
+    Setting("log.message.timestamp.before.max.ms", "int", LONG_MAX,
+            "Records are refused if their timestamp is further in the past than this.", 0, LONG_MAX),
+    Setting("log.message.timestamp.after.max.ms", "int", LONG_MAX,
+            "Records are refused if their timestamp is further in the future than this.", 0, LONG_MAX),
     Setting("log.cleanup.policy", "list", ("delete",),
             "How old records are removed: deleted by age and size, or compacted by key.",
             choices=("delete", "compact")),
@@ -219,24 +135,24 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("log.cleaner.threads", "int", 1, "Threads that compact logs.", 1, 64),
     Setting("log.cleaner.dedupe.buffer.size", "int", 134_217_728,
             "Memory of all cleaner threads for the latest offset of each key, 24 bytes a slot.",
-            1_048_576, _LONG_MAX),
+            1_048_576, LONG_MAX),
     Setting("log.cleaner.io.buffer.size", "int", 4_194_304,
-            "Bytes of a log that a cleaner thread works on at a time.", 4_096, _INT_MAX),
+            "Bytes of a log that a cleaner thread works on at a time.", 4_096, INT_MAX),
     Setting("log.cleaner.io.buffer.load.factor", "float", 0.9,
             "How full the table of latest offsets may get before a cleaning ends early.", 0, 1),
     Setting("log.cleaner.io.max.bytes.per.second", "float", 1.7976931348623157e308,
             "Bytes that all cleaner threads together read and write in a second.", 1),
     Setting("log.cleaner.backoff.ms", "int", 15_000,
-            "Pause of a cleaner thread when no log needs cleaning.", 1, _LONG_MAX),
+            "Pause of a cleaner thread when no log needs cleaning.", 1, LONG_MAX),
     Setting("log.cleaner.min.cleanable.ratio", "float", 0.5,
             "A log is compacted once this share of its closed segments' bytes was never compacted.", 0, 1),
     Setting("log.cleaner.min.compaction.lag.ms", "int", 0,
-            "Records younger than this are not compacted.", 0, _LONG_MAX),
-    Setting("log.cleaner.max.compaction.lag.ms", "int", _LONG_MAX,
-            "Records older than this are compacted whatever the cleanable ratio is.", 1, _LONG_MAX),
+            "Records younger than this are not compacted.", 0, LONG_MAX),
+    Setting("log.cleaner.max.compaction.lag.ms", "int", LONG_MAX,
+            "Records older than this are compacted whatever the cleanable ratio is.", 1, LONG_MAX),
     Setting("log.cleaner.delete.retention.ms", "int", 86_400_000,
             "How long compaction keeps tombstones and transaction markers that it could remove.",
-            0, _LONG_MAX),
+            0, LONG_MAX),
     Setting("unclean.leader.election.enable", "bool", False,
             "Elect a replica outside the ISR when no other is left; may lose acknowledged records."),
     Setting("auto.leader.rebalance.enable", "bool", True,
@@ -248,20 +164,20 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "back.",
             0, 100),
     Setting("producer.id.expiration.ms", "int", 86_400_000,
-            "Producers silent for this long are forgotten.", 1, _INT_MAX),
+            "Producers silent for this long are forgotten.", 1, INT_MAX),
     Setting("controlled.shutdown.enable", "bool", True, "Move leaders away before a broker stops."),
     Setting("zookeeper.session.timeout.ms", "int", 18_000,
-            "ZooKeeper declares a broker dead after this long without a heartbeat.", 1_000, _INT_MAX),
+            "ZooKeeper declares a broker dead after this long without a heartbeat.", 1_000, INT_MAX),
     Setting("zookeeper.connection.timeout.ms", "int", 18_000,
-            "Longest wait for ZooKeeper at start.", 1_000, _INT_MAX),
+            "Longest wait for ZooKeeper at start.", 1_000, INT_MAX),
     Setting("controlled.shutdown.max.retries", "int", 3, "Tries of a controlled shutdown.", 0, 100),
-    Setting("leader.replication.throttled.rate", "int", _LONG_MAX,
+    Setting("leader.replication.throttled.rate", "int", LONG_MAX,
             "Bytes a second that the broker sends to replicas that are not in sync, of the partitions that "
-            "their topics name as throttled.", 0, _LONG_MAX),
-    Setting("follower.replication.throttled.rate", "int", _LONG_MAX,
+            "their topics name as throttled.", 0, LONG_MAX),
+    Setting("follower.replication.throttled.rate", "int", LONG_MAX,
             "Bytes a second that the broker fetches for its replicas that are not in sync, of the "
-            "partitions that their topics name as throttled.", 0, _LONG_MAX),
-    Setting("request.timeout.ms", "int", 30_000, "Longest wait for a controller's answer.", 100, _INT_MAX),
+            "partitions that their topics name as throttled.", 0, LONG_MAX),
+    Setting("request.timeout.ms", "int", 30_000, "Longest wait for a controller's answer.", 100, INT_MAX),
     Setting("metrics.port", "int", -1,
             "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "
             "one, -1 serves none. Sparklog's own.", -1, 65_535),

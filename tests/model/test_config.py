@@ -8,13 +8,12 @@ from sparklog.model.config import (
     TOPIC_NAMES,
     TOPIC_SETTINGS,
     BrokerConfig,
-    Setting,
     check_broker_settings,
     check_topic_settings,
-    render,
 )
 from sparklog.model.errors import ConfigError
 from sparklog.model.kafka_properties import KAFKA_BROKER_PROPERTIES, KAFKA_TOPIC_PROPERTIES
+from sparklog.model.setting import Setting, render
 
 
 def test_given_values_stand_over_defaults() -> None:

@@ -19,11 +19,10 @@ from sparklog.model.config import (
     TOPIC_SETTINGS,
     BrokerConfig,
     DynamicConfigs,
-    Setting,
-    render,
 )
 from sparklog.model.errors import ErrorCode
 from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigSource
+from sparklog.model.setting import Setting, render
 from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

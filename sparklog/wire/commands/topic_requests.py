@@ -12,13 +12,14 @@ from sparklog.core.controller.commands.topic_commands import (
     TopicsResult,
     TopicToCreate,
 )
-from sparklog.model.config import TOPIC_SETTINGS, BrokerConfig, render
+from sparklog.model.config import TOPIC_SETTINGS, BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import (
     BrokerId,
     TopicId,
 )
 from sparklog.model.kafka_numbers import ConfigSource
+from sparklog.model.setting import render
 from sparklog.wire.messages.admin.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

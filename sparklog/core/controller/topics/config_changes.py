@@ -34,12 +34,12 @@ from sparklog.model.config import (
     CLUSTER_WIDE_SETTINGS,
     DYNAMIC_BROKER_SETTINGS,
     TOPIC_SETTINGS,
-    Setting,
     check_broker_settings,
     check_topic_settings,
 )
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
+from sparklog.model.setting import Setting
 from sparklog.model.zookeeper import ANY_VERSION, Create, Operation, SetData
 
 RESOURCES_MAX: Final = 1_000
