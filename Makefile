@@ -10,6 +10,9 @@ OLDER_STAMP := $(OLDER_VENV)/.installed-$(OLDER_SPARK)
 OLDER_TESTS := tests/datasource tests/runtime/test_data_jobs.py
 OLDER_SAMPLE := tests/datasource/test_spark_roundtrip.py
 
+# Most tests wait for something, so two processes share a core well.
+TEST_PROCESSES := 2
+
 .PHONY: demo test proof simulate lint bench chaos setup clean
 .DEFAULT_GOAL := help
 
@@ -51,7 +54,7 @@ lint: $(STAMP)
 test: $(STAMP) $(OLDER_STAMP) lint
 	@./scripts/setup --check-kcat
 	$(OLDER_VENV)/bin/python -m pytest -m every_spark $(OLDER_SAMPLE)
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadscope
 
 proof: $(STAMP) $(OLDER_STAMP)
 	$(OLDER_VENV)/bin/python -m pytest -m "every_spark or not integration" $(OLDER_TESTS)

@@ -6,16 +6,22 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from kazoo.client import KazooClient
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from sparklog.testing import InProcessCluster
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog.zookeeper.kazoo_adapter import KazooZooKeeper
 
+TESTS = Path(__file__).parent
+BAD_INPUT = "tests/bad_input/"
+LONG_ROOMS = ("runtime", "datasource", "proof")
 SESSION_TIMEOUT_MS = 6_000
 START_TIMEOUT_MS = 15_000
 EXPIRE_WAIT_S = 3.0
@@ -54,6 +60,26 @@ def pytest_configure() -> None:
     settings.load_profile("shared machine")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class FilesTogether(LoadScopeScheduling):
+    """Each of several processes (``-n``) runs whole files, because the tests of a file share what they start.
+
+    The cases of bad input share the table that becomes a page, so one process runs all of them.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return BAD_INPUT if file.startswith(BAD_INPUT) else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesTogether:
+    return FilesTogether(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The rooms that take minutes begin, because a long file that begins last runs beside nothing."""
+    items.sort(key=lambda item: item.path.relative_to(TESTS).parts[0] not in LONG_ROOMS)
 
 
 @pytest.fixture(autouse=True)
