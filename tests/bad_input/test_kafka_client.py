@@ -273,10 +273,10 @@ NO_REQUESTS = [
         "nothing: clients ask for versions first (ApiVersions), and this one did not",
     ),
     (
-        "a request that brokers do not serve: a consumer group's",
-        framed(header(11, 5)),
-        "API key 11",
-        "assign partitions, or read with Spark: there are no consumer groups yet",
+        "a request that brokers do not serve: one for access rights",
+        framed(header(29, 2)),
+        "API key 29",
+        "nothing: clients ask for versions first (ApiVersions), and this one did not",
     ),
 ]
 
