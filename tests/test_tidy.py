@@ -37,13 +37,14 @@ BANNED: Final = {
 """Words that must not come back, each with what to write instead."""
 
 CALLED_BY_OTHERS: Final = {
-    "GroupKey": "coordinators, which come with groups",
-    "GroupValue": "coordinators, which come with groups",
-    "MemberValue": "coordinators, which come with groups",
-    "OffsetKey": "coordinators, which come with groups",
-    "OffsetValue": "coordinators, which come with groups",
+    "GroupOffsetsCodec": "coordinators, which come with groups",
+    "RecordCodec": "coordinators, which come with groups",
     "StateMachine": "coordinators, which come with groups",
     "next_deadline_ms": "coordinators, which come with groups",
+    "decode_assignment": "coordinators, and our own consumer, which come with groups",
+    "decode_subscription": "coordinators, and our own consumer, which come with groups",
+    "encode_assignment": "coordinators, and our own consumer, which come with groups",
+    "encode_subscription": "coordinators, and our own consumer, which come with groups",
     "active_controller": "tests of fail-over",
     "add_listener": "coordinators, which come with groups",
     "append_internally": "coordinators, which come with groups",
