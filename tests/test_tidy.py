@@ -38,6 +38,8 @@ BANNED: Final = {
 
 CALLED_BY_OTHERS: Final = {
     "GroupOffsetsCodec": "coordinators, which come with groups",
+    "Coordinators": "coordinators, which come with groups",
+    "submit_to_all": "coordinators, which come with groups",
     "RecordCodec": "coordinators, which come with groups",
     "StateMachine": "coordinators, which come with groups",
     "next_deadline_ms": "coordinators, which come with groups",
