@@ -4,6 +4,7 @@ Loading and living change it by the same function, ``apply``, in log order. So a
 machine that replays the log have the same applied state.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sparklog.core.coordinator.actions import StateRecord
@@ -36,9 +37,9 @@ class AppliedState:
             case _:
                 raise TypeError(f"{record} is no record of a group")
 
-    def offsets_of(self, group_id: str) -> dict[TopicPartition, OffsetValue]:
-        """The committed offsets of a group, as a copy."""
-        return dict(self.offsets.get(group_id, {}))
+    def offsets_of(self, group_id: str) -> Mapping[TopicPartition, OffsetValue]:
+        """The committed offsets of a group."""
+        return self.offsets.get(group_id, {})
 
     def as_records(self) -> dict[GroupKey | OffsetKey, GroupValue | OffsetValue]:
         """The latest record of each key, as compaction would leave them."""

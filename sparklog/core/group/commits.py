@@ -137,7 +137,7 @@ class AfterCommit:
 
 def fetch_offsets(token: Token, request: OffsetFetch, turn: Turn) -> None:
     """Answer what is committed, whatever the state of the group; -1 where nothing is."""
-    committed = turn.state.applied.offsets.get(request.group_id, {})
+    committed = turn.state.applied.offsets_of(request.group_id)
     group = turn.state.groups.get(request.group_id)
     in_flight = group.commits_in_flight if group is not None and request.require_stable else ()
     offsets = []

@@ -31,7 +31,7 @@ def expire(group: Group, turn: Turn) -> None:
 
 
 def _expired_offsets(group: Group, turn: Turn) -> list[TopicPartition]:
-    committed = turn.state.applied.offsets.get(group.group_id, {})
+    committed = turn.state.applied.offsets_of(group.group_id)
     return [
         place
         for place, value in committed.items()

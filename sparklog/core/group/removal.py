@@ -73,7 +73,7 @@ def forget_topics(names: Collection[str], turn: Turn) -> None:
 
 def known_offsets(group: Group, turn: Turn) -> dict[TopicPartition, None]:
     """The partitions with a committed offset, or with a commit on its way."""
-    committed = turn.state.applied.offsets.get(group.group_id, {})
+    committed = turn.state.applied.offsets_of(group.group_id)
     return dict.fromkeys([*committed, *group.commits_in_flight])
 
 
