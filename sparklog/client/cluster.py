@@ -176,7 +176,20 @@ class ClusterClient:
             raise KafkaError(
                 ErrorCode.broker_not_available, f"broker {broker_id} is not alive in {self.bootstrap_servers}"
             )
-        return self._call(Endpoint(broker.host, broker.port), message, deadline)
+        return self.call_endpoint(Endpoint(broker.host, broker.port), message, deadline)
+
+    def call_endpoint(self, endpoint: Endpoint, message: Any, deadline: Deadline) -> Any:
+        """The answer of the broker at one address, asked once; OSError if it is not reached."""
+        connection = self.borrow(endpoint, deadline)
+        try:
+            response = connection.call(
+                message, timeout_ms=max(1, min(deadline.remaining_ms, self.request_timeout_ms))
+            )
+        except BaseException:
+            self._pool.discard(connection)
+            raise
+        self._pool.give_back(endpoint, connection)
+        return response
 
     def call_leaders(
         self,
@@ -236,6 +249,12 @@ class ClusterClient:
         return answers
 
     # Connections for callers that keep several requests in flight.
+
+    def endpoints(self) -> list[Endpoint]:
+        """Brokers to try, the last one that answered first, those of ``bootstrap.servers`` last."""
+        preferred = [self._preferred] if self._preferred else []
+        live = [Endpoint(broker.host, broker.port) for broker in self._metadata.brokers.values()]
+        return list(dict.fromkeys([*preferred, *live, *self._bootstrap]))
 
     def borrow(self, endpoint: Endpoint, deadline: Deadline) -> BrokerConnection:
         """A connection for this caller alone, until ``give_back`` or ``discard``; OSError if none is made."""
@@ -307,27 +326,15 @@ class ClusterClient:
         asked.connection = None
         return read(response)
 
-    def _call(self, endpoint: Endpoint, message: Any, deadline: Deadline) -> Any:
-        connection = self.borrow(endpoint, deadline)
-        try:
-            response = connection.call(
-                message, timeout_ms=max(1, min(deadline.remaining_ms, self.request_timeout_ms))
-            )
-        except BaseException:
-            self._pool.discard(connection)
-            raise
-        self._pool.give_back(endpoint, connection)
-        return response
-
     def _call_any(self, message: Any, deadline: Deadline, share_ms: int | None = None) -> Any:
         backoff = Backoff(deadline, self._closed)
         while True:
             obstacles: list[str] = []
             is_silent = False
-            for endpoint in self._endpoints():
+            for endpoint in self.endpoints():
                 share = deadline if share_ms is None else self.deadline(min(share_ms, deadline.remaining_ms))
                 try:
-                    response = self._call(endpoint, message, share)
+                    response = self.call_endpoint(endpoint, message, share)
                 except OSError as error:
                     self._refuse_if_closed()
                     is_silent |= isinstance(error, TimeoutError)
@@ -337,12 +344,6 @@ class ClusterClient:
                 return response
             self._preferred = None
             backoff.pause(partial(self._unavailable, deadline, obstacles, is_silent))
-
-    def _endpoints(self) -> list[Endpoint]:
-        """Brokers to try, the last one that answered first, those of ``bootstrap.servers`` last."""
-        preferred = [self._preferred] if self._preferred else []
-        live = [Endpoint(broker.host, broker.port) for broker in self._metadata.brokers.values()]
-        return list(dict.fromkeys([*preferred, *live, *self._bootstrap]))
 
     def _prefer_another(self) -> None:
         """Ask another broker the next time, if there is one."""

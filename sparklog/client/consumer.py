@@ -1,5 +1,7 @@
 """A consumer of given partitions; the caller chooses the first offsets and saves positions.
 
+The partitions may change between two polls (``assign``, ``unassign``), as those of a group's member do.
+
 One fetch per leader is always in flight; ``poll`` takes the first answer. The consumer looks for leaders that
 changed or vanished until a partition has been without an answer for ``timeout_ms``.
 """
@@ -43,6 +45,8 @@ class _Fetch:
     endpoint: Endpoint
     connection: BrokerConnection
     leaders: Mapping[TopicPartition, KnownLeader]
+    positions: Mapping[TopicPartition, int]
+    """The offsets that it asks for; an answer is dropped if the partition's position is another by then."""
     reply: PendingReply
     answer_due: Deadline
 
@@ -98,6 +102,17 @@ class Consumer:
                 return rows
             if not self._fetches:
                 self._cluster.wait(min(BACKOFF_MS, deadline.remaining_ms))
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Read these partitions too, or go on elsewhere in those that are read already."""
+        self.positions.update(positions)
+
+    def unassign(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions no more; answers that are under way are dropped."""
+        for topic_partition in topic_partitions:
+            self.positions.pop(topic_partition, None)
+            self._obstacles.pop(topic_partition, None)
+            self._give_up.pop(topic_partition, None)
 
     def close(self) -> None:
         """End the fetches in flight."""
@@ -167,7 +182,8 @@ class Consumer:
             self._note_lost(leaders)
             return
         due = self._cluster.deadline(MAX_WAIT_MS + self._cluster.request_timeout_ms)
-        self._fetches[broker_id] = _Fetch(endpoint, connection, leaders, reply, due)
+        asked = {topic_partition: self.positions[topic_partition] for topic_partition in leaders}
+        self._fetches[broker_id] = _Fetch(endpoint, connection, leaders, asked, reply, due)
 
     def _take_answer(
         self, broker_id: BrokerId, listen_ms: int
@@ -180,13 +196,14 @@ class Consumer:
                 return []  # still on its way
             self._cluster.discard(fetch.connection)
             del self._fetches[broker_id]
-            self._note_lost(fetch.leaders)
+            self._note_lost(fetch.leaders.keys() & self.positions.keys())
             return []
         del self._fetches[broker_id]
         self._cluster.give_back(fetch.endpoint, fetch.connection)
         rows: list[tuple[TopicPartition, pa.RecordBatch]] = []
         for topic_partition, answer in answers_of(response, fetch.leaders).items():
-            rows.extend((topic_partition, batch) for batch in self._rows(topic_partition, answer))
+            if self.positions.get(topic_partition) == fetch.positions[topic_partition]:
+                rows.extend((topic_partition, batch) for batch in self._rows(topic_partition, answer))
         return rows
 
     def _rows(self, topic_partition: TopicPartition, answer: FetchPartitionData) -> list[pa.RecordBatch]:

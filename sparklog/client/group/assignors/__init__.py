@@ -1,0 +1,1 @@
+"""Assignors: rules by which the leader of a group divides partitions among the members."""

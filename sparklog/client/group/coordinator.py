@@ -1,0 +1,79 @@
+"""Calls to the coordinator of one group: found when it is needed, found again when it has moved.
+
+A coordinator moves with the leadership of its partition of ``__consumer_offsets``. The next one answers that
+it loads until it has read that partition. Calls are repeated over both, until a deadline.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from sparklog.client.bootstrap import Endpoint
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.errors import ClusterUnavailable
+from sparklog.client.retry import Deadline
+from sparklog.model.cluster import Node
+from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.ids import BrokerId
+from sparklog.wire.messages.discovery.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+
+_MOVED: Final = (ErrorCode.not_coordinator, ErrorCode.coordinator_not_available)
+NOT_READY: Final = (*_MOVED, ErrorCode.coordinator_load_in_progress)
+"""Codes of a coordinator that has moved, or that does not answer yet."""
+
+
+class Coordinator:
+    """The coordinator of ``group_id``; for one thread."""
+
+    def __init__(self, cluster: ClusterClient, group_id: str) -> None:
+        self._cluster = cluster
+        self.group_id = group_id
+        self._node: Node | None = None
+
+    def find(self, deadline: Deadline | None = None) -> Node:
+        """The broker that coordinates the group now; KafkaError if none is known until the deadline."""
+        deadline = deadline or self._cluster.deadline()
+        request = FindCoordinatorRequest(coordinator_keys=[self.group_id])
+        response: FindCoordinatorResponse = self._cluster.call_any(
+            request, lambda answer: answer.coordinators[0].error_code, timeout_ms=deadline.remaining_ms
+        )
+        (found,) = response.coordinators
+        if found.error_code is not ErrorCode.none:
+            raise KafkaError(
+                found.error_code,
+                found.error_message
+                or f"no coordinator of group {self.group_id!r} at {self._cluster.bootstrap_servers}",
+            )
+        self._node = Node(BrokerId(found.node_id), found.host, found.port)
+        return self._node
+
+    def call(
+        self, message: Any, error_of: Callable[[Any], ErrorCode], *, timeout_ms: int | None = None
+    ) -> Any:
+        """The coordinator's answer: one without error, or with an error that repeating cannot mend.
+
+        ``error_of`` finds the answer's error code. KafkaError or ClusterUnavailable if the coordinator cannot
+        be reached, or says until the deadline that it is not ready.
+        """
+        deadline = self._cluster.deadline(timeout_ms)
+        backoff = self._cluster.backoff(deadline)
+        while True:
+            node = self._node or self.find(deadline)
+            try:
+                response = self._cluster.call_endpoint(Endpoint(node.host, node.port), message, deadline)
+            except OSError as error:
+                self._node = None
+                backoff.pause(partial(self._unreachable, node, error, deadline))
+                continue
+            code = error_of(response)
+            if not code.retriable:
+                return response
+            if code in _MOVED:
+                self._node = None
+            backoff.pause(partial(KafkaError, code, f"group {self.group_id!r} at broker {node.id}"))
+
+    def _unreachable(self, node: Node, error: OSError, deadline: Deadline) -> ClusterUnavailable:
+        return ClusterUnavailable(
+            f"broker {node.id}, the coordinator of group {self.group_id!r}, did not answer within "
+            f"{deadline.timeout_ms} ms: {error}"
+        )
