@@ -22,9 +22,8 @@ def topic_name(text: str) -> str:
     return text
 
 
-def find_topic(cluster: ClusterClient, arguments: argparse.Namespace) -> TopicMetadata:
-    """The topic of ``--topic``; SparklogError with a similar name and the remedy if it does not exist."""
-    name: str = arguments.topic
+def find_topic(cluster: ClusterClient, arguments: argparse.Namespace, name: str) -> TopicMetadata:
+    """The topic; SparklogError with a similar name and the remedy if it does not exist."""
     with patience(f"looking for topic {name!r}"), topic_wanted(cluster, arguments, name, or_create=True):
         return cluster.topic(name, timeout_ms=UNKNOWN_TOPIC_WAIT_MS)
 

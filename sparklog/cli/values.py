@@ -13,6 +13,13 @@ INT64_MAX: Final = 2**63 - 1
 PORT_MAX: Final = 65_535
 
 
+def whole_number(text: str) -> int:
+    """A whole number, negative ones too."""
+    if not text.isascii() or not text.removeprefix("-").removeprefix("+").isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
 def natural(text: str) -> int:
     """A whole number from 0 on."""
     if not text.isascii() or not text.isdigit():
@@ -56,6 +63,13 @@ def port(text: str) -> int:
             f"{text!r} is not a port: give a number from 1 to {PORT_MAX}, or 0 for any free port"
         )
     return int(text)
+
+
+def group_name(text: str) -> str:
+    """The id of a group, as a type for argparse: anything but nothing."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty; give the id of a group")
+    return text
 
 
 def setting(text: str) -> tuple[str, str]:
