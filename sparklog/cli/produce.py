@@ -4,16 +4,15 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
-from types import FrameType
 from typing import Final
 
 from sparklog.cli.command import DONE, Command, UsageError
 from sparklog.cli.connect import add_cluster_arguments, connect
 from sparklog.cli.lines import read_lines, unescape
 from sparklog.cli.progress import Counter, patience
+from sparklog.cli.signals import end_as_flag
 from sparklog.cli.topic_names import check_partition, find_topic, topic_name
 from sparklog.cli.values import partition_number
 from sparklog.client.cluster import ClusterClient
@@ -65,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             "standard input is closed; give it the lines, as in: sparklog produce ... < lines.txt"
         )
     with connect(arguments) as cluster:
-        topic = find_topic(cluster, arguments)
+        topic = find_topic(cluster, arguments, arguments.topic)
         if arguments.partition is not None:
             check_partition(topic, arguments.partition)
         produce(cluster, arguments, separator)
@@ -89,7 +88,7 @@ def produce(cluster: ClusterClient, arguments: argparse.Namespace, separator: by
     sent = _Sent()
     with Producer(cluster, acks=ACKS[arguments.acks], compression=codec) as producer:
         try:
-            with _interrupt_as_flag() as interrupted:
+            with end_as_flag(signal.SIGINT) as interrupted:
                 complaint = _send_lines(producer, arguments, separator, sent, interrupted)
             with patience("waiting for acknowledgements"):
                 sent.note(producer.flush())
@@ -137,23 +136,6 @@ def _no_separator(line: bytes, separator: bytes, number: int) -> str:
         "nothing was written" if number == 1 else "the lines before it were written, it and the rest were not"
     )
     return f"line {number} has no key separator {separator.decode()!r}: {shown!r}; {before}"
-
-
-@contextmanager
-def _interrupt_as_flag() -> Iterator[threading.Event]:
-    """Make Ctrl-C set the event instead of interrupting a batch; a second Ctrl-C interrupts."""
-    interrupted = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
-
-    def on_interrupt(_number: int, _frame: FrameType | None) -> None:
-        interrupted.set()
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 COMMAND = Command(

@@ -98,11 +98,24 @@ def test_options_that_contradict_each_other_are_wrong_usage(sparklog: Sparklog, 
     assert sparklog("produce", "--topic", "t", "--key-separator", "").status == WRONG_USAGE
 
 
-def test_groups_are_refused_honestly_while_there_are_none(sparklog: Sparklog, fake: Any) -> None:
+def test_a_group_chooses_partitions_itself(sparklog: Sparklog, fake: Any) -> None:
     fake.create_topic("t")
-    ran = sparklog("consume", "--topic", "t", "--group", "g")
-    assert ran.status == FAILED
-    assert "no consumer groups yet" in ran.err
+    ran = sparklog("consume", "--topic", "t", "--group", "g", "--partition", "0")
+    assert ran.status == WRONG_USAGE
+    assert "the group chooses the partitions" in ran.err
+    ran = sparklog("consume", "--topic", "t", "--assignor", "range")
+    assert ran.status == WRONG_USAGE
+    assert "for members of a --group" in ran.err
+
+
+def test_several_topics_are_read_together(sparklog: Sparklog, fake: Any) -> None:
+    fake.create_topic("t")
+    fake.create_topic("u")
+    for topic in ("t", "u"):
+        assert sparklog("produce", "--topic", topic, stdin=f"of {topic}\n".encode()).status == DONE
+    assert sorted(consumed(sparklog, 2, "--topic", "u", "--from-beginning")) == ["of t", "of u"]
+    ran = sparklog("consume", "--topic", "t", "--topic", "u", "--partition", "0")
+    assert ran.status == WRONG_USAGE
 
 
 def test_a_partition_that_is_not_there_is_named(sparklog: Sparklog, fake: Any) -> None:
