@@ -9,6 +9,7 @@ from bench.clusters import Cluster, Kafka, Pair, Sparklog
 from bench.control import controller
 from bench.disk import compaction, recovery, storage
 from bench.faults import faults, writes_again
+from bench.groups import groups
 from bench.kafka_clients import (
     SteadyLoad,
     create_topic,
@@ -345,6 +346,7 @@ PARTS: Final[dict[str, Callable[[Pair, Scale], PartResult]]] = {
     "rows": rows,
     "producer": producer,
     "latency": latency,
+    "groups": groups,
     "memory": memory,
     "gaps": gaps,
 }

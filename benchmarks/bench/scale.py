@@ -22,6 +22,9 @@ class Scale:
     recovered_bytes: tuple[int, ...]
     appended_bytes: int
     compacted_mb: int
+    group_members: int
+    group_count: int
+    commit_s: float
 
 
 FULL: Final = Scale(
@@ -39,6 +42,9 @@ FULL: Final = Scale(
     recovered_bytes=(1_000_000_000, 8_000_000_000),
     appended_bytes=500_000_000,
     compacted_mb=100,
+    group_members=50,
+    group_count=20,
+    commit_s=15,
 )
 QUICK: Final = Scale(
     rows=100_000,
@@ -55,6 +61,9 @@ QUICK: Final = Scale(
     recovered_bytes=(100_000_000,),
     appended_bytes=50_000_000,
     compacted_mb=20,
+    group_members=6,
+    group_count=6,
+    commit_s=4,
 )
 
 
