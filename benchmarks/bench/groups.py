@@ -160,7 +160,12 @@ def _rows(found: dict[str, dict[str, float]], scale: Scale) -> list[Row]:
         )
         for key, title, unit, note in (
             ("commits", f"commits of {count} consumers", "1/s", "one group, each waits for its commit"),
-            ("rebalance", f"rebalance of {count} members", "s", "one more joins; eager, range, heartbeats of 0.2 s; median"),
+            (
+                "rebalance",
+                f"rebalance of {count} members",
+                "s",
+                "one more joins; eager, range, heartbeats of 0.2 s; median",
+            ),
             (
                 "gap",
                 "longest gap in commits after SIGKILL of the coordinator's broker",
