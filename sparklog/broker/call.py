@@ -11,6 +11,7 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.wire.codec import RequestHeader, encode_response
+from sparklog.wire.response_errors import errors_in
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +75,7 @@ class Call:
             self.exchange.abandon()
 
     def reply(self, response: Any, throttle_ms: int = 0) -> None:
+        self.exchange.errors = tuple(errors_in(response))
         self.exchange.reply(
             encode_response(response, self.header.api_version, self.header.correlation_id), throttle_ms
         )

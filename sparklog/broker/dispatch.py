@@ -52,6 +52,7 @@ class Dispatcher:
             self._refuse(exchange, error)
             return
         key, listener = request.header.api_key, exchange.context.listener
+        exchange.api_key = key
         api, rule = APIS.get(key), API_RULES[key]
         if api is None:
             self._refuse(exchange, WireError(f"{rule.name} is not served by brokers"))

@@ -11,12 +11,14 @@ class Metric:
     name: str
     kind: Literal["gauge", "counter"]
     doc: str
-    value: int
+    value: float
+    labels: tuple[tuple[str, str], ...] = ()
+    """Name and value of each label. All metrics of one name have the same labels, and follow each other."""
 
 
 def gauge(name: str, doc: str, value: int) -> Metric:
     return Metric(name, "gauge", doc, value)
 
 
-def counter(name: str, doc: str, value: int) -> Metric:
-    return Metric(name, "counter", doc, value)
+def counter(name: str, doc: str, value: float, **labels: str) -> Metric:
+    return Metric(name, "counter", doc, value, tuple(labels.items()))

@@ -33,6 +33,7 @@ from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.network.inbound import FrameReceiver
 from sparklog.network.outbound import OutboundParts
+from sparklog.network.request_statistics import RequestStatistics
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -52,7 +53,17 @@ class Phase(enum.Enum):
 
 
 class ChannelOwner(Protocol):
-    """The processor of a channel; both methods may be called from any thread."""
+    """The processor of a channel; everything here may be used from any thread."""
+
+    @property
+    def has_held_up(self) -> bool:
+        """Whether channels wait for room in the frame budget. Others must not begin a frame before them."""
+
+    def admit(self, frame_bytes: int) -> bool:
+        """Charge a frame to the frame budget; False if there is no room for it yet."""
+
+    def credit(self, frame_bytes: int) -> None:
+        """End the charge of a frame that no handler will get."""
 
     def attend(self, channel: "Channel") -> None:
         """Put ``channel`` on the response queue."""
@@ -66,9 +77,11 @@ class Channel:
 
     __slots__ = (
         "_clock",
+        "_current",
         "_guard",
         "_is_doomed",
         "_owner",
+        "_statistics",
         "client_host",
         "connection_id",
         "last_progress_ms",
@@ -92,13 +105,14 @@ class Channel:
         frame_bytes_max: int,
         clock: Clock,
         owner: ChannelOwner,
+        statistics: RequestStatistics | None = None,
     ) -> None:
         self.sock = sock
         self.connection_id = connection_id
         self.client_host = client_host
         self.listener = listener
         self.principal = ANONYMOUS
-        self.receiver = FrameReceiver(frame_bytes_max)
+        self.receiver = FrameReceiver(frame_bytes_max, owner.admit)
         self.outbound: OutboundParts | None = None
         self.phase = Phase.READING
         self.watched = NOTHING_WATCHED  # what the processor's selector watches for, changed by it alone
@@ -106,6 +120,8 @@ class Channel:
         self.last_progress_ms: MonotonicMs = clock.monotonic_ms()
         self._clock = clock
         self._owner = owner
+        self._statistics = statistics
+        self._current: Exchange | None = None  # the request in progress, if statistics are kept
         self._guard = threading.Lock()  # over ``phase`` and ``_is_doomed``; held for a few lines at most
         self._is_doomed = False
 
@@ -142,11 +158,21 @@ class Channel:
         self.principal = principal
 
     def _after_reply(self, rest: OutboundParts | None, throttle_ms: int, *, is_broken: bool) -> None:
+        if rest is None:
+            self.end_request()
         may_go_on = rest is None and throttle_ms <= 0 and not is_broken
-        upcoming = self.next_exchange() if may_go_on and self.receiver.has_unread else None
+        upcoming = None
+        if may_go_on and self.receiver.has_unread:
+            if self._owner.has_held_up:
+                may_go_on = False
+            else:
+                upcoming = self.next_exchange()
+                may_go_on = not self.receiver.is_held_up
         with self._guard:
             if self.phase is Phase.CLOSED:  # closed by the processor in the meantime, but for the socket
                 self.sock.close()
+                self._end_charges(upcoming)
+                self.end_request()
                 return
             self._is_doomed |= is_broken
             is_settled = may_go_on and not self._is_doomed and self._settle(upcoming)
@@ -155,6 +181,8 @@ class Channel:
                 self.throttle_ms = throttle_ms
                 self.phase = Phase.WRITING
         if not is_settled:
+            if upcoming is not None:  # the connection is doomed
+                self._owner.credit(upcoming.frame_bytes)
             self._owner.attend(self)
         elif upcoming is not None:
             self._owner.submit(upcoming)
@@ -195,7 +223,16 @@ class Channel:
             listener=self.listener,
             received_ms=received_ms,
         )
-        return Exchange(frame, context, self)
+        exchange = Exchange(frame, context, self)
+        if self._statistics is not None:
+            self._current = exchange
+        return exchange
+
+    def end_request(self) -> None:
+        """The answer is sent, or never will be. Called by the thread that may touch the socket."""
+        current, self._current = self._current, None
+        if current is not None and self._statistics is not None:
+            self._statistics.record(current)
 
     # What the processor calls.
 
@@ -224,3 +261,13 @@ class Channel:
             self.outbound = None
         if is_ours:
             self.sock.close()
+            self._end_charges(None)
+            self.end_request()
+
+    def _end_charges(self, upcoming: Exchange | None) -> None:
+        """Credit what this closed connection was charged for and no handler will get."""
+        underway_bytes = self.receiver.underway_bytes
+        if underway_bytes is not None:
+            self._owner.credit(underway_bytes)
+        if upcoming is not None:
+            self._owner.credit(upcoming.frame_bytes)

@@ -7,9 +7,14 @@ length of about 350 MB, see KIP-498.)
 
 Every frame gets memory of its own, which is never used again for another one: a request that is parked, or
 still being written to disk, cannot be overwritten by its successor.
+
+A server bounds the frames of all its connections together (``frame_budget``). A receiver whose next frame is
+not admitted yet is *held up*: it keeps the few bytes that it has, and must not receive until ``next_frame``
+has been tried again.
 """
 
 import socket
+from collections.abc import Callable
 from typing import Final
 
 from sparklog.model.errors import WireError
@@ -28,10 +33,22 @@ TURN_BYTES: Final = 1024 * 1024
 class FrameReceiver:
     """The receiving half of one connection; not safe for use by two threads at once."""
 
-    __slots__ = ("_filled", "_frame", "_frame_bytes", "_frame_bytes_max", "_position", "_unread")
+    __slots__ = (
+        "_admit",
+        "_filled",
+        "_frame",
+        "_frame_bytes",
+        "_frame_bytes_max",
+        "_position",
+        "_unread",
+        "is_held_up",
+    )
 
-    def __init__(self, frame_bytes_max: int) -> None:
+    def __init__(self, frame_bytes_max: int, admit: Callable[[int], bool] | None = None) -> None:
+        """``admit``: asked with the size of each frame before memory is taken for it; False holds up."""
         self._frame_bytes_max = frame_bytes_max
+        self._admit = admit
+        self.is_held_up = False
         self._unread = b""  # received, and not given out yet: at most RECEIVE_BYTES and a few
         self._position = 0
         self._frame: bytearray | None = None  # the frame underway, once its length is known
@@ -47,6 +64,11 @@ class FrameReceiver:
     def buffered_bytes(self) -> int:
         """Memory held for this peer right now."""
         return len(self._unread) + (len(self._frame) if self._frame is not None else 0)
+
+    @property
+    def underway_bytes(self) -> int | None:
+        """The announced size of the frame that is being received, None between frames."""
+        return None if self._frame is None else self._frame_bytes
 
     def receive(self, sock: socket.socket) -> int:
         """Take what the kernel has, up to one turn's worth; 0 means that the peer has closed its side.
@@ -83,6 +105,9 @@ class FrameReceiver:
                 f"the peer announced a frame of {size} bytes, 0 to {self._frame_bytes_max} are accepted:"
                 " it speaks another protocol (TLS or HTTP?), or socket.request.max.bytes is too small for it"
             )
+        self.is_held_up = self._admit is not None and not self._admit(size)
+        if self.is_held_up:
+            return False
         end = min(start + size, len(self._unread))
         with memoryview(self._unread) as unread:
             self._frame = bytearray(unread[start:end])

@@ -7,6 +7,7 @@ this module: the library takes 9 MiB and a tenth of a second.
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -26,9 +27,17 @@ class _Figures(Collector):
         self._read = read
 
     def collect(self) -> Iterator[Family]:
-        for metric in self._read():
-            family = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-            yield family(metric.name, metric.doc, value=metric.value)
+        for name, metrics in groupby(self._read(), key=lambda metric: metric.name):
+            yield _family(name, list(metrics))
+
+
+def _family(name: str, metrics: list[Metric]) -> Family:
+    first = metrics[0]
+    kind = CounterMetricFamily if first.kind == "counter" else GaugeMetricFamily
+    family = kind(name, first.doc, labels=[label for label, _ in first.labels])
+    for metric in metrics:
+        family.add_metric([value for _, value in metric.labels], metric.value)
+    return family
 
 
 class MetricsServer:

@@ -7,6 +7,8 @@ It never works on a request itself and never blocks on anything but its selector
 - the *backlog*: requests that the request queue had no room for. While there are any, no channel is read:
   one that becomes readable is taken out of the selector until the backlog is empty. So overload costs at
   most one request per connection here, and is passed on to the clients by TCP;
+- the *held-up* channels: their next frame has no room in the frame budget. They are not read, and begin their
+  frames in the order in which they were held up. Frames under way are still received, and replies written;
 - a sweep that closes idle connections, also those that stopped in the middle of a frame or do not read their
   replies. One whose request is still being worked on is not idle: the broker owes it an answer.
 """
@@ -23,6 +25,7 @@ from typing import Final
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.channel import NOTHING_WATCHED, TURN_BYTES, Channel, Phase
 from sparklog.network.exchange import Exchange
+from sparklog.network.frame_budget import FrameBudget
 from sparklog.network.request_queue import RequestQueue
 from sparklog.network.waker import Waker
 
@@ -30,6 +33,7 @@ _logger: Final = logging.getLogger(__name__)
 
 _SWEEPS_PER_IDLE_TIME: Final = 4
 _SWEEP_MS_MAX: Final = 30_000
+_NEVER_MS: Final = 1 << 62
 
 
 class Processor:
@@ -43,13 +47,16 @@ class Processor:
         requests: RequestQueue,
         idle_ms: int,
         clock: Clock,
-        on_closed: Callable[[], None],
+        on_closed: Callable[[str], None],
+        budget: FrameBudget | None = None,
     ) -> None:
+        """``on_closed`` is called with the address of each connection that has ended."""
         self._number = number
         self._requests = requests
-        self._idle_ms = idle_ms
+        self._idle_ms = idle_ms if idle_ms >= 0 else _NEVER_MS
         self._clock = clock
         self._on_closed = on_closed
+        self._budget = budget
         self._waker = Waker()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._waker, selectors.EVENT_READ, None)
@@ -57,10 +64,11 @@ class Processor:
         self._responses: deque[Channel] = deque()
         self._backlog: deque[Exchange] = deque()
         self._held_back: list[Channel] = []  # readable, but not read because of the backlog
+        self._held_up: deque[Channel] = deque()
         self._channels: dict[int, Channel] = {}
         self._throttled: list[tuple[MonotonicMs, int, Channel]] = []
         self._order = count()
-        self._sweep_ms = max(1, min(idle_ms // _SWEEPS_PER_IDLE_TIME, _SWEEP_MS_MAX))
+        self._sweep_ms = max(1, min(self._idle_ms // _SWEEPS_PER_IDLE_TIME, _SWEEP_MS_MAX))
         self._next_sweep_ms = MonotonicMs(clock.monotonic_ms() + self._sweep_ms)
         self._is_stopping = False
         self._is_ended = False
@@ -85,6 +93,21 @@ class Processor:
         if self._backlog or not self._offer(exchange):
             self._backlog.append(exchange)
             self._waker.wake()
+
+    @property
+    def has_held_up(self) -> bool:
+        return bool(self._held_up)
+
+    @property
+    def held_up(self) -> int:
+        return len(self._held_up)
+
+    def admit(self, frame_bytes: int) -> bool:
+        return self._budget is None or self._budget.charge(frame_bytes, self._number, self._waker.wake)
+
+    def credit(self, frame_bytes: int) -> None:
+        if self._budget is not None:
+            self._budget.credit(frame_bytes)
 
     def _offer(self, exchange: Exchange) -> bool:
         return self._requests.offer(exchange, self._number, self._waker.wake)
@@ -122,6 +145,8 @@ class Processor:
             self._attend(self._responses.popleft(), NOTHING_WATCHED)
         if self._backlog:
             self._work_off_backlog()
+        if self._held_up:
+            self._readmit()
         now_ms = self._clock.monotonic_ms()
         self._end_throttles(now_ms)
         if now_ms >= self._next_sweep_ms:
@@ -168,8 +193,10 @@ class Processor:
         if count == 0:
             self._close(channel)
             return
-        if not self._next_request(channel):
-            channel.last_progress_ms = self._clock.monotonic_ms()
+        if self._held_up and channel.receiver.underway_bytes is None:
+            self._hold_up(channel)
+        elif not self._next_request(channel):
+            self._wait_for_more(channel)
 
     def _next_request(self, channel: Channel) -> bool:
         """Pass on the next request, if all of it has arrived; the channel is muted then."""
@@ -179,6 +206,28 @@ class Processor:
         channel.on_processor_enter(Phase.HANDLING)
         self.submit(exchange)
         return True
+
+    def _wait_for_more(self, channel: Channel) -> None:
+        """Wait for the rest of the next request, or for room for it."""
+        if channel.receiver.is_held_up:
+            self._hold_up(channel)
+        else:
+            channel.last_progress_ms = self._clock.monotonic_ms()
+            self._watch(channel, selectors.EVENT_READ)
+
+    def _hold_up(self, channel: Channel) -> None:
+        self._watch(channel, NOTHING_WATCHED)
+        self._held_up.append(channel)
+
+    def _readmit(self) -> None:
+        """Go on with held-up channels, first come, first served, as far as there is room."""
+        while self._held_up:
+            channel = self._held_up[0]
+            if channel.phase is Phase.READING and not self._next_request(channel):
+                if channel.receiver.is_held_up:
+                    return
+                self._wait_for_more(channel)
+            self._held_up.popleft()
 
     def _work_off_backlog(self) -> None:
         while self._backlog:
@@ -208,6 +257,7 @@ class Processor:
                 self._watch(channel, selectors.EVENT_WRITE)
                 return
             channel.outbound = None
+            channel.end_request()
         self._after_write(channel)
 
     def _after_write(self, channel: Channel) -> None:
@@ -224,8 +274,12 @@ class Processor:
         if channel.watched == selectors.EVENT_WRITE:
             self._watch(channel, NOTHING_WATCHED)
         channel.on_processor_enter(Phase.READING)
-        if not (channel.receiver.has_unread and self._next_request(channel)):
+        if not channel.receiver.has_unread:
             self._watch(channel, selectors.EVENT_READ)
+        elif self._held_up:
+            self._hold_up(channel)
+        elif not self._next_request(channel):
+            self._wait_for_more(channel)
 
     # Time
 
@@ -247,7 +301,7 @@ class Processor:
 
     def _waits_for_peer(self, channel: Channel) -> bool:
         if channel.phase is Phase.READING:
-            return channel.watched != NOTHING_WATCHED  # otherwise it is held back, and waits for us
+            return channel.watched != NOTHING_WATCHED  # otherwise it is held back or up, and waits for us
         return channel.phase is Phase.WRITING
 
     # Coming and going
@@ -276,7 +330,7 @@ class Processor:
             return
         self._watch(channel, NOTHING_WATCHED)
         channel.on_processor_close()
-        self._on_closed()
+        self._on_closed(channel.client_host)
 
     def _close_everything(self) -> None:
         self._is_ended = True
@@ -295,4 +349,4 @@ class Processor:
             except IndexError:
                 return
             channel.on_processor_close()
-            self._on_closed()
+            self._on_closed(channel.client_host)

@@ -18,15 +18,19 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import count
+from time import perf_counter_ns
 from typing import Final, Self
 
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.acceptor import Acceptor, Listener, bind
 from sparklog.network.channel import Channel
 from sparklog.network.clock import SystemClock
+from sparklog.network.connection_limits import ConnectionCount, ConnectionLimits
 from sparklog.network.exchange import Exchange, RequestContext
+from sparklog.network.frame_budget import FrameBudget
 from sparklog.network.processor import Processor
 from sparklog.network.request_queue import RequestQueue
+from sparklog.network.request_statistics import RequestStatistics
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -34,12 +38,8 @@ PROCESSORS_DEFAULT: Final = 1
 HANDLERS_DEFAULT: Final = 2
 QUEUE_MAX_DEFAULT: Final = 500
 FRAME_BYTES_MAX_DEFAULT: Final = 100 * 1024 * 1024
-CONNECTIONS_MAX_DEFAULT: Final = 0x7FFFFFFF
 IDLE_MS_DEFAULT: Final = 600_000
 STOP_TIMEOUT_MS_DEFAULT: Final = 10_000
-
-_REFUSAL_LOG_MS: Final = 10_000
-"""A storm of refused connections is logged once in this time."""
 
 
 class Reactor:
@@ -54,20 +54,26 @@ class Reactor:
         handlers: int = HANDLERS_DEFAULT,
         queue_max: int = QUEUE_MAX_DEFAULT,
         frame_bytes_max: int = FRAME_BYTES_MAX_DEFAULT,
-        connections_max: int = CONNECTIONS_MAX_DEFAULT,
+        frames_bytes_max: int | None = None,
+        connection_limits: Callable[[], ConnectionLimits] = ConnectionLimits,
         idle_ms: int = IDLE_MS_DEFAULT,
+        statistics: RequestStatistics | None = None,
         clock: Clock | None = None,
         name: str = "reactor",
     ) -> None:
+        """``frame_bytes_max``: of one request. ``frames_bytes_max``: of all that are read and not handled.
+        ``connection_limits``: called for every new connection. ``idle_ms``: negative for no limit.
+        """
         if processors < 1 or handlers < 1:
             raise ValueError(f"{processors} processors and {handlers} handlers: at least 1 of each is needed")
         self._listeners = tuple(listeners)
         self._handle = handle
         self._processors_wanted = processors
         self._frame_bytes_max = frame_bytes_max
-        self._connections_max = connections_max
+        self._budget = None if frames_bytes_max is None else FrameBudget(frames_bytes_max)
         self._idle_ms = idle_ms
         self._clock: Clock = clock or SystemClock()
+        self._statistics = statistics
         self._name = name
         self._requests = RequestQueue(queue_max)
         self._in_hand: list[RequestContext | None] = [None] * handlers
@@ -81,9 +87,7 @@ class Reactor:
             for number in range(handlers)
         ]
         self._connection_ids = count(1)
-        self._guard = threading.Lock()  # over the numbers below
-        self._connections = 0
-        self._refusal_logged_ms: int | None = None
+        self._connections = ConnectionCount(connection_limits, self._clock)
         self._lifecycle = threading.Lock()
         self._state = "new"
         self._is_down = threading.Event()
@@ -96,12 +100,27 @@ class Reactor:
     @property
     def connections(self) -> int:
         """How many connections are open."""
-        return self._connections
+        return self._connections.total
 
     @property
     def requests_waiting(self) -> int:
         """How many requests are in the request queue."""
         return len(self._requests)
+
+    @property
+    def frames_bytes(self) -> int:
+        """The bytes of requests that are read and not handled; 0 if they are not bounded."""
+        return 0 if self._budget is None else self._budget.held_bytes
+
+    @property
+    def connections_refused(self) -> int:
+        """How many connections were closed at once, because they were above a limit."""
+        return self._connections.refused
+
+    @property
+    def connections_held_up(self) -> int:
+        """How many connections are not read because the bytes of requests are used up."""
+        return sum(processor.held_up for processor in self._processors)
 
     def attentive_until(self) -> MonotonicMs:
         """Now, if a handler is free; else the arrival of the newest request in hand, as later ones may
@@ -180,7 +199,8 @@ class Reactor:
             requests=self._requests,
             idle_ms=self._idle_ms,
             clock=self._clock,
-            on_closed=self._on_closed,
+            on_closed=self._connections.leave,
+            budget=self._budget,
         )
 
     def _new_acceptor(self, listener: Listener, sock: socket.socket) -> Acceptor:
@@ -201,9 +221,8 @@ class Reactor:
     # On an acceptor's thread
 
     def _welcome(self, sock: socket.socket, client_host: str, listener: str) -> None:
-        if not self._may_enter():
+        if not self._connections.enter(client_host):
             sock.close()
-            self._log_refusal(client_host)
             return
         connection_id = next(self._connection_ids)
         processor = self._processors[connection_id % len(self._processors)]
@@ -216,36 +235,16 @@ class Reactor:
                 frame_bytes_max=self._frame_bytes_max,
                 clock=self._clock,
                 owner=processor,
+                statistics=self._statistics,
             )
         )
-
-    def _may_enter(self) -> bool:
-        with self._guard:
-            if self._connections >= self._connections_max:
-                return False
-            self._connections += 1
-            return True
-
-    def _log_refusal(self, client_host: str) -> None:
-        now_ms = self._clock.monotonic_ms()
-        if self._refusal_logged_ms is None or now_ms - self._refusal_logged_ms >= _REFUSAL_LOG_MS:
-            self._refusal_logged_ms = now_ms
-            _logger.warning(
-                "connection from %s refused: all %d are in use; raise max.connections or close idle clients",
-                client_host, self._connections_max,
-            )  # fmt: skip
-
-    # On a processor's thread
-
-    def _on_closed(self) -> None:
-        with self._guard:
-            self._connections -= 1
 
     # On a handler's thread
 
     def _run_handler(self, number: int) -> None:
         while (exchange := self._requests.take()) is not None:
             self._in_hand[number] = exchange.context
+            exchange.began_ns = perf_counter_ns()
             try:
                 self._handle(exchange)
             except Exception:
@@ -254,5 +253,8 @@ class Reactor:
                     exchange.context.connection_id, exchange.context.client_host,
                 )  # fmt: skip
                 exchange.abandon()
+            exchange.handled_ns = perf_counter_ns()
+            if self._budget is not None:
+                self._budget.credit(exchange.frame_bytes)
             self._in_hand[number] = None
             del exchange  # an idle handler must not keep the last request's memory

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.controller.metrics import controller_metrics
+from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
 from tests.waiting import until
@@ -32,7 +33,7 @@ def scrape(server) -> str:
 
 def figures(server) -> dict[str, float]:
     """By name without ``sparklog_controller_`` or ``sparklog_broker_``."""
-    lines = [line.split() for line in scrape(server).splitlines() if not line.startswith("#")]
+    lines = [line.rsplit(" ", 1) for line in scrape(server).splitlines() if not line.startswith("#")]
     return {re.sub("^sparklog_(controller|broker)_", "", name): float(value) for name, value in lines}
 
 
@@ -47,10 +48,12 @@ def with_metrics(brokers: int, **options) -> InProcessCluster:
 
 def test_the_page_lists_exactly_the_metrics_of_brokers_and_controllers() -> None:
     with with_metrics(1) as cluster:
+        with pytest.raises(KafkaError):
+            cluster.admin.delete_topics(["missing"])
         told = HEAD.findall(scrape(cluster.controller)) + HEAD.findall(scrape(cluster.brokers[1]))
     written = [(name, meaning, kind) for name, kind, meaning, _ in ROW.findall(PAGE.read_text())]
     assert written == told
-    assert len(told) == 13
+    assert len(told) == 24
 
 
 def test_an_unclean_election_is_counted_and_its_partition_is_offline_before_it() -> None:

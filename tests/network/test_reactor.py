@@ -9,6 +9,7 @@ import pytest
 
 from sparklog.model.parts import FileSlice
 from sparklog.network.clock import SystemClock
+from sparklog.network.connection_limits import ConnectionLimits
 from tests.network.frames import SIZE, frame
 from tests.network.held_handlers import Parking
 from tests.waiting import until
@@ -341,7 +342,7 @@ def test_a_peer_that_does_not_read_its_reply_is_closed_as_idle(start_reactor, co
 
 
 def test_connections_above_the_limit_are_refused_until_others_end(start_reactor, connect, caplog):
-    reactor = start_reactor(connections_max=3)
+    reactor = start_reactor(connection_limits=lambda: ConnectionLimits(total=3))
     clients = [connect(reactor) for _ in range(3)]
     assert all(client.call(b"x") == b"x" for client in clients)
     assert connect(reactor).is_closed_by_peer()

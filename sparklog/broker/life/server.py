@@ -24,12 +24,14 @@ from typing import Any, Final
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.life.cleaner_threads import CleanerThreads
+from sparklog.broker.life.connection_limits import ConfiguredLimits
 from sparklog.broker.life.controlled_shutdown import move_leaders_away
 from sparklog.broker.life.housekeeping import Housekeeping
 from sparklog.broker.life.metrics import broker_metrics
 from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.life.registration import Registration
 from sparklog.broker.life.replication import Replication, ReplicationPorts
+from sparklog.broker.life.request_metrics import connection_metrics, request_metrics
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
@@ -47,6 +49,7 @@ from sparklog.network.executor import ThreadExecutor
 from sparklog.network.loop_threads import LoopDriver, LoopThreads, no_calls
 from sparklog.network.peer_connections import PeerConnections
 from sparklog.network.reactor import Reactor
+from sparklog.network.request_statistics import RequestStatistics
 from sparklog.network.timer import ThreadTimer
 from sparklog.zookeeper.registration import report_suspect
 
@@ -97,6 +100,7 @@ class BrokerServer:
         self._link: ControllerLink | None = None
         self._replicas: ReplicaManager | None = None
         self._producer_ids: ProducerIds | None = None
+        self._statistics = RequestStatistics()
         self._clean = False
         self.failure: str | None = None
         self._suspect: str | None = None
@@ -178,7 +182,7 @@ class BrokerServer:
         self._undo.append(lambda: self._close_logs(log_dirs))
         context, replication = self._compose(log_dirs)
         self._dispatcher = Dispatcher(context)
-        reactor = self._reactor(self._dispatcher)
+        reactor = self._reactor(self._dispatcher, context.replicas)
         context.replicas.attentive_until = reactor.attentive_until
         reactor.start()
         self._ports = dict(zip(self._listeners.bound, reactor.ports, strict=True))
@@ -194,7 +198,7 @@ class BrokerServer:
         housekeeping.start()
         self._undo.append(housekeeping.close)
         self._start_cleaner(context, log_dirs)
-        self._start_metrics(replication)
+        self._start_metrics(replication, reactor)
         logger.info("broker %s is up in epoch %d", self.broker, self._broker_epoch)
 
     def _start_cleaner(self, context: BrokerContext, log_dirs: LogDirs) -> None:
@@ -210,7 +214,7 @@ class BrokerServer:
         threads.start()
         self._undo.append(threads.close)
 
-    def _start_metrics(self, replication: Replication) -> None:
+    def _start_metrics(self, replication: Replication, reactor: Reactor) -> None:
         port = self._config.get_int("metrics.port")
         if port < 0:
             return
@@ -218,7 +222,11 @@ class BrokerServer:
         from sparklog.network.metrics_server import serve_metrics
 
         server = serve_metrics(
-            lambda: broker_metrics(replication.replicas, replication.proposals),
+            lambda: (
+                *broker_metrics(replication.replicas, replication.proposals),
+                *connection_metrics(reactor),
+                *request_metrics(self._statistics),
+            ),
             self._options.host,
             port,
             name=self._client_id,
@@ -267,8 +275,9 @@ class BrokerServer:
         assert self._link is not None
         return self._link.call(call.message, timeout_ms=call.timeout_ms, lane=call.lane)
 
-    def _reactor(self, dispatcher: Dispatcher) -> Reactor:
+    def _reactor(self, dispatcher: Dispatcher, replicas: ReplicaManager) -> Reactor:
         config = self._config
+        frames_bytes_max = config.get_int("queued.max.request.bytes")
         return Reactor(
             [
                 Listener(endpoint.host, endpoint.port, name)
@@ -279,8 +288,10 @@ class BrokerServer:
             handlers=config.get_int("num.io.threads"),
             queue_max=config.get_int("queued.max.requests"),
             frame_bytes_max=config.get_int("socket.request.max.bytes"),
-            connections_max=config.get_int("max.connections"),
+            frames_bytes_max=frames_bytes_max if frames_bytes_max > 0 else None,
+            connection_limits=ConfiguredLimits(lambda: replicas.config),
             idle_ms=config.get_int("connections.max.idle.ms"),
+            statistics=self._statistics,
             clock=self._clock,
             name=self._client_id,
         )

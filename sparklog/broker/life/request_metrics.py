@@ -1,0 +1,61 @@
+"""Metrics of a broker's connections, and of the requests of each API (docs/metrics.md)."""
+
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import Final
+
+from sparklog.core.security.api_rules import API_RULES
+from sparklog.model.errors import ErrorCode
+from sparklog.model.metric import Metric, counter, gauge
+from sparklog.network.reactor import Reactor
+from sparklog.network.request_statistics import ApiStatistics, RequestStatistics
+
+_STAGES: Final[tuple[tuple[str, Callable[[ApiStatistics], int], str], ...]] = (
+    ("queue", attrgetter("queue_ns"), "Seconds that requests waited for a handler."),
+    ("work", attrgetter("work_ns"), "Seconds that handlers worked on requests."),
+    ("wait", attrgetter("wait_ns"), "Seconds that requests waited for replicas, records or the controller."),
+    ("send", attrgetter("send_ns"), "Seconds until the kernel had the responses to requests."),
+)
+_NS_PER_S: Final = 1_000_000_000
+
+
+def connection_metrics(reactor: Reactor) -> Iterator[Metric]:
+    yield gauge("sparklog_broker_connections", "Open connections.", reactor.connections)
+    yield counter(
+        "sparklog_broker_connections_refused_total",
+        "Connections that were closed at once, because they were above a limit.",
+        reactor.connections_refused,
+    )
+    yield gauge(
+        "sparklog_broker_connections_held_up",
+        "Connections that are not read because queued.max.request.bytes is used up.",
+        reactor.connections_held_up,
+    )
+    yield gauge(
+        "sparklog_broker_requests_queued", "Requests that wait for a handler.", reactor.requests_waiting
+    )
+    yield gauge(
+        "sparklog_broker_request_bytes",
+        "Bytes of requests that were read and no handler is done with; 0 without queued.max.request.bytes.",
+        reactor.frames_bytes,
+    )
+
+
+def request_metrics(statistics: RequestStatistics) -> Iterator[Metric]:
+    """All metrics have the label ``api``; an API that nobody has used yet has none."""
+    by_api = {API_RULES[key].name: sums for key, sums in statistics.snapshot().items()}
+    for api, sums in by_api.items():
+        yield counter("sparklog_broker_requests_total", "Requests of each API.", sums.requests, api=api)
+    for api, sums in by_api.items():
+        for code, count in sorted(sums.errors.items()):
+            yield counter(
+                "sparklog_broker_request_errors_total",
+                "Error codes in the responses of each API.",
+                count,
+                api=api,
+                error=ErrorCode(code).name.upper(),
+            )
+    for stage, sum_ns, doc in _STAGES:
+        for api, sums in by_api.items():
+            name = f"sparklog_broker_request_{stage}_seconds_total"
+            yield counter(name, doc, sum_ns(sums) / _NS_PER_S, api=api)

@@ -1,0 +1,38 @@
+"""How many connections a server keeps open, in all and from one address."""
+
+from sparklog.network.clock import SystemClock
+from sparklog.network.connection_limits import ConnectionCount, ConnectionLimits
+from tests.waiting import until
+
+
+def count_of(limits):
+    return ConnectionCount(lambda: limits, SystemClock())
+
+
+def test_an_address_has_its_own_limit_or_that_of_all_addresses(caplog):
+    count = count_of(ConnectionLimits(per_address=1, of_address={"10.0.0.1": 2, "10.0.0.2": 0}))
+    assert [count.enter("10.0.0.1") for _ in range(3)] == [True, True, False]
+    assert not count.enter("10.0.0.2")
+    assert [count.enter("10.0.0.3") for _ in range(2)] == [True, False]
+    assert (count.total, count.refused) == (3, 3)
+    assert caplog.text.count("max.connections.per.ip") == 1  # of three refusals within ten seconds
+    count.leave("10.0.0.3")
+    assert count.enter("10.0.0.3")
+
+
+def test_the_limit_of_all_connections_goes_before_that_of_an_address():
+    count = count_of(ConnectionLimits(total=1, of_address={"10.0.0.1": 5}))
+    assert [count.enter("10.0.0.1"), count.enter("10.0.0.1")] == [True, False]
+
+
+def test_connections_above_the_limit_of_their_address_are_closed_at_once(start_reactor, connect):
+    limits = ConnectionLimits(per_address=2)
+    reactor = start_reactor(connection_limits=lambda: limits)
+    clients = [connect(reactor) for _ in range(2)]
+    assert all(client.call(b"x") == b"x" for client in clients)
+    assert connect(reactor).is_closed_by_peer()
+    clients.pop().close()
+    until(lambda: reactor.connections == 1)
+    assert connect(reactor).call(b"x") == b"x"
+    limits = ConnectionLimits(per_address=3)  # changed while the server runs
+    assert connect(reactor).call(b"x") == b"x"
