@@ -13,7 +13,7 @@ OLDER_SAMPLE := tests/datasource/test_spark_roundtrip.py
 # Most tests wait for something, so two processes share a core well.
 TEST_PROCESSES := 2
 
-.PHONY: demo test proof simulate lint bench chaos setup clean
+.PHONY: demo test proof simulate fuzz lint bench chaos setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make setup  a virtual environment, .venv, with all of it"
 	@echo "make simulate SIMULATE_OPTIONS='--seeds 1-2000'   seeded runs of whole clusters (docs/simulation.md)"
 	@echo "make lint   ruff, mypy --strict, import-linter"
+	@echo "make fuzz FUZZ_OPTIONS='--seconds 600 --seed 7'   odd and damaged requests of every API (docs/fuzz.md)"
 	@echo "make chaos  faults upon real processes for an hour, and every long proof (docs/chaos.md)"
 	@echo "make bench  the figures of benchmarks/RESULTS.md, beside Apache Kafka where it can be had"
 
@@ -43,6 +44,9 @@ demo: $(STAMP)
 simulate:
 	@$(MAKE) --no-print-directory setup >&2
 	@PYTHON=$(PYTHON) scripts/simulate $(SIMULATE_OPTIONS)
+
+fuzz: $(STAMP)
+	@$(PYTHON) -m fuzz $(FUZZ_OPTIONS)
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check .

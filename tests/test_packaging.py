@@ -26,7 +26,7 @@ def test_it_has_the_three_packages_each_at_the_top(wheel) -> None:
 
 def test_it_has_nothing_of_the_proof(wheel) -> None:
     rooms = {room for name in wheel.namelist() for room in name.split("/")}
-    assert rooms.isdisjoint({"tests", "proof", "simulation", "histories", "chaos", "crash_points"})
+    assert rooms.isdisjoint({"tests", "proof", "simulation", "histories", "chaos", "crash_points", "fuzz"})
     assert "simulat" not in wheel.read(_entry_points(wheel)).decode()
 
 

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass
 from itertools import groupby
-from typing import Any, get_args, get_type_hints
+from typing import Any, Final, get_args, get_type_hints
 
 from sparklog.wire.extensions import EXTENSION_TYPES, EXTENSIONS, Direction
 from sparklog.wire.generate import entity_reader, entity_writer, fields_reader
@@ -24,6 +24,7 @@ from sparklog.wire.primitives import (
     array_writer,
     bytes_reader,
     bytes_writer,
+    error_message_writer,
     number_reader,
     number_writer,
     numbers_reader,
@@ -40,6 +41,9 @@ from sparklog.wire.primitives import (
 )
 from sparklog.wire.schema import Schema, SchemaField
 from sparklog.wire.steps import NUMBER_LETTERS, One, Step, Tag, Tags, run_of
+
+ERROR_MESSAGES: Final = frozenset({"error_message", "batch_index_error_message"})
+"""Fields of responses that quote what a client sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,8 @@ class _EntityCompiler:
 
     def _field_step(self, field: SchemaField) -> Step:
         read, write, bytes_min = self._field_codec(field)
+        if field.name in ERROR_MESSAGES and self.direction == "response":
+            write = error_message_writer(write)
         return One(field.name, read, write, bytes_min)
 
     def _field_codec(self, field: SchemaField) -> tuple[Reader, Writer, int]:

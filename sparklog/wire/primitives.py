@@ -22,6 +22,9 @@ ENTITIES_MAX: Final = 1_000_000
 PART_COPY_BYTES_MAX: Final = 4096
 """Records up to this size are copied next to the fields around them; larger ones stay a part of their own."""
 
+ERROR_MESSAGE_CHARACTERS_MAX: Final = 2_000
+"""Longer error messages are cut in responses."""
+
 UUIDS_KEPT: Final = 4096
 """Topic ids come again and again, and making one takes ten times as long as finding it."""
 
@@ -234,6 +237,20 @@ def string_writer(append_length: Callable[[bytearray, int | None], None], *, nul
         buffer += encoded
 
     return write_compact_string
+
+
+def error_message_writer(write_string: Writer) -> Writer:
+    """Cuts what is too long before it calls ``write_string``.
+
+    A message may quote a name of 32,767 bytes, which is the most that old versions have room for.
+    """
+
+    def write_error_message(value: str | None, output: Output) -> None:
+        if value is not None and len(value) > ERROR_MESSAGE_CHARACTERS_MAX:
+            value = value[: ERROR_MESSAGE_CHARACTERS_MAX - 1] + "…"
+        write_string(value, output)
+
+    return write_error_message
 
 
 def bytes_reader(read_length: Callable[[Cursor], int], *, nullable: bool) -> Reader:

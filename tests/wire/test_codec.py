@@ -22,6 +22,10 @@ from sparklog.wire.codec import (
     encode_response,
     parse_request_header,
 )
+from sparklog.wire.messages.admin.create_partitions import (
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
 from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from sparklog.wire.messages.control.envelope import EnvelopeRequest
 from sparklog.wire.messages.data.fetch import (
@@ -374,3 +378,12 @@ def test_importing_the_codec_loads_no_schema_and_no_kio() -> None:
         "assert not [name for name in sys.modules if name.partition('.')[0] == 'kio']\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_an_error_message_that_is_too_long_for_its_version_is_cut(version: int) -> None:
+    """It may quote a name of 32,767 bytes that a client sent."""
+    result = CreatePartitionsTopicResult(name="t", error_message="é" * 40_000)
+    frame = read_parts(encode_response(CreatePartitionsResponse(results=[result]), version, 1))[4:]
+    message = decode_response(CreatePartitionsResponse, version, frame)[1].results[0].error_message
+    assert message == "é" * 1_999 + "…"

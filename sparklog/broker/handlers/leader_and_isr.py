@@ -7,7 +7,7 @@ from sparklog.broker.handlers.from_controller import judge
 from sparklog.broker.metadata_cache import broker_ids
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch, TopicPartition
+from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch, TopicPartition, topic_name_problem
 from sparklog.wire.messages.control.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrPartitionState,
@@ -80,9 +80,15 @@ def _topic(call: Call, topic: LeaderAndIsrTopicState) -> LeaderAndIsrTopicError:
 def _role(
     call: Call, topic: LeaderAndIsrTopicState, state: LeaderAndIsrPartitionState
 ) -> LeaderAndIsrPartitionError:
-    """Take up the role. Without a leader, report the end of the log, which the controller compares."""
+    """Take up the role. Without a leader, report the end of the log, which the controller compares.
+
+    Topic and partition name a directory, so nothing is made for a name that no topic can have.
+    """
     replicas, topic_partition = call.broker.replicas, TopicPartition(topic.topic_name, state.partition_index)
     answer = LeaderAndIsrPartitionError(partition_index=state.partition_index)
+    if topic_name_problem(topic.topic_name) is not None or state.partition_index < 0:
+        answer.error_code = ErrorCode.invalid_topic_exception
+        return answer
     answer.error_code = replicas.become(
         topic_partition, topic.topic_id, _state(state), topic.configs, is_new=state.is_new
     )

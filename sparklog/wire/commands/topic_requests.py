@@ -14,10 +14,7 @@ from sparklog.core.controller.commands.topic_commands import (
 )
 from sparklog.model.config import TOPIC_SETTINGS, BrokerConfig
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import (
-    BrokerId,
-    TopicId,
-)
+from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId
 from sparklog.model.kafka_numbers import ConfigSource
 from sparklog.model.setting import render
 from sparklog.wire.messages.admin.create_partitions import (
@@ -98,10 +95,13 @@ def delete_topics(request: DeleteTopicsRequest) -> DeleteTopics:
 
 
 def delete_topics_response(result: TopicsResult) -> DeleteTopicsResponse:
+    """A topic that the request names by an unknown id alone is answered without a name; a request that names
+    the empty name gets it back, because names may be null from version 6 on only.
+    """
     return DeleteTopicsResponse(
         responses=[
             DeletableTopicResult(
-                name=topic.name or None,
+                name=None if topic.name == "" and topic.id != NO_TOPIC_ID else topic.name,
                 topic_id=topic.id,
                 error_code=topic.error,
                 error_message=topic.message or None,

@@ -6,7 +6,7 @@ Exit status: 0 no rule was broken, 1 one was, 2 wrong usage, 130 Ctrl-C.
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Final
 
@@ -24,38 +24,45 @@ PROGRESS_S: Final = 30.0
 
 def main(given: Sequence[str] | None = None) -> int:
     arguments = parsed(given)
-    numbers = count(arguments.first)
-    last = None if arguments.requests is None else arguments.first + arguments.requests
-    began = told = time.monotonic()
-    findings: list[Finding] = []
-    with World().running() as world:
-        player = Player(world, arguments.seed)
-        for number in numbers:
-            now = time.monotonic()
-            is_over = now - began >= arguments.seconds if last is None else number >= last
-            if is_over or len(findings) >= FINDINGS_MAX:
+    began = time.monotonic()
+    findings = 0
+    with World().running() as world, Player(world, arguments.seed) as player:
+        for finding in _found(player, arguments):
+            _tell(finding, arguments, player.played)
+            findings += 1
+            if findings == FINDINGS_MAX:
+                print(f"{FINDINGS_MAX} findings are enough", file=sys.stderr)
                 break
-            for finding in player.play(number):
-                _tell(finding, arguments.seed, arguments.first, number)
-                findings.append(finding)
-            if now - told > PROGRESS_S:
-                told = now
-                print(f"{player.played} requests, {len(findings)} findings", file=sys.stderr)
-        for finding in player.finish():
-            _tell(finding, arguments.seed, arguments.first, arguments.first + player.played - 1)
-            findings.append(finding)
     seconds = time.monotonic() - began
     apis = {api_key for api_key, _ in player.apis}
     print(
         f"seed {arguments.seed}: {player.played:,} requests of {len(apis)} of {len(KNOWN_VERSIONS)} APIs in "
         f"{len(player.apis)} of {len(PAIRS)} versions, {player.answered:,} answered, "
-        f"{player.played / seconds:.0f} requests/s, {len(findings)} finding{'' if len(findings) == 1 else 's'}"
+        f"{player.played / seconds:.0f} requests/s, {findings} finding{'' if findings == 1 else 's'}"
     )
     return 1 if findings else 0
 
 
-def _tell(finding: Finding, seed: int, first: int, played: int) -> None:
-    """The finding, its frame, and how to see it again."""
+def _found(player: Player, arguments: argparse.Namespace) -> Iterator[Finding]:
+    """Play as many requests as the arguments say; yields what is found."""
+    began = told = time.monotonic()
+    for number in count(arguments.first):
+        now = time.monotonic()
+        if arguments.requests is None:
+            is_over = now - began >= arguments.seconds
+        else:
+            is_over = player.played >= arguments.requests
+        if is_over:
+            break
+        yield from player.play(number)
+        if now - told > PROGRESS_S:
+            told = now
+            print(f"{player.played:,} requests", file=sys.stderr)
+    yield from player.finish()
+
+
+def _tell(finding: Finding, arguments: argparse.Namespace, played: int) -> None:
+    """Print the finding, its frame, and how to see it again."""
     request = finding.request
     print(f"{'(no request)' if request is None else request.name}: {finding.what}")
     if request is None:
@@ -63,17 +70,19 @@ def _tell(finding: Finding, seed: int, first: int, played: int) -> None:
     frame = request.octets.hex()
     if len(frame) > 2 * FRAME_BYTES_SHOWN:
         frame = f"{frame[: 2 * FRAME_BYTES_SHOWN]}... ({len(request.octets):,} bytes)"
-    print(f"  request {request.number} of seed {seed}: {frame}")
-    print(f"  alone:           python -m fuzz --seed {seed} --first {request.number} --requests 1")
-    print(f"  with all before: python -m fuzz --seed {seed} --first {first} --requests {played - first + 1}")
-    sys.stdout.flush()
+    again = f"python -m fuzz --seed {arguments.seed}"
+    print(f"  request {request.number} of seed {arguments.seed}: {frame}")
+    print(f"  alone:           {again} --first {request.number} --requests 1")
+    print(f"  with all before: {again} --first {arguments.first} --requests {played}", flush=True)
 
 
 def parsed(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seed", type=_natural, default=0, metavar="N", help="what the requests are drawn from")
+    parser.add_argument(
+        "--seed", type=_natural, default=0, metavar="N", help="what the requests are drawn from"
+    )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--seconds", type=_natural, default=60, metavar="N", help="how long (default: 60)")
     length.add_argument("--requests", type=_natural, metavar="N", help="how many, instead of how long")

@@ -2,7 +2,8 @@
 
 A broker answers in the layout of the request's API and version, or closes the connection. It may be silent
 only about a produce with acks=0, and about a frame that is not complete. It may close the connection upon a
-whole request only if the API is not served at that listener, or if the request is a produce with acks=0.
+whole request only if the API is not served at that listener, if the request is a produce with acks=0, or if
+it is one of a controller: a broker that does not know its own epoch yet answers nothing to it.
 """
 
 import struct
@@ -12,7 +13,7 @@ from fuzz.frames import Request
 from fuzz.layout import LayoutError, Tree, read_tree
 from fuzz.values import asked_wait_ms
 from sparklog.wire.schema import load_schema
-from sparklog.wire.versions import API_VERSIONS_KEY, KNOWN_VERSIONS
+from sparklog.wire.versions import API_VERSIONS_KEY, INTERNAL_VERSIONS, KNOWN_VERSIONS
 
 SIZE_BYTES: Final = 4
 HEADER: Final = struct.Struct(">hhi")
@@ -44,20 +45,20 @@ class Asked:
         return 0 if self.tree is None else max(0, asked_wait_ms(self.tree))
 
     @property
-    def may_be_silent(self) -> bool:
-        """Whether no answer is right."""
-        return not self.is_complete or self.is_without_acks
+    def may_be_refused(self) -> bool:
+        """Whether the connection may be closed instead of an answer to this request."""
+        return self.is_without_acks or self.api_key in INTERNAL_VERSIONS
 
     @property
     def is_without_acks(self) -> bool:
         return self.api_key == PRODUCE and self.tree is not None and self.tree["acks"] == 0
 
     def _read(self) -> Tree | None:
-        """The fields of a request with nothing behind its body, else None."""
+        """The fields, if it is a request; bytes behind the body are ignored, as brokers do."""
         schema = load_schema(self.api_key, self.version, "request")
         try:
             body = _behind_header(self.request.octets[SIZE_BYTES:], flexible=schema.flexible)
-            return read_tree(schema, body)
+            return read_tree(schema, body, is_padded=True)
         except LayoutError:
             return None
 

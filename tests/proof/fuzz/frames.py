@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from fuzz.layout import LengthMark, Tree, Written, uvarint, write_tree
+from fuzz.layout import LengthMark, Written, uvarint, write_tree
 from fuzz.surroundings import Surroundings
 from fuzz.values import Drawer
 from sparklog.wire.schema import Schema, load_schema
@@ -62,10 +62,7 @@ def draw_request(seed: int, number: int, surroundings: Surroundings) -> Request:
     written = pen.request(api_key, version, correlation_id, 0.0 if how == "right" else ODDITY)
     if len(written.octets) > FRAME_BYTES_MAX:
         written = pen.request(api_key, version, correlation_id, 0.0)
-    if how in DAMAGES:
-        octets = DAMAGES[how](dice, written)
-    else:
-        octets = with_size(bytes(written.octets))
+    octets = DAMAGES[how](dice, written) if how in DAMAGES else with_size(bytes(written.octets))
     return Request(number, api_key, version, correlation_id, how, octets)
 
 
@@ -86,9 +83,7 @@ class _Pen:
 
     def request(self, api_key: int, version: int, correlation_id: int, oddity: float) -> Written:
         schema = load_schema(api_key, version, "request")
-        drawer = Drawer(
-            self.dice, api_key, self.surroundings, oddity=oddity, spares_kept=self.spares_kept
-        )
+        drawer = Drawer(self.dice, api_key, self.surroundings, oddity=oddity, spares_kept=self.spares_kept)
         tree = drawer.tree(schema)
         if "request_data" in tree:
             tree["request_data"] = self._inside_envelope()
@@ -147,7 +142,7 @@ def _inflated(dice: random.Random, written: Written) -> bytes:
         octets[mark.position : mark.position + 1] = new
     else:
         most = 2 ** (8 * mark.width - 1)
-        new_length = dice.choice((-2, -most, most - 1, min(most - 1, 1_000_001), len(octets)))
+        new_length = dice.choice((-2, -most, most - 1, *(min(most - 1, n) for n in (1_000_001, len(octets)))))
         octets[mark.position : mark.position + mark.width] = new_length.to_bytes(
             mark.width, "big", signed=True
         )

@@ -20,11 +20,18 @@ FIXED: Final = {
     "int16": ">h",
     "int32": ">i",
     "int64": ">q",
+    "uint16": ">H",
+    "uint32": ">I",
+    "float64": ">d",
     "error_code": ">h",
     "timedelta_i32": ">i",
+    "timedelta_i64": ">q",
     "datetime_i64": ">q",
 }
 """The ``struct`` format of every type with a fixed width, but for uuid."""
+
+LENGTH_BYTES: Final = {"string": 2, "bytes": 4, "records": 4}
+"""The width of the length of every other type, in versions that are not flexible."""
 
 UUID_BYTES: Final = 16
 RAW_TAGS: Final = "raw tags"
@@ -78,7 +85,7 @@ def _write_item(one: SchemaField, value: Any, out: Written, *, flexible: bool) -
     elif one.kafka_type == "uuid":
         out.octets += value
     else:
-        width = 2 if one.kafka_type == "string" else 4
+        width = LENGTH_BYTES[one.kafka_type or ""]
         _write_length(None if value is None else len(value), out, width=0 if flexible else width)
         out.octets += value or b""
 
@@ -113,11 +120,11 @@ def uvarint(value: int) -> bytes:
     return bytes(octets)
 
 
-def read_tree(schema: Schema, octets: bytes) -> Tree:
-    """The message that ``octets`` are, all of them; LayoutError if they are not."""
+def read_tree(schema: Schema, octets: bytes, *, is_padded: bool = False) -> Tree:
+    """The message that ``octets`` are, all of them unless it may be padded; LayoutError if they are not."""
     reader = _Reader(octets)
     tree = reader.tree(schema)
-    if reader.position != len(octets):
+    if reader.position != len(octets) and not is_padded:
         raise LayoutError(f"{len(octets) - reader.position} bytes behind the body")
     return tree
 
@@ -145,7 +152,7 @@ class _Reader:
             return number.unpack(self._take(number.size, one.name))[0]
         if one.kafka_type == "uuid":
             return self._take(UUID_BYTES, one.name)
-        width = 2 if one.kafka_type == "string" else 4
+        width = LENGTH_BYTES[one.kafka_type or ""]
         length = self._length(one, width=0 if flexible else width)
         octets = None if length is None else self._take(length, one.name)
         if one.kafka_type == "string" and octets is not None:
@@ -164,8 +171,7 @@ class _Reader:
             length = self._uvarint() - 1
         else:
             length = int.from_bytes(self._take(width, one.name), "big", signed=True)
-        may_be_null = one.nullable or one.kafka_type == "records"
-        if length == -1 and (one.is_array and one.nullable or not one.is_array and may_be_null):
+        if length == -1 and (one.nullable or one.kafka_type == "records"):
             return None
         if length < 0:
             raise LayoutError(f"{one.name} has length {length}")

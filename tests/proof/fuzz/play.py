@@ -7,7 +7,7 @@ waited for until the time that the request itself asked for is over, and ``PATIE
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from fuzz.answers import Asked, read_answer
 from fuzz.connection import Wire
@@ -16,6 +16,7 @@ from fuzz.layout import LayoutError
 from fuzz.surroundings import Seen
 from fuzz.values import SEEN
 from fuzz.world import Address, World
+from sparklog.model.errors import SparklogError
 
 PATIENCE_S: Final = 20.0
 """How long an answer may be late."""
@@ -52,7 +53,7 @@ class _Parked:
 
 
 class Player:
-    """Plays the requests of one seed in a world."""
+    """Plays the requests of one seed in a world; a context manager."""
 
     def __init__(self, world: World, seed: int) -> None:
         self._world = world
@@ -68,7 +69,7 @@ class Player:
     def play(self, number: int) -> Iterator[Finding]:
         """Play request ``number`` of the seed; yields what is found by it or since the last one."""
         if self.played % TIDY_EVERY == 0:
-            self._world.tidy()
+            yield from self._tidy()
         request = self._last = draw_request(self._seed, number, self._world.surroundings)
         yield from self.send(request, self._world.address_for(request.api_key, number))
         self.apis.add((request.api_key, request.version))
@@ -78,6 +79,12 @@ class Player:
             yield Finding(request, what)
         if self.played % CHECK_EVERY == 0:
             yield from self.check()
+
+    def _tidy(self) -> Iterator[Finding]:
+        try:
+            self._world.tidy()
+        except (SparklogError, OSError) as error:
+            yield Finding(self._last, f"an administrator is not served any more: {error}")
 
     def send(self, request: Request, address: Address) -> Iterator[Finding]:
         asked = Asked(request)
@@ -101,18 +108,27 @@ class Player:
         while self._parked:
             yield from self._look_at_parked(AT_ONCE_S)
         yield from self.check()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
         for wires in self._free.values():
             for wire in wires:
                 wire.close()
+        for parked in self._parked:
+            parked.wire.close()
 
     # Waiting
 
     def _look_at_parked(self, wait_s: float = 0.0) -> Iterator[Finding]:
-        parked, self._parked = self._parked, []
-        for one in parked:
-            yield from self._judge(one, wait_s)
-        while len(self._parked) > PARKED_MAX:
-            yield from self._judge(self._parked.pop(0), AT_ONCE_S)
+        """Judge what is parked once, and again until few requests are left."""
+        while True:
+            for _ in range(len(self._parked)):
+                yield from self._judge(self._parked.pop(0), wait_s)
+            if len(self._parked) <= PARKED_MAX:
+                return
+            wait_s = AT_ONCE_S
 
     def _judge(self, parked: _Parked, wait_s: float) -> Iterator[Finding]:
         """Judge the answer if it is there within ``wait_s``; else park the request or say that it hangs."""
@@ -120,15 +136,17 @@ class Player:
         frame = wire.frame(wait_s)
         now = time.monotonic()
         if frame is not None:
-            yield from self._judge_answer(asked, frame)
             self._give_back(wire)
+            yield from self._judge_answer(asked, frame)
         elif wire.is_closed:
             yield from self._judge_end(asked, wire)
         elif now > parked.leaves_at:
             wire.close()
         elif now > parked.deadline:
-            yield Finding(asked.request, f"not answered within {PATIENCE_S:.0f} s of the time that it asked for")
             wire.close()
+            yield Finding(
+                asked.request, f"not answered within {PATIENCE_S:.0f} s after the time that it asked for"
+            )
         else:
             self._parked.append(parked)
 
@@ -144,13 +162,13 @@ class Player:
         note_seen(tree, self._world.surroundings.seen)
 
     def _judge_end(self, asked: Asked, wire: Wire) -> Iterator[Finding]:
+        wire.close()
         request = asked.request
         if wire.rest:
             yield Finding(request, f"closed in the middle of an answer: {wire.rest[:200].hex()}")
         serves = self._world.may_answer(request.api_key, wire.address)
-        if request.is_whole and serves and not asked.is_without_acks:
+        if request.is_whole and serves and not asked.may_be_refused:
             yield Finding(request, "closed instead of answered")
-        wire.close()
         with Wire(wire.address) as another:
             another.send(PROBE)
             answer = another.frame(PATIENCE_S)

@@ -41,7 +41,9 @@ def whole_batches() -> tuple[bytes, ...]:
     return (*plain, idempotent, transactional, ArrowPayload().from_columns(table, now_ms=NOW_MS))
 
 
-MESSAGE_OF_FORMAT_0: Final = bytes.fromhex("0000000000000000 00000013 5f5f5f5f 00 00 ffffffff 00000005 76616c7565")
+MESSAGE_OF_FORMAT_0: Final = bytes.fromhex(
+    "0000000000000000 00000013 5f5f5f5f 00 00 ffffffff 00000005 76616c7565"
+)
 
 
 def draw_records(dice: random.Random, *, is_odd: bool) -> bytes:

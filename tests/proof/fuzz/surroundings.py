@@ -19,15 +19,8 @@ PLAYED_GROUPS: Final = ("group-0", "group-1", "group-2")
 _READS: Final = {AclOperation.read, AclOperation.describe, AclOperation.describe_configs}
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """``topic_ids`` are those of today, by name; topics are deleted and made again while requests are drawn.
-
-    ``seen`` are ids that the cluster has given out (members, sessions, producers), for requests to use.
-    """
-
-    topic_ids: Mapping[str, bytes]
-    seen: "Seen" = field(default_factory=lambda: Seen())
+SEEN_MAX: Final = 8
+"""How many values of each field are remembered."""
 
 
 @dataclass(slots=True)
@@ -42,7 +35,15 @@ class Seen:
         del latest[:-SEEN_MAX]
 
 
-SEEN_MAX: Final = 8
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """``topic_ids`` are those of today, by name; topics are deleted and made again while requests are drawn.
+
+    ``seen`` has what the cluster gave out (members, sessions, producers), for requests to use.
+    """
+
+    topic_ids: Mapping[str, bytes]
+    seen: Seen = field(default_factory=Seen)
 
 
 def may_name_kept_topic(api_key: int) -> bool:

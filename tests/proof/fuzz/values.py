@@ -4,6 +4,7 @@ Fields that are not known by name get values of their type, so an API that is ne
 """
 
 import random
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -76,6 +77,8 @@ ORDINARY_NUMBERS: Final[dict[str, Sequence[int]]] = {
 SEEN: Final = frozenset({"member_id", "producer_id", "producer_epoch", "session_id", "generation_id"})
 """Fields of requests that should often have what a response gave out."""
 
+SEEN_SHARE: Final = 0.6
+
 
 class Drawer:
     """Draws one request's tree.
@@ -108,7 +111,7 @@ class Drawer:
             if one.tag is None or self._dice.random() < 0.3:
                 tree[one.name] = self._field(one, outer)
         if schema.flexible and self._is_odd(0.2):
-            tag = self._dice.choice((100, EXTENSION_TAG_MIN, EXTENSION_TAG_MIN + 1, 2**31 - 1))
+            tag = self._dice.choice((100, EXTENSION_TAG_MIN - 1, 2**31 - 1))
             tree[RAW_TAGS] = [(tag, self._dice.randbytes(self._dice.choice((0, 1, 9, 200))))]
         return tree
 
@@ -128,9 +131,9 @@ class Drawer:
         if one.entity is not None:
             return self.tree(one.entity, one.name)
         assert one.kafka_type is not None
-        if one.name in SEEN and (seen := self._surroundings.seen.values.get(one.name)):
-            if self._dice.random() < 0.6:
-                return self._dice.choice(seen)
+        seen = self._surroundings.seen.values.get(one.name) if one.name in SEEN else None
+        if seen and self._dice.random() < SEEN_SHARE:
+            return self._dice.choice(seen)
         if one.kafka_type in FIXED:
             return self._number(one)
         if one.kafka_type == "uuid":
@@ -147,9 +150,10 @@ class Drawer:
         if one.kafka_type == "bool":
             return self._dice.choice((2, 255)) if self._is_odd() else self._dice.randrange(2)
         if self._is_odd():
-            bits = 8 * {"b": 1, "h": 2, "i": 4, "q": 8}[FIXED[one.kafka_type][1]]
+            bits = 8 * struct.calcsize(FIXED[one.kafka_type])
             least = -(2 ** (bits - 1))
-            return self._dice.choice((least, least + 1, -2, -1, 0, 1, 2, 100, -least - 2, -least - 1))
+            odd = self._dice.choice((least, least + 1, -2, -1, 0, 1, 2, 100, -least - 2, -least - 1))
+            return odd % 2**bits if one.kafka_type.startswith("u") else odd
         if one.name.endswith("_ms"):
             return self._dice.choice(ORDINARY_WAITS_MS)
         return self._dice.choice(ORDINARY_NUMBERS.get(one.name, (0, 0, 1)))
@@ -164,9 +168,9 @@ class Drawer:
             return _SETTINGS[name]() if name in _SETTINGS else TOPIC_NAMES
         if name == "resource_name":
             return (*self._topics, "1", "2", "")
-        if "group" in name and "instance" not in name or name in ("key", "coordinator_keys"):
+        if ("group" in name and "instance" not in name) or name in ("key", "coordinator_keys"):
             return self._groups
-        if "topic" in name or name == "name" and outer not in ("protocols", "components"):
+        if "topic" in name or (name == "name" and outer not in ("protocols", "components")):
             return self._topics
         if name == "protocol_type":
             return ("consumer",)

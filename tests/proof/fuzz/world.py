@@ -8,15 +8,18 @@ request of a broker may rightly ruin what that cluster knows, so nothing is kept
 import logging
 import resource
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from fuzz.surroundings import KEPT_TOPIC, PLAYED_TOPICS, Surroundings
+from sparklog.broker.apis import APIS
 from sparklog.client.admin import NewTopic
 from sparklog.core.security.api_rules import API_RULES, ListenerKind
-from sparklog.model.config import TOPIC_SETTINGS, render
-from sparklog.model.errors import SparklogError
+from sparklog.model.config import TOPIC_SETTINGS
+from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
+from sparklog.model.setting import render
 from sparklog.testing import InProcessCluster, Record
 
 Address = tuple[str, int]
@@ -32,6 +35,8 @@ LISTENERS: Final = {
     "inter.broker.listener.name": "INSIDE",
 }
 PUBLIC_BROKERS: Final = 2
+PATIENCE_S: Final = 30.0
+PAUSE_S: Final = 0.05
 KEPT_RECORDS: Final = 60
 KEPT_PARTITIONS: Final = 3
 PARTITIONS_MAX: Final = 40
@@ -81,7 +86,7 @@ class World:
         if address == self.address_of_controller:
             return ListenerKind.controller in listeners
         is_trusted = address[1] == self._trusted.brokers[1].node.port
-        return ListenerKind.clients in listeners or (is_trusted and ListenerKind.brokers in listeners)
+        return api_key in APIS and (ListenerKind.clients in listeners or is_trusted)
 
     @property
     def address_of_controller(self) -> Address:
@@ -118,7 +123,10 @@ class World:
     # What is played with
 
     def tidy(self) -> None:
-        """Bring played topics back, delete what requests have left behind, and learn today's ids."""
+        """Bring played topics back, delete what requests have left behind, and learn today's ids.
+
+        Raises SparklogError if the cluster does not do that any more.
+        """
         admin = self._public.admin
         described = {topic.name: topic for topic in admin.topics()}
         strange = [
@@ -130,9 +138,24 @@ class World:
             admin.delete_topics(strange)
         for name in PLAYED_TOPICS:
             if name not in described or name in strange:
-                admin.create_topics([NewTopic(name=name, partitions=2, replication_factor=PUBLIC_BROKERS)])
+                self._make_played(name)
         ids = {topic.name: topic.topic_id.bytes for topic in admin.topics()}
         self.surroundings = Surroundings(ids, self.surroundings.seen)
+
+    def _make_played(self, name: str) -> None:
+        """Make a topic, once the one before it is gone; it may still be marked for deletion.
+
+        A request that is still under way may make it, too.
+        """
+        topic = NewTopic(name=name, partitions=2, replication_factor=PUBLIC_BROKERS)
+        deadline = time.monotonic() + PATIENCE_S
+        while name not in self._public.admin.list_topics():
+            try:
+                self._public.admin.create_topics([topic])
+            except KafkaError as error:
+                if error.code is not ErrorCode.topic_already_exists or time.monotonic() > deadline:
+                    raise
+                time.sleep(PAUSE_S)
 
 
 class Complaints(logging.Handler):
@@ -145,7 +168,7 @@ class Complaints(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         text = f"{record.name}: {record.getMessage()}"
         if record.exc_info is not None:
-            text += f"\n{logging.Formatter().formatException(record.exc_info)}"  # type: ignore[arg-type]
+            text += f"\n{logging.Formatter().formatException(record.exc_info)}"
         self._found.append(text)
 
     def take(self) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 import uuid
 
+import pytest
+
 from sparklog.core.controller.commands.topic_commands import (
     DeleteTopics,
     DoomedTopic,
@@ -41,3 +43,16 @@ def test_topics_to_delete_come_by_name_or_id():
     )
     assert old == DeleteTopics((DoomedTopic("a"),), 5)
     assert new.topics == (DoomedTopic("b"), DoomedTopic(None, TOPIC))
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_the_deletion_of_the_empty_name_is_answered_with_it_in_every_version(answered, version):
+    result = TopicsResult((TopicResult("", error=ErrorCode.unknown_topic_or_partition),))
+    response = answered(topic_requests.delete_topics_response(result), version)
+    assert response.responses[0].name == ""
+
+
+def test_a_topic_that_is_named_by_an_unknown_id_is_answered_without_a_name(answered):
+    result = TopicsResult((TopicResult("", id=TOPIC, error=ErrorCode.unknown_topic_id),))
+    response = answered(topic_requests.delete_topics_response(result))
+    assert (response.responses[0].name, response.responses[0].topic_id) == (None, TOPIC)
