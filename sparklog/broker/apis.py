@@ -25,6 +25,7 @@ from sparklog.broker.handlers import (
     metadata,
     offset_for_leader_epoch,
     produce,
+    sasl,
     stop_replica,
     update_metadata,
 )
@@ -51,6 +52,8 @@ from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
 from sparklog.wire.messages.discovery.find_coordinator import FindCoordinatorRequest
 from sparklog.wire.messages.discovery.metadata import MetadataRequest
+from sparklog.wire.messages.security.sasl_authenticate import SaslAuthenticateRequest
+from sparklog.wire.messages.security.sasl_handshake import SaslHandshakeRequest
 
 Handler = Callable[[Call, Any], None]
 
@@ -86,6 +89,8 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
         ApiVersionsRequest.API_KEY: Api(api_versions.handle),
         MetadataRequest.API_KEY: Api(metadata.handle, needs_metadata=True),
         DescribeClusterRequest.API_KEY: Api(describe_cluster.handle, needs_metadata=True),
+        SaslHandshakeRequest.API_KEY: Api(sasl.handle_handshake),
+        SaslAuthenticateRequest.API_KEY: Api(sasl.handle_authenticate),
         FindCoordinatorRequest.API_KEY: Api(find_coordinator.handle),
         CreateTopicsRequest.API_KEY: _FORWARDED,
         DeleteTopicsRequest.API_KEY: _FORWARDED,

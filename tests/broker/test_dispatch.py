@@ -27,6 +27,8 @@ from sparklog.wire.messages.control.envelope import EnvelopeResponse
 from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
+from sparklog.wire.messages.security.sasl_authenticate import SaslAuthenticateRequest
+from sparklog.wire.messages.security.sasl_handshake import SaslHandshakeRequest
 from sparklog.wire.versions import KNOWN_VERSIONS, UNSERVED_VERSIONS
 from tests.wire.least_request import least_request
 
@@ -123,6 +125,20 @@ def test_what_the_controller_decides_for_clients_is_forwarded_and_waits_apart():
     forwarded = {key for key, api in APIS.items() if api.handler is forward}
     assert forwarded == APIS.keys() & COMMAND_APIS.keys()
     assert all(APIS[key].waits_for_controller for key in forwarded)
+
+
+@pytest.mark.parametrize(
+    ("request_", "versions"),
+    [
+        (SaslHandshakeRequest(mechanism="PLAIN"), (0, 1)),
+        (SaslAuthenticateRequest(auth_bytes=b"x"), (0, 1, 2)),
+    ],
+)
+def test_a_listener_without_sasl_says_so_to_a_client_that_authenticates(served, request_, versions):
+    for version in versions:
+        [reply] = served.ask(request_, version=version).replies
+        response = decode_response(request_.API_KEY, version, reply)[1]
+        assert response.error_code is ErrorCode.illegal_sasl_state
 
 
 @pytest.mark.parametrize("listener", ["EXTERNAL", "INTERNAL"])
