@@ -84,8 +84,12 @@ def _no_epoch_fence_on_fetch(switch: Switch) -> None:
 
 
 def _takes_a_watermark_before_it_cuts(switch: Switch) -> None:
-    """A reply that tells where logs part moves the high watermark; the log is cut before the next fetch."""
+    """A reply that names where logs diverge moves the high watermark; the log is cut a fetch later.
+
+    The next fetch begins in the event of the reply, before any rule looks: a cut then would hide the bug.
+    """
     postponed: dict[int, list[Callable[[], None]]] = {}
+    due: dict[int, list[Callable[[], None]]] = {}
 
     def take_partition(original: Any) -> Any:
         def mutated(self: Fetcher, followed: Any, position: FetchPosition, data: FetchPartitionData) -> bool:
@@ -108,8 +112,9 @@ def _takes_a_watermark_before_it_cuts(switch: Switch) -> None:
 
     def positions(original: Any) -> Any:
         def mutated(self: Fetcher) -> Any:
-            for cut in postponed.pop(id(self), ()):
+            for cut in due.pop(id(self), ()):
                 cut()
+            due[id(self)] = postponed.pop(id(self), [])
             return original(self)
 
         return mutated
