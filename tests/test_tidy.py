@@ -38,9 +38,15 @@ BANNED: Final = {
 
 CALLED_BY_OTHERS: Final = {
     "GroupOffsetsCodec": "coordinators, which come with groups",
+    "Coordinators": "coordinators, which come with groups",
+    "submit_to_all": "coordinators, which come with groups",
     "RecordCodec": "coordinators, which come with groups",
     "StateMachine": "coordinators, which come with groups",
-    "next_deadline_ms": "coordinators, which come with groups",
+    "GroupSettings": "coordinators, which come with groups",
+    "GroupShard": "coordinators, which come with groups",
+    "applied_state": "the simulation",
+    "on_loaded": "coordinators, which come with groups",
+    "on_topics_deleted": "coordinators, which come with groups",
     "decode_assignment": "coordinators, and our own consumer, which come with groups",
     "decode_subscription": "coordinators, and our own consumer, which come with groups",
     "encode_assignment": "coordinators, and our own consumer, which come with groups",

@@ -41,6 +41,24 @@ class LeadershipListener(Protocol):
     def ceased_leading(self, topic_partition: TopicPartition, leader_epoch: LeaderEpoch) -> None: ...
 
 
+class Coordinators(Protocol):
+    """The coordinators of this broker, as handlers ask them. No call waits: ``reply`` may be called before
+    it returns, or later, by any thread, and exactly once.
+    """
+
+    def submit(self, topic: str, request: Any, reply: Callable[[Any], None]) -> None:
+        """Ask the coordinator of ``request.key``; NOT_COORDINATOR if another broker has it.
+
+        ``topic``: the internal topic of the kind of coordinator. ``request``: a
+        ``core.coordinator.state_machine.Request``.
+        """
+
+    def submit_to_all(self, topic: str, request: Any, reply: Callable[[list[Any]], None]) -> None:
+        """Ask every coordinator of that kind on this broker a request whose key is None; ``reply`` gets all
+        their responses together, none if this broker has no coordinator.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """The outside world of one broker."""
