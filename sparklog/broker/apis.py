@@ -15,7 +15,6 @@ from sparklog.broker.handlers import (
     api_versions,
     delete_records,
     describe_cluster,
-    describe_configs,
     describe_log_dirs,
     fetch,
     find_coordinator,
@@ -29,6 +28,7 @@ from sparklog.broker.handlers import (
     stop_replica,
     update_metadata,
 )
+from sparklog.broker.handlers.configs import describe_configs, incremental_alter_configs
 from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
 from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest
@@ -97,7 +97,9 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
         CreatePartitionsRequest.API_KEY: _FORWARDED,
         DescribeConfigsRequest.API_KEY: Api(describe_configs.handle, needs_metadata=True),
         AlterConfigsRequest.API_KEY: _FORWARDED,
-        IncrementalAlterConfigsRequest.API_KEY: _FORWARDED,
+        IncrementalAlterConfigsRequest.API_KEY: Api(
+            incremental_alter_configs.handle, waits_for_controller=True
+        ),
         ElectLeadersRequest.API_KEY: _FORWARDED,
         AlterPartitionReassignmentsRequest.API_KEY: _FORWARDED,
         ListPartitionReassignmentsRequest.API_KEY: _FORWARDED,

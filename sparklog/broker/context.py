@@ -1,6 +1,7 @@
 """The parts of one broker that its handlers share."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import ToController
@@ -29,6 +30,8 @@ class BrokerContext:
     """Runs work that waits for the controller: request handlers are few, and must not wait while it is
     away.
     """
+    identity: Mapping[str, str] = field(default_factory=dict)
+    """Settings whose values the broker found at its start: its id, log directories and addresses."""
 
     @property
     def config(self) -> BrokerConfig:

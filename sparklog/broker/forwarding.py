@@ -23,15 +23,21 @@ NO_CONTROLLER: Final = "no controller answered; try again"
 
 
 def forward(call: Call, request: Message) -> None:
-    """Answer ``request`` with the controller's response, or with REQUEST_TIMED_OUT if there is none."""
+    """Answer ``request``, which is the whole of ``call``, as ``response_to`` says."""
+    call.reply(response_to(call, request, call.frame))
+
+
+def response_to(call: Call, request: Message, frame: memoryview | bytes) -> Any:
+    """The controller's response to ``request``, encoded in ``frame``; if there is none, a response that says
+    REQUEST_TIMED_OUT.
+    """
     timeout_ms = COMMAND_APIS[request.API_KEY].timeout_ms(request)
     try:
-        response = ask_controller(call, call.frame, bounded_timeout_ms(timeout_ms) + MARGIN_MS)
+        return ask_controller(call, frame, bounded_timeout_ms(timeout_ms) + MARGIN_MS)
     except (OSError, WireError, KafkaError) as error:
         name = type(request).__name__
         logger.info("%s of %s could not be forwarded: %s", name, call.context.requester, error)
-        response = refuse(request, ErrorCode.request_timed_out, NO_CONTROLLER, call.broker.config)
-    call.reply(response)
+        return refuse(request, ErrorCode.request_timed_out, NO_CONTROLLER, call.broker.config)
 
 
 def ask_controller(call: Call, frame: memoryview | bytes, timeout_ms: int) -> Any:

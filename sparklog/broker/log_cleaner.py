@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.log_dirs import LogDirs
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.compaction import DirtyRange, Throttle, dirty_range, filthiest
@@ -30,6 +31,8 @@ from sparklog.storage.log import Log
 from sparklog.storage.segment import Segment
 
 RETRY_AFTER_MS: Final = 60_000
+
+_BYTES_PER_SECOND: Final = "log.cleaner.io.max.bytes.per.second"
 
 logger = logging.getLogger(__name__)
 
@@ -98,28 +101,45 @@ class LogCleaner:
         self,
         partitions: Callable[[], list[Partition]],
         log_dirs: LogDirs,
-        config: BrokerConfig,
+        settings: CurrentSettings,
         clock: Clock,
         *,
         guard: Guard,
         new_seed: Callable[[], int],
     ) -> None:
-        threads = config.get_int("log.cleaner.threads")
-        self.memory = CleanerMemory(
-            map_bytes=config.get_int("log.cleaner.dedupe.buffer.size") // threads,
-            load_factor=config.get_float("log.cleaner.io.buffer.load.factor"),
-            chunk_bytes=config.get_int("log.cleaner.io.buffer.size"),
-        )
+        self._settings = settings
         self.new_seed = new_seed
         self.clock = clock
         self._partitions = partitions
         self._log_dirs = log_dirs
         self._guard = guard
-        self._backoff_ms = config.get_int("log.cleaner.backoff.ms")
-        self._throttle = Throttle(config.get_float("log.cleaner.io.max.bytes.per.second"))
+        self._throttle = Throttle(settings.now.get_float(_BYTES_PER_SECOND))
+        settings.on_change(self._set_rate)
         self._busy: set[TopicPartition] = set()
         self._uncleanable: dict[TopicPartition, Uncleanable] = {}
         self._last: dict[TopicPartition, RoundReport] = {}
+
+    @property
+    def memory(self) -> CleanerMemory:
+        """What a round that begins now may use."""
+        config = self._settings.now
+        return CleanerMemory(
+            map_bytes=config.get_int("log.cleaner.dedupe.buffer.size")
+            // config.get_int("log.cleaner.threads"),
+            load_factor=config.get_float("log.cleaner.io.buffer.load.factor"),
+            chunk_bytes=config.get_int("log.cleaner.io.buffer.size"),
+        )
+
+    @property
+    def backoff_ms(self) -> int:
+        """The pause of a thread that has found no log to clean."""
+        return self._settings.now.get_int("log.cleaner.backoff.ms")
+
+    def _set_rate(self, config: BrokerConfig) -> None:
+        bytes_per_second = config.get_float(_BYTES_PER_SECOND)
+        with self._guard:
+            if self._throttle.bytes_per_second != bytes_per_second:
+                self._throttle = Throttle(bytes_per_second)
 
     def next(self) -> "Cleaning | None":
         """The cleaning that is most urgent, claimed for the caller, who must ``run`` it; None if none is."""
@@ -226,7 +246,7 @@ class LogCleaner:
         """A round is through. One that stood before an open transaction all the time is tried again later."""
         if report.end <= dirty.first_dirty:
             reason = f"a transaction of offset {report.end} is not committed or aborted yet"
-            self._leave_alone(partition, reason, self.clock.monotonic_ms() + self._backoff_ms)
+            self._leave_alone(partition, reason, self.clock.monotonic_ms() + self.backoff_ms)
             return
         self._log_dirs.write_cleaned(partition.topic_partition, report.end, view.generation)
         self._last[partition.topic_partition] = report

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.gone_replicas import GoneReplicas
 from sparklog.broker.leadership import LeadershipListeners
 from sparklog.broker.log_dirs import DirectoryFailed, DirectoryOffline, LogDirs
@@ -114,8 +115,8 @@ class ReplicaManager:
     ) -> None:
         self.broker_id = broker_id
         self.broker_epoch = BrokerEpoch(-1)
-        self.config = self.static_config = config
-        self.dynamic_configs = DynamicConfigs()
+        self.settings = CurrentSettings(config)
+        self.settings.on_change(self._set_throttle_rates)
         self.appends = JointWaits(ports, timed_out=AppendResult(ErrorCode.request_timed_out))
         self.leader_throttle = ReplicationThrottle(ports.clock, ports.new_guard())
         """Limits what this broker sends to replicas out of sync."""
@@ -146,7 +147,7 @@ class ReplicaManager:
         self._live: frozenset[BrokerId] = frozenset()
         self._guard = ports.new_guard()
         self.controller_epoch = -1
-        self._set_throttle_rates()
+        self._set_throttle_rates(config)
 
     def load(self) -> None:
         """Create a partition without a role for every log on disk."""
@@ -327,17 +328,17 @@ class ReplicaManager:
             self._adopt(topic_partition, topic_id)
         self._set_aside_rivals(topic_partition)
 
-    def configure(
-        self, dynamic_configs: DynamicConfigs, topics: Iterable[tuple[str, Mapping[str, str]]]
-    ) -> None:
-        """Apply settings: ``dynamic_configs`` override those of the broker's start, and each of ``topics``
-        has its own. When ``dynamic_configs`` changed, ``topics`` must name all topics.
+    @property
+    def config(self) -> BrokerConfig:
+        return self.settings.now
+
+    def configure(self, dynamic: DynamicConfigs, topics: Iterable[tuple[str, Mapping[str, str]]]) -> None:
+        """Apply settings: ``dynamic`` override those of the broker's start, and each of ``topics`` has its
+        own. When ``dynamic`` changed, ``topics`` must name all topics.
         """
         with self._guard:
-            if dynamic_configs != self.dynamic_configs:
-                self.dynamic_configs = dynamic_configs
-                self.config = self.static_config.with_dynamic(dynamic_configs.merged)
-                self._set_throttle_rates()
+            if dynamic != self.settings.dynamic:
+                self.settings.change(dynamic)
             changed = {name: self.config.topic(configs) for name, configs in topics}
             for name, config in changed.items():
                 self._throttle_topic(name, config)
@@ -346,9 +347,9 @@ class ReplicaManager:
                 if topic_partition.topic in logs:
                     partition.log_guard.configure(logs[topic_partition.topic])
 
-    def _set_throttle_rates(self) -> None:
-        self.leader_throttle.set_rate(self.config.get_int("leader.replication.throttled.rate"))
-        self.follower_throttle.set_rate(self.config.get_int("follower.replication.throttled.rate"))
+    def _set_throttle_rates(self, config: BrokerConfig) -> None:
+        self.leader_throttle.set_rate(config.get_int("leader.replication.throttled.rate"))
+        self.follower_throttle.set_rate(config.get_int("follower.replication.throttled.rate"))
 
     def _throttle_topic(self, topic: str, config: TopicConfig) -> None:
         for side, throttle in (("leader", self.leader_throttle), ("follower", self.follower_throttle)):

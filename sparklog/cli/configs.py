@@ -1,7 +1,8 @@
 """``sparklog configs``: show the settings of a topic, a broker or all brokers, and change them at run time.
 
-Only settings that differ from the default are shown; ``--all`` shows the others too. A broker's settings are
-requested from that broker, because only it has the settings of its start.
+Only settings that differ from the default are shown; ``--all`` shows the others, and those that identify a
+broker, too. A broker's settings are requested from that broker, because only it has the settings of its
+start.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from sparklog.client.settings import (
     describe_broker,
     describe_topic,
 )
+from sparklog.model.config import IDENTITY_SETTINGS
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.kafka_numbers import ConfigSource
 
@@ -65,7 +67,7 @@ def describe(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
         name: {
             key: one
             for key, one in settings.items()
-            if arguments.all or one.source is not ConfigSource.DEFAULT
+            if arguments.all or (one.source is not ConfigSource.DEFAULT and one.name not in IDENTITY_SETTINGS)
         }
         for name, settings in found.items()
     }

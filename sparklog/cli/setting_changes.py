@@ -28,6 +28,7 @@ SOURCES: Final[Mapping[ConfigSource, str]] = {
     ConfigSource.DYNAMIC_DEFAULT_BROKER: "dynamic, all brokers",
     ConfigSource.STATIC_BROKER: "static, at start",
     ConfigSource.DEFAULT: "default",
+    ConfigSource.DYNAMIC_BROKER_LOGGER: "dynamic, of a logger",
 }
 
 
@@ -51,6 +52,8 @@ class Changed:
 
 
 def _shown(value: str, source: str) -> str:
+    if not value and source == SOURCES[ConfigSource.DEFAULT]:
+        return f"({source})"
     shown = value if value else "(empty)" if source else "(not set)"
     return f"{shown} ({source})" if source else shown
 
@@ -95,8 +98,20 @@ def changed_by(change: Change, settings: Settings, level: ConfigSource) -> list[
 
 def _after(value: str | None, before: DescribedSetting | None, level: ConfigSource) -> tuple[str, str]:
     if value is None:
-        under = before.without(level) if before is not None else None
-        return (under.value, SOURCES[under.source]) if under is not None else ("", "")
+        return _without(before, level)
     if before is not None and before.source < level:  # a value of a higher level stays in force
         return before.value, SOURCES[before.source]
     return value, SOURCES[level]
+
+
+def _without(before: DescribedSetting | None, level: ConfigSource) -> tuple[str, str]:
+    """Value and source after the value of ``level`` is deleted."""
+    if before is None:
+        return "", ""
+    if all(one.source != level for one in before.synonyms):
+        return before.value, SOURCES[before.source]
+    under = before.without(level)
+    if under is None:
+        return "", SOURCES[ConfigSource.DEFAULT]
+    is_other_name = under.name != before.name and level is not ConfigSource.TOPIC
+    return f"{under.name}={under.value}" if is_other_name else under.value, SOURCES[under.source]

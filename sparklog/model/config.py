@@ -21,6 +21,7 @@ from sparklog.model.kafka_properties import (
 )
 from sparklog.model.listeners import DEFAULT_PROTOCOL_MAP, LISTENER_SETTINGS, Listeners, read_listeners
 from sparklog.model.setting import INT_MAX, LONG_MAX, Setting, Value
+from sparklog.model.setting_synonyms import OTHER_NAMES, names_described_with
 from sparklog.model.unkept_promises import refuse_unkept_promise, shown
 
 
@@ -103,9 +104,12 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("log.segment.bytes", "int", 1_073_741_824, "Size at which a segment is rolled.", 14, INT_MAX),
     Setting("log.roll.ms", "int", 604_800_000,
             "Age at which a segment is rolled, by its records' timestamps.", 1, LONG_MAX),
+    Setting("log.roll.hours", "int", 168, "log.roll.ms in hours, used if that is not given.", 1, INT_MAX),
     Setting("log.roll.jitter.ms", "int", 0,
             "A segment is rolled up to this much before its age, so that segments do not roll all at "
             "once.", 0, LONG_MAX),
+    Setting("log.roll.jitter.hours", "int", 0, "log.roll.jitter.ms in hours, used if that is not given.",
+            0, INT_MAX),
     Setting("log.index.interval.bytes", "int", 4_096,
             "Bytes of log between two entries of an index.", 0, INT_MAX),
     Setting("log.index.size.max.bytes", "int", 10_485_760,
@@ -119,13 +123,19 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("log.flush.interval.messages", "int", LONG_MAX,
             "Number of unflushed records at which a log is flushed to disk.", 1, LONG_MAX),
     Setting("log.flush.interval.ms", "int", LONG_MAX,
-            "Age at which unflushed records of a log are flushed to disk.", 0, LONG_MAX),
+            "Age at which unflushed records of a log are flushed to disk; log.flush.scheduler.interval.ms if "
+            "that alone is given.", 0, LONG_MAX),
     Setting("log.flush.scheduler.interval.ms", "int", 3_000,
             "How often to look for logs whose log.flush.interval.ms is over.", 1, LONG_MAX),
     Setting("num.recovery.threads.per.data.dir", "int", 2,
             "Threads that check the logs of a directory after an unclean stop.", 1, 64),
     Setting("log.retention.ms", "int", 604_800_000,
             "Age at which segments are deleted; -1 keeps them.", -1, LONG_MAX),
+    Setting("log.retention.minutes", "int", 10_080,
+            "log.retention.ms in minutes, used if that is not given.", -1, INT_MAX),
+    Setting("log.retention.hours", "int", 168,
+            "log.retention.ms in hours, used if neither that nor log.retention.minutes is given.",
+            -1, INT_MAX),
     Setting("log.retention.check.interval.ms", "int", 300_000,
             "How often to look for segments that retention deletes.", 1, LONG_MAX),
     Setting("log.retention.bytes", "int", -1, "Size above which old segments are deleted.", -1, LONG_MAX),
@@ -195,7 +205,8 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("zookeeper.session.timeout.ms", "int", 18_000,
             "ZooKeeper declares a broker dead after this long without a heartbeat.", 1_000, INT_MAX),
     Setting("zookeeper.connection.timeout.ms", "int", 18_000,
-            "Longest wait for ZooKeeper at start.", 1_000, INT_MAX),
+            "Longest wait for ZooKeeper at start; zookeeper.session.timeout.ms if that alone is given.",
+            1_000, INT_MAX),
     Setting("controlled.shutdown.max.retries", "int", 3, "Tries of a controlled shutdown.", 0, 100),
     Setting("leader.replication.throttled.rate", "int", LONG_MAX,
             "Bytes a second that the broker sends to replicas that are not in sync, of the partitions that "
@@ -223,7 +234,12 @@ DYNAMIC_BROKER_SETTINGS: Final = frozenset(
     {
         "follower.replication.throttled.rate",
         "leader.replication.throttled.rate",
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
         "log.cleaner.delete.retention.ms",
+        "log.cleaner.io.buffer.load.factor",
+        "log.cleaner.io.buffer.size",
+        "log.cleaner.io.max.bytes.per.second",
         "log.cleaner.max.compaction.lag.ms",
         "log.cleaner.min.cleanable.ratio",
         "log.cleaner.min.compaction.lag.ms",
@@ -246,10 +262,25 @@ DYNAMIC_BROKER_SETTINGS: Final = frozenset(
         "max.connections.per.ip.overrides",
         "message.max.bytes",
         "min.insync.replicas",
+        "producer.id.expiration.ms",
         "unclean.leader.election.enable",
     }
 )
-"""Settings that may be changed while brokers run: defaults of topics, and rates. Others are read at start."""
+"""Settings that may be changed while brokers run. Kafka 3.9 lets them change, and they need no new thread or
+socket. The others are read at start.
+"""
+
+IDENTITY_SETTINGS: Final[Mapping[str, str]] = {
+    "advertised.listeners": BROKER_SETTINGS["advertised.listeners"].doc,
+    "broker.id": "Id of the broker, given by the start.",
+    "listeners": BROKER_SETTINGS["listeners"].doc,
+    "log.dirs": "Directories that hold the broker's logs, given by the start.",
+    "node.id": "The same as broker.id.",
+    "zookeeper.connect": "Addresses of ZooKeeper, with the path that holds the cluster, if any.",
+}
+"""Settings that make a broker the one that it is, with their documentation. It describes what it found at its
+start, whatever was given.
+"""
 
 CLUSTER_WIDE_SETTINGS: Final = frozenset({"min.insync.replicas", "unclean.leader.election.enable"})
 """Dynamic settings that the controller uses, and that therefore cannot differ from broker to broker."""
@@ -314,10 +345,12 @@ TOPIC_NAMES: Final[Mapping[str, str]] = {
     "log.message.format.version": "message.format.version",
     "log.message.timestamp.difference.max.ms": "message.timestamp.difference.max.ms",
     "log.preallocate": "preallocate",
-    "log.retention.hours": "retention.ms",
-    "log.retention.minutes": "retention.ms",
-    "log.roll.hours": "segment.ms",
-    "log.roll.jitter.hours": "segment.jitter.ms",
+    **{
+        other.name: setting.name
+        for setting in TOPIC_SETTINGS.values()
+        for other in OTHER_NAMES.get(setting.broker_name, ())
+        if other.name != "log.flush.scheduler.interval.ms"
+    },
 }
 """The topic's name of each setting for which brokers have another name."""
 
@@ -382,6 +415,9 @@ def _check(
     return Checked(values, tuple(warnings), ignored)
 
 
+_RETENTION_NAMES: Final = frozenset(names_described_with("log.retention.ms"))
+
+
 def check_broker_settings(given: Mapping[str, str]) -> Checked:
     """Type and check broker settings.
 
@@ -390,8 +426,32 @@ def check_broker_settings(given: Mapping[str, str]) -> Checked:
     for name, text in given.items():
         refuse_unkept_promise(name, text)
     checked = _check(given, BROKER_SETTINGS, KAFKA_BROKER_PROPERTIES, nearest_broker_setting, "broker")
+    for name in _RETENTION_NAMES & checked.values.keys():
+        if checked.values[name] == 0:
+            raise ConfigError(f"{name}=0: must be -1 (no limit) or at least 1")
     read_listeners(_of_listeners(checked.values))
     return checked
+
+
+def check_dynamic_settings(stored: Mapping[str, str]) -> Checked:
+    """Type the settings that ZooKeeper holds for brokers that run.
+
+    Another tool may have written them. One that is illegal, or that is read only at start, is left out, and a
+    warning says so, because a broker must not fail by it.
+    """
+    values: dict[str, Value] = {}
+    warnings: list[str] = []
+    for name, text in stored.items():
+        if name not in BROKER_SETTINGS:
+            continue
+        if name not in DYNAMIC_BROKER_SETTINGS:
+            warnings.append(f"the dynamic setting {name} is ignored: it is read only at start")
+            continue
+        try:
+            values.update(check_broker_settings({name: text}).values)
+        except ConfigError as error:
+            warnings.append(f"a dynamic setting is ignored: {error}")
+    return Checked(values, tuple(warnings))
 
 
 def _of_listeners(values: Mapping[str, Value]) -> dict[str, str]:
@@ -454,23 +514,32 @@ class BrokerConfig(TypedSettings):
     """A broker's settings: given values override defaults."""
 
     given: Mapping[str, Value] = field(default_factory=dict)
+    not_acted_on: Mapping[str, str] = field(default_factory=dict)
+    """Kafka's settings that were given and have no effect here."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> "BrokerConfig":
-        return cls(check_broker_settings(given).values)
+        checked = check_broker_settings(given)
+        return cls(checked.values, checked.ignored)
 
     def get(self, name: str) -> Value:
-        return self.given[name] if name in self.given else BROKER_SETTINGS[name].default
+        if name in self.given:
+            return self.given[name]
+        for other in OTHER_NAMES.get(name, ()):
+            value = self.given.get(other.name)
+            if isinstance(value, int):
+                return other.convert(value)
+        return BROKER_SETTINGS[name].default
 
     @property
     def listeners(self) -> Listeners:
         return read_listeners(_of_listeners(self.given))
 
     def with_dynamic(self, configs: Mapping[str, str]) -> "BrokerConfig":
-        """These settings, overridden by ``configs``, which were checked before."""
+        """These settings, overridden by those of ``configs`` that ``check_dynamic_settings`` accepts."""
         if not configs:
             return self
-        return BrokerConfig({**self.given, **check_broker_settings(configs).values})
+        return BrokerConfig({**self.given, **check_dynamic_settings(configs).values}, self.not_acted_on)
 
     def topic(self, overrides: Mapping[str, str]) -> "TopicConfig":
         """The settings of a topic with these overrides, on this broker. Overrides were checked before."""

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, Literal
 
 from sparklog.model.errors import ConfigError
@@ -87,4 +88,16 @@ def render(value: Value) -> str:
     """The text of a typed value, as in configuration files and DescribeConfigs."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float):
+        return _render_float(value)
     return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _render_float(value: float) -> str:
+    """As Java writes it, because clients compare texts: 0.5, 100000.0, 1.0E7."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    shortest = Decimal(repr(value)).normalize()
+    first, *others = map(str, shortest.as_tuple().digits)
+    sign = "-" if value < 0 else ""
+    return f"{sign}{first}.{''.join(others) or '0'}E{shortest.adjusted()}"

@@ -53,7 +53,7 @@ class Room:
         self.cleaner = LogCleaner(
             self.replicas.partitions,
             self.log_dirs,
-            self.config,
+            self.replicas.settings,
             self.clock,
             guard=threading.Lock(),
             new_seed=lambda: 1,
@@ -292,7 +292,7 @@ def test_threads_clean_what_becomes_dirty_and_end_when_told(room) -> None:
 
     room.cleaner.done = tell
     before = cleaner_threads()
-    threads = CleanerThreads(room.cleaner, room.config)
+    threads = CleanerThreads(room.cleaner, room.replicas.settings)
     threads.start()
     assert cleaner_threads() > before
     room.put(partition)
@@ -317,7 +317,7 @@ def test_a_stop_in_the_middle_of_a_round_throws_its_work_away(tmp_path, clock) -
         return pause
 
     room.cleaner.pause_ms = tell
-    threads = CleanerThreads(room.cleaner, room.config)
+    threads = CleanerThreads(room.cleaner, room.replicas.settings)
     threads.start()
     assert resting.wait(20)
     threads.close()
@@ -328,7 +328,7 @@ def test_a_stop_in_the_middle_of_a_round_throws_its_work_away(tmp_path, clock) -
 def test_without_the_cleaner_there_are_no_threads(tmp_path, clock) -> None:
     room = Room(tmp_path, clock, {"log.cleaner.enable": "false"})
     before = cleaner_threads()
-    threads = CleanerThreads(room.cleaner, room.config)
+    threads = CleanerThreads(room.cleaner, room.replicas.settings)
     threads.start()
     assert cleaner_threads() == before
     threads.close()

@@ -67,7 +67,6 @@ def test_as_json_every_level_is_there(administer, cluster):
         "read_only": False,
         "synonyms": [
             {"name": "retention.ms", "value": "5", "source": "topic"},
-            {"name": "log.retention.ms", "value": "604800000", "source": "default"},
         ],
     }
     changed = json.loads(administer("configs alter --topic events --set retention.ms=6 --json").out)

@@ -9,6 +9,7 @@ from sparklog.model.config import (
     TOPIC_SETTINGS,
     BrokerConfig,
     check_broker_settings,
+    check_dynamic_settings,
     check_topic_settings,
 )
 from sparklog.model.errors import ConfigError
@@ -96,11 +97,51 @@ def test_names_of_one_level_stand_for_names_of_the_other() -> None:
 
 
 def test_a_setting_that_kafka_has_and_we_do_not_act_on_is_accepted_with_one_warning() -> None:
-    checked = check_broker_settings({"log.roll.hours": "2"})
+    checked = check_broker_settings({"background.threads": "2"})
     assert checked.values == {}
-    assert checked.ignored == {"log.roll.hours": "2"}
+    assert checked.ignored == {"background.threads": "2"}
     assert len(checked.warnings) == 1
-    assert "log.roll.hours" in checked.warnings[0]
+    assert "background.threads" in checked.warnings[0]
+    assert BrokerConfig.parse({"background.threads": "2"}).not_acted_on == {"background.threads": "2"}
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "value"),
+    [
+        ({"log.retention.hours": "2"}, "log.retention.ms", 7_200_000),
+        ({"log.retention.hours": "2", "log.retention.minutes": "3"}, "log.retention.ms", 180_000),
+        ({"log.retention.hours": "2", "log.retention.ms": "4"}, "log.retention.ms", 4),
+        ({"log.retention.hours": "-1"}, "log.retention.ms", -1),
+        ({"log.roll.hours": "1"}, "log.roll.ms", 3_600_000),
+        ({"log.roll.jitter.hours": "1", "log.roll.jitter.ms": "5"}, "log.roll.jitter.ms", 5),
+        ({"log.flush.scheduler.interval.ms": "50"}, "log.flush.interval.ms", 50),
+        ({}, "log.flush.interval.ms", 2**63 - 1),
+        ({"zookeeper.session.timeout.ms": "9000"}, "zookeeper.connection.timeout.ms", 9_000),
+    ],
+)
+def test_other_names_of_a_setting_count_in_kafka_s_order(given, name, value) -> None:
+    assert BrokerConfig.parse(given).get_int(name) == value
+
+
+def test_a_topic_inherits_what_another_name_of_the_broker_s_setting_gives() -> None:
+    broker = BrokerConfig.parse({"log.retention.hours": "2", "log.roll.hours": "3"})
+    assert broker.topic({}).get_int("retention.ms") == 7_200_000
+    assert broker.topic({}).get_int("segment.ms") == 10_800_000
+    assert broker.with_dynamic({"log.retention.ms": "5"}).topic({}).get_int("retention.ms") == 5
+
+
+@pytest.mark.parametrize("name", ["log.retention.ms", "log.retention.minutes", "log.retention.hours"])
+def test_a_broker_s_retention_is_unlimited_or_longer_than_nothing(name) -> None:
+    with pytest.raises(ConfigError, match=rf"{name}=0: must be -1 \(no limit\) or at least 1"):
+        check_broker_settings({name: "0"})
+
+
+def test_stored_settings_that_cannot_be_used_are_left_out_with_a_warning_each() -> None:
+    stored = {"log.retention.ms": "many", "num.io.threads": "3", "log.segment.bytes": "5000"}
+    checked = check_dynamic_settings(stored)
+    assert checked.values == {"log.segment.bytes": 5_000}
+    assert len(checked.warnings) == 2
+    assert BrokerConfig().with_dynamic(stored).get_int("num.io.threads") == 2
 
 
 def test_a_value_that_we_do_not_act_on_yet_is_accepted_with_a_warning() -> None:

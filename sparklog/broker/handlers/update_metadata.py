@@ -29,7 +29,7 @@ def _configure(call: Call, request: UpdateMetadataRequest) -> None:
     """Let the logs go on with the settings that came; with all topics' when the broker's own are others."""
     replicas = call.broker.replicas
     configs = DynamicConfigs(request.dynamic_configs, request.default_configs)
-    if configs != replicas.dynamic_configs:
+    if configs != replicas.settings.dynamic:
         topics = call.broker.metadata.snapshot.topics.values()
         replicas.configure(configs, [(topic.name, topic.configs) for topic in topics])
     elif request.topic_states:

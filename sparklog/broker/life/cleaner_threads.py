@@ -4,8 +4,8 @@ import logging
 import threading
 from typing import Final
 
+from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.log_cleaner import Cleaning, LogCleaner
-from sparklog.model.config import BrokerConfig
 
 logger = logging.getLogger(__name__)
 
@@ -13,17 +13,24 @@ _AFTER_A_BUG_SECONDS: Final = 1.0
 
 
 class CleanerThreads:
-    """``log.cleaner.threads`` of them, or none without ``log.cleaner.enable``."""
+    """``log.cleaner.threads`` of them, or none without ``log.cleaner.enable``.
 
-    def __init__(self, cleaner: LogCleaner, config: BrokerConfig) -> None:
+    A change of the broker's settings ends every pause, because its length may follow from the old settings.
+    """
+
+    def __init__(self, cleaner: LogCleaner, settings: CurrentSettings) -> None:
         self._cleaner = cleaner
-        self._backoff_seconds = config.get_int("log.cleaner.backoff.ms") / 1_000
-        self._stopping = threading.Event()
+        self._condition = threading.Condition()
+        """Guards the two fields below, and is notified of their changes."""
+        self._is_stopping = False
+        self._changes = 0
+        config = settings.at_start
         count = config.get_int("log.cleaner.threads") if config.get_bool("log.cleaner.enable") else 0
         self._threads = [
             threading.Thread(target=self._run, name=f"log-cleaner-{number}", daemon=True)
             for number in range(count)
         ]
+        settings.on_change(lambda _: self._end_pauses())
 
     def start(self) -> None:
         for thread in self._threads:
@@ -31,28 +38,44 @@ class CleanerThreads:
 
     def close(self) -> None:
         """Stop after the step that is being done; what a round has not put in place is thrown away."""
-        self._stopping.set()
+        with self._condition:
+            self._is_stopping = True
+            self._condition.notify_all()
         for thread in self._threads:
             thread.join()
 
+    def _end_pauses(self) -> None:
+        with self._condition:
+            self._changes += 1
+            self._condition.notify_all()
+
+    def _is_stopped_in(self, seconds: float) -> bool:
+        """Pause, unless the settings change; whether the threads must stop."""
+        with self._condition:
+            changes = self._changes
+            self._condition.wait_for(
+                lambda: self._is_stopping or self._changes != changes, min(seconds, threading.TIMEOUT_MAX)
+            )
+            return self._is_stopping
+
     def _run(self) -> None:
         pause_seconds = 0.0
-        while not self._stopping.wait(pause_seconds):
+        while not self._is_stopped_in(pause_seconds):
             try:
                 cleaning = self._cleaner.next()
-                pause_seconds = self._backoff_seconds if cleaning is None else 0.0
+                pause_seconds = self._cleaner.backoff_ms / 1_000 if cleaning is None else 0.0
                 if cleaning is not None:
                     self._clean(cleaning)
             except Exception:
                 # Also after a bug: without this thread no log of this broker is compacted any more.
                 logger.exception("the log cleaner failed and goes on")
-                pause_seconds = max(self._backoff_seconds, _AFTER_A_BUG_SECONDS)
+                pause_seconds = max(self._cleaner.backoff_ms / 1_000, _AFTER_A_BUG_SECONDS)
 
     def _clean(self, cleaning: Cleaning) -> None:
         steps = cleaning.run()
         try:
             for done_bytes in steps:
-                if self._stopping.wait(self._cleaner.pause_ms(done_bytes) / 1_000):
+                if self._is_stopped_in(self._cleaner.pause_ms(done_bytes) / 1_000):
                     return
         finally:
             steps.close()

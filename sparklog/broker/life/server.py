@@ -89,6 +89,7 @@ class BrokerServer:
         self._listeners = options.config.listeners
         self._ports = dict(options.ports)
         """The port of each listener: those assigned, and all of them once the broker listens."""
+        self._identity: dict[str, str] = {}
         self._registration = Registration(options)
         self._metadata = MetadataCache(threading.Lock())
         self._dispatcher: Dispatcher | None = None
@@ -126,6 +127,22 @@ class BrokerServer:
         node = self.broker.node(self._listeners.first)
         assert node is not None, self._listeners
         return node
+
+    def _found_at_start(self) -> dict[str, str]:
+        """Settings whose values this broker has found at its start, once it listens."""
+        options, broker = self._options, self.broker
+        listeners = self._listeners.to_bind(self._own_address(), self._ports)
+        identity = {
+            "broker.id": str(options.broker_id),
+            "node.id": str(options.broker_id),
+            "log.dirs": ",".join(options.log_dirs),
+            "zookeeper.connect": options.zookeeper,
+            "listeners": ",".join(f"{name}://{endpoint}" for name, endpoint in listeners.items()),
+            "advertised.listeners": ",".join(
+                f"{name}://{endpoint}" for name, endpoint in broker.endpoints.items()
+            ),
+        }
+        return identity if broker.rack is None else {**identity, "broker.rack": broker.rack}
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -186,6 +203,7 @@ class BrokerServer:
         context.replicas.attentive_until = reactor.attentive_until
         reactor.start()
         self._ports = dict(zip(self._listeners.bound, reactor.ports, strict=True))
+        self._identity.update(self._found_at_start())
         self._undo.append(reactor.stop)
         self._undo.append(self._loops.close)
         self._undo += [peers.close for peers in self._lanes]
@@ -205,12 +223,12 @@ class BrokerServer:
         self.cleaner = LogCleaner(
             context.replicas.partitions,
             log_dirs,
-            self._config,
+            context.replicas.settings,
             self._clock,
             guard=threading.Lock(),
             new_seed=lambda: secrets.randbits(64),
         )
-        threads = CleanerThreads(self.cleaner, self._config)
+        threads = CleanerThreads(self.cleaner, context.replicas.settings)
         threads.start()
         self._undo.append(threads.close)
 
@@ -265,6 +283,7 @@ class BrokerServer:
             controller=link,
             producer_ids=self._producer_ids,
             waiting_room=self._waiting_room,
+            identity=self._identity,
         )
         return context, replication
 

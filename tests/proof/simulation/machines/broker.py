@@ -290,7 +290,7 @@ class SimulatedBroker:
         cleaner = LogCleaner(
             replicas.partitions,
             log_dirs,
-            config,
+            replicas.settings,
             self.process,
             guard=Tripwire(),
             new_seed=lambda: draw.getrandbits(64),
