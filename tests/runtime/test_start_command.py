@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
 def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_again(start, tmp_path, kafka):
-    cluster = start(tmp_path, "--brokers", "3", "--port", "0", "-c", "log.roll.hours=1", "metrics.port=0")
+    cluster = start(tmp_path, "--brokers", "3", "--port", "0", "-c", "background.threads=1", "metrics.port=0")
     ready = cluster.wait_ready()
     content = cluster.cluster()
     bootstrap = content["bootstrap_servers"]
@@ -56,7 +56,7 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
 
     status, out, err = cluster.stop()
     assert (status, out) == (0, "")
-    assert "log.roll.hours=1 is accepted" in err
+    assert "background.threads=1 is accepted" in err
     for broker in content["brokers"]:
         who = rf"broker {broker['id']} \(process {broker['pid']}\)"
         assert re.search(rf"{who} {KILLED}; it is launched again", err), err
