@@ -17,7 +17,7 @@ from sparklog.broker.partition.answers import AppendResult, DeletionResult
 from sparklog.broker.partition.flusher import Flusher
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.ports import IsrProposals, Ports
-from sparklog.broker.throttles import ReplicationThrottle
+from sparklog.broker.throttles import ReplicationThrottles
 from sparklog.broker.waiting.fetch_purgatory import FetchPurgatory
 from sparklog.broker.waiting.fetch_sessions import FetchSessions
 from sparklog.broker.waiting.fetches_in_progress import FetchesInProgress
@@ -116,12 +116,11 @@ class ReplicaManager:
         self.broker_id = broker_id
         self.broker_epoch = BrokerEpoch(-1)
         self.settings = CurrentSettings(config)
-        self.settings.on_change(self._set_throttle_rates)
+        throttles = self._throttles = ReplicationThrottles(ports.clock, ports.new_guard)
+        throttles.set_rates(config)
+        self.settings.on_change(throttles.set_rates)
         self.appends = JointWaits(ports, timed_out=AppendResult(ErrorCode.request_timed_out))
-        self.leader_throttle = ReplicationThrottle(ports.clock, ports.new_guard())
-        """Limits what this broker sends to replicas out of sync."""
-        self.follower_throttle = ReplicationThrottle(ports.clock, ports.new_guard())
-        """Limits what this broker fetches."""
+        self.leader_throttle, self.follower_throttle = throttles.leader, throttles.follower
         self.fetches = FetchPurgatory(ports, self.leader_throttle)
         self.fetch_sessions = FetchSessions(ports)
         self.fetches_in_progress = FetchesInProgress()
@@ -147,7 +146,6 @@ class ReplicaManager:
         self._live: frozenset[BrokerId] = frozenset()
         self._guard = ports.new_guard()
         self.controller_epoch = -1
-        self._set_throttle_rates(config)
 
     def load(self) -> None:
         """Create a partition without a role for every log on disk."""
@@ -341,20 +339,11 @@ class ReplicaManager:
                 self.settings.change(dynamic)
             changed = {name: self.config.topic(configs) for name, configs in topics}
             for name, config in changed.items():
-                self._throttle_topic(name, config)
+                self._throttles.set_topic(name, config, self.broker_id)
             logs = {name: LogConfig.of(config) for name, config in changed.items()}
             for topic_partition, partition in self._partitions.items():
                 if topic_partition.topic in logs:
                     partition.log_guard.configure(logs[topic_partition.topic])
-
-    def _set_throttle_rates(self, config: BrokerConfig) -> None:
-        self.leader_throttle.set_rate(config.get_int("leader.replication.throttled.rate"))
-        self.follower_throttle.set_rate(config.get_int("follower.replication.throttled.rate"))
-
-    def _throttle_topic(self, topic: str, config: TopicConfig) -> None:
-        for side, throttle in (("leader", self.leader_throttle), ("follower", self.follower_throttle)):
-            named = config.get_list(f"{side}.replication.throttled.replicas")
-            throttle.set_topic(topic, named, self.broker_id)
 
     def on_live_brokers(self, live: Collection[BrokerId]) -> None:
         """Stop waiting for dead brokers; ``live`` is the controller's list."""

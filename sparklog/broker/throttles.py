@@ -4,11 +4,12 @@ They apply to replicas that their topic's setting names and that are out of sync
 throttled, because it would leave the ISR. Rates and names are dynamic settings.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.throttle import Throttle, ThrottledPartitions
+from sparklog.model.config import BrokerConfig, TopicConfig
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.ports import Guard
 from sparklog.model.time import Clock
@@ -98,3 +99,21 @@ class Allowance:
 
     def limits(self, partition: Partition, request: ReadRequest) -> bool:
         return self._throttle.limits(partition, request)
+
+
+class ReplicationThrottles:
+    """Both throttles of a broker, with the rates and the partitions that settings name."""
+
+    def __init__(self, clock: Clock, new_guard: Callable[[], Guard]) -> None:
+        self.leader = ReplicationThrottle(clock, new_guard())
+        """Limits what this broker sends to replicas out of sync."""
+        self.follower = ReplicationThrottle(clock, new_guard())
+        """Limits what this broker fetches."""
+
+    def set_rates(self, config: BrokerConfig) -> None:
+        self.leader.set_rate(config.get_int("leader.replication.throttled.rate"))
+        self.follower.set_rate(config.get_int("follower.replication.throttled.rate"))
+
+    def set_topic(self, topic: str, config: TopicConfig, broker: BrokerId) -> None:
+        for side, throttle in (("leader", self.leader), ("follower", self.follower)):
+            throttle.set_topic(topic, config.get_list(f"{side}.replication.throttled.replicas"), broker)
