@@ -54,7 +54,6 @@ BY_SUFFIX: Final[Mapping[str, tuple[Dump, str]]] = {
 }
 
 NOT_YET: Final = {
-    "offsets_decoder": "records of __consumer_offsets",
     "transaction_log_decoder": "records of __transaction_state",
 }
 REFUSED: Final = {
@@ -125,6 +124,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_decoders(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--offsets-decoder",
+        action="store_true",
+        help="records of __consumer_offsets decoded, whatever the directory's name; implies --print-data-log",
+    )
     for name, what in NOT_YET.items():
         parser.add_argument(
             _option(name),
@@ -158,7 +162,7 @@ def _options(arguments: argparse.Namespace) -> DumpOptions:
     for name, reason in REFUSED.items():
         if getattr(arguments, name) is not None:
             raise UsageError(f"{_option(name)} cannot be used: {reason}")
-    wants_decoder = False
+    wants_decoder: bool = arguments.offsets_decoder
     for name, what in NOT_YET.items():
         if getattr(arguments, name):
             wants_decoder = True
@@ -167,6 +171,7 @@ def _options(arguments: argparse.Namespace) -> DumpOptions:
     return DumpOptions(
         deep_iteration=arguments.deep_iteration or prints,
         print_data_log=prints,
+        offsets_decoder=arguments.offsets_decoder,
         skip_record_metadata=arguments.skip_record_metadata,
         verify_index_only=arguments.verify_index_only,
         index_sanity_check=arguments.index_sanity_check,

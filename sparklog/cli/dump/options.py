@@ -7,8 +7,11 @@ from typing import Any, Final
 
 from sparklog.cli.dump.output import Output
 from sparklog.cli.dump.problems import Kind, Problems
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 
 _BASE_OFFSET: Final = re.compile(r"(\d{1,19}|\d{20})\.")
+_OFFSETS_DIRECTORY: Final = re.compile(re.escape(GROUP_OFFSETS_TOPIC) + r"-\d+(\.|$)")
+"""A partition's directory, also one that is about to be deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +20,7 @@ class DumpOptions:
 
     deep_iteration: bool
     print_data_log: bool
+    offsets_decoder: bool
     skip_record_metadata: bool
     verify_index_only: bool
     index_sanity_check: bool
@@ -46,6 +50,15 @@ class Report:
         """The base offset in the file's name; None if the name has none."""
         found = _BASE_OFFSET.match(self.name)
         return int(found[1]) if found else None
+
+    @property
+    def decodes_group_records(self) -> bool:
+        """Whether keys and values are shown decoded: on request, or because the directory's name says that
+        it is one of ``__consumer_offsets``.
+        """
+        directory = os.path.basename(os.path.dirname(self.full_path))
+        named = _OFFSETS_DIRECTORY.match(directory) is not None
+        return self.options.print_data_log and (self.options.offsets_decoder or named)
 
     def beside(self, suffix: str) -> str:
         """The file of the same segment with another suffix."""

@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from sparklog.cli.dump.group_records import DecodedRecord
 from sparklog.records.envelope import DELETE_HORIZON_BIT, SEQUENCE_MODULUS, BatchHeader, Compression
 from sparklog.storage.inspection.inspect_index import AbortedTransaction, OffsetEntry, TimeEntry
 from sparklog.storage.inspection.inspect_log import FoundBatch
 from sparklog.storage.inspection.inspect_snapshot import SnapshotProducer
+from sparklog.wire.coordinator_records.record_codec import UnreadableRecord
 
 RECORD_INDENT: Final = "|"
 COLUMN_INDENT: Final = "+"
@@ -118,6 +120,8 @@ class RecordRow:
     """The content of a control record; empty for other records."""
     shows_metadata: bool
     shows_content: bool
+    decoded: DecodedRecord | UnreadableRecord | None = None
+    """Key and value of a record of ``__consumer_offsets``; None if the dump shows them as they are."""
 
     @property
     def sequence(self) -> int:
@@ -137,11 +141,17 @@ class RecordRow:
             )
             prefix = " "
         if self.shows_content and not self.header.is_control:
-            if self.key is not None:
-                text += f"{prefix}key: {as_text(self.key)}"
-            if self.value is not None:
-                text += f" payload: {as_text(self.value)}"
+            text += self._content(prefix)
         return text
+
+    def _content(self, prefix: str) -> str:
+        match self.decoded:
+            case DecodedRecord() as decoded:
+                return f"{prefix}key: {decoded.key_text} payload: {decoded.value_text}"
+            case UnreadableRecord(kind):
+                return f"{prefix}key: Error at offset {self.offset}, skipping. {kind}"
+        text = "" if self.key is None else f"{prefix}key: {as_text(self.key)}"
+        return text if self.value is None else f"{text} payload: {as_text(self.value)}"
 
     def data(self) -> dict[str, Any]:
         data: dict[str, Any] = {}
@@ -158,8 +168,14 @@ class RecordRow:
             if self.control:
                 data["control"] = self.control.strip()
         if self.shows_content and not self.header.is_control:
-            data |= content("key", self.key) | content("payload", self.value)
+            data |= self._content_data()
         return data
+
+    def _content_data(self) -> dict[str, Any]:
+        if isinstance(self.decoded, DecodedRecord):
+            return {"key": self.decoded.key, "payload": self.decoded.value}
+        shown = content("key", self.key) | content("payload", self.value)
+        return shown if self.decoded is None else shown | {"undecoded": self.decoded.kind}
 
 
 def _size(data: bytes | None) -> int:

@@ -9,13 +9,19 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from crc32c import crc32c
 
+from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.transaction.producer_state import ProducerBatch, ProducerStates
+from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.wire.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
+from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
+from tests.wire.coordinator_records import golden
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -82,6 +88,32 @@ def test_batches_and_records_of_every_sort(both: Both, make: Any, batches: Any) 
 def test_records_without_their_metadata(both: Both, make: Any) -> None:
     theirs, ours = both(make.records_log() / f"{FIRST}.log", "--print-data-log", "--skip-record-metadata")
     assert ours == theirs
+
+
+def _group_of_consumers(version: int) -> tuple[bytes, bytes | None]:
+    """A generation whose member speaks ``version`` of the consumers' protocol."""
+    value = golden.GROUPS[3]
+    partitions = (golden.OFFSET_KEY.topic_partition,)
+    member = replace(
+        value.members[0],
+        subscription=encode_subscription(Subscription(("top",), b"\x07", partitions, 4, "r1"), version),
+        assignment=encode_assignment(Assignment(partitions), version),
+    )
+    return GroupOffsetsCodec().encode(StateRecord(golden.GROUP_KEY, replace(value, members=(member,))))
+
+
+def test_records_of_groups_in_every_version(both: Both, make: Any) -> None:
+    records = [
+        *((golden.OFFSET_KEY_BYTES, value) for value in (*golden.OFFSET_BYTES.values(), None)),
+        *((golden.GROUP_KEY_BYTES, value) for value in (*golden.GROUP_BYTES.values(), None)),
+        *(_group_of_consumers(version) for version in range(4)),
+    ]
+    log = make.log("__consumer_offsets-7")
+    make.append(log, build_records_batch([Record(*one) for one in records], now_ms=1))
+    log.close()
+    theirs, ours = both(make.root / "__consumer_offsets-7" / f"{FIRST}.log", "--offsets-decoder")
+    assert ours == theirs
+    assert len(ours) == 3 + len(records) + 1
 
 
 def test_segments_that_were_rolled_with_all_their_indexes(both: Both, make: Any) -> None:
