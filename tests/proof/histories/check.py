@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Final
 
-from histories import rules_of_logs, rules_of_readers
+from histories import rules_of_groups, rules_of_logs, rules_of_readers
 from histories.facts import Facts, Limits
 from histories.figures import Figures, figures_of
 from histories.findings import Finding, Judged, Judgement, Rule
@@ -105,6 +105,20 @@ RULES: Final = (
         "after healing, replicas' logs are committed to their ends and the same to the byte",
         "dumps of replicas' logs",
         rules_of_readers.replicas_are_equal,
+    ),
+    Rule(
+        "CommittedOffsetsAreARegister",
+        "L12",
+        "a committed offset that is read is the last one, or one under way: none is stale, lost or invented",
+        "committed offsets read",
+        rules_of_groups.committed_offsets_are_a_register,
+    ),
+    Rule(
+        "OneOwnerInAGeneration",
+        "L13",
+        "no two members of a generation of a group are assigned the same",
+        "assignments",
+        rules_of_groups.one_owner_in_a_generation,
     ),
 )
 

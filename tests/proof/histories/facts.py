@@ -199,6 +199,10 @@ class Facts:
             facts._settle(one)
         return facts
 
+    def group_lost_ns(self, group: str) -> int:
+        """From when on a group may have lost what it committed."""
+        return min((one.at_ns for one in self.history.groups_lost if one.group == group), default=FOREVER)
+
     def partition(self, topic: str, number: int) -> PartitionFacts:
         found = self.partitions.get((topic, number))
         if found is None:

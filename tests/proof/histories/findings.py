@@ -23,7 +23,8 @@ class Finding:
         return f"{self.rule}: {self.where}: {self.what}" + "".join(f"\n    {line}" for line in self.evidence)
 
 
-Found = Iterator[tuple[PartitionFacts, str, tuple[str, ...]]]
+Found = Iterator[tuple[PartitionFacts | str, str, tuple[str, ...]]]
+"""Where, what, and the evidence."""
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ class Rule:
 
     name: str
     number: str
-    """In the list of invariants: L1 to L11."""
+    """In the list of invariants: L1 to L13."""
     says: str
     matter: str
     """What it counts, in the plural: ``no`` before it says why a rule was not judged."""

@@ -110,6 +110,62 @@ class Dump:
 
 
 @dataclass(slots=True, eq=False)
+class Commit:
+    """One offset that a member commits. ``value`` is unique among those of its group and partition."""
+
+    process: str
+    group: str
+    topic: str
+    partition: int
+    value: str
+    invoked_ns: int
+    outcome: Outcome = "info"
+    done_ns: int = -1
+    error: str = "no answer"
+
+    @property
+    def is_ok(self) -> bool:
+        return self.outcome == "ok"
+
+
+@dataclass(slots=True, eq=False)
+class CommittedRead:
+    """An answer to OffsetFetch for one partition; None: the group has committed nothing there."""
+
+    process: str
+    group: str
+    topic: str
+    partition: int
+    value: str | None
+    invoked_ns: int
+    done_ns: int
+
+
+@dataclass(slots=True, eq=False)
+class Assigned:
+    """What a member was assigned in a generation of its group. ``member`` is an identity: a static member's
+    instance id, since its twin owns what it owned; else the member id.
+    """
+
+    process: str
+    group: str
+    generation: int
+    member: str
+    shares: Sequence[str]
+    done_ns: int
+
+
+@dataclass(slots=True, eq=False)
+class GroupLost:
+    """From now on the group may have lost what it committed: an election of its log lost records, or somebody
+    asked for its deletion.
+    """
+
+    group: str
+    at_ns: int
+
+
+@dataclass(slots=True, eq=False)
 class TopicEvent:
     """A topic is there from now on, or is about to be deleted."""
 
@@ -159,6 +215,10 @@ class History:
     ends: list[End] = field(default_factory=list)
     finals: list[FinalRead] = field(default_factory=list)
     dumps: list[Dump] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    committed: list[CommittedRead] = field(default_factory=list)
+    assigned: list[Assigned] = field(default_factory=list)
+    groups_lost: list[GroupLost] = field(default_factory=list)
     topics: list[TopicEvent] = field(default_factory=list)
     deleted: list[Deleted] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)

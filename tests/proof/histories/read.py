@@ -9,17 +9,22 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from histories.model import (
     ACKS_ALL,
+    Assigned,
+    Commit,
+    CommittedRead,
     Deleted,
     Dump,
     End,
     FaultWindow,
     FinalRead,
+    GroupLost,
     History,
     Leader,
+    Outcome,
     Poll,
     Seek,
     Send,
@@ -32,10 +37,11 @@ VALUE_MAX: Final = 4_096
 NAME_MAX: Final = 1_024
 RECORDS_MAX: Final = 100_000
 INT_MAX: Final = (1 << 63) - 1
-IGNORED_FAILURES: Final = ("poll", "end", "seek", "final", "dump")
+IGNORED_FAILURES: Final = ("poll", "end", "seek", "final", "dump", "committed", "assigned")
 ACKS: Final = {"all": ACKS_ALL, 1: 1, 0: 0}
 
 Fields = dict[str, Any]
+Operation = TypeVar("Operation", Send, Commit)
 
 
 class HistoryError(ValueError):
@@ -170,6 +176,10 @@ def _triples(fields: Fields, name: str) -> list[tuple[int, int, str]]:
     return triples
 
 
+def _refusal(fields: Fields) -> tuple[Outcome, str]:
+    return "fail" if fields["type"] == "fail" else "info", _text(fields, "error")
+
+
 # ---- joining -------------------------------------------------------------------------------------------
 
 
@@ -178,9 +188,10 @@ class _Joiner:
 
     def __init__(self) -> None:
         self._history = History()
-        self._sends: dict[tuple[str, int], Send] = {}
+        self._sends: dict[tuple[str, int], Send | Commit] = {}
         self._asked: dict[tuple[str, int], tuple[str, int, str, int]] = {}
         """Polls and questions without an answer: topic, partition, what, when."""
+        self._groups_asked: dict[tuple[str, int], CommittedRead] = {}
         self._finals: dict[tuple[str, int], FinalRead] = {}
         self._dumps: dict[tuple[str, str, int], Dump] = {}
         self._windows: dict[str, FaultWindow] = {}
@@ -194,18 +205,26 @@ class _Joiner:
             ("invoke", "end"): self._ask,
             ("ok", "end"): self._end,
             ("ok", "seek"): self._seek,
+            ("invoke", "commit"): self._commit,
+            ("ok", "commit"): self._done,
+            ("fail", "commit"): self._not_done,
+            ("info", "commit"): self._not_done,
+            ("invoke", "committed"): self._ask_committed,
+            ("ok", "committed"): self._committed,
+            ("ok", "assigned"): self._assigned,
             ("ok", "final"): self._final,
             ("ok", "dump"): self._dump,
             ("event", "history"): self._version,
             ("event", "topic"): self._topic,
             ("event", "deleted"): self._deleted,
+            ("event", "group_lost"): self._group_lost,
             ("event", "leader"): self._leader,
             ("event", "fault"): self._fault,
             ("event", "heal"): self._heal,
             ("event", "not_run"): self._not_run,
             ("event", "note"): self._ignore,
             **{(kind, what): self._ignore for kind in ("fail", "info") for what in IGNORED_FAILURES},
-            **{("invoke", what): self._ignore for what in ("seek", "final", "dump")},
+            **{("invoke", what): self._ignore for what in ("seek", "final", "dump", "assigned")},
         }
 
     def take(self, t_ns: int, fields: Fields) -> None:
@@ -242,33 +261,35 @@ class _Joiner:
         if fields.get("key") is not None:
             send.key = _text(fields, "key", VALUE_MAX)
             send.is_tombstone = _flag(fields, "tombstone", default=False)
+        self._begin(fields, process, send)
+        self._history.sends.append(send)
+
+    def _begin(self, fields: Fields, process: str, operation: Send | Commit) -> None:
         op = process, _number(fields, "op")
         if op in self._sends:
             raise HistoryError(f"op {op[1]} of {process} is invoked a second time")
-        self._sends[op] = send
-        self._history.sends.append(send)
+        self._sends[op] = operation
 
-    def _answered(self, t_ns: int, fields: Fields, process: str) -> Send:
+    def _answered(self, t_ns: int, fields: Fields, process: str, kind: type[Operation]) -> Operation:
         op = process, _number(fields, "op")
-        send = self._sends.get(op)
-        if send is None:
+        operation = self._sends.get(op)
+        if not isinstance(operation, kind):
             raise HistoryError(f"op {op[1]} of {process} was not invoked")
-        if send.done_ns >= 0:
+        if operation.done_ns >= 0:
             raise HistoryError(f"op {op[1]} of {process} is completed a second time")
-        send.done_ns = t_ns
-        return send
+        operation.done_ns = t_ns
+        return operation
 
     def _sent(self, t_ns: int, fields: Fields, process: str) -> None:
-        send = self._answered(t_ns, fields, process)
+        send = self._answered(t_ns, fields, process, Send)
         send.outcome, send.error = "ok", ""
         send.offset = _number(fields, "offset", -1)
         if "leader_epoch" in fields:
             send.leader_epoch = _number(fields, "leader_epoch", -1)
 
     def _not_sent(self, t_ns: int, fields: Fields, process: str) -> None:
-        send = self._answered(t_ns, fields, process)
-        send.outcome = "fail" if fields["type"] == "fail" else "info"
-        send.error = _text(fields, "error")
+        send = self._answered(t_ns, fields, process, Send)
+        send.outcome, send.error = _refusal(fields)
 
     def _ask(self, t_ns: int, fields: Fields, process: str) -> None:
         op = process, _number(fields, "op")
@@ -351,6 +372,50 @@ class _Joiner:
             known.batches += batches
             known.end = end
 
+    # ---- groups --------------------------------------------------------------------------------------------
+
+    def _commit(self, t_ns: int, fields: Fields, process: str) -> None:
+        where = _text(fields, "group"), _text(fields, "topic"), _number(fields, "partition")
+        commit = Commit(process, *where, _text(fields, "value", VALUE_MAX), t_ns)
+        self._begin(fields, process, commit)
+        self._history.commits.append(commit)
+
+    def _done(self, t_ns: int, fields: Fields, process: str) -> None:
+        commit = self._answered(t_ns, fields, process, Commit)
+        commit.outcome, commit.error = "ok", ""
+
+    def _not_done(self, t_ns: int, fields: Fields, process: str) -> None:
+        commit = self._answered(t_ns, fields, process, Commit)
+        commit.outcome, commit.error = _refusal(fields)
+
+    def _ask_committed(self, t_ns: int, fields: Fields, process: str) -> None:
+        where = _text(fields, "group"), _text(fields, "topic"), _number(fields, "partition")
+        read = CommittedRead(process, *where, None, t_ns, -1)
+        self._groups_asked[process, _number(fields, "op")] = read
+
+    def _committed(self, t_ns: int, fields: Fields, process: str) -> None:
+        op = _number(fields, "op")
+        read = self._groups_asked.pop((process, op), None)
+        if read is None:
+            raise HistoryError(f"op {op} of {process} was not invoked")
+        read.value = None if fields.get("value") is None else _text(fields, "value", VALUE_MAX)
+        read.done_ns = t_ns
+        self._history.committed.append(read)
+
+    def _assigned(self, t_ns: int, fields: Fields, process: str) -> None:
+        shares = _list(fields, "shares")
+        if not all(map(_is_value, shares)):
+            raise HistoryError(f"shares are {_shown(shares)}, not texts")
+        assigned = Assigned(
+            process,
+            _text(fields, "group"),
+            _number(fields, "generation"),
+            _text(fields, "member"),
+            shares,
+            t_ns,
+        )
+        self._history.assigned.append(assigned)
+
     # ---- events --------------------------------------------------------------------------------------------
 
     def _version(self, t_ns: int, fields: Fields, process: str) -> None:
@@ -372,6 +437,9 @@ class _Joiner:
             _text(fields, "topic"), _number(fields, "partition"), _number(fields, "before"), t_ns
         )
         self._history.deleted.append(deleted)
+
+    def _group_lost(self, t_ns: int, fields: Fields, process: str) -> None:
+        self._history.groups_lost.append(GroupLost(_text(fields, "group"), t_ns))
 
     def _leader(self, t_ns: int, fields: Fields, process: str) -> None:
         leader = Leader(

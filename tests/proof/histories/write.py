@@ -147,6 +147,34 @@ class Writer:
     def ended(self, process: str, op: int, offset: int, *, leader_epoch: int | None = None) -> None:
         self.line(process, "ok", "end", op=op, offset=offset, leader_epoch=leader_epoch)
 
+    # ---- groups --------------------------------------------------------------------------------------------
+
+    def commit(self, process: str, group: str, topic: str, partition: int, value: str) -> int:
+        """Before an OffsetCommit; ``done``, ``failed`` or ``unknown`` with ``what="commit"`` follows."""
+        op = next(self._ops)
+        self.line(
+            process, "invoke", "commit", op=op, group=group, topic=topic, partition=partition, value=value
+        )
+        return op
+
+    def done(self, process: str, op: int) -> None:
+        self.line(process, "ok", "commit", op=op)
+
+    def committed(self, process: str, group: str, topic: str, partition: int) -> int:
+        """Before an OffsetFetch."""
+        op = next(self._ops)
+        self.line(process, "invoke", "committed", op=op, group=group, topic=topic, partition=partition)
+        return op
+
+    def found_committed(self, process: str, op: int, value: str | None) -> None:
+        """``value`` None: the group has committed nothing there."""
+        self.line(process, "ok", "committed", op=op, value=value)
+
+    def assigned(self, process: str, group: str, generation: int, member: str, shares: Sequence[str]) -> None:
+        """What a member was assigned: an instance id, or a member id, and names of shares."""
+        fields = {"group": group, "generation": generation, "member": member, "shares": list(shares)}
+        self.line(process, "ok", "assigned", **fields)
+
     # ---- the end of a run ----------------------------------------------------------------------------------
 
     def final(

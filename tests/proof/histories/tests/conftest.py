@@ -4,11 +4,15 @@ import pytest
 
 from histories.facts import SECOND
 from histories.model import (
+    Assigned,
+    Commit,
+    CommittedRead,
     Deleted,
     Dump,
     End,
     FaultWindow,
     FinalRead,
+    GroupLost,
     History,
     Leader,
     Poll,
@@ -76,6 +80,31 @@ class Scribe:
             (offset, offset, digest) for (offset, _, _), digest in zip(records, digests or (), strict=False)
         ]
         self.history.dumps.append(Dump(broker, "t", 0, start, end, mark, copies, batches, self.tick()))
+
+    def begin_commit(self, value):
+        """A commit without an answer yet; ``answer_commit`` gives it one."""
+        commit = Commit("member", "g", "t", 0, value, self.tick())
+        self.history.commits.append(commit)
+        return commit
+
+    def answer_commit(self, commit, outcome="ok"):
+        commit.outcome, commit.done_ns = outcome, self.tick()
+
+    def commit(self, value, outcome="ok"):
+        commit = self.begin_commit(value)
+        self.answer_commit(commit, outcome)
+        return commit
+
+    def committed(self, value, began_ns=None):
+        """An answer to OffsetFetch."""
+        began_ns = self.tick() if began_ns is None else began_ns
+        self.history.committed.append(CommittedRead("member", "g", "t", 0, value, began_ns, self.tick()))
+
+    def assigned(self, member, *shares, generation=1):
+        self.history.assigned.append(Assigned("p", "g", generation, member, shares, self.tick()))
+
+    def group_lost(self, group="g"):
+        self.history.groups_lost.append(GroupLost(group, self.tick()))
 
     def topic(self, *, is_created, is_compacted=False):
         self.history.topics.append(TopicEvent("t", is_created, self.tick(), is_compacted))

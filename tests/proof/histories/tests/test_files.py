@@ -85,6 +85,30 @@ def test_what_is_written_is_read(tmp_path):
     assert history.healed_ns == 24
 
 
+def test_what_groups_do_is_written_and_read(tmp_path):
+    path = tmp_path / "history.jsonl"
+    with Writer(path, clock=itertools.count(10).__next__) as writer:
+        first = writer.commit("m", "g", "t", 0, "5")
+        writer.done("m", first)
+        writer.failed("m", writer.commit("m", "g", "t", 0, "6"), "ILLEGAL_GENERATION", what="commit")
+        writer.unknown("m", writer.commit("m", "g", "t", 0, "7"), "timed out", what="commit")
+        writer.found_committed("m", writer.committed("m", "g", "t", 0), "5")
+        writer.found_committed("m", writer.committed("m", "g", "t", 1), None)
+        writer.assigned("m", "g", 3, "m-1", ["t-0", "t-1"])
+        writer.event("harness", "group_lost", group="g")
+    history = read_history(path)
+    assert [(one.value, one.outcome, one.error) for one in history.commits] == [
+        ("5", "ok", ""), ("6", "fail", "ILLEGAL_GENERATION"), ("7", "info", "timed out"),
+    ]  # fmt: skip
+    assert [(one.partition, one.value, one.invoked_ns, one.done_ns) for one in history.committed] == [
+        (0, "5", 17, 18), (1, None, 19, 20),
+    ]  # fmt: skip
+    assert [(one.generation, one.member, one.shares) for one in history.assigned] == [
+        (3, "m-1", ["t-0", "t-1"])
+    ]
+    assert [(one.group, one.at_ns) for one in history.groups_lost] == [("g", 22)]
+
+
 def test_long_reads_are_written_in_parts_and_joined(tmp_path):
     path = tmp_path / "history.jsonl"
     records = [(offset, f"v{offset}") for offset in range(5, 25_005)]
@@ -130,7 +154,7 @@ def test_a_line_that_its_writer_did_not_finish_is_left_out(tmp_path):
         (SEND | {"value": "v" * 4_097}, "value is"),
         (SEND | {"partition": "0"}, "partition is '0'"),
         (SEND | {"idempotent": None}, "idempotent is absent"),
-        (SEND | {"f": "commit"}, "f 'commit'"),
+        (SEND | {"f": "sent"}, "f 'sent'"),
         (SEND | {"f": ["send"]}, "type 'invoke' with f"),
         (SENT, "was not invoked"),
         ([], "no object"),

@@ -21,6 +21,9 @@ def whole(scribe):
     scribe.send("c", 2, acks=1)
     scribe.poll(0, (0, "a"), (1, "b"), (2, "c"))
     scribe.end(3)
+    scribe.commit("1")
+    scribe.committed("1")
+    scribe.assigned("m", "t-0")
     scribe.heal()
     scribe.tick(100)
     scribe.send("d", 3)
@@ -106,6 +109,19 @@ def a_heal_at_the_very_end(it):
     it.heal()
 
 
+def no_reads_of_commits(it):
+    it.history.committed.clear()
+
+
+def a_lost_group(it):
+    it.group_lost()
+    it.history.groups_lost[0].at_ns = 0
+
+
+def no_assignments(it):
+    it.history.assigned.clear()
+
+
 def no_dumps(it):
     it.history.dumps.clear()
 
@@ -170,6 +186,14 @@ LACKING = {
     "ReplicasAreEqual": [
         (no_dumps, "no dumps of replicas' logs"),
         (a_deleted_topic, "topic deleted (2)"),
+    ],
+    "CommittedOffsetsAreARegister": [
+        (no_reads_of_commits, "no committed offsets read"),
+        (a_lost_group, "group lost (1)"),
+    ],
+    "OneOwnerInAGeneration": [
+        (no_assignments, "no assignments"),
+        (a_lost_group, "group lost (1)"),
     ],
 }
 """For each rule: how a history comes to lack its matter, and what is said of the rule then."""
@@ -244,6 +268,8 @@ def test_a_broken_rule_was_judged(scribe, name):
         ("EverythingIsSeen", "ok, 3 sends acknowledged with acks=all"),
         ("HealedClustersAnswer", "ok, 1 sends with acks=all so long after healing"),
         ("ReplicasAreEqual", "ok, 2 dumps of replicas' logs"),
+        ("CommittedOffsetsAreARegister", "ok, 1 committed offsets read"),
+        ("OneOwnerInAGeneration", "ok, 1 assignments"),
     ],
 )
 def test_a_rule_that_is_kept_says_how_much_it_judged(whole, name, told):

@@ -26,6 +26,7 @@ VALUE = "value", "x", (1, True, ["x"], "x" * (VALUE_MAX + 1))
 FLAG = "flag", True, (1, 0, "true", ["x"])
 RECORDS = "list of [integer, value]", [[0, "x"]], ("x", {}, [0], [[0]], [[0, 0]], [["0", "x"]])
 TRIPLES = "list of [integer, integer, value]", [[0, 0, "x"]], ("x", {}, [0], [[0, "x"]], [[0, "0", "x"]])
+SHARES = "list of values", ["x"], ("x", {}, [0], [["x"]])
 EPOCHS = "list of [integer, integer]", [[0, 1]], ("x", {}, [0], [[0]], [[0, "1"]])
 
 
@@ -44,6 +45,8 @@ TYPES = {
     "epochs": EPOCHS,
     "error": TEXT,
     "from": INTEGER,
+    "generation": INTEGER,
+    "group": TEXT,
     "high_watermark": INTEGER,
     "id": TEXT,
     "idempotent": FLAG,
@@ -52,6 +55,7 @@ TYPES = {
     "kind": TEXT,
     "leader": TEXT,
     "leader_epoch": INTEGER,
+    "member": TEXT,
     "offset": INTEGER,
     "op": INTEGER,
     "partition": INTEGER,
@@ -59,6 +63,7 @@ TYPES = {
     "records": RECORDS,
     "seq": INTEGER,
     "session": TEXT,
+    "shares": SHARES,
     "start": INTEGER,
     "target": TEXT,
     "tombstone": FLAG,
@@ -108,7 +113,7 @@ def full_line(kind, what):
 def take(kind, what, fields):
     """Which fields the reader asked for in this line."""
     joiner = _Joiner()
-    if kind != "invoke" and what in ("send", "end"):
+    if kind != "invoke" and what in ("send", "end", "commit", "committed"):
         joiner.take(0, full_line("invoke", what))
     watched = Watched(fields)
     joiner.take(1, watched)
