@@ -37,23 +37,12 @@ BANNED: Final = {
 """Words that must not come back, each with what to write instead."""
 
 CALLED_BY_OTHERS: Final = {
-    "GroupOffsetsCodec": "coordinators, which come with groups",
-    "Coordinators": "coordinators, which come with groups",
-    "submit_to_all": "coordinators, which come with groups",
-    "RecordCodec": "coordinators, which come with groups",
-    "StateMachine": "coordinators, which come with groups",
-    "GroupSettings": "coordinators, which come with groups",
-    "GroupShard": "coordinators, which come with groups",
     "applied_state": "the simulation",
-    "on_loaded": "coordinators, which come with groups",
-    "on_topics_deleted": "coordinators, which come with groups",
     "decode_assignment": "coordinators, and our own consumer, which come with groups",
     "decode_subscription": "coordinators, and our own consumer, which come with groups",
     "encode_assignment": "coordinators, and our own consumer, which come with groups",
     "encode_subscription": "coordinators, and our own consumer, which come with groups",
     "active_controller": "tests of fail-over",
-    "add_listener": "coordinators, which come with groups",
-    "append_internally": "coordinators, which come with groups",
     "credentials": "tests that end a session from outside",
     "deserialize": "kazoo",
     "epoch_at": "the judge of crash points",

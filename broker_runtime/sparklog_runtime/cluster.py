@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from sparklog.model.config import BrokerConfig
+from sparklog.model.coordinator_settings import of_a_start
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.listeners import LISTENERS
 from sparklog_runtime.broker_process.broker_plan import BrokerPlan
@@ -392,7 +393,7 @@ class LocalCluster:
             host="127.0.0.1" if here else None,
             log_dir_patterns=patterns,
             log_file_pattern=log_file,
-            settings=dict(options.settings),
+            settings=of_a_start(options.settings, options.brokers),
             hosts=options.hosts(),
             rack=options.settings.get("broker.rack") or (self._application() if options.zookeeper else None),
         )

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.metadata_cache import MetadataCache
-from sparklog.broker.ports import ToController
+from sparklog.broker.ports import Coordinators, ToController
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.config import BrokerConfig
@@ -26,6 +27,8 @@ class BrokerContext:
     replicas: ReplicaManager
     controller: ToController
     producer_ids: ProducerIds
+    coordinators: Coordinators
+    internal_topics: InternalTopics
     waiting_room: Executor
     """Runs work that waits for the controller: request handlers are few, and must not wait while it is
     away.

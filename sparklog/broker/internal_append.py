@@ -15,12 +15,12 @@ from functools import partial
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.broker.waiting.joint_wait import Share
+from sparklog.broker.waiting.joint_wait import Share, named_twice
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import ACKS_ALL
-from sparklog.records.envelope import split
+from sparklog.records.envelope import Compression, split
 from sparklog.records.kafka_encode import Record, build_records_batch
 
 
@@ -28,12 +28,15 @@ from sparklog.records.kafka_encode import Record, build_records_batch
 class InternalBatch:
     """Records for one partition, which are appended as one batch or not at all.
 
+    ``max_bytes``: the topic's ``max.message.bytes``.
     ``producer_id``, ``producer_epoch``: of the producer whose transaction they belong to; -1 for none.
     """
 
     topic_partition: TopicPartition
     leader_epoch: int
     records: Sequence[Record]
+    max_bytes: int
+    compression: Compression = Compression.NONE
     producer_id: int = -1
     producer_epoch: int = -1
 
@@ -44,15 +47,24 @@ def append_internally(
     timeout_ms: int,
     answer: Callable[[dict[TopicPartition, AppendResult]], None],
 ) -> None:
-    """Append ``batches``, at most one for each partition; ``answer`` gets one result for each.
+    """Append ``batches``, at most one for each partition; ``answer`` gets one result for each partition.
 
     Errors: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS and NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR, REQUEST_TIMED_OUT. After the last one, and after
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND, the records are in the log and may still be committed.
+    INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR, REQUEST_TIMED_OUT; MESSAGE_TOO_LARGE for a batch above its
+    ``max_bytes``; INVALID_REQUEST for a partition that several batches name, of which none is appended. With
+    an error and an ``end_offset``, the records are in the log up to there, and may still be committed.
     """
-    refused: dict[TopicPartition, AppendResult] = {}
+    batches = list(batches)
+    refused = {
+        topic_partition: AppendResult(
+            ErrorCode.invalid_request, message="several batches name the same partition: send one at a time"
+        )
+        for topic_partition in named_twice(batch.topic_partition for batch in batches)
+    }
     shares: list[Share[AppendResult]] = []
     for batch in batches:
+        if batch.topic_partition in refused:
+            continue
         partition = replicas.get(batch.topic_partition)
         if partition is None:
             refused[batch.topic_partition] = AppendResult(ErrorCode.not_leader_or_follower)
@@ -68,11 +80,15 @@ def _append(partition: Partition, batch: InternalBatch, now_ms: int, token: int)
         build_records_batch(
             batch.records,
             now_ms=now_ms,
+            compression=batch.compression,
             producer_id=batch.producer_id,
             producer_epoch=batch.producer_epoch,
             is_transactional=is_transactional,
         )
     )
+    if len(records) > batch.max_bytes:
+        message = f"a batch of {len(records)} bytes is larger than max.message.bytes={batch.max_bytes}"
+        return AppendResult(ErrorCode.message_too_large, message=message)
     return partition.append_as_leader(
         records,
         split(records),

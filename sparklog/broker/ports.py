@@ -4,7 +4,7 @@ The replica manager, the fetch and produce paths and the fetchers take no lock b
 to them, start no thread, and read no clock but the one that they get.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -57,6 +57,9 @@ class Coordinators(Protocol):
         """Ask every coordinator of that kind on this broker a request whose key is None; ``reply`` gets all
         their responses together, none if this broker has no coordinator.
         """
+
+    def on_topics_deleted(self, names: Iterable[str]) -> None:
+        """These topics are gone, or were made again with other ids."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
 
+from sparklog.model.coordinator_settings import COORDINATOR_SETTINGS
 from sparklog.model.errors import ConfigError
 from sparklog.model.kafka_properties import (
     KAFKA_BROKER_PROPERTIES,
@@ -214,6 +215,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
     Setting("follower.replication.throttled.rate", "int", LONG_MAX,
             "Bytes a second that the broker fetches for its replicas that are not in sync, of the "
             "partitions that their topics name as throttled.", 0, LONG_MAX),
+    *COORDINATOR_SETTINGS,
     Setting("request.timeout.ms", "int", 30_000, "Longest wait for a controller's answer.", 100, INT_MAX),
     Setting("metrics.port", "int", -1,
             "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "

@@ -135,6 +135,11 @@ class ZooKeeper(Protocol):
     def generation(self) -> int:
         """Grows by one whenever a session expires; ephemeral nodes of an older generation are gone."""
 
+    def sync(self) -> None:
+        """Let the server learn all that was written before. A server may be behind the others: without this
+        a read may find an old state, though never one older than this client has seen before.
+        """
+
     def get(self, path: str) -> Node | None:
         """The node, or None if it does not exist."""
 

@@ -28,6 +28,7 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import KnownLeader
 from sparklog.controller.server import ControllerServer
 from sparklog.model.config import BrokerConfig
+from sparklog.model.coordinator_settings import of_a_start
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.network.clock import SystemClock
@@ -70,7 +71,7 @@ class InProcessCluster:
         if zookeeper not in get_args(ZooKeeperKind):
             raise ConfigError(f"zookeeper={zookeeper!r}: must be 'memory' or 'real'")
         self.config = BrokerConfig.parse(
-            {"zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS), **(settings or {})}
+            of_a_start({"zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS), **(settings or {})}, brokers)
         )
         self.brokers: dict[int, BrokerServer] = {}
         self.controller: ControllerServer | None = None

@@ -183,6 +183,10 @@ class MemoryZooKeeper:
 
     # ----------------------------------------------------------------------------------------- reads
 
+    def sync(self) -> None:
+        with self._changed:
+            self._ready()  # there is one server, which is behind nobody
+
     def get(self, path: str) -> Node | None:
         with self._changed:
             self._ready()

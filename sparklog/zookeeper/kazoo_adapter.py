@@ -255,6 +255,9 @@ class KazooZooKeeper:
             return None
         return Node(data, _stat(stat))
 
+    def sync(self) -> None:
+        self._read(lambda: self._client.sync_async("/"))
+
     def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         """Read ``READS_MAX`` nodes per request, all requests at once; an old server gets single reads."""
         chunks = [paths[start : start + READS_MAX] for start in range(0, len(paths), READS_MAX)]

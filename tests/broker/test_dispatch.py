@@ -93,6 +93,8 @@ class Served:
                 replicas=Replicas(),
                 controller=self.controller,
                 producer_ids=None,
+                coordinators=None,
+                internal_topics=None,
                 waiting_room=AtOnce(),
             )
         )

@@ -11,12 +11,19 @@ ELSEWHERE = TopicPartition("quakes", 9)
 RECORDS = [Record(key=b"group", value=b"offset 7"), Record(key=b"other", value=None)]
 
 
-def append(member, *, topic_partition=TP, leader_epoch=1, **producer):
-    answers = []
-    batch = InternalBatch(
-        topic_partition=topic_partition, leader_epoch=leader_epoch, records=RECORDS, **producer
+def batch_of(*, topic_partition=TP, leader_epoch=1, max_bytes=1_000, **options):
+    return InternalBatch(
+        topic_partition=topic_partition,
+        leader_epoch=leader_epoch,
+        records=RECORDS,
+        max_bytes=max_bytes,
+        **options,
     )
-    append_internally(member.replicas, [batch], 1_000, answers.append)
+
+
+def append(member, **options):
+    answers = []
+    append_internally(member.replicas, [batch_of(**options)], 1_000, answers.append)
     return answers
 
 
@@ -60,3 +67,32 @@ def test_a_coordinator_writes_nothing_for_a_producer_that_was_fenced(members):
     refused = append(members[1], producer_id=9, producer_epoch=3)[0][TP]
     assert refused.error is ErrorCode.invalid_producer_epoch
     assert members[1].partition.log_end_offset == 2
+
+
+def test_two_batches_for_one_partition_are_refused_and_neither_is_appended(members):
+    members[1].become(1, 1, isr=(1,), replicas=(1,), min_isr=1)
+    answers = []
+    append_internally(members[1].replicas, [batch_of(), batch_of()], 1_000, answers.append)
+    assert [result.error for result in answers[0].values()] == [ErrorCode.invalid_request]
+    assert members[1].partition.log_end_offset == 0
+
+
+def test_a_batch_above_the_topic_s_largest_is_refused(members):
+    members[1].become(1, 1, isr=(1,), replicas=(1,), min_isr=1)
+    refused = append(members[1], max_bytes=80)[0][TP]
+    assert (refused.error, refused.end_offset) == (ErrorCode.message_too_large, -1)
+    assert members[1].partition.log_end_offset == 0
+
+
+def test_an_append_that_timed_out_says_where_the_records_end_that_may_still_be_committed(members):
+    members[1].become(1, 1)
+    answers = append(members[1])
+    members[1].timer.fire()
+    (timed_out,) = [one[TP] for one in answers]
+    assert (timed_out.error, timed_out.end_offset) == (ErrorCode.request_timed_out, 2)
+
+
+def test_a_refused_append_is_certainly_not_in_the_log(members):
+    members[1].become(1, 1, isr=(1,), replicas=(1, 2), min_isr=2)
+    (refused,) = [one[TP] for one in append(members[1])]
+    assert (refused.error, refused.end_offset) == (ErrorCode.not_enough_replicas, -1)

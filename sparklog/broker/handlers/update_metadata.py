@@ -2,6 +2,7 @@
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.from_controller import judge
+from sparklog.broker.metadata_cache import MetadataSnapshot
 from sparklog.model.config import DynamicConfigs
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
@@ -11,12 +12,21 @@ def handle(call: Call, request: UpdateMetadataRequest) -> None:
     error = judge(call, request.controller_epoch, request.broker_epoch)
     if error is None:
         return
+    before = call.broker.metadata.snapshot
     taken = call.broker.metadata.update(request) if error is ErrorCode.none else error
     if taken is ErrorCode.none:
+        _notify_of_deletions(call, before)
         _make_way(call, request)
         _configure(call, request)
         call.broker.replicas.on_live_brokers(call.broker.metadata.snapshot.brokers.keys())
     call.reply(UpdateMetadataResponse(error_code=taken or ErrorCode.none))
+
+
+def _notify_of_deletions(call: Call, before: MetadataSnapshot) -> None:
+    """A topic id that is gone stands for a topic that is gone, or was made again with another id."""
+    gone = before.names.keys() - call.broker.metadata.snapshot.names.keys()
+    if gone:
+        call.broker.coordinators.on_topics_deleted([before.names[topic_id] for topic_id in gone])
 
 
 def _make_way(call: Call, request: UpdateMetadataRequest) -> None:

@@ -22,6 +22,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from sparklog.broker.context import BrokerContext
+from sparklog.broker.coordination.coordinators import CoordinatorShards
+from sparklog.broker.coordination.internal_topics import InternalTopics
+from sparklog.broker.coordination.metrics import coordinator_metrics
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.life.connection_limits import ConfiguredLimits
@@ -108,6 +111,8 @@ class BrokerServer:
         """The id of the last directory, if it is suspect."""
         self.has_lost_session = False
         """Whether the broker failed because its ZooKeeper session expired; it may be started again then."""
+        self.coordinators: CoordinatorShards | None = None
+        """Its coordinators, once the broker has started."""
         self.cleaner: LogCleaner | None = None
         """Compacts the logs, once the broker has started."""
         self.metrics_port: int | None = None
@@ -209,6 +214,8 @@ class BrokerServer:
         self._undo += [peers.close for peers in self._lanes]
         replication.start()
         assert self._link is not None
+        assert self.coordinators is not None
+        self.coordinators.start(self._loops, self._zookeeper_loops)
         self._undo.append(self._link.close)
         self._undo.append(lambda: self._zookeeper_loops.close(JOIN_SECONDS))
         replication.registered(registration.register(self.broker, log_dirs), self._fail)
@@ -242,6 +249,7 @@ class BrokerServer:
         server = serve_metrics(
             lambda: (
                 *broker_metrics(replication.replicas, replication.proposals),
+                *(coordinator_metrics(self.coordinators) if self.coordinators is not None else ()),
                 *connection_metrics(reactor),
                 *request_metrics(self._statistics),
             ),
@@ -274,6 +282,9 @@ class BrokerServer:
         replicas = self._replicas = replication.replicas
         replicas.load()
         self._producer_ids = ProducerIds(options.broker_id, link, self._waiting_room)
+        self.coordinators = CoordinatorShards(
+            replicas, self._metadata, ports.inside, self._registration.zookeeper
+        )
         context = BrokerContext(
             broker_id=options.broker_id,
             cluster_id=self._registration.cluster_id,
@@ -282,6 +293,10 @@ class BrokerServer:
             replicas=replicas,
             controller=link,
             producer_ids=self._producer_ids,
+            coordinators=self.coordinators,
+            internal_topics=InternalTopics(
+                link, self._waiting_room, lambda: replicas.config, self._clock, threading.Lock()
+            ),
             waiting_room=self._waiting_room,
             identity=self._identity,
         )

@@ -26,10 +26,15 @@ class AppendResult(NamedTuple):
     """The time that all its records got, where the topic goes by the leader's clock."""
     is_held_up: bool = False
     """Whether it was refused only because it follows a batch that was refused."""
+    end_offset: int = -1
+    """The offset after the batches, unless they were certainly not appended. With an error, they are in this
+    leader's log, and may still be committed."""
 
     def decided(self, outcome: "AppendResult") -> "AppendResult":
-        """With the outcome that replication had; an error hides the offset, as the batch may be cut again."""
-        return outcome if outcome.error is not ErrorCode.none else self._replace(waits=False)
+        """With the outcome of replication. An error hides the base offset, because the batch may be cut."""
+        if outcome.error is not ErrorCode.none:
+            return outcome._replace(end_offset=self.end_offset)
+        return self._replace(waits=False)
 
 
 class ReadResult(NamedTuple):

@@ -293,8 +293,7 @@ class Partition:
         self.log_guard.apply(leader.on_appended(self._clock.monotonic_ms()))
         last = batches[-1][1]
         append_time_ms = last.max_timestamp_ms if last.is_log_append_time else -1
-        end_offset = self._replica.marks.log_end_offset
-        return self._appended(leader, acks, token, base_offset, end_offset, append_time_ms)
+        return self._appended(leader, acks, token, base_offset, self.log_end_offset, append_time_ms)
 
     def append_as_follower(
         self,
@@ -579,8 +578,9 @@ class Partition:
         if waits:
             self.log_guard.apply(leader.on_produce_waits(token, end_offset))
         return AppendResult(
-            ErrorCode.none, base_offset, self.log_start_offset, waits, log_append_time_ms=append_time_ms
-        )
+            ErrorCode.none, base_offset, self.log_start_offset, waits,
+            log_append_time_ms=append_time_ms, end_offset=end_offset,
+        )  # fmt: skip
 
     def _check_reader(self, leader: Leader | None, request: ReadRequest) -> ErrorCode:
         if leader is None:

@@ -155,7 +155,9 @@ class JointWaits(Generic[ResultT]):
         with wait.guard:
             late = self._take_open(wait)
             for share in late.values():
-                wait.results[share.topic_partition] = self._timed_out
+                # Begun, because the deadline is set after the last share has begun.
+                assert share.result is not None
+                wait.results[share.topic_partition] = share.result.decided(self._timed_out)
         self._forget(late)
         self._answer_if_decided(wait)
 

@@ -19,7 +19,7 @@ A shard guarantees to its machine:
 - A request whose ``key`` is None concerns all keys, and never waits for a held key.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -79,6 +79,11 @@ class StateMachine(Protocol):
 
     def on_topics_deleted(self, names: Iterable[str], now: Now) -> list[Action]:
         """These topics are gone, or were made again with other ids."""
+
+    def topics(self) -> Collection[str]:
+        """The topics of which the machine keeps state. After loading, those that are gone by then are passed
+        to ``on_topics_deleted``.
+        """
 
     def on_resigned(self) -> list[Reply]:
         """The last call: NOT_COORDINATOR to every request that waits in the machine."""

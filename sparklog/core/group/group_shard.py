@@ -129,6 +129,11 @@ class GroupShard:
         forget_topics(frozenset(names), turn)
         return turn.actions
 
+    def topics(self) -> frozenset[str]:
+        """The topics of committed offsets."""
+        offsets = self.state.applied.offsets.values()
+        return frozenset(topic_partition.topic for of_group in offsets for topic_partition in of_group)
+
     def on_resigned(self) -> list[Reply]:
         waiting = [one for pending in self.state.writes.values() for one in pending.after.take_waiting()]
         for group in self.state.groups.values():

@@ -38,7 +38,6 @@ from sparklog.wire.messages.data.list_offsets import (
 )
 from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic
 from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
-from sparklog.wire.messages.discovery.find_coordinator import FindCoordinatorRequest
 from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.server_harness import TIMEOUT_MS, TOPIC_ID, Harness
 
@@ -295,12 +294,6 @@ def test_who_was_told_nothing_yet_denies_no_partition(broker) -> None:
     assert broker.produce(b"a").error_code is ErrorCode.not_leader_or_follower
     assert broker.offset_at(-1).error_code is ErrorCode.not_leader_or_follower
     assert broker.fetch(version=12).error_code is ErrorCode.not_leader_or_follower
-
-
-def test_there_is_an_honest_answer_while_there_are_no_groups(broker) -> None:
-    response = broker.call(FindCoordinatorRequest(coordinator_keys=["g"]))
-    assert response.coordinators[0].error_code is ErrorCode.coordinator_not_available
-    assert "not supported yet" in response.coordinators[0].error_message
 
 
 def test_a_deleted_replica_is_gone_from_disk(broker, options) -> None:

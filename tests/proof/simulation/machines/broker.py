@@ -25,6 +25,8 @@ from simulation.schedule import (
     dice,
 )
 from sparklog.broker.context import BrokerContext
+from sparklog.broker.coordination.coordinators import CoordinatorShards
+from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.life.controlled_shutdown import move_leaders_away
 from sparklog.broker.life.open_directories import Host, open_directories
@@ -109,6 +111,7 @@ class SimulatedBroker:
         self.machine = machine
         self.process = Process(world.schedule, f"{machine.address}#{number}")
         self.replicas: ReplicaManager | None = None
+        self.coordinators: CoordinatorShards | None = None
         self.metadata = MetadataCache(Tripwire())
         self._world = world
         self._number = number
@@ -266,6 +269,8 @@ class SimulatedBroker:
         rack = f"rack-{machine.broker_id % 2}" if has_racks else None
         broker = Broker(machine.broker_id, plaintext(machine.address, PORT), rack=rack)
         replication.start()
+        assert self.coordinators is not None
+        self.coordinators.start(self._loops, self._loops)
         epoch = register(zookeeper, broker, log_dirs, boot_id=machine.boot_id, host_id=machine.address)
         replication.registered(epoch, self._on_registration_lost)
         ChoreTasks(process, context.replicas, world.config).start()
@@ -325,6 +330,7 @@ class SimulatedBroker:
         self.replicas = replicas
         strands = self._strands = Strands(process)
         calls = ControllerCalls(strands, loops.link)
+        self.coordinators = CoordinatorShards(replicas, self.metadata, ports.inside, zookeeper)
         context = BrokerContext(
             broker_id=machine.broker_id,
             cluster_id=cluster_id,
@@ -333,6 +339,8 @@ class SimulatedBroker:
             replicas=replicas,
             controller=calls,
             producer_ids=WatchedIds(machine.broker_id, calls, strands, world.identities),
+            coordinators=self.coordinators,
+            internal_topics=InternalTopics(calls, strands, lambda: replicas.config, process, Tripwire()),
             waiting_room=strands,
         )
         return context, replication

@@ -276,6 +276,10 @@ class SimulatedZooKeeper:
 
     # ---- operations ----------------------------------------------------------------------------------------
 
+    def sync(self) -> None:
+        self._travel()
+        self.catch_up()
+
     def get(self, path: str) -> Node | None:
         self._travel()
         return self._seen().get(path)

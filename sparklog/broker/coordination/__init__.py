@@ -1,0 +1,1 @@
+"""Coordinators on this broker: one shard for each partition of an internal topic that this broker leads."""

@@ -1,0 +1,84 @@
+"""The kinds of coordinators: the only place of this room that knows what is coordinated.
+
+A further kind is a further ``CoordinatorKind``: its internal topic, its state machine, its records.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.core.coordinator.state_machine import StateMachine
+from sparklog.core.group.group_shard import GroupShard
+from sparklog.core.group.settings import GroupSettings
+from sparklog.model.config import BrokerConfig
+from sparklog.model.errors import WireError
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from sparklog.records.envelope import Compression
+from sparklog.wire.consumer_protocol import decode_subscription
+from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
+from sparklog.wire.coordinator_records.record_codec import RecordCodec
+
+
+@dataclass(frozen=True, slots=True)
+class NewInternalTopic:
+    """An internal topic as it is created."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorKind:
+    """One kind. ``topic`` is the internal topic that holds its state; ``codec`` encodes that topic's records.
+
+    The functions read the settings of this broker, as they are at the time.
+    """
+
+    what: str
+    topic: str
+    codec: RecordCodec
+    new_topic: Callable[[BrokerConfig], NewInternalTopic]
+    new_machine: Callable[[BrokerConfig], StateMachine]
+    timeout_ms: Callable[[BrokerConfig], int]
+    """Longest wait of an append for its replicas, and of a request for its turn."""
+    compression: Callable[[BrokerConfig], Compression]
+
+
+def _offsets_topic(config: BrokerConfig) -> NewInternalTopic:
+    return NewInternalTopic(
+        GROUP_OFFSETS_TOPIC,
+        config.get_int("offsets.topic.num.partitions"),
+        config.get_int("offsets.topic.replication.factor"),
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(config.get_int("offsets.topic.segment.bytes")),
+        },
+    )
+
+
+def _subscribed_topics(metadata: bytes) -> frozenset[str] | None:
+    """The topics that a member's metadata names, if it is a subscription of the ``consumer`` protocol."""
+    try:
+        return frozenset(decode_subscription(metadata).topics)
+    except WireError:
+        return None
+
+
+GROUPS: Final = CoordinatorKind(
+    what="consumer groups",
+    topic=GROUP_OFFSETS_TOPIC,
+    codec=GroupOffsetsCodec(),
+    new_topic=_offsets_topic,
+    new_machine=lambda config: GroupShard.of(GroupSettings.of(config), _subscribed_topics),
+    timeout_ms=lambda config: config.get_int("offsets.commit.timeout.ms"),
+    compression=lambda config: Compression(config.get_int("offsets.topic.compression.codec")),
+)
+
+KINDS: Final[Mapping[str, CoordinatorKind]] = {GROUPS.topic: GROUPS}
+"""By internal topic, the kinds that this release coordinates."""
+
+NOT_HERE: Final[Mapping[str, str]] = {TRANSACTION_STATE_TOPIC: "transactions are not supported yet"}
+"""By internal topic, what clients are told of the kinds that it does not."""

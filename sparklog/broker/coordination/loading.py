@@ -1,0 +1,205 @@
+"""Loads the shards of one broker: reads the log of each new one into its state machine, step by step.
+
+    began leading: end = log end, position = log start
+        |
+        +--> read up to ``offsets.load.buffer.size`` bytes below the high watermark, and replay them --+
+        |                                                                                             |
+        +<-- position < end -------------------------------------------------------------------------+
+        |
+        +--> position = end: loaded
+
+A load ends only when the high watermark has passed the end that the log had at the election: a record above
+it may have been acknowledged by the previous leader, and may still be lost with this one. It ends without a
+result when its leader epoch does (KAFKA-9307).
+
+One loop takes turns among all loads. A load that waits for the high watermark, or for a damaged log, does not
+hold up the others. The machine of a loading shard is used by nobody else, so no lock is held while it is
+replayed; the partition's lock is held only while positions are looked up.
+"""
+
+import logging
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from sparklog.broker.coordination.shard_host import ShardHost
+from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.partition.partition import Partition
+from sparklog.core.coordinator.actions import StateRecord
+from sparklog.model.errors import CorruptBatch, ErrorCode
+from sparklog.model.loops import Await, Loop, Pause, Signal
+from sparklog.model.parts import read_parts
+from sparklog.model.time import Clock, MonotonicMs
+from sparklog.records.envelope import crc_matches, split
+from sparklog.records.reading import read_columns
+from sparklog.storage.log import Log
+from sparklog.storage.log_read import LogRead
+from sparklog.storage.recovery.damage import refuse_damaged
+from sparklog.wire.coordinator_records.record_codec import RecordCodec
+
+logger: Final = logging.getLogger(__name__)
+
+POLL_MS: Final = 10
+POLL_MAX_MS: Final = 500
+"""How often to look whether the high watermark has moved: at first often, because it usually does at once."""
+
+RETRY_MS: Final = 5_000
+"""Pause after a log could not be read."""
+
+
+@dataclass(slots=True, eq=False)
+class Load:
+    """One shard that loads. ``position`` is the offset to read next; ``end`` is exclusive."""
+
+    host: ShardHost
+    partition: Partition
+    codec: RecordCodec
+    began_ms: MonotonicMs
+    position: int
+    end: int
+    not_before_ms: MonotonicMs = MonotonicMs(0)
+    polls: int = 0
+    records: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Records that were skipped, by reason."""
+
+
+class Loads:
+    """The loads of one broker. ``step_bytes``: about how much one step reads."""
+
+    def __init__(self, clock: Clock, metadata: MetadataCache, step_bytes: int) -> None:
+        self._clock = clock
+        self._metadata = metadata
+        self._step_bytes = step_bytes
+        self._added: deque[Load] = deque()
+        self._loads: list[Load] = []
+        self._signal = Signal()
+        self.last_load_ms = 0
+        """How long the last load that ended took, from the election on."""
+
+    def add(self, host: ShardHost, partition: Partition, codec: RecordCodec) -> None:
+        """Load the shard of ``host`` from ``partition``, which has just begun to lead; for any thread."""
+        began_ms = self._clock.monotonic_ms()
+        start, end = partition.log_start_offset, partition.log_end_offset
+        self._added.append(Load(host, partition, codec, began_ms, start, end))
+        self._signal.give()
+
+    def loop(self) -> Loop:
+        """Load for ever; yields after every step."""
+        while True:
+            self._signal.take()
+            while self._added:
+                self._loads.append(self._added.popleft())
+            now_ms = self._clock.monotonic_ms()
+            for load in [load for load in self._loads if load.not_before_ms <= now_ms]:
+                if self._step(load):
+                    self._loads.remove(load)
+                yield Pause(0)
+            if not self._added:
+                yield Await(self._signal, self._rest_ms())
+
+    def _rest_ms(self) -> int | None:
+        """How long no load can go on; None without loads."""
+        if not self._loads:
+            return None
+        now_ms = self._clock.monotonic_ms()
+        return max(0, min(load.not_before_ms for load in self._loads) - now_ms)
+
+    def _step(self, load: Load) -> bool:
+        """Read and replay a piece of the log; whether the load has ended."""
+        try:
+            return self._advance(load)
+        except (OSError, CorruptBatch) as error:
+            self._note_unreadable(load, error)
+        except Exception:
+            # A bug that one log provokes must not keep the other shards from loading.
+            logger.exception("%s: the coordinator cannot load, and tries again", load.host.topic_partition)
+            load.not_before_ms = MonotonicMs(self._clock.monotonic_ms() + RETRY_MS)
+        return False
+
+    def _advance(self, load: Load) -> bool:
+        high_watermark = load.host.high_watermark()
+        if isinstance(high_watermark, ErrorCode):
+            self._wait(load)  # until the shard resigns, which is about to happen
+        elif load.position < min(load.end, high_watermark):
+            self._replay(load, min(load.end, high_watermark))
+        elif high_watermark < load.end:
+            self._wait(load)
+        else:
+            self._finish(load)
+            return True
+        return load.host.is_over  # overtaken: what was replayed goes with the machine
+
+    def _wait(self, load: Load) -> None:
+        """Look again soon, and ever more seldom."""
+        pause_ms = min(POLL_MS << min(load.polls, 6), POLL_MAX_MS)
+        load.polls += 1
+        load.not_before_ms = MonotonicMs(self._clock.monotonic_ms() + pause_ms)
+
+    def _replay(self, load: Load, readable_end: int) -> None:
+        read = load.partition.inspect(lambda log, _: self._look_up(load, log, readable_end))
+        if read is None:
+            self._wait(load)  # until the shard resigns
+            return
+        run = read_parts(read.parts)
+        batches = split(run)
+        for position, header in batches:
+            if not crc_matches(run, position, header):
+                raise CorruptBatch(f"the batch at offset {header.base_offset} does not match its CRC")
+        plain = [(position, header) for position, header in batches if not header.is_transactional]
+        load.skipped["a record of a transaction"] += sum(
+            header.record_count for _, header in batches if header.is_transactional
+        )
+        for rows in read_columns(run, plain):
+            for key, value in zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True):
+                decoded = load.codec.decode(key, value)
+                if isinstance(decoded, StateRecord):
+                    load.host.shard.machine.replay(decoded)
+                    load.records += 1
+                else:
+                    load.skipped[decoded.kind] += 1
+        # Compaction leaves gaps, also at the end of what was read.
+        load.position = batches[-1][1].next_offset if batches else readable_end
+
+    def _look_up(self, load: Load, log: Log, readable_end: int) -> LogRead | None:
+        """Within the partition's lock."""
+        load.position = max(load.position, log.log_start_offset)  # retention may have raised it
+        refuse_damaged(log, load.position)
+        if load.position >= readable_end:
+            return LogRead([], 0, load.position)
+        return log.read(load.position, self._step_bytes, readable_end, at_least_one_batch=True)
+
+    def _finish(self, load: Load) -> None:
+        took_ms = self._clock.monotonic_ms() - load.began_ms
+        self.last_load_ms = took_ms
+        where, epoch = load.host.topic_partition, load.host.leader_epoch
+        for reason, count in load.skipped.items():
+            if count:
+                logger.warning("%s: %d records were skipped while loading: %s", where, count, reason)
+        logger.info(
+            "%s: the coordinator of leader epoch %d has loaded %d records in %d ms",
+            where,
+            epoch,
+            load.records,
+            took_ms,
+        )
+        topics = load.host.shard.machine.topics()
+        load.host.on_loaded()
+        # Looked at afterwards: from now on the shard is notified of deletions.
+        gone = [topic for topic in topics if self._metadata.is_told and self._metadata.topic(topic) is None]
+        if gone:
+            load.host.on_topics_deleted(gone)
+
+    def _note_unreadable(self, load: Load, error: OSError | CorruptBatch) -> None:
+        """Have the partition check its log, so that another replica leads if one can; try again later."""
+        load.not_before_ms = MonotonicMs(self._clock.monotonic_ms() + RETRY_MS)
+        logger.error(
+            "%s: the coordinator cannot load, because %s cannot be read at offset %d: %s. Its clients are "
+            "answered COORDINATOR_LOAD_IN_PROGRESS until it can: if no other replica takes over by itself, "
+            "restore the disk and restart the broker, or elect another replica (sparklog elect-leaders)",
+            load.host.topic_partition,
+            load.partition.log.directory,
+            load.position,
+            error,
+        )
+        load.partition.check_log(load.position)

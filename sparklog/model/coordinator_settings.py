@@ -1,0 +1,40 @@
+"""Settings of coordinators: of the internal topics that they write, and of how they load and append."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sparklog.model.setting import INT_MAX, Setting
+
+COORDINATOR_SETTINGS: Final = (
+    Setting("offsets.topic.num.partitions", "int", 50,
+            "Partitions of `__consumer_offsets`, when the first request for a coordinator creates it.",
+            1, 100_000),
+    Setting("offsets.topic.replication.factor", "int", 3,
+            "Replication factor of `__consumer_offsets`; it is not created while fewer brokers are live. "
+            "`sparklog start`, `sparklog submit` and test clusters take the lesser of 3 and their number of "
+            "brokers.", 1, 1_000),
+    Setting("offsets.topic.segment.bytes", "int", 104_857_600,
+            "Size at which a segment of `__consumer_offsets` is rolled.", 14, INT_MAX),
+    Setting("offsets.topic.compression.codec", "int", 0,
+            "Codec of what coordinators of groups write: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.",
+            0, 4),
+    Setting("offsets.commit.timeout.ms", "int", 5_000,
+            "Longest wait of a coordinator for the replicas to have what it wrote, and of a request for its "
+            "turn.", 1, INT_MAX),
+    Setting("offsets.commit.required.acks", "int", -1,
+            "Coordinators wait for all replicas in sync; other values are not acted on.", -1, 3,
+            not_yet=("0", "1", "2", "3")),
+    Setting("offsets.load.buffer.size", "int", 5_242_880,
+            "Bytes that a new coordinator reads at a time while it loads.", 1, INT_MAX),
+)  # fmt: skip
+"""With Kafka's names and defaults."""
+
+REPLICATION_FACTOR_MAX: Final = 3
+
+
+def of_a_start(settings: Mapping[str, str], brokers: int) -> dict[str, str]:
+    """``settings`` for a cluster that is started with ``brokers`` brokers: the replication factor of its
+    internal topics is the lesser of 3 and that number, unless ``settings`` say another.
+    """
+    factor = max(1, min(REPLICATION_FACTOR_MAX, brokers))
+    return {"offsets.topic.replication.factor": str(factor), **settings}
