@@ -9,6 +9,7 @@ partition's state has the minimum of its leader epoch. A change of the setting m
 which begins a new epoch with the new minimum (``sparklog.core.controller.state.leader_choice``).
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -26,18 +27,12 @@ from sparklog.core.controller.state.image import (
     ClusterImage,
     TopicConfigsChanged,
 )
-from sparklog.core.controller.state.write_size import WRITE_BYTES_MAX, bytes_of, check_configs
+from sparklog.core.controller.state.write_size import WRITE_BYTES_MAX, bytes_of
 from sparklog.core.controller.state.znodes import broker_config_path, encode_configs, topic_config_path
 from sparklog.core.controller.steps import ApplyConfigs, Decision
-from sparklog.model.config import (
-    BROKER_SETTINGS,
-    CLUSTER_WIDE_SETTINGS,
-    DYNAMIC_BROKER_SETTINGS,
-    TOPIC_SETTINGS,
-    check_broker_settings,
-    check_topic_settings,
-)
-from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
+from sparklog.core.controller.topics.config_checks import check_change, check_form
+from sparklog.model.config import BROKER_SETTINGS, TOPIC_SETTINGS
+from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
 from sparklog.model.setting import Setting
 from sparklog.model.zookeeper import ANY_VERSION, Create, Operation, SetData
@@ -51,13 +46,14 @@ def decide_configs(image: ClusterImage, step: ApplyConfigs) -> Decision | Config
     operations: list[Operation] = []
     changes: list[Change] = []
     results: list[ConfigResult] = []
-    seen: set[tuple[int, str]] = set()
+    if len(step.request.resources) > RESOURCES_MAX:
+        return _refuse_all(step, f"a request changes at most {RESOURCES_MAX} resources")
+    named = Counter((change.kind, change.name) for change in step.request.resources)
     for change in step.request.resources:
         try:
-            if (change.kind, change.name) in seen or len(step.request.resources) > RESOURCES_MAX:
-                message = f"a request changes each resource once, and at most {RESOURCES_MAX}"
-                raise KafkaError(ErrorCode.invalid_request, message)
-            seen.add((change.kind, change.name))
+            if named[change.kind, change.name] > 1:
+                raise KafkaError(ErrorCode.invalid_request, "Each resource must appear at most once.")
+            check_form(change)
             before, after = _plan(image, change)
         except KafkaError as error:
             results.append(ConfigResult(change.kind, change.name, error.code, error.message))
@@ -83,9 +79,6 @@ def _refuse_all(step: ApplyConfigs, message: str) -> ConfigsResult:
 
 def _plan(image: ClusterImage, change: ConfigChange) -> tuple[Mapping[str, str], dict[str, str]]:
     """The resource's settings before and after. Raises KafkaError with the reason if they are illegal."""
-    if change.kind not in (TOPIC_RESOURCE, BROKER_RESOURCE):
-        message = f"resource type {change.kind} has no settings: ask for topics (2) or brokers (4)"
-        raise KafkaError(ErrorCode.invalid_request, message)
     if change.kind == TOPIC_RESOURCE:
         topic = image.topics.get(change.name)
         if topic is None or image.is_deleting(change.name):
@@ -98,7 +91,7 @@ def _plan(image: ClusterImage, change: ConfigChange) -> tuple[Mapping[str, str],
     after = {} if change.replaces_all else dict(before)
     for one in change.changes:
         _apply(after, one, known, image, is_topic=change.kind == TOPIC_RESOURCE)
-    _check(change, before, after)
+    check_change(change, before, after)
     return before, after
 
 
@@ -136,15 +129,9 @@ def _apply(
         case "delete":
             configs.pop(change.name, None)
         case "set":
-            if change.value is None:
-                message = f"Null value not supported for : {change.name}"
-                raise KafkaError(ErrorCode.invalid_config, message)
-            configs[change.name] = change.value
+            configs[change.name] = change.value or ""
         case "append" | "subtract":
             configs[change.name] = _edit_list(configs, change, known, image, is_topic=is_topic)
-        case None:
-            message = f"Unknown operation for config key {change.name}: use set, delete, append or subtract"
-            raise KafkaError(ErrorCode.invalid_request, message)
 
 
 def _edit_list(
@@ -168,34 +155,6 @@ def _edit_list(
     if change.operation == "append":
         return ",".join([*values, *(one for one in named if one not in values)])
     return ",".join(one for one in values if one not in named)
-
-
-def _check(change: ConfigChange, before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    check_configs(change.name, encode_configs(after))
-    try:
-        if change.kind == TOPIC_RESOURCE:
-            check_topic_settings(after)
-        else:
-            check_broker_settings(after)
-    except ConfigError as error:
-        raise KafkaError(ErrorCode.invalid_config, str(error)) from None
-    if change.kind == TOPIC_RESOURCE:
-        return
-    changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
-    fixed = sorted(name for name in changed if name in BROKER_SETTINGS.keys() - DYNAMIC_BROKER_SETTINGS)
-    if fixed:
-        message = (
-            f"Cannot update these configs dynamically: {', '.join(fixed)}; give them to `sparklog start` "
-            "with -c, and restart."
-        )
-        raise KafkaError(ErrorCode.invalid_request, message)
-    everywhere = sorted(changed & CLUSTER_WIDE_SETTINGS)
-    if everywhere and change.name != ALL_BROKERS:
-        message = (
-            f"{', '.join(everywhere)} holds for the whole cluster: set it for all brokers, not for broker "
-            f"{change.name} alone."
-        )
-        raise KafkaError(ErrorCode.invalid_config, message)
 
 
 def _write(image: ClusterImage, change: ConfigChange, after: Mapping[str, str]) -> Operation:

@@ -73,7 +73,6 @@ def test_lists_are_appended_to_and_subtracted_from_beginning_with_the_default(wo
     [
         ("retention.ms", "soon", "whole number"),
         ("retenton.ms", "1", "did you mean retention.ms?"),
-        ("retention.ms", None, "Null value"),
         ("min.insync.replicas", "0", "at least 1"),
     ],
 )
@@ -103,13 +102,69 @@ def test_one_bad_resource_does_not_keep_the_others_from_being_changed(world):
     world.create()
     good = ConfigChange(TOPIC_RESOURCE, "t", (SettingChange("retention.ms", "set", "5"),))
     bad = ConfigChange(TOPIC_RESOURCE, "nosuch", ())
-    results = world.command(ChangeConfigs((bad, good, good))).resources
-    assert [one.error for one in results] == [
-        ErrorCode.unknown_topic_or_partition,
-        ErrorCode.none,
-        ErrorCode.invalid_request,
-    ]
+    results = world.command(ChangeConfigs((bad, good))).resources
+    assert [one.error for one in results] == [ErrorCode.unknown_topic_or_partition, ErrorCode.none]
     assert world.machine.image.topics["t"].configs == {"retention.ms": "5"}
+
+
+def test_a_resource_that_is_named_twice_is_not_changed_at_all(world):
+    world.create()
+    twice = ConfigChange(TOPIC_RESOURCE, "t", (SettingChange("retention.ms", "set", "5"),))
+    results = world.command(ChangeConfigs((twice, twice))).resources
+    assert [one.error for one in results] == [ErrorCode.invalid_request] * 2
+    assert world.machine.image.topics["t"].configs == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ([("retention.ms", "set", None)], "Null value not supported for : retention.ms"),
+        ([("retention.ms", "set", "1"), ("retention.ms", "set", "2")], "duplicate config keys"),
+        ([("retention.ms", None, "1")], "Unknown operations type for retention.ms"),
+    ],
+)
+def test_a_change_without_sense_is_an_invalid_request(world, changes, words):
+    world.create()
+    refused = change(world, *changes)
+    assert refused.error == ErrorCode.invalid_request
+    assert words in refused.message
+
+
+def test_there_are_no_settings_of_all_topics(world):
+    refused = change(world, ("retention.ms", "set", "1"), name="")
+    assert (refused.error, refused.message) == (
+        ErrorCode.invalid_request,
+        "Default topic resources are not allowed.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("log.retention.ms", "soon", "must be a whole number"),
+        ("log.retention.ms", "0", "must be -1 (no limit) or at least 1"),
+        ("log.retention.hours", "1", "Cannot update these configs dynamically: log.retention.hours"),
+        ("broker.id", "4", "Cannot update these configs dynamically: broker.id"),
+        ("delete.topic.enable", "false", "Cannot update these configs dynamically: delete.topic.enable"),
+        ("log.retenton.ms", "1", "did you mean log.retention.ms?"),
+        ("listener.name.external.ssl.truststore.password", "x", "Password encoder secret not configured"),
+        ("ssl.truststore.password", "x", "Password encoder secret not configured"),
+    ],
+)
+def test_an_illegal_setting_of_a_broker_is_an_invalid_request(world, name, value, words):
+    refused = change(world, (name, "set", value), kind=BROKER_RESOURCE, name="1")
+    assert refused.error == ErrorCode.invalid_request
+    assert words in refused.message
+    assert world.machine.image.broker_configs.get("1", {}) == {}
+
+
+def test_what_another_tool_stored_for_a_broker_is_in_nobody_s_way_and_can_be_deleted(world):
+    path, configs = znodes.broker_config_path("1"), {"num.io.threads": "8", "log.retention.ms": "odd"}
+    world.zk.multi([Create(path, znodes.encode_configs(configs))])
+    world.activate()
+    assert change(world, ("log.segment.bytes", "set", "5000"), kind=BROKER_RESOURCE, name="1").error == 0
+    deleted = change(world, ("num.io.threads", "delete", None), kind=BROKER_RESOURCE, name="1")
+    assert deleted.configs == {"log.retention.ms": "odd", "log.segment.bytes": "5000"}
 
 
 @pytest.mark.parametrize("lost", ["before", "after"])
@@ -143,7 +198,7 @@ def test_what_is_read_at_start_alone_cannot_be_changed_while_brokers_run(world):
 
 def test_what_the_controller_acts_on_cannot_differ_between_brokers(world):
     refused = change(world, ("min.insync.replicas", "set", "2"), kind=BROKER_RESOURCE, name="1")
-    assert refused.error == ErrorCode.invalid_config
+    assert refused.error == ErrorCode.invalid_request
     assert "set it for all brokers" in refused.message
 
 

@@ -1,0 +1,92 @@
+"""Whether a change of settings is legal, with the errors that Kafka 3.9 answers.
+
+An illegal value of a topic is INVALID_CONFIG. One of a broker is INVALID_REQUEST, an inconsistency that Kafka
+keeps for the sake of its clients (KAFKA-13609).
+"""
+
+from collections.abc import Mapping
+
+from sparklog.core.controller.commands.config_commands import ALL_BROKERS, ConfigChange
+from sparklog.core.controller.state.write_size import check_configs
+from sparklog.core.controller.state.znodes import encode_configs
+from sparklog.model.config import (
+    BROKER_SETTINGS,
+    CLUSTER_WIDE_SETTINGS,
+    DYNAMIC_BROKER_SETTINGS,
+    check_broker_settings,
+    check_topic_settings,
+)
+from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
+from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
+from sparklog.model.kafka_properties import (
+    KAFKA_BROKER_PROPERTIES,
+    KAFKA_DYNAMIC_PROPERTIES,
+    is_secret,
+    without_listener,
+)
+
+
+def check_form(change: ConfigChange) -> None:
+    """Raises KafkaError (INVALID_REQUEST) if the change makes no sense whatever its resource is like."""
+    if change.kind not in (TOPIC_RESOURCE, BROKER_RESOURCE):
+        message = f"Unknown resource type {change.kind}: topics (2) and brokers (4) have settings"
+        raise KafkaError(ErrorCode.invalid_request, message)
+    if change.kind == TOPIC_RESOURCE and not change.name:
+        raise KafkaError(ErrorCode.invalid_request, "Default topic resources are not allowed.")
+    names = [one.name for one in change.changes]
+    if len(set(names)) < len(names):
+        raise KafkaError(ErrorCode.invalid_request, "Error due to duplicate config keys")
+    nulls = [one.name for one in change.changes if one.operation != "delete" and one.value is None]
+    if nulls:
+        raise KafkaError(ErrorCode.invalid_request, f"Null value not supported for : {', '.join(nulls)}")
+    unknown = [one.name for one in change.changes if one.operation is None]
+    if unknown:
+        message = f"Unknown operations type for {', '.join(unknown)}: use set, delete, append or subtract"
+        raise KafkaError(ErrorCode.invalid_request, message)
+
+
+def check_change(change: ConfigChange, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Raises KafkaError if the resource may not have the settings ``after`` instead of ``before``."""
+    check_configs(change.name, encode_configs(after))
+    if change.kind == TOPIC_RESOURCE:
+        try:
+            check_topic_settings(after)
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.invalid_config, str(error)) from None
+        return
+    changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    _check_broker_values({name: after[name] for name in changed & after.keys()})
+    everywhere = sorted(changed & CLUSTER_WIDE_SETTINGS)
+    if everywhere and change.name != ALL_BROKERS:
+        message = (
+            f"{', '.join(everywhere)} holds for the whole cluster: set it for all brokers, not for broker "
+            f"{change.name} alone."
+        )
+        raise KafkaError(ErrorCode.invalid_request, message)
+
+
+def _check_broker_values(values: Mapping[str, str]) -> None:
+    """Judges what a change sets. What ZooKeeper holds besides may stay, and may be deleted."""
+    fixed = sorted(name for name in values if not _is_dynamic(name))
+    if fixed:
+        message = (
+            f"Cannot update these configs dynamically: {', '.join(fixed)}; give them to `sparklog start` "
+            "with -c, and restart."
+        )
+        raise KafkaError(ErrorCode.invalid_request, message)
+    try:
+        check_broker_settings(values)
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.invalid_request, str(error)) from None
+    secrets = sorted(name for name in values if name not in BROKER_SETTINGS and is_secret(name))
+    if secrets:
+        message = f"Password encoder secret not configured: {', '.join(secrets)} would be stored as it is"
+        raise KafkaError(ErrorCode.invalid_request, message)
+
+
+def _is_dynamic(name: str) -> bool:
+    """Whether the broker's setting may change while it runs; a name that nobody knows is judged later."""
+    if name in BROKER_SETTINGS:
+        return name in DYNAMIC_BROKER_SETTINGS
+    base = without_listener(name)
+    return base in KAFKA_DYNAMIC_PROPERTIES or base not in KAFKA_BROKER_PROPERTIES
