@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.partition.partition import Partition
+from sparklog.model.config import TopicConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from sparklog.network.exchange import Exchange, RequestContext
@@ -64,6 +65,11 @@ class Call:
             return ErrorCode.not_leader_or_follower
         return found
 
+    def topic_config(self, name: str) -> TopicConfig:
+        """The present settings of a topic; the broker's defaults if it is not known here."""
+        topic = self.broker.metadata.topic(name)
+        return self.broker.config.topic(topic.configs if topic else {})
+
     def carefully(self, work: Callable[[], None]) -> None:
         """Do ``work``, which answers, where no handler is left that would see it fail: the client gets a
         closed connection then, instead of waiting for ever.
@@ -75,7 +81,7 @@ class Call:
             self.exchange.abandon()
 
     def reply(self, response: Any, throttle_ms: int = 0) -> None:
-        self.exchange.errors = tuple(errors_in(response))
+        self.exchange.errors = errors_in(response)
         self.exchange.reply(
             encode_response(response, self.header.api_version, self.header.correlation_id), throttle_ms
         )

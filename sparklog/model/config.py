@@ -150,6 +150,16 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "Records are refused if their timestamp is further in the past than this.", 0, LONG_MAX),
     Setting("log.message.timestamp.after.max.ms", "int", LONG_MAX,
             "Records are refused if their timestamp is further in the future than this.", 0, LONG_MAX),
+    Setting("compression.type", "string", "producer",
+            "Codec of the *records* batches in the log: that of the producer, or one with which the leader "
+            "compresses batches of other codecs. Arrow batches stay as they are.",
+            choices=("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")),
+    Setting("compression.gzip.level", "int", -1,
+            "Level at which a leader compresses with gzip; -1 for the library's default.", -1, 9),
+    Setting("compression.lz4.level", "int", 9, "Level at which a leader compresses with lz4.", 1, 17),
+    Setting("compression.zstd.level", "int", 3,
+            "Level at which a leader compresses with zstd; above 19 as 19, which bounds its memory.",
+            -131_072, 22),
     Setting("log.cleanup.policy", "list", ("delete",),
             "How old records are removed: deleted by age and size, or compacted by key.",
             choices=("delete", "compact")),
@@ -234,6 +244,10 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
 
 DYNAMIC_BROKER_SETTINGS: Final = frozenset(
     {
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.type",
+        "compression.zstd.level",
         "follower.replication.throttled.rate",
         "leader.replication.throttled.rate",
         "log.cleaner.backoff.ms",
@@ -316,6 +330,10 @@ TOPIC_SETTINGS: Final[Mapping[str, Setting]] = _table(
             ("message.timestamp.type", BROKER_SETTINGS["log.message.timestamp.type"]),
             ("message.timestamp.before.max.ms", BROKER_SETTINGS["log.message.timestamp.before.max.ms"]),
             ("message.timestamp.after.max.ms", BROKER_SETTINGS["log.message.timestamp.after.max.ms"]),
+            ("compression.type", BROKER_SETTINGS["compression.type"]),
+            ("compression.gzip.level", BROKER_SETTINGS["compression.gzip.level"]),
+            ("compression.lz4.level", BROKER_SETTINGS["compression.lz4.level"]),
+            ("compression.zstd.level", BROKER_SETTINGS["compression.zstd.level"]),
             ("cleanup.policy", BROKER_SETTINGS["log.cleanup.policy"]),
             ("min.cleanable.dirty.ratio", BROKER_SETTINGS["log.cleaner.min.cleanable.ratio"]),
             ("min.compaction.lag.ms", BROKER_SETTINGS["log.cleaner.min.compaction.lag.ms"]),

@@ -16,7 +16,7 @@ Framing, as in the Java clients:
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import cramjam
 import pyarrow as pa
@@ -35,6 +35,12 @@ _GZIP_WINDOW_BITS: Final = 31
 _GZIP_LEVEL: Final = 6
 _LZ4_LEVEL: Final = 1
 _ZSTD_LEVEL: Final = 3
+_ZSTD_LEVEL_MAX: Final = 19
+"""Of a leader's compression: higher levels take hundreds of megabytes for a window."""
+
+KAFKAS_LZ4_DEFAULT: Final = 9
+_LZ4_HIGH_LEVEL_MIN: Final = 3
+_LZ4_HIGH_LEVEL_MAX: Final = 12
 
 XERIAL_HEADER: Final = struct.pack(">8sii", b"\x82SNAPPY\x00", 1, 1)
 _XERIAL_MAGIC: Final = XERIAL_HEADER[:8]
@@ -65,6 +71,57 @@ def compress(compression: Compression, data: Bytes) -> bytes:
             return bytes(encoder.finish())
         case Compression.ZSTD:
             return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
+
+
+def compressed_pieces(
+    compression: Compression, pieces: Iterator[bytes], level: int | None = None
+) -> Iterator[bytes]:
+    """``pieces`` as the payload of a batch with that codec, one or more pieces for each.
+
+    ``level`` is Kafka's for the codec (``compression.gzip.level``, ...), None the default; snappy has none.
+    """
+    match compression:
+        case Compression.NONE:
+            return pieces
+        case Compression.GZIP:
+            return _gzipped(pieces, _GZIP_LEVEL if level is None else level)
+        case Compression.SNAPPY:
+            return _snapped(pieces)
+        case Compression.LZ4:
+            return _squeezed(
+                cramjam.lz4.Compressor(level=_lz4_level(level), content_checksum=False, block_linked=False),
+                pieces,
+            )
+        case Compression.ZSTD:
+            level = _ZSTD_LEVEL if level is None else min(level, _ZSTD_LEVEL_MAX)
+            return _squeezed(cramjam.zstd.Compressor(level=level), pieces)
+
+
+def _lz4_level(kafkas: int | None) -> int:
+    """The library's level for one of Kafka, whose default, 9, means lz4's fast method."""
+    if kafkas is None or kafkas == KAFKAS_LZ4_DEFAULT:
+        return _LZ4_LEVEL
+    return min(max(kafkas, _LZ4_HIGH_LEVEL_MIN), _LZ4_HIGH_LEVEL_MAX)
+
+
+def _gzipped(pieces: Iterator[bytes], level: int) -> Iterator[bytes]:
+    deflater = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW_BITS)
+    for piece in pieces:
+        yield deflater.compress(piece)
+    yield deflater.flush()
+
+
+def _snapped(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    yield XERIAL_HEADER
+    for piece in pieces:
+        yield _compress_snappy(memoryview(piece))[len(XERIAL_HEADER) :]
+
+
+def _squeezed(compressor: Any, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    for piece in pieces:
+        compressor.compress(piece)
+        yield bytes(compressor.flush())
+    yield bytes(compressor.finish())
 
 
 def decompress(

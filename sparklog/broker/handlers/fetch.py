@@ -31,6 +31,7 @@ FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_OF_STORAGE_ERROR = 6
 
 FIRST_VERSION_WITH_RACKS = 11
+FIRST_VERSION_WITH_ZSTD = 10
 
 SELECTOR = "replica.selector.class"
 SESSION_SLOTS = "max.incremental.fetch.session.cache.slots"
@@ -112,6 +113,9 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
         if isinstance(found, ErrorCode):
             asked.append(Asked(entry, answer=ReadResult(found)))
             continue
+        if follower is None and not _knows_codec(call, name):
+            asked.append(Asked(entry, answer=ReadResult(ErrorCode.unsupported_compression_type)))
+            continue
         read = entry.read_request(follower, follower_epoch, from_any_replica=from_any_replica)
         elsewhere = found.closer_replica(read, request.rack_id, racks) if racks else None
         if elsewhere is None:
@@ -119,6 +123,13 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
         else:
             asked.append(Asked(entry, answer=elsewhere))
     return asked
+
+
+def _knows_codec(call: Call, topic: str) -> bool:
+    """False for a client from before zstd, of a topic whose batches are all in zstd (KIP-110)."""
+    if call.version >= FIRST_VERSION_WITH_ZSTD:
+        return True
+    return call.topic_config(topic).get_str("compression.type") != "zstd"
 
 
 def _racks(call: Call, request: FetchRequest) -> dict[BrokerId, str | None]:

@@ -19,8 +19,9 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.model.kafka_numbers import ACKS
-from sparklog.records.envelope import claims_transaction
+from sparklog.records.envelope import Compression, claims_transaction
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
+from sparklog.records.recompress import Codec, recompress
 from sparklog.records.timestamps import check_create_times, stamp_append_time
 from sparklog.records.validate import Accepted, RefusedBatch, check_produced
 from sparklog.wire.messages.data.produce import (
@@ -33,6 +34,8 @@ from sparklog.wire.messages.data.produce import (
 )
 
 LOG_APPEND_TIME: Final = "LogAppendTime"
+CODECS_WITH_LEVELS: Final = ("gzip", "lz4", "zstd")
+FIRST_VERSION_WITH_ZSTD: Final = 7
 SENT_AGAIN: Final = frozenset(
     {
         ErrorCode.not_leader_or_follower,
@@ -109,23 +112,17 @@ def _writable(call: Call, topic_partition: TopicPartition) -> Partition | Append
 def _append_one(
     call: Call, request: ProduceRequest, partition: Partition, data: ProducePartition, token: int
 ) -> AppendResult:
-    """Check the batch for one partition, time it as its topic says, and append it."""
+    """Check the batch for one partition, give it its topic's codec and time, and append it."""
     topic_partition = partition.topic_partition
-    records = memoryview(b"") if data.records is None else memoryview(data.records)
-    config = _topic_config(call, topic_partition.topic)
-    checked = check_produced(
-        records,
-        max_batch_bytes=config.get_int("max.message.bytes"),
-        allow_arrow=bool(set(request.payload_kinds) & set(SUPPORTED_PAYLOADS)),
-        requires_keys="compact" in config.get_list("cleanup.policy"),
-    )
-    if isinstance(checked, Accepted):
-        checked = _timed(config, records, checked, call.broker.replicas.clock.wall_ms())
-    if isinstance(checked, RefusedBatch):
-        return AppendResult(checked.error, message=checked.message, record_errors=checked.record_errors)
+    sent = memoryview(b"") if data.records is None else memoryview(data.records)
+    config = call.topic_config(topic_partition.topic)
+    prepared = _prepared(call, request, config, sent)
+    if isinstance(prepared, RefusedBatch):
+        return AppendResult(prepared.error, message=prepared.message, record_errors=prepared.record_errors)
+    records, accepted = prepared
     return partition.append_as_leader(
         records,
-        checked.batches,
+        accepted.batches,
         request.acks,
         token,
         origin=AppendOrigin.CLIENT,
@@ -133,8 +130,43 @@ def _append_one(
     )
 
 
+def _prepared(
+    call: Call, request: ProduceRequest, config: TopicConfig, sent: memoryview
+) -> tuple[bytearray | memoryview, Accepted] | RefusedBatch:
+    """What to append, or why the topic does not take it. Done before the partition's lock is taken."""
+    max_batch_bytes = config.get_int("max.message.bytes")
+    checked = check_produced(
+        sent,
+        max_batch_bytes=max_batch_bytes,
+        allow_arrow=bool(set(request.payload_kinds) & set(SUPPORTED_PAYLOADS)),
+        requires_keys="compact" in config.get_list("cleanup.policy"),
+    )
+    if isinstance(checked, RefusedBatch):
+        return checked
+    if call.version < FIRST_VERSION_WITH_ZSTD and checked.batches[0][1].compression is Compression.ZSTD:
+        reason = f"a zstd batch in Produce version {call.version}: it takes version {FIRST_VERSION_WITH_ZSTD}"
+        return RefusedBatch(ErrorCode.unsupported_compression_type, reason)
+    recompressed = recompress(sent, checked, topic_codec(config), max_batch_bytes=max_batch_bytes)
+    if isinstance(recompressed, RefusedBatch):
+        return recompressed
+    records, accepted = recompressed
+    timed = _timed(config, records, accepted, call.broker.replicas.clock.wall_ms())
+    return timed if isinstance(timed, RefusedBatch) else (records, timed)
+
+
+def topic_codec(config: TopicConfig) -> Codec | None:
+    """The codec of a topic's batches; None for that of their producers."""
+    name = config.get_str("compression.type")
+    if name == "producer":
+        return None
+    if name == "uncompressed":
+        return Codec(Compression.NONE)
+    level = config.get_int(f"compression.{name}.level") if name in CODECS_WITH_LEVELS else None
+    return Codec(Compression[name.upper()], level)
+
+
 def _timed(
-    config: TopicConfig, records: memoryview, accepted: Accepted, now_ms: int
+    config: TopicConfig, records: bytearray | memoryview, accepted: Accepted, now_ms: int
 ) -> Accepted | RefusedBatch:
     """Look at the records' time, or give them the leader's, as the topic wants it."""
     if config.get_str("message.timestamp.type") == LOG_APPEND_TIME:
@@ -162,11 +194,6 @@ def _asked(request: ProduceRequest) -> list[TopicPartition]:
         for topic in request.topic_data
         for data in topic.partition_data
     ]
-
-
-def _topic_config(call: Call, name: str) -> TopicConfig:
-    topic = call.broker.metadata.topic(name)
-    return call.broker.config.topic(topic.configs if topic else {})
 
 
 def _answer(call: Call, request: ProduceRequest, results: Results) -> None:
