@@ -28,12 +28,18 @@ from sparklog.broker.handlers import (
     stop_replica,
     update_metadata,
 )
-from sparklog.broker.handlers.configs import describe_configs, incremental_alter_configs
+from sparklog.broker.handlers.configs import (
+    alter_client_quotas,
+    describe_configs,
+    incremental_alter_configs,
+)
+from sparklog.wire.messages.admin.alter_client_quotas import AlterClientQuotasRequest
 from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
 from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest
 from sparklog.wire.messages.admin.create_topics import CreateTopicsRequest
 from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest
+from sparklog.wire.messages.admin.describe_client_quotas import DescribeClientQuotasRequest
 from sparklog.wire.messages.admin.describe_configs import DescribeConfigsRequest
 from sparklog.wire.messages.admin.describe_log_dirs import DescribeLogDirsRequest
 from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest
@@ -100,6 +106,8 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
         IncrementalAlterConfigsRequest.API_KEY: Api(
             incremental_alter_configs.handle, waits_for_controller=True
         ),
+        DescribeClientQuotasRequest.API_KEY: _FORWARDED,
+        AlterClientQuotasRequest.API_KEY: Api(alter_client_quotas.handle, waits_for_controller=True),
         ElectLeadersRequest.API_KEY: _FORWARDED,
         AlterPartitionReassignmentsRequest.API_KEY: _FORWARDED,
         ListPartitionReassignmentsRequest.API_KEY: _FORWARDED,

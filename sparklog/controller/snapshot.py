@@ -11,6 +11,12 @@ from itertools import islice
 from typing import Final
 
 from sparklog.core.controller.state.image import ClusterSnapshot, LiveBroker, TopicSnapshot
+from sparklog.core.controller.state.quota_nodes import (
+    CLIENT_CONFIGS,
+    CLIENTS_OF_USER,
+    IP_CONFIGS,
+    USER_CONFIGS,
+)
 from sparklog.core.controller.state.znodes import (
     BROKER_CONFIGS,
     BROKER_IDS,
@@ -96,6 +102,7 @@ def read_snapshot(
         producer_block=None if block is None else decode_producer_id_block(block.data),
         producer_block_version=-1 if block is None else block.stat.version,
         broker_configs=_read_broker_configs(zookeeper),
+        quotas=_read_quotas(zookeeper),
     )
 
 
@@ -108,6 +115,24 @@ def _read_broker_configs(zookeeper: ZooKeeper) -> dict[str, dict[str, str]]:
         if node is not None:
             configs[broker] = decode_configs(path, node.data)
     return configs
+
+
+def _read_quotas(zookeeper: ZooKeeper) -> dict[str, dict[str, str]]:
+    """Every node below the directories of quotas, by its path; an empty node has no settings."""
+    paths = [
+        f"{directory}/{name}"
+        for directory in (USER_CONFIGS, CLIENT_CONFIGS, IP_CONFIGS)
+        for name in zookeeper.children(directory)
+    ]
+    for path in [one for one in paths if one.startswith(USER_CONFIGS)]:
+        for child in zookeeper.children(path):
+            paths.append(f"{path}/{child}")
+            if child == CLIENTS_OF_USER:
+                paths += [f"{path}/{child}/{client}" for client in zookeeper.children(f"{path}/{child}")]
+    nodes = zip(paths, zookeeper.get_many(paths), strict=True)
+    return {
+        path: decode_configs(path, node.data) if node.data else {} for path, node in nodes if node is not None
+    }
 
 
 def _read_topics(zookeeper: ZooKeeper) -> tuple[TopicSnapshot, ...]:

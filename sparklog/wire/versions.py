@@ -67,6 +67,8 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
         44: VersionRange("admin", "IncrementalAlterConfigs", 0, 1, 1),
         45: VersionRange("admin", "AlterPartitionReassignments", 0, 0, 0),
         46: VersionRange("admin", "ListPartitionReassignments", 0, 0, 0),
+        48: VersionRange("admin", "DescribeClientQuotas", 0, 1, 1),
+        49: VersionRange("admin", "AlterClientQuotas", 0, 1, 1),
         60: VersionRange("discovery", "DescribeCluster", 0, 0, 0),
     }
 )
@@ -96,8 +98,6 @@ UNSERVED_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
         16: VersionRange("groups", "ListGroups", 0, 4, 3),
         42: VersionRange("groups", "DeleteGroups", 0, 2, 2),
         47: VersionRange("groups", "OffsetDelete", 0, 0, NEVER),
-        48: VersionRange("admin", "DescribeClientQuotas", 0, 1, 1),
-        49: VersionRange("admin", "AlterClientQuotas", 0, 1, 1),
     }
 )
 """APIs of clients that can be coded and have no handler yet: not advertised, and their connection is closed.

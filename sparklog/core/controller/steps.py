@@ -12,6 +12,7 @@ from sparklog.core.controller.commands.broker_commands import AllocateProducerId
 from sparklog.core.controller.commands.command import CommandId, Result
 from sparklog.core.controller.commands.config_commands import ChangeConfigs
 from sparklog.core.controller.commands.partition_commands import AlterPartition, Move, PartitionResult
+from sparklog.core.controller.commands.quota_commands import AlterQuotas
 from sparklog.core.controller.commands.topic_commands import TopicToCreate
 from sparklog.core.controller.state.image import Change, LiveBroker
 from sparklog.core.controller.state.znodes import TopicNode
@@ -85,6 +86,12 @@ class AddPartitions:
 class ApplyConfigs:
     command: CommandId
     request: ChangeConfigs
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyQuotas:
+    command: CommandId
+    request: AlterQuotas
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +175,7 @@ Step = (
     | FinishCreation
     | AddPartitions
     | ApplyConfigs
+    | ApplyQuotas
     | MoveLeaders
     | Reassign
     | StartDeletion

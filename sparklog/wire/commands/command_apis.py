@@ -14,12 +14,20 @@ from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, TopicId
 from sparklog.wire.codec import Message
-from sparklog.wire.commands import broker_requests, config_requests, partition_requests, topic_requests
+from sparklog.wire.commands import (
+    broker_requests,
+    config_requests,
+    partition_requests,
+    quota_requests,
+    topic_requests,
+)
+from sparklog.wire.messages.admin.alter_client_quotas import AlterClientQuotasRequest
 from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
 from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from sparklog.wire.messages.admin.create_partitions import CreatePartitionsRequest
 from sparklog.wire.messages.admin.create_topics import CreateTopicsRequest
 from sparklog.wire.messages.admin.delete_topics import DeleteTopicsRequest
+from sparklog.wire.messages.admin.describe_client_quotas import DescribeClientQuotasRequest
 from sparklog.wire.messages.admin.elect_leaders import ElectLeadersRequest
 from sparklog.wire.messages.admin.incremental_alter_configs import IncrementalAlterConfigsRequest
 from sparklog.wire.messages.admin.list_partition_reassignments import ListPartitionReassignmentsRequest
@@ -90,6 +98,12 @@ COMMAND_APIS: Final[Mapping[int, CommandApi]] = MappingProxyType(
         ),
         IncrementalAlterConfigsRequest.API_KEY: _row(
             config_requests.incremental_alter_configs, config_requests.incremental_alter_configs_response
+        ),
+        DescribeClientQuotasRequest.API_KEY: _row(
+            quota_requests.describe_quotas, quota_requests.describe_quotas_response
+        ),
+        AlterClientQuotasRequest.API_KEY: _row(
+            quota_requests.alter_quotas, quota_requests.alter_quotas_response
         ),
         ElectLeadersRequest.API_KEY: _row(
             partition_requests.elect_leaders, partition_requests.elect_leaders_response, _own_timeout_ms

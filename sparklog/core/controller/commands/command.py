@@ -30,6 +30,13 @@ from sparklog.core.controller.commands.partition_commands import (
     PartitionsResult,
     ReassignmentsResult,
 )
+from sparklog.core.controller.commands.quota_commands import (
+    AlterQuotas,
+    DescribedQuotas,
+    DescribeQuotas,
+    QuotaResult,
+    QuotasResult,
+)
 from sparklog.core.controller.commands.topic_commands import (
     CreatePartitions,
     CreateTopics,
@@ -51,6 +58,8 @@ Request = (
     | DeleteTopics
     | CreatePartitions
     | ChangeConfigs
+    | AlterQuotas
+    | DescribeQuotas
     | ElectLeaders
     | AlterReassignments
     | ListReassignments
@@ -62,6 +71,8 @@ Result = (
     AlterPartitionResult
     | TopicsResult
     | ConfigsResult
+    | QuotasResult
+    | DescribedQuotas
     | PartitionsResult
     | ReassignmentsResult
     | ControlledShutdownResult
@@ -92,6 +103,8 @@ def describe_change(request: Request) -> str | None:
             return f"add partitions to topics {_some([one.topic for one in increases])}"
         case ChangeConfigs(resources, False):
             return f"change settings of {_some([one.name or 'all brokers' for one in resources])}"
+        case AlterQuotas(alterations, False):
+            return f"change quotas of {_some([str(one.entity) for one in alterations])}"
         case ElectLeaders(unclean, partitions):
             kind = "unclean" if unclean else "preferred"
             return f"elect {kind} leaders of {'all' if partitions is None else len(partitions)} partitions"
@@ -128,5 +141,9 @@ def refusal(request: Request, error: ErrorCode, message: str = "") -> Result:
             return ReassignmentsResult(error=error, message=message)
         case ChangeConfigs(resources):
             return ConfigsResult(tuple(ConfigResult(one.kind, one.name, error, message) for one in resources))
+        case AlterQuotas(alterations):
+            return QuotasResult(tuple(QuotaResult(one.entity, error, message) for one in alterations))
+        case DescribeQuotas():
+            return DescribedQuotas(error=error, message=message)
         case DeleteTopics(doomed):
             return TopicsResult(tuple(TopicResult(one.name or "", error, message, one.id) for one in doomed))

@@ -48,6 +48,7 @@ class ClusterSnapshot:
     producer_block: ProducerIdBlock | None = None
     producer_block_version: int = -1
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    quotas: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -125,6 +126,14 @@ class BrokerConfigsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotasChanged:
+    """The node at ``path`` exists, and holds ``configs``."""
+
+    path: str
+    configs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class DeletionStarted:
     topic: str
 
@@ -153,6 +162,7 @@ Change = (
     | AssignmentsChanged
     | TopicConfigsChanged
     | BrokerConfigsChanged
+    | QuotasChanged
     | DeletionStarted
     | PartitionNodesDeleted
     | TopicDeleted
@@ -185,6 +195,8 @@ class ClusterImage:
     """Settings that were changed while the cluster runs, by broker id as text; those of all brokers under
     "".
     """
+    quotas: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """Settings of users, clients and addresses by the path of their node, with every node above them."""
     config: BrokerConfig = field(init=False)
     """The settings of the cluster: those of all brokers over those that the controller was started with."""
 
@@ -201,6 +213,7 @@ class ClusterImage:
             producer_block=snapshot.producer_block,
             producer_block_version=snapshot.producer_block_version,
             broker_configs=dict(snapshot.broker_configs),
+            quotas=dict(snapshot.quotas),
         )
         for topic in snapshot.topics:
             image._add_topic(topic.name, topic.node, topic.configs, list(topic.states))
@@ -302,6 +315,8 @@ class ClusterImage:
             case BrokerConfigsChanged(broker, configs):
                 self.broker_configs[broker] = dict(configs)
                 self._apply_broker_configs()
+            case QuotasChanged(path, configs):
+                self.quotas[path] = dict(configs)
             case DeletionStarted(topic):
                 self._start_deletion(topic)
             case PartitionNodesDeleted(partitions):

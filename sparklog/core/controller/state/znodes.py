@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sparklog.core.controller.state.incarnation import Incarnation, LogId, StoredIncarnation
+from sparklog.core.controller.state.quota_nodes import CLIENT_CONFIGS, IP_CONFIGS, USER_CONFIGS
 from sparklog.model.cluster import Broker, Endpoint, PartitionState, SecurityProtocol, plaintext
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, TopicId
@@ -40,6 +41,9 @@ PERSISTENT_PATHS: Final = (
     TOPICS,
     TOPIC_CONFIGS,
     BROKER_CONFIGS,
+    USER_CONFIGS,
+    CLIENT_CONFIGS,
+    IP_CONFIGS,
     DELETE_TOPICS,
 )
 """Parents that must exist before anything else is written."""

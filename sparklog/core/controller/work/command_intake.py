@@ -16,6 +16,7 @@ from sparklog.core.controller.commands.partition_commands import (
     ElectLeaders,
     ListReassignments,
 )
+from sparklog.core.controller.commands.quota_commands import AlterQuotas, DescribeQuotas
 from sparklog.core.controller.commands.topic_commands import (
     CreatePartitions,
     CreateTopics,
@@ -26,10 +27,12 @@ from sparklog.core.controller.commands.topic_commands import (
 )
 from sparklog.core.controller.leaders.leadership import find_imbalanced
 from sparklog.core.controller.leaders.reassignment import list_moves
+from sparklog.core.controller.quotas.quota_questions import describe_quotas
 from sparklog.core.controller.steps import (
     AddPartitions,
     AllocateIds,
     ApplyConfigs,
+    ApplyQuotas,
     ChangeIsrs,
     CreateTopic,
     FinishCreation,
@@ -66,6 +69,10 @@ def take_command(work: PendingWork, command: CommandId, request: Request, now_ms
             work.add(ApplyConfigs(command, request))
             if unknown := strangers(work.image, request):
                 return [ReadRegistered(f"settings are given to {', '.join(unknown[:3])}")]
+        case AlterQuotas():
+            work.add(ApplyQuotas(command, request))
+        case DescribeQuotas():
+            return [Answer(command, describe_quotas(work.image, request))]
         case ElectLeaders():
             _elect_leaders(work, command, request)
         case AlterReassignments():

@@ -14,6 +14,7 @@ from sparklog.core.controller.steps import (
     AddPartitions,
     AllocateIds,
     ApplyConfigs,
+    ApplyQuotas,
     ChangeIsrs,
     CreateTopic,
     Decision,
@@ -49,7 +50,7 @@ def commit(work: PendingWork, decision: Decision) -> list[Action]:
             # A broker that is shutting down may now have company that can lead instead.
             _check_changed(work, decision)
             return [_answer(command, decision.result)]
-        case AllocateIds(command) | ApplyConfigs(command):
+        case AllocateIds(command) | ApplyConfigs(command) | ApplyQuotas(command):
             return [_answer(command, decision.result)]
         case CreateTopic(command, topic, node):
             work.waiting.creations[command].results.append(created(topic, node))

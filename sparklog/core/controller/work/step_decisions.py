@@ -10,10 +10,12 @@ from sparklog.core.controller.leaders.leadership import decide_leaders
 from sparklog.core.controller.leaders.partition_writes import PARTITIONS_PER_WRITE_MAX, decide_elections
 from sparklog.core.controller.leaders.reassignment import decide_moves
 from sparklog.core.controller.producer_id_blocks import decide_block
+from sparklog.core.controller.quotas.quota_changes import decide_quotas
 from sparklog.core.controller.steps import (
     AddPartitions,
     AllocateIds,
     ApplyConfigs,
+    ApplyQuotas,
     ChangeIsrs,
     CreateTopic,
     Decision,
@@ -81,7 +83,7 @@ def _decide(work: PendingWork, step: Step, now_ms: int) -> list[Action] | Decisi
             return finish_shutdown(work, step)
         case CreateTopic() | AddPartitions():
             return _create(work, step)
-        case ChangeIsrs() | AllocateIds() | ApplyConfigs() | MoveLeaders() | Reassign():
+        case ChangeIsrs() | AllocateIds() | ApplyConfigs() | ApplyQuotas() | MoveLeaders() | Reassign():
             return _decide_command(work, step)
         case FinishCreation():
             return _finish_creation(work, step, now_ms)
@@ -98,7 +100,7 @@ def _decide(work: PendingWork, step: Step, now_ms: int) -> list[Action] | Decisi
 
 
 def _decide_command(
-    work: PendingWork, step: ChangeIsrs | AllocateIds | ApplyConfigs | MoveLeaders | Reassign
+    work: PendingWork, step: ChangeIsrs | AllocateIds | ApplyConfigs | ApplyQuotas | MoveLeaders | Reassign
 ) -> list[Action] | Decision:
     """Commands that are one decision: a write, or the answer if there is nothing to write."""
     match step:
@@ -108,6 +110,8 @@ def _decide_command(
             return _answer_or_write(command, decide_block(work.image, step))
         case ApplyConfigs(command):
             return _answer_or_write(command, decide_configs(work.image, step))
+        case ApplyQuotas(command):
+            return _answer_or_write(command, decide_quotas(work.image, step))
         case MoveLeaders(command):
             return _answer_or_write(command, decide_leaders(work.image, step))
         case Reassign(command):

@@ -1,0 +1,38 @@
+"""AlterClientQuotas: the controller stores quotas. Nothing enforces them yet, so each one that is set is
+announced in this broker's log.
+"""
+
+import logging
+
+from sparklog.broker.call import Call
+from sparklog.broker.forwarding import response_to
+from sparklog.model.errors import ErrorCode
+from sparklog.wire.commands.quota_requests import alter_quotas
+from sparklog.wire.messages.admin.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+)
+
+logger = logging.getLogger(__name__)
+
+
+def handle(call: Call, request: AlterClientQuotasRequest) -> None:
+    response: AlterClientQuotasResponse = response_to(call, request, call.frame)
+    if not request.validate_only:
+        _warn(request, response)
+    call.reply(response)
+
+
+def _warn(request: AlterClientQuotasRequest, response: AlterClientQuotasResponse) -> None:
+    """One warning for each quota that is set now."""
+    for alteration, answer in zip(alter_quotas(request).alterations, response.entries, strict=True):
+        if answer.error_code is not ErrorCode.none:
+            continue
+        for change in alteration.changes:
+            if change.value is not None:
+                logger.warning(
+                    "the quota %s=%s of %s is stored and has no effect: sparklog does not enforce quotas yet",
+                    change.key,
+                    change.value,
+                    alteration.entity,
+                )
