@@ -52,3 +52,24 @@ def test_a_registration_that_other_software_made_is_ignored_and_named(zookeeper,
     assert list(read_brokers(zookeeper)) == [3]
     assert "broker 1 was registered by other software" in caplog.text
     assert "broker 2 was registered by other software" in caplog.text
+
+
+def test_quotas_come_with_every_node_above_them(zookeeper):
+    held = {
+        "/config/users/alice": b"",
+        "/config/users/alice/clients": b"",
+        "/config/users/alice/clients/home": znodes.encode_configs({"producer_byte_rate": "5"}),
+        "/config/clients/<default>": znodes.encode_configs({"consumer_byte_rate": "6"}),
+        "/config/ips/10.0.0.1": znodes.encode_configs({"connection_creation_rate": "7"}),
+    }
+    for path in ("/config/users", "/config/clients", "/config/ips"):
+        zookeeper.ensure_path(path)
+    for path, data in held.items():
+        zookeeper.create(path, data)
+    assert read_snapshot(zookeeper, ControllerEpoch(1), 0).quotas == {
+        "/config/users/alice": {},
+        "/config/users/alice/clients": {},
+        "/config/users/alice/clients/home": {"producer_byte_rate": "5"},
+        "/config/clients/<default>": {"consumer_byte_rate": "6"},
+        "/config/ips/10.0.0.1": {"connection_creation_rate": "7"},
+    }
