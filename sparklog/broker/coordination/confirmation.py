@@ -21,7 +21,7 @@ from sparklog.model.zookeeper import Node, ZooKeeper
 logger: Final = logging.getLogger(__name__)
 
 RETRY_MS: Final = 200
-"""Pause after ZooKeeper did not answer."""
+"""Pause before an epoch that could not be confirmed is looked at again."""
 
 
 class Confirmations:
@@ -56,6 +56,8 @@ class Confirmations:
                 continue
             for host, is_current in zip(hosts, current, strict=True):
                 self._conclude(host, standstills, is_current=is_current)
+            if self._asked:
+                yield Pause(RETRY_MS)  # also for those that doubt again: the session may still be away
 
     def _confirmed(self, hosts: list[ShardHost]) -> Iterator[bool]:
         """For each of ``hosts``, whether its leader epoch is current."""

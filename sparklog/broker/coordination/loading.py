@@ -46,6 +46,8 @@ POLL_MAX_MS: Final = 500
 RETRY_MS: Final = 5_000
 """Pause after a log could not be read."""
 
+OF_A_TRANSACTION: Final = "they belong to a transaction, which this release does not coordinate"
+
 
 @dataclass(slots=True, eq=False)
 class Load:
@@ -95,8 +97,8 @@ class Loads:
                 if self._step(load):
                     self._loads.remove(load)
                 yield Pause(0)
-            if not self._added:
-                yield Await(self._signal, self._rest_ms())
+            if (rest_ms := self._rest_ms()) != 0:
+                yield Await(self._signal, rest_ms)
 
     def _rest_ms(self) -> int | None:
         """How long no load can go on; None without loads."""
@@ -143,13 +145,14 @@ class Loads:
             return
         run = read_parts(read.parts)
         batches = split(run)
+        plain = []
         for position, header in batches:
             if not crc_matches(run, position, header):
                 raise CorruptBatch(f"the batch at offset {header.base_offset} does not match its CRC")
-        plain = [(position, header) for position, header in batches if not header.is_transactional]
-        load.skipped["a record of a transaction"] += sum(
-            header.record_count for _, header in batches if header.is_transactional
-        )
+            if header.is_transactional or header.is_control:
+                load.skipped[OF_A_TRANSACTION] += header.record_count
+            else:
+                plain.append((position, header))
         for rows in read_columns(run, plain):
             for key, value in zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True):
                 decoded = load.codec.decode(key, value)
@@ -174,8 +177,7 @@ class Loads:
         self.last_load_ms = took_ms
         where, epoch = load.host.topic_partition, load.host.leader_epoch
         for reason, count in load.skipped.items():
-            if count:
-                logger.warning("%s: %d records were skipped while loading: %s", where, count, reason)
+            logger.warning("%s: %d records were skipped while loading: %s", where, count, reason)
         logger.info(
             "%s: the coordinator of leader epoch %d has loaded %d records in %d ms",
             where,

@@ -1,4 +1,4 @@
-"""A state machine of registers: the least that a shard can drive, and its shard with hands on all its sides."""
+"""A state machine of registers, the least that a shard can drive, and a shard that drives it."""
 
 from dataclasses import dataclass, field
 
@@ -98,7 +98,7 @@ def encode(record):
 
 
 class Driven:
-    """A shard with registers. ``answers`` by token; ``appends`` and ``confirmations`` are what it asked for."""
+    """A shard with registers. ``answers`` by token; ``appends``, ``confirmations``: what it asked for."""
 
     def __init__(self, *, is_active=True):
         self.now_ms = 1_000_000

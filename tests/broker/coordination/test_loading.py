@@ -1,0 +1,194 @@
+"""A coordinator loads its log in steps, up to the end at the election, and waits until that is committed."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from sparklog.broker.internal_append import InternalBatch, append_internally
+from sparklog.core.coordinator.actions import StateRecord
+from sparklog.core.coordinator.shard import Phase
+from sparklog.core.group.records import OffsetKey, OffsetValue
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
+from sparklog.model.loops import Await, Pause
+from sparklog.records.kafka_encode import Record
+from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
+from tests.broker.coordination.conftest import BYTES_MAX, COORDINATED, Coordinated
+
+LOADING = ErrorCode.coordinator_load_in_progress
+
+
+def offset_record(offset, group="g"):
+    key = OffsetKey(group, TopicPartition("events", 0))
+    key_bytes, value = GroupOffsetsCodec().encode(StateRecord(key, OffsetValue(offset, -1, "", 1_000)))
+    return Record(key=key_bytes, value=value)
+
+
+def write(coordinated, *records, **producer):
+    """Append a batch as an earlier coordinator would have."""
+    batch = InternalBatch(
+        topic_partition=COORDINATED, leader_epoch=coordinated.partition.leader_epoch, records=records,
+        max_bytes=BYTES_MAX, **producer,
+    )  # fmt: skip
+    append_internally(coordinated.replicas, [batch], 1_000, lambda results: None)
+
+
+@pytest.fixture
+def written(coordinated):
+    """Epoch 1 has written nothing yet, and a test writes before it makes epoch 3 lead and load."""
+    coordinated.become(epoch=1)
+    return coordinated
+
+
+def lead_anew(coordinated, epoch=3):
+    coordinated.become(leader=2, epoch=epoch - 1)
+    coordinated.become(epoch=epoch)
+
+
+def shard_of(coordinated):
+    return next(iter(coordinated.coordinators.hosts())).shard
+
+
+def test_a_load_is_not_over_before_the_high_watermark_has_passed_the_log_s_end(written):
+    write(written, offset_record(7))
+    lead_anew(written)
+    written.confirm()
+    question = written.load()
+    assert isinstance(question, Await)
+    assert question.timeout_ms > 0, "it waits, and does not turn"
+    assert written.committed() == [LOADING]
+    written.follow()
+    written.clock.now_ms += question.timeout_ms
+    written.load(times_out=True)
+    assert written.committed() == [{"events": 7}]
+
+
+def test_the_wait_for_the_high_watermark_looks_ever_more_seldom(written):
+    write(written, offset_record(7))
+    lead_anew(written)
+    pauses_ms = []
+    for _ in range(12):
+        question = written.load(times_out=True)
+        pauses_ms.append(question.timeout_ms)
+        written.clock.now_ms += question.timeout_ms
+    assert pauses_ms[0] <= 10
+    assert pauses_ms == sorted(pauses_ms)
+    assert pauses_ms[-1] == 500
+
+
+def test_a_log_is_read_in_steps_with_other_work_in_between(tmp_path, clock, zookeeper):
+    coordinated = Coordinated(tmp_path, clock, zookeeper, offsets_load_buffer_size="1")
+    coordinated.become(epoch=1)
+    coordinated.load()
+    for offset in range(5):
+        write(coordinated, offset_record(offset))
+    lead_anew(coordinated)
+    coordinated.follow()
+    loop = coordinated.coordinators.loads.loop()
+    steps = 0
+    while isinstance(next(loop), Pause):
+        steps += 1
+    assert steps == 6, "one for each batch, and one that finds the end"
+
+
+def test_a_load_whose_epoch_is_over_is_dropped(written):
+    write(written, offset_record(7))
+    lead_anew(written, epoch=3)
+    written.load()
+    written.become(leader=2, epoch=4)
+    written.time(1_000)
+    assert isinstance(written.load(times_out=True), Await)
+    assert written.coordinators.loads._loads == []
+    assert list(written.coordinators.hosts()) == []
+    assert written.committed() == [ErrorCode.not_coordinator]
+
+
+def test_two_elections_in_a_row_load_only_for_the_later_one(written):
+    write(written, offset_record(7))
+    lead_anew(written, epoch=3)
+    lead_anew(written, epoch=5)
+    written.follow()
+    written.load()
+    written.confirm()
+    assert [host.leader_epoch for host in written.coordinators.hosts()] == [5]
+    assert written.committed() == [{"events": 7}]
+
+
+def test_a_record_that_nobody_understands_is_skipped_and_named(written, caplog):
+    caplog.set_level("WARNING", logger="sparklog")
+    write(written, Record(key=b"\x00\x63later", value=b"?"), offset_record(7))
+    write(written, Record(key=b"\x00\x63later", value=b"!"), Record(key=None, value=b"no key"))
+    lead_anew(written)
+    written.follow()
+    written.load()
+    written.confirm()
+    assert written.committed() == [{"events": 7}]
+    assert "2 records were skipped while loading: a key of version 99" in caplog.text
+    assert "1 records were skipped while loading: a record without a key" in caplog.text
+
+
+def test_records_of_a_transaction_are_skipped_and_named(written, caplog):
+    caplog.set_level("WARNING", logger="sparklog")
+    write(written, offset_record(7))
+    write(written, offset_record(8), producer_id=9, producer_epoch=0)
+    lead_anew(written)
+    written.follow()
+    written.load()
+    written.confirm()
+    assert written.committed() == [{"events": 7}]
+    assert "1 records were skipped while loading: they belong to a transaction" in caplog.text
+
+
+def test_a_log_with_gaps_and_a_raised_start_is_loaded_whole(written):
+    """As compaction leaves it."""
+    for offset in range(3):
+        write(written, offset_record(offset, f"group-{offset}"))
+    written.partition.log_guard.rearrange(lambda log: log.raise_log_start(1) is None)
+    lead_anew(written)
+    written.follow()
+    written.load()
+    written.confirm()
+    assert written.committed("group-0") == [{}]
+    assert written.committed("group-2") == [{"events": 2}]
+
+
+def damage(coordinated, at):
+    """Flip a byte in the log's only segment."""
+    (file,) = [path for path in coordinated.folder.rglob("*.log") if path.is_file()]
+    data = bytearray(file.read_bytes())
+    data[at] ^= 0xFF
+    file.write_bytes(data)
+
+
+def test_a_damaged_log_keeps_the_coordinator_loading_and_is_tried_again(written, caplog):
+    write(written, offset_record(7))
+    write(written, offset_record(8))
+    lead_anew(written)
+    written.follow()
+    damage(written, -1)
+    question = written.load()
+    assert isinstance(question, Await)
+    assert question.timeout_ms >= 1_000
+    written.confirm()
+    assert written.committed() == [LOADING]
+    assert "cannot be read at offset" in caplog.text
+    assert str(written.folder) in caplog.text
+    assert "elect another replica" in caplog.text
+    caplog.clear()
+    written.clock.now_ms += question.timeout_ms
+    written.load(times_out=True)
+    assert "cannot be read at offset" in caplog.text
+    assert shard_of(written).phase is Phase.loading
+
+
+def test_a_bug_in_one_load_does_not_stop_the_others(written, caplog):
+    def fail(record):
+        raise KeyError("a bug")
+
+    write(written, offset_record(7))
+    lead_anew(written)
+    written.follow()
+    shard_of(written).machine = SimpleNamespace(replay=fail)
+    written.load()
+    assert "cannot load, and tries again" in caplog.text
+    assert isinstance(written.load(), Await)
