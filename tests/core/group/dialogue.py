@@ -326,22 +326,29 @@ class Client:
         return answer.assignment
 
     def heartbeat(self, **changes: Any) -> ErrorCode:
+        return self.heartbeat_asked(**changes).error
+
+    def heartbeat_asked(self, **changes: Any) -> Asked:
         fields: dict[str, Any] = {
             "generation_id": self.generation,
             "member_id": self.member_id,
             "group_instance_id": self.instance,
         }
-        return self.coordinator.ask(Heartbeat(self.group_id, **{**fields, **changes})).error
+        return self.coordinator.ask(Heartbeat(self.group_id, **{**fields, **changes}))
 
     def leaves(self) -> ErrorCode:
-        request = LeaveGroup(self.group_id, members=(LeavingMember(self.member_id, self.instance),))
-        answer = self.coordinator.ask(request).answer
+        answer = self.leave_asked().answer
         assert isinstance(answer, LeaveGroupResponse)
         return answer.members[0].error
 
+    def leave_asked(self) -> Asked:
+        leaving = LeavingMember(self.member_id, self.instance)
+        return self.coordinator.ask(LeaveGroup(self.group_id, members=(leaving,)))
+
     def commits(self, offsets: Mapping[TopicPartition, int], **changes: Any) -> Asked:
+        is_member = self.joined is not None and not self.joined.is_waiting
         fields: dict[str, Any] = {
-            "generation_id": self.generation if self.joined else -1,
+            "generation_id": self.generation if is_member else -1,
             "member_id": self.member_id,
             "group_instance_id": self.instance,
             "offsets": tuple(OffsetToCommit(place, offset) for place, offset in offsets.items()),
