@@ -117,9 +117,7 @@ class GroupShard:
     def on_time(self, now: Now) -> list[Action]:
         turn = Turn(self.state, now)
         for group_id in self.alarms.take_due(now.monotonic_ms):
-            group = self.state.groups[group_id]
-            if not group.holds:
-                on_group_time(group, turn)
+            on_group_time(self.state.groups[group_id], turn)
             self._settle(group_id)
         self._check_expiry(turn)
         return turn.actions
@@ -140,6 +138,10 @@ class GroupShard:
             for member in group.members.values():
                 parked = (group.take_join(member), group.take_sync(member))
                 waiting.extend(Waiting(*one) for one in parked if one is not None)
+        self.state.groups.clear()
+        self.state.writes.clear()
+        self.alarms = Alarms()
+        self.next_check_ms = None
         return [Reply(token, request.refused(ErrorCode.not_coordinator)) for token, request in waiting]
 
     # -------------------------------------------------------------------------------- upkeep

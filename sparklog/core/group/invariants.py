@@ -66,15 +66,17 @@ def _check_state(group: Group) -> None:
     match group.state:
         case GroupState.EMPTY:
             assert not members, group
+            assert group.sync_deadline_ms is None, group
             assert group.protocol is None, group
         case GroupState.PREPARING_REBALANCE:
             assert group.rebalance_deadline_ms is not None, group
             assert not group.pending_syncs, group
+            assert group.sync_deadline_ms is None, group
         case GroupState.COMPLETING_REBALANCE | GroupState.STABLE:
             assert members, group
             assert group.protocol is not None, group
             assert all(member.supports(group.protocol) for member in members), group
-            assert not group.pending_syncs or group.sync_deadline_ms is not None, group
+            assert bool(group.pending_syncs) == (group.sync_deadline_ms is not None), group
 
 
 def _check_time(group: Group) -> None:

@@ -29,7 +29,7 @@ class WaitingSync(NamedTuple):
 class Member:
     """``protocols`` in the member's order of preference, with distinct names.
 
-    ``assignment`` is that of the current generation; empty until the generation is stable.
+    ``assignment`` is the latest that a leader brought; it counts only in a stable group.
     """
 
     member_id: str

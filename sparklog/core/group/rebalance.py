@@ -104,7 +104,6 @@ def _begin_generation(group: Group, turn: Turn) -> None:
     group.wake_at(group.sync_deadline_ms)
     turn.note(group, f"generation {group.generation_id} of {len(group.members)} members, {group.protocol}")
     for member in group.members.values():
-        member.assignment = b""
         member.is_new = False
         waiting = group.take_join(member)
         if waiting is not None:
@@ -162,9 +161,7 @@ def on_sync_deadline(group: Group, turn: Turn) -> None:
 
 
 def fail_syncs(group: Group, turn: Turn, error: ErrorCode) -> None:
-    """Answer the SyncGroups that wait, and forget assignments: there will be none in this generation."""
-    for member in group.members.values():
-        member.assignment = b""
+    """Answer the SyncGroups that wait: there will be no assignment in this generation."""
     answer_syncs(group, turn, lambda _: SyncGroupResponse(error))
 
 

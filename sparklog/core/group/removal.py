@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sparklog.core.coordinator.actions import InDoubt, StateRecord, Token, WriteOutcome, Written
+from sparklog.core.coordinator.actions import StateRecord, Token, WriteOutcome, Written
 from sparklog.core.group.group import Group
 from sparklog.core.group.records import GroupKey, OffsetKey
 from sparklog.core.group.requests import DeleteGroup, OffsetDelete
@@ -120,23 +120,21 @@ def _parts(records: Sequence[StateRecord], group_id: str) -> Iterator[list[State
 
 @dataclass(slots=True)
 class AfterRemoval:
-    """Tombstones are being written, in one write or several; the request is answered after the last one."""
+    """Tombstones are being written; the request is answered after the last write, or the first that fails."""
 
     waiting: Waiting | None
     done: Any
     outstanding: int
-    error: ErrorCode = ErrorCode.none
+    """Writes that are not in the log yet."""
 
     def on_outcome(self, outcome: WriteOutcome, turn: Turn) -> None:
-        if not isinstance(outcome, InDoubt):
-            self.outstanding -= 1
         if not isinstance(outcome, Written):
-            self.error = removal_error(outcome)
-        if self.outstanding and self.error is ErrorCode.none:
+            turn.refuse(self.take_waiting(), removal_error(outcome))
             return
-        for token, request in self.take_waiting():
-            failed = self.error is not ErrorCode.none
-            turn.reply(token, request.refused(self.error) if failed else self.done)
+        self.outstanding -= 1
+        if not self.outstanding:
+            for token, _ in self.take_waiting():
+                turn.reply(token, self.done)
 
     def take_waiting(self) -> list[Waiting]:
         waiting, self.waiting = self.waiting, None

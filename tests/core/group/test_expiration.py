@@ -139,6 +139,14 @@ def test_what_the_log_refused_expires_at_the_next_check() -> None:
     assert coordinator.committed() == {}
 
 
+def test_while_the_log_is_slow_an_offset_expires_once() -> None:
+    coordinator = Coordinator()
+    coordinator.client("admin").commits({ORDERS_0: 5})
+    coordinator.is_log_slow = True
+    coordinator.passes(7 * DAY_MS + 5 * CHECK_MS)
+    assert len(coordinator.open_writes) == 1
+
+
 def test_the_settings_of_retention_are_obeyed() -> None:
     settings = GroupSettings(offsets_retention_ms=MINUTE_MS, offsets_retention_check_interval_ms=1_000)
     coordinator = Coordinator(settings=settings)

@@ -180,6 +180,20 @@ def test_another_member_leads_if_the_leader_does_not_join() -> None:
     assert alice.heartbeat() is ErrorCode.unknown_member_id
 
 
+def test_a_leader_stays_when_an_older_member_joins_again() -> None:
+    coordinator = Coordinator()
+    alice, bob = coordinator.static_group("alice", "bob", rebalance_ms=8_000, session_ms=30_000)
+    bob.protocols = (("range", b"payments"),)
+    bob.joins()
+    coordinator.passes(8_000)
+    assert bob.is_leader
+    bob.syncs({})
+    bob.joins()
+    alice.joins()
+    assert alice.generation == bob.generation == 3
+    assert bob.is_leader
+
+
 def test_a_member_that_waits_for_a_rebalance_needs_no_heartbeats() -> None:
     coordinator = Coordinator()
     alice, bob = coordinator.stable_group("alice", "bob")

@@ -211,3 +211,12 @@ def test_a_topic_may_go_while_the_group_waits_for_its_log() -> None:
     coordinator.deletes_topics("orders")
     coordinator.log_writes()
     assert coordinator.state() == "Dead"
+
+
+def test_a_commit_in_doubt_does_not_outlive_its_topic() -> None:
+    coordinator = Coordinator(is_log_slow=True)
+    coordinator.client("admin").commits({ORDERS_0: 5})
+    coordinator.log_times_out()
+    coordinator.deletes_topics("orders")
+    coordinator.log_writes()
+    assert coordinator.shard.applied_state() == {}

@@ -1,9 +1,10 @@
 """Static members that come back, and their twins (KIP-345, KIP-814)."""
 
 from sparklog.core.group.records import GroupValue
+from sparklog.core.group.requests import OffsetDelete
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from tests.core.group.dialogue import INITIAL_DELAY_MS, SESSION_MS, Client, Coordinator, errors_of
+from tests.core.group.dialogue import GROUP, INITIAL_DELAY_MS, SESSION_MS, Client, Coordinator, errors_of
 
 ORDERS_0 = TopicPartition("orders", 0)
 
@@ -95,6 +96,20 @@ def test_a_static_member_that_comes_back_with_another_protocol_starts_a_rebalanc
     assert alice.heartbeat() is ErrorCode.rebalance_in_progress
     alice.joins()
     assert again.join_answer.protocol == "sticky"
+
+
+def test_a_static_member_may_come_back_with_other_topics() -> None:
+    coordinator = Coordinator()
+    [alice] = coordinator.static_group("alice")
+    payments_0 = TopicPartition("payments", 0)
+    alice.commits({ORDERS_0: 5, payments_0: 6})
+    again = coordinator.client("alice", instance="alice", protocols=(("range", b"payments"),))
+    again.joins()
+    answer = coordinator.ask(OffsetDelete(GROUP, topic_partitions=(ORDERS_0, payments_0))).answer
+    assert answer.errors == (
+        (ORDERS_0, ErrorCode.none),
+        (payments_0, ErrorCode.group_subscribed_to_topic),
+    )
 
 
 def test_a_static_member_does_not_leave_the_group_when_it_misses_a_rebalance() -> None:
