@@ -13,7 +13,7 @@ OLDER_SAMPLE := tests/datasource/test_spark_roundtrip.py
 # Most tests wait for something, so two processes share a core well.
 TEST_PROCESSES := 2
 
-.PHONY: demo test proof simulate fuzz lint bench chaos setup clean
+.PHONY: demo test proof simulate fuzz lint bench clients chaos setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make lint   ruff, mypy --strict, import-linter"
 	@echo "make fuzz FUZZ_OPTIONS='--seconds 600 --seed 7'   odd and damaged requests of every API (docs/fuzz.md)"
 	@echo "make chaos  faults upon real processes for an hour, and every long proof (docs/chaos.md)"
+	@echo "make clients   other people's clients and tools, unchanged, upon three brokers (docs/clients.md)"
 	@echo "make bench  the figures of benchmarks/RESULTS.md, beside Apache Kafka where it can be had"
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup
@@ -67,6 +68,10 @@ proof: $(STAMP) $(OLDER_STAMP)
 bench: $(STAMP)
 	@./benchmarks/setup $(abspath $(PYTHON))
 	@$(PYTHON) benchmarks/run.py $(BENCH_OPTIONS)
+
+clients: $(STAMP)
+	@./scripts/clients-setup $(abspath $(PYTHON))
+	$(PYTHON) -m pytest -m clients --clients-table docs/clients.md $(CLIENTS_OPTIONS)
 
 chaos: $(STAMP)
 	@./scripts/chaos-setup

@@ -1,0 +1,131 @@
+"""One cluster for all clients, a driver process for each, and the table that the run writes.
+
+make clients                                   everything, and docs/clients.md
+pytest -m clients tests/interop -k kafkajs     one client
+pytest -m clients tests/interop --against-kafka   the same cases upon Apache Kafka 3.9
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from sparklog.testing import InProcessCluster
+from tests.interop.clients import BY_NAME, CLIENTS, HERE
+from tests.interop.driver import Driver
+from tests.interop.known import OF_CLIENTS, OF_OURS
+from tests.interop.table import Table
+from tests.interop.targets import OFFSETS_PARTITIONS, KafkaTarget, SparklogTarget, Target
+
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
+    "auto.create.topics.enable": "false",
+    "log.cleaner.enable": "false",
+}
+_numbers = itertools.count(1)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--against-kafka", action="store_true", help="tests/interop: upon Apache Kafka 3.9")
+    parser.addoption("--clients-table", help="tests/interop: write the table to this file")
+    parser.addoption("--clients-results", help="tests/interop: keep results in this file, over several runs")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--clients-table", None) or config.getoption("--clients-results", None):
+        table = Table(config.getoption("--clients-results"), config.getoption("--clients-table"))
+        config.pluginmanager.register(table, "clients-table")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a case that asks for ``client`` or its driver with each client, unless the case names some."""
+    named = any("client" in marker.args[0] for marker in metafunc.definition.iter_markers("parametrize"))
+    if "client" in metafunc.fixturenames and not named:
+        metafunc.parametrize("client", [client.name for client in CLIENTS])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for (case, name), reason in (OF_CLIENTS | OF_OURS).items():
+            if item.name.startswith(f"test_{case}[") and name in item.name:
+                item.add_marker(pytest.mark.xfail(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """Three brokers, ours or Apache Kafka's."""
+    with ExitStack() as closing:
+        if request.config.getoption("--against-kafka"):
+            yield closing.enter_context(KafkaTarget(SETTINGS))
+        else:
+            cluster = InProcessCluster(tmp_path_factory.mktemp("interop"), settings=SETTINGS)
+            yield SparklogTarget(closing.enter_context(cluster))
+
+
+@pytest.fixture(scope="session")
+def start_driver(
+    target: Target, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Driver]]:
+    """Starts another process of a client; it ends with the session at the latest."""
+    logs = tmp_path_factory.mktemp("drivers")
+    with ExitStack() as closing:
+
+        def start(client: str) -> Driver:
+            one = BY_NAME[client]
+            if one.is_missing is not None:
+                pytest.skip(one.is_missing)
+            log = logs / f"{client.replace(' ', '-')}-{next(_numbers)}.log"
+            return closing.enter_context(Driver(one.command(), target.bootstrap_servers, log, HERE))
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def _drivers() -> dict[str, Driver]:
+    return {}
+
+
+@pytest.fixture
+def driver(
+    client: str,
+    start_driver: Callable[[str], Driver],
+    _drivers: dict[str, Driver],
+    record_property: Callable[[str, object], None],
+) -> Driver:
+    """The client's process, which its cases share; a new one if the last case has lost it."""
+    if client not in _drivers or not _drivers[client].is_alive:
+        _drivers[client] = start_driver(client)
+        if client in {one.name for one in CLIENTS}:
+            record_property(client, _drivers[client].hello())
+    return _drivers[client]
+
+
+@pytest.fixture(scope="session")
+def reference(start_driver: Callable[[str], Driver]) -> Driver:
+    """A client that prepares what a case needs and judges what another one did."""
+    return start_driver("confluent-kafka")
+
+
+@pytest.fixture
+def topic(reference: Driver) -> str:
+    """A new topic with one partition and three replicas."""
+    return new_topic(reference)
+
+
+def new_topic(reference: Driver, partitions: int = 1, **configs: str) -> str:
+    name = f"topic-{next(_numbers)}"
+    reference.create_topic(topic=name, partitions=partitions, configs=configs)
+    return name
+
+
+@pytest.fixture
+def make_topic(reference: Driver) -> Callable[..., str]:
+    return lambda partitions=1, **configs: new_topic(reference, partitions, **configs)
+
+
+@pytest.fixture
+def group() -> str:
+    return f"group-{next(_numbers)}"
