@@ -36,6 +36,3 @@ class Alarms:
             del self._at_ms[group_id]
             due.append(group_id)
         return due
-
-    def of(self, group_id: str) -> MonotonicMs | None:
-        return self._at_ms.get(group_id)

@@ -47,11 +47,9 @@ def commit(token: Token, request: OffsetCommit, turn: Turn) -> None:
         turn.reply(token, request.refused(ErrorCode.offset_metadata_too_large))
         return
     records = [StateRecord(OffsetKey(group.group_id, place), value) for place, value in values.items()]
-    if _is_ahead_of_log(group, turn):
-        records.insert(0, turn.group_record(group))
     group.commits_in_flight.update(values.keys())
     after = AfterCommit(group, request, tuple(values), Waiting(token, request))
-    turn.write(group, tuple(records), after, holds_key=False)
+    turn.write(group, (*turn.missing_records(group), *records), after, holds_key=False)
 
 
 def _commit_error(group: Group | None, request: OffsetCommit) -> ErrorCode:
@@ -89,16 +87,6 @@ def _java_length(text: str | None) -> int:
     if text is None or text.isascii():
         return len(text or "")
     return len(text.encode("utf-16-le")) // 2
-
-
-def _is_ahead_of_log(group: Group, turn: Turn) -> bool:
-    """Whether the record of the empty generation was refused: the log still names members.
-
-    A commit of an outsider then writes the generation again. Otherwise those members, revived by the next
-    coordinator, could commit over it.
-    """
-    written = turn.state.applied.groups.get(group.group_id)
-    return group.state is GroupState.EMPTY and written is not None and bool(written.members)
 
 
 @dataclass(slots=True)

@@ -82,9 +82,6 @@ class GroupShard:
     # ----------------------------------------------------------------------------------- facts
 
     def on_request(self, token: Token, request: GroupRequest, now: Now) -> list[Action]:
-        invalid = request.invalid()
-        if invalid is not None:
-            return [Reply(token, invalid)]
         turn = Turn(self.state, now)
         group = self.state.groups.get(request.key or "")
         if request.key is not None and group is not None and group.holds:

@@ -121,7 +121,7 @@ def _become_empty(group: Group, turn: Turn) -> None:
 
 @dataclass(slots=True)
 class AfterEmptyGeneration:
-    """Nobody waits for an empty generation. If it was refused, the next commit writes it once more.
+    """Nobody waits for an empty generation. If it was refused, the group's next write has it once more.
 
     A coordinator that loads meanwhile revives the members of the generation before, whose sessions then end.
     """

@@ -93,6 +93,8 @@ def remove_offsets(
     is_written = group.group_id in turn.state.applied.groups
     if group.state is GroupState.EMPTY and not keeps_offset and is_written:
         records.append(StateRecord(GroupKey(group.group_id), None))
+    elif records:
+        records = [*turn.missing_records(group), *records]
     parts = list(_parts(records, group.group_id))
     after = AfterRemoval(waiting, done, outstanding=len(parts))
     for part in parts:

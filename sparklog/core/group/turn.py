@@ -15,6 +15,7 @@ from sparklog.core.group.group import Group
 from sparklog.core.group.records import GroupKey
 from sparklog.core.group.requests import GroupRequest
 from sparklog.core.group.settings import GroupSettings
+from sparklog.core.group.states import GroupState
 from sparklog.core.recent_events import RecentEvents
 from sparklog.model.errors import ErrorCode
 from sparklog.model.time import MonotonicMs
@@ -118,6 +119,16 @@ class Turn:
 
     def group_record(self, group: Group) -> StateRecord:
         return StateRecord(GroupKey(group.group_id), group.as_value())
+
+    def missing_records(self, group: Group) -> list[StateRecord]:
+        """The record of an empty generation, if the log refused it and still names members.
+
+        It goes before the next records of the group. Otherwise those members, revived by the next
+        coordinator, could commit over what an outsider has changed.
+        """
+        written = self.state.applied.groups.get(group.group_id)
+        is_missing = group.state is GroupState.EMPTY and written is not None and bool(written.members)
+        return [self.group_record(group)] if is_missing else []
 
     def note(self, group: Group, what: str) -> None:
         self.state.events.note(f"{self.now.monotonic_ms} {group.group_id}: {what}")

@@ -127,8 +127,9 @@ class Coordinator:
 
     def ask(self, request: GroupRequest) -> Asked:
         token = Token(len(self.asked))
-        self.asked[token] = Asked(request)
-        self._carry_out(self.shard.on_request(token, request, self.now))
+        self.asked[token] = Asked(request, request.invalid())
+        if self.asked[token].is_waiting:
+            self._carry_out(self.shard.on_request(token, request, self.now))
         return self.asked[token]
 
     def committed(self, *places: TopicPartition, group_id: str = GROUP) -> dict[TopicPartition, int]:

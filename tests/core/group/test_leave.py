@@ -1,9 +1,12 @@
 """Members that leave: one, several, by instance id; and what the others hear of it."""
 
-from sparklog.core.group.requests import LeaveGroup, LeavingMember
+from sparklog.core.group.requests import LeaveGroup, LeavingMember, OffsetDelete
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from tests.core.group.dialogue import GROUP, INITIAL_DELAY_MS, Coordinator
+from tests.core.group.dialogue import GROUP, INITIAL_DELAY_MS, Client, Coordinator
+
+ORDERS_0 = TopicPartition("orders", 0)
+ORDERS_1 = TopicPartition("orders", 1)
 
 
 def test_the_others_share_the_partitions_of_a_member_that_leaves() -> None:
@@ -111,14 +114,31 @@ def test_a_group_without_a_name_is_refused() -> None:
 def test_an_empty_generation_that_the_log_refuses_is_written_with_the_next_commit() -> None:
     """Else the next coordinator would revive the members, and one of them could commit over it."""
     coordinator = Coordinator()
+    alice = left_while_the_log_refused(coordinator)
+    coordinator.client("admin").commits({ORDERS_0: 0})
+    coordinator.restart()
+    assert coordinator.state() == "Empty"
+    assert alice.heartbeat() is ErrorCode.unknown_member_id
+    assert coordinator.committed() == {ORDERS_0: 0, ORDERS_1: 5}
+
+
+def test_an_empty_generation_that_the_log_refuses_is_written_with_the_next_removal() -> None:
+    coordinator = Coordinator()
+    alice = left_while_the_log_refused(coordinator)
+    coordinator.ask(OffsetDelete(GROUP, topic_partitions=(ORDERS_0,)))
+    coordinator.restart()
+    assert coordinator.state() == "Empty"
+    assert alice.heartbeat() is ErrorCode.unknown_member_id
+    assert coordinator.committed() == {ORDERS_1: 5}
+
+
+def left_while_the_log_refused(coordinator: Coordinator) -> Client:
+    """A member that has left; the log still has its generation, and two offsets."""
     [alice] = coordinator.stable_group("alice")
+    alice.commits({ORDERS_0: 5, ORDERS_1: 5})
     coordinator.is_log_slow = True
     alice.leaves()
     coordinator.log_refuses(ErrorCode.not_enough_replicas)
     coordinator.is_log_slow = False
     assert coordinator.state() == "Empty"
-    admin = coordinator.client("admin")
-    admin.commits({TopicPartition("orders", 0): 0})
-    coordinator.restart()
-    assert coordinator.state() == "Empty"
-    assert alice.heartbeat() is ErrorCode.unknown_member_id
+    return alice
