@@ -1,0 +1,56 @@
+"""DescribeGroups: state and members of groups; a group that does not exist is Dead, without an error."""
+
+from typing import Final
+
+from sparklog.broker.call import Call
+from sparklog.broker.handlers.groups.asking import ask_each
+from sparklog.core.group.requests import DescribeGroup
+from sparklog.core.group.responses import DescribedMember
+from sparklog.core.group.responses import DescribeGroupResponse as Described
+from sparklog.core.security.acl import AclOperation
+from sparklog.model.errors import ErrorCode
+from sparklog.wire.messages.groups.describe_groups import (
+    OPERATIONS_NOT_ASKED,
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+GROUP_OPERATIONS: Final = sum(
+    1 << operation for operation in (AclOperation.read, AclOperation.delete, AclOperation.describe)
+)
+"""What one may do to a group, as bits. Without an authorizer everybody may do all of it."""
+
+
+def handle(call: Call, request: DescribeGroupsRequest) -> None:
+    describes = [DescribeGroup(group_id=group_id) for group_id in request.groups]
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else OPERATIONS_NOT_ASKED
+    ask_each(
+        call,
+        describes,
+        lambda responses: DescribeGroupsResponse(groups=[_group(one, operations) for one in responses]),
+    )
+
+
+def _group(described: Described, operations: int) -> DescribedGroup:
+    return DescribedGroup(
+        error_code=described.error,
+        group_id=described.group_id,
+        group_state=described.state,
+        protocol_type=described.protocol_type,
+        protocol_data=described.protocol,
+        members=[_member(one) for one in described.members],
+        authorized_operations=operations if described.error is ErrorCode.none else OPERATIONS_NOT_ASKED,
+    )
+
+
+def _member(member: DescribedMember) -> DescribedGroupMember:
+    return DescribedGroupMember(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=member.metadata,
+        member_assignment=member.assignment,
+    )

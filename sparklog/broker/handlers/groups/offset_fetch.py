@@ -1,0 +1,120 @@
+"""OffsetFetch: the committed offsets of groups.
+
+- Version 8 and later name several groups, with an error for each.
+- Versions 2 to 7 name one group, with one error for the group.
+- Versions 0 and 1 have no error of the group: each partition has it.
+- Version 0, which read offsets from ZooKeeper, says UNKNOWN_TOPIC_OR_PARTITION for a partition without a
+  committed offset. Later versions say offset -1 without an error, also for partitions that do not exist.
+"""
+
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from sparklog.broker.call import Call
+from sparklog.broker.handlers.groups.asking import ask, ask_each
+from sparklog.core.group.requests import OffsetFetch
+from sparklog.core.group.responses import FetchedOffset
+from sparklog.core.group.responses import OffsetFetchResponse as Fetched
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_OFFSET, TopicPartition
+from sparklog.wire.messages.groups.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+GROUP_ERROR_FROM: Final = 2
+SEVERAL_GROUPS_FROM: Final = 8
+
+
+class AskedTopic(Protocol):
+    """A topic of a request, of any version."""
+
+    name: str
+    partition_indexes: list[int]
+
+
+def handle(call: Call, request: OffsetFetchRequest) -> None:
+    if call.version >= SEVERAL_GROUPS_FROM:
+        fetches = [
+            _fetch(group.group_id, group.topics, require_stable=request.require_stable)
+            for group in request.groups
+        ]
+        ask_each(call, fetches, lambda responses: _response_by_group(fetches, responses))
+        return
+    fetch = _fetch(request.group_id, request.topics, require_stable=request.require_stable)
+    ask(call, fetch, lambda fetched: _response_of_one(call, fetch, fetched))
+
+
+def _fetch(group_id: str, topics: Iterable[AskedTopic] | None, *, require_stable: bool) -> OffsetFetch:
+    """Each partition once, also if the request repeats it."""
+    if topics is None:
+        return OffsetFetch(group_id=group_id, topic_partitions=None, require_stable=require_stable)
+    asked = [TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes]
+    return OffsetFetch(
+        group_id=group_id, topic_partitions=tuple(dict.fromkeys(asked)), require_stable=require_stable
+    )
+
+
+# Several groups
+
+
+def _response_by_group(fetches: list[OffsetFetch], responses: list[Fetched]) -> OffsetFetchResponse:
+    groups = [
+        OffsetFetchResponseGroup(
+            group_id=fetch.group_id,
+            error_code=response.error,
+            topics=_topics_of_group(response) if response.error is ErrorCode.none else [],
+        )
+        for fetch, response in zip(fetches, responses, strict=True)
+    ]
+    return OffsetFetchResponse(groups=groups)
+
+
+def _topics_of_group(fetched: Fetched) -> list[OffsetFetchResponseTopics]:
+    topics: dict[str, OffsetFetchResponseTopics] = {}
+    for one in fetched.offsets:
+        name = one.topic_partition.topic
+        topics.setdefault(name, OffsetFetchResponseTopics(name=name)).partitions.append(
+            OffsetFetchResponsePartitions(
+                partition_index=one.topic_partition.partition,
+                committed_offset=one.offset,
+                committed_leader_epoch=one.leader_epoch,
+                metadata=one.metadata,
+                error_code=one.error,
+            )
+        )
+    return list(topics.values())
+
+
+# One group
+
+
+def _response_of_one(call: Call, fetch: OffsetFetch, fetched: Fetched) -> OffsetFetchResponse:
+    offsets = fetched.offsets
+    if fetched.error is not ErrorCode.none:
+        if call.version >= GROUP_ERROR_FROM:
+            return OffsetFetchResponse(error_code=fetched.error)
+        offsets = tuple(FetchedOffset(one, error=fetched.error) for one in fetch.topic_partitions or ())
+    topics: dict[str, OffsetFetchResponseTopic] = {}
+    for one in offsets:
+        name = one.topic_partition.topic
+        topics.setdefault(name, OffsetFetchResponseTopic(name=name)).partitions.append(
+            OffsetFetchResponsePartition(
+                partition_index=one.topic_partition.partition,
+                committed_offset=one.offset,
+                committed_leader_epoch=one.leader_epoch,
+                metadata=one.metadata,
+                error_code=_error(call, one),
+            )
+        )
+    return OffsetFetchResponse(topics=list(topics.values()))
+
+
+def _error(call: Call, fetched: FetchedOffset) -> ErrorCode:
+    is_absent = fetched.error is ErrorCode.none and fetched.offset == NO_OFFSET
+    return ErrorCode.unknown_topic_or_partition if is_absent and call.version == 0 else fetched.error
