@@ -33,6 +33,18 @@ from sparklog.broker.handlers.configs import (
     describe_configs,
     incremental_alter_configs,
 )
+from sparklog.broker.handlers.groups import (
+    delete_groups,
+    describe_groups,
+    heartbeat,
+    join_group,
+    leave_group,
+    list_groups,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    sync_group,
+)
 from sparklog.wire.messages.admin.alter_client_quotas import AlterClientQuotasRequest
 from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
 from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
@@ -58,6 +70,16 @@ from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
 from sparklog.wire.messages.discovery.find_coordinator import FindCoordinatorRequest
 from sparklog.wire.messages.discovery.metadata import MetadataRequest
+from sparklog.wire.messages.groups.delete_groups import DeleteGroupsRequest
+from sparklog.wire.messages.groups.describe_groups import DescribeGroupsRequest
+from sparklog.wire.messages.groups.heartbeat import HeartbeatRequest
+from sparklog.wire.messages.groups.join_group import JoinGroupRequest
+from sparklog.wire.messages.groups.leave_group import LeaveGroupRequest
+from sparklog.wire.messages.groups.list_groups import ListGroupsRequest
+from sparklog.wire.messages.groups.offset_commit import OffsetCommitRequest
+from sparklog.wire.messages.groups.offset_delete import OffsetDeleteRequest
+from sparklog.wire.messages.groups.offset_fetch import OffsetFetchRequest
+from sparklog.wire.messages.groups.sync_group import SyncGroupRequest
 from sparklog.wire.messages.security.sasl_authenticate import SaslAuthenticateRequest
 from sparklog.wire.messages.security.sasl_handshake import SaslHandshakeRequest
 
@@ -98,6 +120,16 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
         SaslHandshakeRequest.API_KEY: Api(sasl.handle_handshake),
         SaslAuthenticateRequest.API_KEY: Api(sasl.handle_authenticate),
         FindCoordinatorRequest.API_KEY: Api(find_coordinator.handle),
+        JoinGroupRequest.API_KEY: Api(join_group.handle),
+        SyncGroupRequest.API_KEY: Api(sync_group.handle),
+        HeartbeatRequest.API_KEY: Api(heartbeat.handle),
+        LeaveGroupRequest.API_KEY: Api(leave_group.handle),
+        OffsetCommitRequest.API_KEY: Api(offset_commit.handle, needs_metadata=True),
+        OffsetFetchRequest.API_KEY: Api(offset_fetch.handle),
+        DescribeGroupsRequest.API_KEY: Api(describe_groups.handle),
+        ListGroupsRequest.API_KEY: Api(list_groups.handle),
+        DeleteGroupsRequest.API_KEY: Api(delete_groups.handle),
+        OffsetDeleteRequest.API_KEY: Api(offset_delete.handle, needs_metadata=True),
         CreateTopicsRequest.API_KEY: _FORWARDED,
         DeleteTopicsRequest.API_KEY: _FORWARDED,
         CreatePartitionsRequest.API_KEY: _FORWARDED,
