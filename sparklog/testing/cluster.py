@@ -41,6 +41,11 @@ ZooKeeperKind = Literal["memory", "real"]
 
 HOST: Final = "127.0.0.1"
 SESSION_TIMEOUT_MS: Final = 6_000
+SETTINGS: Final = {
+    "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+    "group.initial.rebalance.delay.ms": "0",
+}
+"""Where a test's brokers differ from the defaults, unless the test says otherwise."""
 WAIT_SECONDS: Final = 30.0
 POLL_SECONDS: Final = 0.01
 
@@ -70,9 +75,7 @@ class InProcessCluster:
             raise ConfigError(f"brokers={brokers}: a cluster has at least 1")
         if zookeeper not in get_args(ZooKeeperKind):
             raise ConfigError(f"zookeeper={zookeeper!r}: must be 'memory' or 'real'")
-        self.config = BrokerConfig.parse(
-            of_a_start({"zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS), **(settings or {})}, brokers)
-        )
+        self.config = BrokerConfig.parse(of_a_start({**SETTINGS, **(settings or {})}, brokers))
         self.brokers: dict[int, BrokerServer] = {}
         self.controller: ControllerServer | None = None
         self._root = None if root is None else Path(root)

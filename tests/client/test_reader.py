@@ -343,3 +343,34 @@ def test_the_consumer_asks_where_to_go_on_when_its_offset_is_gone(
         strict.poll(10_000)
     with Consumer(client_of(fake), {TP: 1}, on_out_of_range=lambda gone: gone.log_start_offset) as lenient:
         assert poll_values(lenient, 1) == [(0, "kept")]
+
+
+def test_the_consumer_drops_answers_of_partitions_that_it_reads_no_more(
+    start_fake: Start, client_of: Connect, batch_of: BatchOf
+) -> None:
+    fake = start_fake()
+    fake.create_topic("t", 2)
+    for partition in (0, 1):
+        fake.log("t", partition).append(batch_of(f"of {partition}"))
+    with Consumer(client_of(fake), {TP: 0}) as consumer:
+        assert poll_values(consumer, 1) == [(0, "of 0")]
+        assert consumer.poll(0) == []  # a fetch of partition 0 is under way
+        fake.log("t").append(batch_of("after the end"))
+        consumer.unassign([TP])
+        consumer.assign({TopicPartition("t", 1): 0})
+        assert poll_values(consumer, 1) == [(1, "of 1")]
+        assert consumer.positions == {TopicPartition("t", 1): 1}
+
+
+def test_the_consumer_goes_on_where_it_was_sent_and_not_where_a_fetch_under_way_ends(
+    start_fake: Start, client_of: Connect, batch_of: BatchOf
+) -> None:
+    fake = start_fake()
+    fake.create_topic("t")
+    for value in ("0", "1", "2"):
+        fake.log("t").append(batch_of(value))
+    with Consumer(client_of(fake), {TP: 3}) as consumer:
+        assert consumer.poll(0) == []
+        fake.log("t").append(batch_of("3"))
+        consumer.assign({TP: 1})
+        assert poll_values(consumer, 3) == [(0, "1"), (0, "2"), (0, "3")]

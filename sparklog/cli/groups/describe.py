@@ -122,6 +122,11 @@ def _partition_table(partitions: list[PartitionOfGroup]) -> str:
     return f"{render_table(headers, rows)}\nlag of all partitions: {total}"
 
 
+def host_of(member: MemberDescription) -> str:
+    """The member's address, without the slash that Kafka's protocol has before it."""
+    return member.client_host.removeprefix("/")
+
+
 def _member_table(group: GroupDescription) -> str:
     if not group.members:
         return "no members"
@@ -130,7 +135,7 @@ def _member_table(group: GroupDescription) -> str:
             member.member_id,
             member.group_instance_id,
             member.client_id,
-            member.client_host,
+            host_of(member),
             " ".join(
                 f"{topic}:{','.join(map(str, numbers))}"
                 for topic, numbers in by_topic(member.partitions).items()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sparklog.cli.command import DONE, FAILED
 from sparklog.cli.connect import wants_json
+from sparklog.cli.groups.describe import host_of
 from sparklog.cli.groups.partitions import named_partitions
 from sparklog.cli.groups.plan_file import plan_text, read_plan
 from sparklog.cli.groups.reset_ways import (
@@ -80,7 +81,7 @@ def _refuse_members(cluster: ClusterClient, group_id: str) -> None:
     group = GroupAdmin(cluster).describe(group_id)
     if group.members:
         count = "1 member" if len(group.members) == 1 else f"{len(group.members)} members"
-        hosts = ", ".join(sorted({f"{member.client_id} at {member.client_host}" for member in group.members}))
+        hosts = ", ".join(sorted({f"{member.client_id} at {host_of(member)}" for member in group.members}))
         raise SparklogError(
             f"group {group_id!r} has {count} ({hosts}) and is {group.group_state}; "
             "stop its consumers, and reset it then"

@@ -169,6 +169,8 @@ class GroupConsumer:
         coordinator removes a silent member itself. ``commit=False`` after a failure: records that were
         returned but not processed are then read again.
         """
+        if self._handover.is_closing:
+            return
         self._handover.close()
         if commit and not self._cluster.is_closed:
             self._commit_or_log()
