@@ -60,7 +60,7 @@ class _Waiting:
         self._quiet_until_s = time.monotonic() + PATIENCE_S
 
     def note(self, obstacle: str) -> None:
-        reason = obstacle or "the members are being counted"
+        reason = obstacle or "waiting for the other members"
         now_s = time.monotonic()
         if reason != self._said and now_s >= self._quiet_until_s:
             say(f"joining group {self._group_id!r}: {reason} ...")

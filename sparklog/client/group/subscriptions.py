@@ -65,7 +65,12 @@ def subscriber_of(member: JoinGroupResponseMember, assignor: str) -> Subscriber:
 
 
 def subscribed_topics(metadata: bytes | memoryview) -> frozenset[str]:
-    """The topics of a member; none if its metadata is not a consumer's."""
+    """The topics of a member; none if its metadata is not a consumer's.
+
+    Descriptions have empty metadata while the group has not agreed on an assignor.
+    """
+    if not metadata:
+        return frozenset()
     try:
         return frozenset(decode_subscription(metadata).topics)
     except WireError as error:
