@@ -16,8 +16,8 @@ class Metric:
     """Name and value of each label. All metrics of one name have the same labels, and follow each other."""
 
 
-def gauge(name: str, doc: str, value: int) -> Metric:
-    return Metric(name, "gauge", doc, value)
+def gauge(name: str, doc: str, value: int, **labels: str) -> Metric:
+    return Metric(name, "gauge", doc, value, tuple(labels.items()))
 
 
 def counter(name: str, doc: str, value: float, **labels: str) -> Metric:

@@ -11,6 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from sparklog.client.group.group_admin import GroupAdmin
+from sparklog.client.group.group_consumer import GroupConsumer
+from sparklog.client.group.settings import MemberSettings
 from sparklog.controller.metrics import controller_metrics
 from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicPartition
@@ -53,7 +56,7 @@ def test_the_page_lists_exactly_the_metrics_of_brokers_and_controllers() -> None
         told = HEAD.findall(scrape(cluster.controller)) + HEAD.findall(scrape(cluster.brokers[1]))
     written = [(name, meaning, kind) for name, kind, meaning, _ in ROW.findall(PAGE.read_text())]
     assert written == told
-    assert len(told) == 30
+    assert len(told) == 35
 
 
 def test_an_unclean_election_is_counted_and_its_partition_is_offline_before_it() -> None:
@@ -122,6 +125,35 @@ def test_a_disk_that_fails_shows_as_an_offline_directory_with_its_partitions() -
         replicas = cluster.brokers[1]._replicas
         replicas._on_log_failed(replicas.get(TP), "its disk is broken", is_suspect=False)
         wait_for(cluster.brokers[1], partitions=4, leaders=2, offline_partitions=2, offline_log_directories=1)
+
+
+def test_groups_are_counted_by_state_and_their_commits_also_after_the_coordinator_has_moved() -> None:
+    with with_metrics(2) as cluster:
+        cluster.create_topic("t")
+        admin = GroupAdmin(cluster.client)
+        with GroupConsumer(cluster.client, MemberSettings(group_id="g", topics=frozenset({"t"}))) as member:
+            until(lambda: member.poll(50) or member.assignment)
+            first, other = coordinator_and_other(cluster, admin)
+            wait_for(cluster.brokers[first], **of_groups(stable=1, empty=0, rebalances=1, committed=0))
+            member.commit()
+            wait_for(cluster.brokers[first], **of_groups(stable=1, committed=1))
+            cluster.shut_down(first)
+            wait_for(cluster.brokers[other], **of_groups(stable=1, rebalances=0, committed=0))
+        wait_for(cluster.brokers[other], **of_groups(stable=0, empty=1))
+        admin.delete(["g"])
+        wait_for(cluster.brokers[other], **of_groups(empty=0, deleted=1))
+
+
+def coordinator_and_other(cluster: InProcessCluster, admin: GroupAdmin) -> tuple[int, int]:
+    first = admin.describe("g").coordinator.id
+    return first, 3 - first
+
+
+def of_groups(**expected: int) -> dict[str, int]:
+    names = {"stable": 'sparklog_groups{state="Stable"}', "empty": 'sparklog_groups{state="Empty"}'}
+    names["rebalances"] = "sparklog_group_rebalances_total"
+    names |= {word: f"sparklog_group_offsets_{word}_total" for word in ("committed", "expired", "deleted")}
+    return {names[word]: value for word, value in expected.items()}
 
 
 def test_a_controller_that_is_not_in_charge_tells_nothing_of_the_cluster() -> None:

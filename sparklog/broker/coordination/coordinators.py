@@ -6,7 +6,8 @@ key's partition; NOT_COORDINATOR says that this broker does not lead that partit
 the broker that does.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -47,6 +48,9 @@ class CoordinatorShards:
         self.loads: Final = Loads(clock, metadata, config.get_int("offsets.load.buffer.size"))
         self._confirmations = Confirmations(replicas.broker_id, zookeeper, self._attention, clock)
         self._hosts: dict[TopicPartition, ShardHost] = {}
+        self._ended_guard = ports.new_guard()
+        self._ended_counts: dict[str, Counter[str]] = {topic: Counter() for topic in KINDS}
+        """By internal topic, what the machines of ended shards have counted."""
         self._batch_limits: dict[str, tuple[CachedTopic | None, BrokerConfig, int]] = {}
         """By topic, the metadata and settings that were read, and the largest batch by them."""
 
@@ -61,6 +65,15 @@ class CoordinatorShards:
     def hosts(self) -> Collection[ShardHost]:
         """The shards that load or are active, for metrics and checks."""
         return list(self._hosts.values())
+
+    def counts(self, topic: str) -> Mapping[str, int]:
+        """What all machines of one kind have counted on this broker, those of ended shards included."""
+        with self._ended_guard:
+            total = Counter(self._ended_counts[topic])
+            for host in self.hosts():
+                if host.topic_partition.topic == topic:
+                    total.update(host.shard.machine.counts())
+            return total
 
     # broker.ports.LeadershipListener
 
@@ -77,7 +90,9 @@ class CoordinatorShards:
     def ceased_leading(self, topic_partition: TopicPartition, leader_epoch: LeaderEpoch) -> None:
         host = self._hosts.get(topic_partition)
         if host is not None and host.leader_epoch == leader_epoch:
-            del self._hosts[topic_partition]
+            with self._ended_guard:
+                del self._hosts[topic_partition]
+                self._ended_counts[topic_partition.topic].update(host.shard.machine.counts())
             host.resign()
 
     # broker.ports.Coordinators

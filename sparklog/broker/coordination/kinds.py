@@ -3,16 +3,18 @@
 A further kind is a further ``CoordinatorKind``: its internal topic, its state machine, its records.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from sparklog.broker.coordination.group_metrics import group_metrics
 from sparklog.core.coordinator.state_machine import StateMachine
 from sparklog.core.group.group_shard import GroupShard
 from sparklog.core.group.settings import GroupSettings
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import WireError
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from sparklog.model.metric import Metric
 from sparklog.records.envelope import Compression
 from sparklog.wire.consumer_protocol import decode_subscription
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
@@ -44,6 +46,8 @@ class CoordinatorKind:
     timeout_ms: Callable[[BrokerConfig], int]
     """Longest wait of an append for its replicas, and of a request for its turn."""
     compression: Callable[[BrokerConfig], Compression]
+    metrics: Callable[[Sequence[Any], Mapping[str, int]], list[Metric]]
+    """Of the kind's machines on this broker, and of what all of them have counted since its start."""
 
 
 def _offsets_topic(config: BrokerConfig) -> NewInternalTopic:
@@ -75,6 +79,7 @@ GROUPS: Final = CoordinatorKind(
     new_machine=lambda config: GroupShard.of(GroupSettings.of(config), _subscribed_topics),
     timeout_ms=lambda config: config.get_int("offsets.commit.timeout.ms"),
     compression=lambda config: Compression(config.get_int("offsets.topic.compression.codec")),
+    metrics=group_metrics,
 )
 
 KINDS: Final[Mapping[str, CoordinatorKind]] = {GROUPS.topic: GROUPS}

@@ -1,6 +1,7 @@
 """Metrics of a broker's coordinators (docs/metrics.md), read from their shards without locks."""
 
 from sparklog.broker.coordination.coordinators import CoordinatorShards
+from sparklog.broker.coordination.kinds import KINDS, CoordinatorKind
 from sparklog.core.coordinator.shard import Phase
 from sparklog.model.metric import Metric, gauge
 
@@ -38,4 +39,12 @@ def coordinator_metrics(coordinators: CoordinatorShards) -> list[Metric]:
             "Writes of coordinators here that were not replicated in time and may still be.",
             sum(shard.writes_in_doubt for shard in shards),
         ),
+        *(metric for kind in KINDS.values() for metric in _of_kind(kind, coordinators)),
     ]
+
+
+def _of_kind(kind: CoordinatorKind, coordinators: CoordinatorShards) -> list[Metric]:
+    machines = [
+        host.shard.machine for host in coordinators.hosts() if host.topic_partition.topic == kind.topic
+    ]
+    return kind.metrics(machines, coordinators.counts(kind.topic))

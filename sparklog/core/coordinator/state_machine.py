@@ -19,7 +19,7 @@ A shard guarantees to its machine:
 - A request whose ``key`` is None concerns all keys, and never waits for a held key.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -84,6 +84,9 @@ class StateMachine(Protocol):
         """The topics of which the machine keeps state. After loading, those that are gone by then are passed
         to ``on_topics_deleted``.
         """
+
+    def counts(self) -> Mapping[str, int]:
+        """How often things have happened since the load, by name; for metrics."""
 
     def on_resigned(self) -> list[Reply]:
         """The last call: NOT_COORDINATOR to every request that waits in the machine."""

@@ -9,9 +9,9 @@ A group lives here as long as anything is known of it: a record in the log, a me
 given out, or a write that is under way.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Final, assert_never
 
 from sparklog.core.coordinator.actions import (
@@ -185,6 +185,13 @@ class GroupShard:
     @property
     def counters(self) -> Counters:
         return self.state.counters
+
+    def counts(self) -> dict[str, int]:
+        return asdict(self.state.counters)
+
+    def states(self) -> Counter[GroupState]:
+        """How many groups are in each state; may be called while the machine works on another thread."""
+        return Counter(group.state for group in list(self.state.groups.values()))
 
     def applied_state(self) -> dict[GroupKey | OffsetKey, GroupValue | OffsetValue]:
         """What the log below the high watermark says, as its latest record of each key."""
