@@ -33,7 +33,9 @@ def delete_group(token: Token, request: DeleteGroup, turn: Turn) -> None:
     else:
         group.pending_members.clear()
         done = DeleteGroupResponse(ErrorCode.none)
-        remove_offsets(group, known_offsets(group, turn), turn, Waiting(token, request), done)
+        removed = known_offsets(group, turn)
+        turn.state.counters.offsets_deleted += len(removed)
+        remove_offsets(group, removed, turn, Waiting(token, request), done)
 
 
 def delete_offsets(token: Token, request: OffsetDelete, turn: Turn) -> None:
@@ -68,6 +70,7 @@ def forget_topics(names: Collection[str], turn: Turn) -> None:
     for group in list(turn.state.groups.values()):
         removed = [one for one in known_offsets(group, turn) if one.topic in names]
         if removed:
+            turn.state.counters.offsets_deleted += len(removed)
             remove_offsets(group, removed, turn)
 
 
