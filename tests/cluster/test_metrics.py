@@ -127,8 +127,8 @@ def test_a_disk_that_fails_shows_as_an_offline_directory_with_its_partitions() -
         wait_for(cluster.brokers[1], partitions=4, leaders=2, offline_partitions=2, offline_log_directories=1)
 
 
-def test_groups_are_counted_by_state_and_their_commits_also_after_the_coordinator_has_moved() -> None:
-    with with_metrics(2) as cluster:
+def test_groups_are_counted_by_state_at_the_coordinator_that_they_have_now() -> None:
+    with with_metrics(2, settings={"offsets.topic.num.partitions": "4"}) as cluster:
         cluster.create_topic("t")
         admin = GroupAdmin(cluster.client)
         with GroupConsumer(cluster.client, MemberSettings(group_id="g", topics=frozenset({"t"}))) as member:

@@ -18,7 +18,6 @@ from sparklog.client.group.committed_offsets import commit_offsets
 from sparklog.client.group.group_admin import GroupAdmin
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
-from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -29,7 +28,7 @@ _numbers = itertools.count()
 @pytest.fixture(scope="module")
 def groups_cluster() -> Iterator[InProcessCluster]:
     """Two brokers for the tests of this file."""
-    with InProcessCluster(brokers=2) as cluster:
+    with InProcessCluster(brokers=2, settings={"offsets.topic.num.partitions": "4"}) as cluster:
         yield cluster
 
 
@@ -272,14 +271,3 @@ def test_a_signal_ends_a_member_that_commits_and_leaves(number: signal.Signals, 
         assert process.wait(30) == DONE
     assert world.described()["members"] == []
     assert world.committed() == {0: 10, 1: 0}
-
-
-def test_two_commands_share_the_partitions_of_their_group(world: World) -> None:
-    with world.member() as first, world.member() as second:
-        until(
-            lambda: [len(one["assignment"]) for one in world.described()["members"]] == [1, 1], "two members"
-        )
-        for process in (first, second):
-            process.send_signal(signal.SIGINT)
-        assert [process.wait(30) for process in (first, second)] == [DONE, DONE]
-    assert world.described()["members"] == []
