@@ -106,6 +106,7 @@ class Consumer:
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Read these partitions too, or go on elsewhere in those that are read already."""
         self.positions.update(positions)
+        self._seen = self._cluster.latest_metadata  # the choice of the positions needed these topics' leaders
 
     def unassign(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions no more; answers that are under way are dropped."""

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -210,3 +211,23 @@ def test_a_group_sees_new_partitions_of_its_topic(world: World, monkeypatch: pyt
     poll_until(lambda: len(member.assignment) == 4, member)
     ClusterChanges(world.cluster.client).create_partitions(world.topic, 6)
     poll_until(lambda: len(member.assignment) == 6, member)
+
+
+def test_the_death_of_the_coordinator_moves_no_partition(tmp_path: Path) -> None:
+    """Also, what is committed later is found at the next coordinator."""
+    settings = {"offsets.topic.num.partitions": "2"}
+    with InProcessCluster(tmp_path, settings=settings) as cluster, ExitStack() as closing:
+        world = World(cluster, closing)
+        seen: list[frozenset[TopicPartition]] = []
+        member = world.member(on_assignment=seen.append)
+        world.produce("before")
+        assert poll_records(1, member) == [(0, "before")]
+        first = GroupAdmin(cluster.client).describe(world.group).coordinator.id
+        cluster.kill(first)
+        cluster.wait_for_leader(world.topic, other_than=first)
+        world.produce("after")
+        assert poll_records(1, member) == [(0, "after")]
+        member.close()
+        assert seen == [world.partitions(0, 1, 2, 3)]
+        assert GroupAdmin(cluster.client).describe(world.group).coordinator.id != first
+        assert world.committed[0] == 2
