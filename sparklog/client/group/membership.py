@@ -73,7 +73,9 @@ class Membership:
         self._generation = -1
         self._protocol_name: str | None = None
         self._owned: frozenset[TopicPartition] = frozenset()
-        self._led: PartitionCounts | None = None  # what this member assigned as the leader of its generation
+        self._owned_since = -1  # the generation that assigned ``_owned``
+        self._led: PartitionCounts | None = None  # what this member divided as the leader of its generation
+        self._led_topics: frozenset[str] = frozenset()  # the subscribed ones, whether they exist or not
         self._reason = ""  # of the next JoinGroup, for the coordinator's log
 
     def life(self) -> Loop:
@@ -82,6 +84,7 @@ class Membership:
             while not self._handover.is_closing:
                 yield from self._one_generation()
         except KafkaError as error:
+            self._generation = -1
             self._publish()
             self._handover.fail(error)
 
@@ -116,7 +119,7 @@ class Membership:
                 JoinGroupRequestProtocol(
                     name=assignor.name,
                     metadata=subscription_bytes(
-                        assignor.name, settings.topics, self._owned, self._generation
+                        assignor.name, settings.topics, self._owned, self._owned_since
                     ),
                 )
                 for assignor in settings.known
@@ -163,9 +166,8 @@ class Membership:
     def _assign(self, joined: JoinGroupResponse) -> Answer:
         """As the leader: every member's assignment, for SyncGroup. None are due after ``skip_assignment``."""
         subscribers = [subscriber_of(member, joined.protocol_name or "") for member in joined.members]
-        counts = yield from self._partition_counts(
-            frozenset(topic for member in subscribers for topic in member.topics)
-        )
+        self._led_topics = frozenset(topic for member in subscribers for topic in member.topics)
+        counts = yield from self._partition_counts(self._led_topics)
         self._led = counts
         if joined.skip_assignment:
             return []
@@ -209,7 +211,7 @@ class Membership:
             self._reason = "partitions were given up for other members"
         added = assigned - self._owned
         if self._generation >= 0:  # else the membership was lost meanwhile
-            self._owned = assigned
+            self._owned, self._owned_since = assigned, self._generation
             self._handover.offer(Assigned(added, self._generation))
         return not surplus and self._generation >= 0
 
@@ -256,7 +258,7 @@ class Membership:
         """As the leader: whether topics have other partitions than those that were assigned."""
         if self._led is None:
             return False
-        counts = yield from self._partition_counts(frozenset(self._led) | self._settings.topics)
+        counts = yield from self._partition_counts(self._led_topics)
         if counts == self._led:
             return False
         self._reason = "the partitions of the topics changed"

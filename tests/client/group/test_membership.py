@@ -221,6 +221,17 @@ def test_a_cooperative_member_keeps_its_partitions_and_joins_again_after_giving_
     assert isinstance(talk.question, Await)
 
 
+def test_partitions_are_claimed_with_the_generation_that_assigned_them() -> None:
+    talk = Conversation(assignors=("cooperative-sticky",)).in_group(T0, protocol_name="cooperative-sticky")
+    talk.beat(ErrorCode.rebalance_in_progress)
+    talk.join(generation_id=2)
+    talk.sync(error=ErrorCode.rebalance_in_progress)
+    talk.pause()
+    subscription = decode_subscription(talk.join(generation_id=3).protocols[0].metadata)
+    assert (subscription.owned, subscription.generation_id) == ((T0,), 1)
+    assert subscription.user_data == (1).to_bytes(4)
+
+
 @pytest.mark.parametrize(
     ("code", "member_id"), [(ErrorCode.unknown_member_id, ""), (ErrorCode.illegal_generation, "m1")]
 )
