@@ -106,8 +106,8 @@ def _as_text(described: _Described) -> str:
 def _partition_table(partitions: list[PartitionOfGroup]) -> str:
     if not partitions:
         return "no committed offsets"
-    lags = [one.lag for one in partitions]
-    total = sum(lag for lag in lags if lag is not None)
+    known = [one.lag for one in partitions if one.lag is not None]
+    which = "all partitions" if len(known) == len(partitions) else "the partitions where it is known"
     rows = [
         [
             *one.topic_partition,
@@ -119,7 +119,7 @@ def _partition_table(partitions: list[PartitionOfGroup]) -> str:
         for one in partitions
     ]
     headers = ["TOPIC", "PARTITION", "COMMITTED", "HIGH WATERMARK", "LAG", "MEMBER"]
-    return f"{render_table(headers, rows)}\nlag of all partitions: {total}"
+    return f"{render_table(headers, rows)}\nlag of {which}: {sum(known)}"
 
 
 def host_of(member: MemberDescription) -> str:

@@ -53,7 +53,7 @@ class OffsetReset(Enum):
 
 
 OnAssignment = Callable[[frozenset[TopicPartition]], None]
-"""Called after every change with all partitions that the member has now."""
+"""Called after every rebalance that changed something, with all partitions that the member has now."""
 
 
 class GroupConsumer:
@@ -82,6 +82,7 @@ class GroupConsumer:
         self._consumer = Consumer(
             cluster, {}, isolation_level=isolation_level, on_out_of_range=self._begin_anew
         )
+        self._announced: frozenset[TopicPartition] | None = None  # what ``on_assignment`` was called with
         self._committed: dict[TopicPartition, int] = {}
         self._next_commit = cluster.deadline(auto_commit_interval_ms)
         self._calls = LoopCalls(cluster)
@@ -204,7 +205,6 @@ class GroupConsumer:
     # Changes of partitions.
 
     def _take_changes(self) -> None:
-        before = self.assignment
         while (change := self._handover.next_change()) is not None:
             match change:
                 case Assigned(partitions):
@@ -215,8 +215,10 @@ class GroupConsumer:
                 case Lost(partitions):
                     self._drop(partitions)
             self._handover.take()
-        if self.assignment != before:
-            self._on_assignment(self.assignment)
+            # A revocation is the first half of a rebalance: the caller hears of it with the assignment.
+            if not isinstance(change, Revoked) and self.assignment != self._announced:
+                self._announced = self.assignment
+                self._on_assignment(self._announced)
 
     def _drop(self, partitions: Iterable[TopicPartition]) -> None:
         self._consumer.unassign(partitions)

@@ -127,6 +127,14 @@ def test_a_group_is_described_with_its_lag(world: World) -> None:
     ]
 
 
+def test_lag_that_is_not_known_is_not_counted(world: World) -> None:
+    with world.member() as process:
+        text = world.run("groups", "describe", world.group).out
+        process.send_signal(signal.SIGKILL)
+    assert re.search(rf"^{world.topic} +1 +- +0 +- +\S+$", text, re.MULTILINE)
+    assert "lag of the partitions where it is known: 7" in text
+
+
 def test_the_lag_of_a_topic_that_was_deleted_is_unknown(world: World) -> None:
     world.cluster.admin.delete_topics([world.topic])
     described = world.run("groups", "describe", world.group)

@@ -106,8 +106,12 @@ def poll_records(count: int, *members: GroupConsumer) -> list[tuple[int, str]]:
 
 
 def test_members_share_the_partitions_and_one_takes_over_what_another_leaves(world: World) -> None:
-    first, second = world.member(), world.member()
+    seen: list[frozenset[TopicPartition]] = []
+    first = world.member(on_assignment=seen.append)
+    poll_until(lambda: len(first.assignment) == 4, first)
+    second = world.member()
     poll_until(lambda: len(first.assignment) == len(second.assignment) == 2, first, second)
+    assert seen == [world.partitions(0, 1, 2, 3), first.assignment]
     assert first.assignment | second.assignment == world.partitions(0, 1, 2, 3)
     for partition in range(4):
         world.produce(f"{partition}a", f"{partition}b", partition=partition)
