@@ -1,7 +1,7 @@
 """Every assignor covers every partition once; each has its own idea of fairness."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sparklog.client.group.assignors.assignor import Assignments, Assignor, Subscriber
@@ -101,22 +101,34 @@ def test_a_balanced_group_keeps_everything(group: list[Subscriber], counts: dict
 
 
 @given(before=groups, after=groups, counts=counts)
-def test_the_second_cooperative_round_is_complete_and_gives_no_partition_to_two(
+@example(
+    before=[
+        Subscriber("m0", frozenset("a")),
+        Subscriber("m1", frozenset("a")),
+        Subscriber("m2", frozenset("c")),
+    ],
+    after=[
+        Subscriber(f"m{number}", frozenset(topics))
+        for number, topics in enumerate(["b", "c", "abc", "a", "c"])
+    ],
+    counts={"a": 2, "b": 1, "c": 2},
+)
+def test_cooperative_rounds_end_and_give_no_partition_to_two(
     before: list[Subscriber], after: list[Subscriber], counts: dict[str, int]
 ) -> None:
-    """Members join and leave; those that stay own what they had. Nobody gets what another still owns."""
-    assignor = CooperativeStickyAssignor()
-    old = balance(before, counts)
-    first = assignor.assign(with_owned(after, old, 1), counts)
-    for one in after:
-        others = {got for other in after if other is not one for got in old.get(other.member_id, ())}
-        assert not others & set(first[one.member_id])
-    second = assignor.assign(with_owned(after, first, 2), counts)
+    """Members join and leave; those that stay own what they had. Mostly the second round is the last."""
     wanted = {topic for one in after for topic in one.topics}
     expected = sorted(
         TopicPartition(topic, number) for topic in wanted for number in range(counts.get(topic, 0))
     )
-    assert sorted(got for partitions in second.values() for got in partitions) == expected
+    owned = balance(before, counts)
+    for generation in range(1, 6):
+        assigned = CooperativeStickyAssignor().assign(with_owned(after, owned, generation), counts)
+        for one in after:
+            others = {got for other in after if other is not one for got in owned.get(other.member_id, ())}
+            assert not others & set(assigned[one.member_id])
+        owned = assigned
+    assert sorted(got for partitions in owned.values() for got in partitions) == expected
 
 
 def test_a_new_member_gets_its_share_in_two_rounds_and_the_others_keep_theirs() -> None:
