@@ -111,6 +111,49 @@ COMMANDS = [
         WRONG_USAGE,
         "add `--partition`",
     ),
+    (
+        "a partition for a member of a group",
+        "consume --topic t --group g --partition 0",
+        WRONG_USAGE,
+        "leave `--partition` or `--group` out",
+    ),
+    ("deletion of an unknown group", "groups delete billng", FAILED, "`sparklog groups list`"),
+    (
+        "a reset that does not say to where",
+        "groups reset-offsets g --all-topics",
+        WRONG_USAGE,
+        "choose one of [the ways](groups.md#reading-again)",
+    ),
+    (
+        "a reset that does not say of which partitions",
+        "groups reset-offsets g --to-earliest",
+        WRONG_USAGE,
+        "add `--topic` or `--all-topics`",
+    ),
+    (
+        "a reset of a group without offsets",
+        "groups reset-offsets g --all-topics --to-earliest",
+        FAILED,
+        "name the topics",
+    ),
+    (
+        "a time that is none",
+        "groups reset-offsets g --topic t --to-datetime yesterday",
+        WRONG_USAGE,
+        "write it as ISO 8601",
+    ),
+    (
+        "a shift of offsets that there are not",
+        "groups reset-offsets g --topic t --shift-by -10",
+        FAILED,
+        "reset in another way",
+    ),
+    (
+        "a plan that cannot be read",
+        "groups reset-offsets g --from-file nothing.csv",
+        FAILED,
+        "correct the path",
+    ),
 ]
 
 
