@@ -1,14 +1,20 @@
 """The server's side of one connection: whose turn it is, and what is half received or half written.
 
-A channel is worked on by its processor's thread and, while a reply is being sent, by the thread that
-replies. ``phase`` says which of them may touch the socket, so no lock is held during a system call:
+A connection has two halves, each with a state that says which thread may use it. So no lock is held during a
+system call.
 
+    the receiving half, ``phase``
     READING    the processor waits for the next request
-    HANDLING   a request is queued or being worked on; nobody touches the socket (muted)
-    REPLYING   the thread that called ``reply`` writes; only it may close the socket
-    WRITING    the socket was full: the processor writes the rest when it can
-    THROTTLED  the reply is out, the connection stays muted until its time
+    HANDLING   a request is queued or being worked on; nobody receives (muted)
+    RESUMING   a thread that has ended the request looks for the next one among the bytes received already
+    RESUMABLE  the processor is to go on: a throttle begins, or what the client has pipelined is looked at
+    THROTTLED  the connection stays muted until its time
     CLOSED     the end
+
+    the sending half, ``sending``
+    IDLE       no reply can be written
+    REPLYING   the thread that gave a reply writes it, and those that are ready behind it
+    WRITING    the socket was full: the processor writes the rest when it can
 
 The thread that replies tries to write at once. Nearly always the socket takes all of it, and two hops between
 threads are saved (to the processor, and back to a selector that would have to be re-armed); that is the
@@ -16,6 +22,9 @@ difference between a muted connection that costs system calls and one that costs
 muting is lazy: the socket stays registered for reading, and is taken out only if a client pipelines, that is
 when the selector reports it while its request is still being handled. And a next request that has arrived
 already goes into the request queue from here, past the processor.
+
+Usually the next request begins when the reply is written. A produce that waits for its followers lets the
+next produce begin before (``let_next_begin``, ``reply_order``).
 """
 
 import enum
@@ -33,6 +42,7 @@ from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.network.inbound import FrameReceiver
 from sparklog.network.outbound import OutboundParts
+from sparklog.network.reply_order import ReplyOrder
 from sparklog.network.request_statistics import RequestStatistics
 
 _logger: Final = logging.getLogger(__name__)
@@ -46,10 +56,16 @@ NOTHING_WATCHED: Final = 0
 class Phase(enum.Enum):
     READING = enum.auto()
     HANDLING = enum.auto()
-    REPLYING = enum.auto()
-    WRITING = enum.auto()
+    RESUMING = enum.auto()
+    RESUMABLE = enum.auto()
     THROTTLED = enum.auto()
     CLOSED = enum.auto()
+
+
+class Sending(enum.Enum):
+    IDLE = enum.auto()
+    REPLYING = enum.auto()
+    WRITING = enum.auto()
 
 
 class ChannelOwner(Protocol):
@@ -77,11 +93,13 @@ class Channel:
 
     __slots__ = (
         "_clock",
-        "_current",
         "_guard",
+        "_held",
         "_is_doomed",
+        "_order",
         "_owner",
         "_statistics",
+        "_users",
         "client_host",
         "connection_id",
         "last_progress_ms",
@@ -90,6 +108,7 @@ class Channel:
         "phase",
         "principal",
         "receiver",
+        "sending",
         "sock",
         "throttle_ms",
         "watched",
@@ -115,39 +134,44 @@ class Channel:
         self.receiver = FrameReceiver(frame_bytes_max, owner.admit)
         self.outbound: OutboundParts | None = None
         self.phase = Phase.READING
+        self.sending = Sending.IDLE
         self.watched = NOTHING_WATCHED  # what the processor's selector watches for, changed by it alone
         self.throttle_ms = 0
         self.last_progress_ms: MonotonicMs = clock.monotonic_ms()
         self._clock = clock
         self._owner = owner
         self._statistics = statistics
-        self._current: Exchange | None = None  # the request in progress, if statistics are kept
-        self._guard = threading.Lock()  # over ``phase`` and ``_is_doomed``; held for a few lines at most
+        self._order = ReplyOrder()
+        self._held: Exchange | None = None  # the newest request, which waits until it is the only one
+        self._guard = threading.Lock()  # over the states, ``_order`` and ``_held``; held for a few lines
         self._is_doomed = False
+        self._users = 0  # threads in REPLYING or RESUMING: the socket stays open while there are any
 
     def __str__(self) -> str:
         return f"connection {self.connection_id} from {self.client_host} on {self.listener}"
 
     # What exchanges call, from any thread.
 
-    def send_reply(self, parts: Sequence[Part], throttle_ms: int) -> None:
+    def send_reply(self, exchange: Exchange, parts: Sequence[Part], throttle_ms: int) -> None:
         with self._guard:
-            if self.phase is not Phase.HANDLING or self._is_doomed:
+            if self.phase is Phase.CLOSED or self._is_doomed:
                 return  # the client has gone, or the server is stopping
-            self.phase = Phase.REPLYING
-        rest: OutboundParts | None = None
-        is_broken = False
-        try:
-            outbound = OutboundParts(parts)
-            if not outbound.write(self.sock, TURN_BYTES):
-                rest = outbound
-        except OSError as error:
-            self.log_broken_reply(error)
-            is_broken = True
-        except BaseException:  # a part that is none: a bug of the caller, but the socket must not leak
-            self._after_reply(None, 0, is_broken=True)
-            raise
-        self._after_reply(rest, throttle_ms, is_broken=is_broken)
+            exchange.reply_parts = parts
+            exchange.throttle_ms = throttle_ms
+            if self.sending is not Sending.IDLE or self._order.ready() is not exchange:
+                return  # written after the earlier ones, by whoever writes the last of them
+            self.sending = Sending.REPLYING
+            self._users += 1
+        self._write_from(exchange)
+
+    def let_next_begin(self, exchange: Exchange) -> None:
+        with self._guard:
+            if self._order.newest is not exchange:
+                return  # its reply is written, and the next one has begun
+            self._order.is_newest_settled = True
+            resumes = self._may_resume()
+        if resumes:
+            self._resume()
 
     def disconnect(self) -> None:
         with self._guard:
@@ -157,10 +181,93 @@ class Channel:
     def identify(self, principal: str) -> None:
         self.principal = principal
 
-    def _after_reply(self, rest: OutboundParts | None, throttle_ms: int, *, is_broken: bool) -> None:
-        if rest is None:
-            self.end_request()
-        may_go_on = rest is None and throttle_ms <= 0 and not is_broken
+    # Replies
+
+    def _write_from(self, exchange: Exchange | None) -> None:
+        """Write the reply of ``exchange``, and those that are ready behind it."""
+        while exchange is not None:
+            assert exchange.reply_parts is not None
+            try:
+                outbound = OutboundParts(exchange.reply_parts)
+                is_done = outbound.write(self.sock, TURN_BYTES)
+            except OSError as error:
+                self.log_broken_reply(error)
+                self._break()
+                return
+            except BaseException:  # a part that is none: a bug of the caller, but the socket must not leak
+                self._break()
+                raise
+            if not is_done:
+                self._leave_rest(outbound)
+                return
+            exchange = self._on_written(exchange)
+
+    def _on_written(self, exchange: Exchange) -> Exchange | None:
+        """The next reply that can be written; without one, this thread may have to look for a request."""
+        self._count(exchange)
+        with self._guard:
+            exchange.reply_parts = None
+            self._order.remove(exchange)
+            if self._has_closed():
+                return None
+            self.throttle_ms = max(self.throttle_ms, exchange.throttle_ms)
+            upcoming = None if self._is_doomed else self._order.ready()
+            if upcoming is not None:
+                return upcoming
+            self._end_sending(Sending.IDLE)
+            starts, self._held = self._take_held()
+            resumes = self._may_resume()
+        if starts is not None:
+            self._owner.submit(starts)
+        elif resumes:
+            self._resume()
+        return None
+
+    def _break(self) -> None:
+        """The reply cannot be written: the processor closes the connection."""
+        with self._guard:
+            if self._has_closed():
+                return
+            self._is_doomed = True
+            self._end_sending(Sending.IDLE)
+        self._owner.attend(self)
+
+    def _leave_rest(self, rest: OutboundParts) -> None:
+        with self._guard:
+            if self._has_closed():
+                return
+            self.outbound = rest
+            self._end_sending(Sending.WRITING)
+        self._owner.attend(self)
+
+    def _end_sending(self, sending: Sending) -> None:
+        """Within the guard: this thread writes no more."""
+        self.sending = sending
+        self._users -= 1
+
+    def _has_closed(self) -> bool:
+        """Within the guard, by a user: whether the processor closed the connection. The last user ends it."""
+        if self.phase is not Phase.CLOSED:
+            return False
+        self._users -= 1
+        self._end_if_unused()
+        return True
+
+    # The next request
+
+    def _may_resume(self) -> bool:
+        """Within the guard: whether this thread is to look for the next request."""
+        if self.phase is not Phase.HANDLING or self._is_doomed:
+            return False
+        if not self._order.is_newest_settled or not self._order.has_room or self._held is not None:
+            return False
+        self.phase = Phase.RESUMING
+        self._users += 1
+        return True
+
+    def _resume(self) -> None:
+        """Begin the next request if all of it has arrived, or leave that to the processor."""
+        may_go_on = self.throttle_ms <= 0
         upcoming = None
         if may_go_on and self.receiver.has_unread:
             if self._owner.has_held_up:
@@ -169,22 +276,19 @@ class Channel:
                 upcoming = self.next_exchange()
                 may_go_on = not self.receiver.is_held_up
         with self._guard:
-            if self.phase is Phase.CLOSED:  # closed by the processor in the meantime, but for the socket
-                self.sock.close()
-                self._end_charges(upcoming)
-                self.end_request()
+            if self._has_closed():
+                if upcoming is not None:
+                    self._owner.credit(upcoming.frame_bytes)
                 return
-            self._is_doomed |= is_broken
+            self._users -= 1
             is_settled = may_go_on and not self._is_doomed and self._settle(upcoming)
             if not is_settled:
-                self.outbound = rest
-                self.throttle_ms = throttle_ms
-                self.phase = Phase.WRITING
+                self.phase = Phase.RESUMABLE
         if not is_settled:
             if upcoming is not None:  # the connection is doomed
                 self._owner.credit(upcoming.frame_bytes)
             self._owner.attend(self)
-        elif upcoming is not None:
+        elif upcoming is not None and self.may_begin(upcoming):
             self._owner.submit(upcoming)
 
     def _settle(self, upcoming: Exchange | None) -> bool:
@@ -197,6 +301,20 @@ class Channel:
         else:
             return False
         return True
+
+    def may_begin(self, exchange: Exchange) -> bool:
+        """Whether the newest request may be worked on now; otherwise it begins after all earlier replies."""
+        with self._guard:
+            if self._order.may_begin(exchange):
+                return True
+            self._held = exchange
+            return False
+
+    def _take_held(self) -> tuple[Exchange | None, Exchange | None]:
+        """The held request if it may begin now, and what is held from now on."""
+        if self._held is not None and not self._is_doomed and self._order.may_begin(self._held):
+            return self._held, None
+        return None, self._held
 
     def log_broken_reply(self, error: OSError) -> None:
         """A peer that has gone is everyday; anything else is about a file that was being sent."""
@@ -224,15 +342,14 @@ class Channel:
             received_ms=received_ms,
         )
         exchange = Exchange(frame, context, self)
-        if self._statistics is not None:
-            self._current = exchange
+        with self._guard:
+            self._order.add(exchange)
         return exchange
 
-    def end_request(self) -> None:
-        """The answer is sent, or never will be. Called by the thread that may touch the socket."""
-        current, self._current = self._current, None
-        if current is not None and self._statistics is not None:
-            self._statistics.record(current)
+    def _count(self, exchange: Exchange) -> None:
+        """The answer of ``exchange`` is sent, or never will be."""
+        if self._statistics is not None:
+            self._statistics.record(exchange)
 
     # What the processor calls.
 
@@ -253,21 +370,44 @@ class Channel:
         with self._guard:
             self.phase = phase
 
-    def on_processor_close(self) -> None:
-        """Close the socket, or leave that to the thread that is writing to it at this moment."""
+    def on_processor_watch(self, events: int) -> None:
         with self._guard:
-            is_ours = self.phase is not Phase.REPLYING
+            self.watched = events
+
+    def on_processor_written(self) -> None:
+        """The rest of the oldest reply is written: those that are ready behind it follow."""
+        with self._guard:
+            self.outbound = None
+            exchange = self._order.ready()
+            assert exchange is not None, "a reply that is half written is ready"
+            self.sending = Sending.REPLYING
+            self._users += 1
+        following = self._on_written(exchange)
+        if following is not None:
+            self._write_from(following)
+
+    @property
+    def owes_reply(self) -> bool:
+        """Whether a request is worked on, or waits for replicas."""
+        return len(self._order) > 0
+
+    def on_processor_close(self) -> None:
+        """Close the connection; the socket too, or its last user does."""
+        with self._guard:
             self.phase = Phase.CLOSED
             self.outbound = None
-        if is_ours:
-            self.sock.close()
-            self._end_charges(None)
-            self.end_request()
+            self._end_if_unused()
 
-    def _end_charges(self, upcoming: Exchange | None) -> None:
-        """Credit what this closed connection was charged for and no handler will get."""
+    def _end_if_unused(self) -> None:
+        """Within the guard: close the socket, and credit what no handler will get."""
+        if self._users:
+            return
+        self.sock.close()
         underway_bytes = self.receiver.underway_bytes
         if underway_bytes is not None:
             self._owner.credit(underway_bytes)
-        if upcoming is not None:
-            self._owner.credit(upcoming.frame_bytes)
+        if self._held is not None:
+            self._owner.credit(self._held.frame_bytes)
+            self._held = None
+        for exchange in self._order.clear():
+            self._count(exchange)

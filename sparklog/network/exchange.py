@@ -28,7 +28,9 @@ class RequestContext(NamedTuple):
 class ReplyPath(Protocol):
     """The connection that a request came from, as its exchange needs it."""
 
-    def send_reply(self, parts: Sequence[Part], throttle_ms: int) -> None: ...
+    def send_reply(self, exchange: "Exchange", parts: Sequence[Part], throttle_ms: int) -> None: ...
+
+    def let_next_begin(self, exchange: "Exchange") -> None: ...
 
     def disconnect(self) -> None: ...
 
@@ -38,9 +40,10 @@ class ReplyPath(Protocol):
 class Exchange:
     """A request's frame, and its one answer, which may come from any thread and at any later time.
 
-    Until the answer is given the connection is muted: its next request waits. So exactly one of ``reply``,
-    ``no_reply`` and ``close`` must be called, once. A second call is a bug and raises; an exchange that
-    nobody answers leaves its client waiting for ever. An answer to a client that has gone is dropped.
+    Until the answer is given the connection is muted: its next request waits, unless the handler calls
+    ``let_next_begin``. So exactly one of ``reply``, ``no_reply`` and ``close`` must be called, once. A second
+    call is a bug and raises; an exchange that nobody answers leaves its client waiting for ever. An answer to
+    a client that has gone is dropped.
 
     ``frame`` is writable memory that belongs to this exchange alone, so a leader may stamp batches in place.
     ``frame_bytes`` is its size as it arrived, also after its handler has let go of it.
@@ -61,6 +64,8 @@ class Exchange:
         "frame",
         "frame_bytes",
         "handled_ns",
+        "reply_parts",
+        "throttle_ms",
     )
 
     def __init__(self, frame: memoryview, context: RequestContext, path: ReplyPath) -> None:
@@ -70,6 +75,10 @@ class Exchange:
         self._path = path
         self.api_key: int | None = None
         self.errors: Sequence[int] = ()
+        self.reply_parts: Sequence[Part] | None = None
+        """The reply, from when it is given until it is written; for the connection."""
+        self.throttle_ms = 0
+        """How long the connection stays muted after the reply."""
         self.arrived_ns = perf_counter_ns()
         self.began_ns = self.handled_ns = self.answered_ns = 0
         self._answer_token = threading.Lock()  # who takes it answers; it is never given back
@@ -81,12 +90,20 @@ class Exchange:
     def reply(self, parts: Sequence[Part], throttle_ms: int = 0) -> None:
         """Send ``parts``, size prefix included; the connection stays muted for ``throttle_ms`` after that."""
         self._take_token("reply")
-        self._path.send_reply(parts, throttle_ms)
+        self._path.send_reply(self, parts, throttle_ms)
 
     def no_reply(self, throttle_ms: int = 0) -> None:
         """Go on without an answer: what a produce with acks=0 gets."""
         self._take_token("no_reply")
-        self._path.send_reply((), throttle_ms)
+        self._path.send_reply(self, (), throttle_ms)
+
+    def let_next_begin(self) -> None:
+        """Work on this request is over but for a wait: the next produce of its connection may begin.
+
+        The order of replies remains that of requests. Called by the handler, at most once; an answer may
+        have been given before.
+        """
+        self._path.let_next_begin(self)
 
     def close(self) -> None:
         """Close the connection instead of answering: the protocol's way to refuse what has no error reply."""

@@ -23,7 +23,7 @@ from itertools import count
 from typing import Final
 
 from sparklog.model.time import Clock, MonotonicMs
-from sparklog.network.channel import NOTHING_WATCHED, TURN_BYTES, Channel, Phase
+from sparklog.network.channel import NOTHING_WATCHED, TURN_BYTES, Channel, Phase, Sending
 from sparklog.network.exchange import Exchange
 from sparklog.network.frame_budget import FrameBudget
 from sparklog.network.request_queue import RequestQueue
@@ -163,8 +163,10 @@ class Processor:
         try:
             if channel.is_doomed:
                 self._close(channel)
-            elif channel.phase is Phase.WRITING:
+            elif channel.sending is Sending.WRITING:
                 self._write(channel)
+            elif channel.phase is Phase.RESUMABLE:
+                self._go_on(channel)
             elif events & selectors.EVENT_READ:
                 self._on_readable(channel)
         except Exception:
@@ -204,7 +206,8 @@ class Processor:
         if exchange is None:
             return False
         channel.on_processor_enter(Phase.HANDLING)
-        self.submit(exchange)
+        if channel.may_begin(exchange):
+            self.submit(exchange)
         return True
 
     def _wait_for_more(self, channel: Channel) -> None:
@@ -213,7 +216,12 @@ class Processor:
             self._hold_up(channel)
         else:
             channel.last_progress_ms = self._clock.monotonic_ms()
-            self._watch(channel, selectors.EVENT_READ)
+            self._watch_for_request(channel)
+
+    def _watch_for_request(self, channel: Channel) -> None:
+        """A client that does not take its replies is not read either."""
+        is_full = channel.sending is Sending.WRITING
+        self._watch(channel, selectors.EVENT_WRITE if is_full else selectors.EVENT_READ)
 
     def _hold_up(self, channel: Channel) -> None:
         self._watch(channel, NOTHING_WATCHED)
@@ -243,24 +251,26 @@ class Processor:
 
     def _write(self, channel: Channel) -> None:
         outbound = channel.outbound
-        if outbound is not None:
-            sent_before = outbound.sent_bytes
-            try:
-                is_done = outbound.write(channel.sock, TURN_BYTES)
-            except OSError as error:
-                channel.log_broken_reply(error)
-                self._close(channel)
-                return
-            if outbound.sent_bytes != sent_before:
-                channel.last_progress_ms = self._clock.monotonic_ms()
-            if not is_done:
-                self._watch(channel, selectors.EVENT_WRITE)
-                return
-            channel.outbound = None
-            channel.end_request()
-        self._after_write(channel)
+        assert outbound is not None, f"{channel} is in {Sending.WRITING} without a rest to write"
+        sent_before = outbound.sent_bytes
+        try:
+            is_done = outbound.write(channel.sock, TURN_BYTES)
+        except OSError as error:
+            channel.log_broken_reply(error)
+            self._close(channel)
+            return
+        if outbound.sent_bytes != sent_before:
+            channel.last_progress_ms = self._clock.monotonic_ms()
+        if not is_done:
+            self._watch(channel, selectors.EVENT_WRITE)
+            return
+        channel.on_processor_written()
+        if channel.watched == selectors.EVENT_WRITE and channel.sending is not Sending.WRITING:
+            reads = channel.phase is Phase.READING and not channel.receiver.is_held_up
+            self._watch(channel, selectors.EVENT_READ if reads else NOTHING_WATCHED)
 
-    def _after_write(self, channel: Channel) -> None:
+    def _go_on(self, channel: Channel) -> None:
+        """Begin the throttle of a connection whose request has ended, or read its next one."""
         if channel.throttle_ms > 0:
             self._watch(channel, NOTHING_WATCHED)
             channel.on_processor_enter(Phase.THROTTLED)
@@ -271,11 +281,9 @@ class Processor:
 
     def _unmute(self, channel: Channel) -> None:
         """Go on with what the client pipelined, or wait for more."""
-        if channel.watched == selectors.EVENT_WRITE:
-            self._watch(channel, NOTHING_WATCHED)
         channel.on_processor_enter(Phase.READING)
         if not channel.receiver.has_unread:
-            self._watch(channel, selectors.EVENT_READ)
+            self._watch_for_request(channel)
         elif self._held_up:
             self._hold_up(channel)
         elif not self._next_request(channel):
@@ -289,7 +297,7 @@ class Processor:
             if channel.phase is Phase.THROTTLED:
                 channel.last_progress_ms = now_ms
                 channel.throttle_ms = 0
-                channel.on_processor_enter(Phase.WRITING)  # with nothing left to write: unmuted by that
+                channel.on_processor_enter(Phase.RESUMABLE)
                 self._attend(channel, NOTHING_WATCHED)
 
     def _close_idle(self, now_ms: MonotonicMs) -> None:
@@ -300,9 +308,11 @@ class Processor:
                 self._close(channel)
 
     def _waits_for_peer(self, channel: Channel) -> bool:
-        if channel.phase is Phase.READING:
-            return channel.watched != NOTHING_WATCHED  # otherwise it is held back or up, and waits for us
-        return channel.phase is Phase.WRITING
+        if channel.sending is Sending.WRITING:
+            return True
+        # Without a watch it is held back or up, and waits for us.
+        is_read = channel.phase is Phase.READING and channel.watched != NOTHING_WATCHED
+        return is_read and not channel.owes_reply
 
     # Coming and going
 
@@ -323,7 +333,7 @@ class Processor:
             self._selector.register(channel.sock, events, channel)
         else:
             self._selector.modify(channel.sock, events, channel)
-        channel.watched = events
+        channel.on_processor_watch(events)
 
     def _close(self, channel: Channel) -> None:
         if self._channels.pop(channel.connection_id, None) is None:

@@ -29,8 +29,11 @@ class Replies:
         self.frames = []
         self.is_closed = False
 
-    def send_reply(self, parts, throttle_ms):
+    def send_reply(self, exchange, parts, throttle_ms):
         self.frames.append(read_parts(parts)[SIZE_PREFIX_BYTES:])
+
+    def let_next_begin(self, exchange):
+        pass
 
     def disconnect(self):
         self.is_closed = True

@@ -8,8 +8,11 @@ class RecordingPath:
     def __init__(self):
         self.calls = []
 
-    def send_reply(self, parts, throttle_ms):
+    def send_reply(self, exchange, parts, throttle_ms):
         self.calls.append(("reply", tuple(parts), throttle_ms))
+
+    def let_next_begin(self, exchange):
+        self.calls.append(("let_next_begin",))
 
     def disconnect(self):
         self.calls.append(("disconnect",))

@@ -1,7 +1,8 @@
 """Produce: append batches to partitions that this broker leads.
 
 With acks=0 there is no response; if anything failed the connection is closed instead, the only way to say so.
-Each batch is checked before any lock is taken; a refused batch uses up no offset.
+Each batch is checked before any lock is taken; a refused batch uses up no offset. Once the batches are in the
+log, the connection's next produce may begin, because only a wait for replicas is left.
 
 Internal topics are closed to clients, as in Kafka (ReplicaManager.appendToLocalLog).
 """
@@ -76,6 +77,7 @@ def handle(call: Call, request: ProduceRequest) -> None:
         refused=refused,
     )
     _let_go(call, request)
+    call.exchange.let_next_begin()
 
 
 def _refusal(request: ProduceRequest) -> AppendResult | None:

@@ -56,6 +56,7 @@ ALL_MARKS: Final = (
     "a record without an answer was there",
     "a record without an answer was not there",
     "a removed replica's log was deleted",
+    "a produce began while an earlier one waited",
     "a request went into a hanging connection",
     "a rotten batch was found and fetched again",
     "a send was refused for good",

@@ -22,6 +22,7 @@ from sparklog.model.cluster import DEFAULT_LISTENER
 from sparklog.model.parts import Part, read_parts
 from sparklog.model.time import MonotonicMs
 from sparklog.network.exchange import Exchange, RequestContext
+from sparklog.network.reply_order import ReplyOrder
 from sparklog.records.envelope import ATTRIBUTES_POSITION
 from sparklog.wire.codec import Message, decode_response, encode_request
 from sparklog.wire.messages.data.produce import ProduceRequest
@@ -140,7 +141,8 @@ class Connection:
         self._arrival_us = 0
         self._answer_us = 0
         self._inbox: deque[tuple[Host, bytes]] = deque()
-        self._is_serving = False
+        self._order = ReplyOrder()
+        """Requests that are served, as a real connection of a broker orders them."""
         self._has_lost_an_answer = False
         """Those that follow are to later calls, and nobody could tell."""
         self._is_broken_there = False
@@ -195,10 +197,9 @@ class Connection:
         self._serve_next()
 
     def _serve_next(self) -> None:
-        if self._is_serving or not self._inbox:
+        if not self._inbox or not self._order.is_newest_settled or not self._order.has_room:
             return
-        host, frame = self._inbox.popleft()
-        self._is_serving = True
+        host, frame = self._inbox[0]
         context = RequestContext(
             connection_id=self.number,
             client_host=self.origin,
@@ -207,15 +208,31 @@ class Connection:
         )
         path = _Answers(self, host)
         exchange = Exchange(memoryview(bytearray(frame)[SIZE_PREFIX_BYTES:]), context, path)
+        if not self._order.may_begin(exchange):
+            return
+        self._inbox.popleft()
+        self._order.add(exchange)
+        if len(self._order) > 1:
+            self.network.reach("a produce began while an earlier one waited")
         host.process.soon(lambda: host.serve(exchange))
 
-    def answer(self, host: Host, parts: list[Part]) -> None:
+    def let_next_begin(self, exchange: Exchange) -> None:
+        if self._order.newest is exchange:
+            self._order.is_newest_settled = True
+            self._serve_next()
+
+    def answer(self, host: Host, exchange: Exchange, parts: list[Part]) -> None:
         """What the server replied; nothing if it was acks=0."""
-        self._is_serving = False
-        if not host.process.is_alive:
-            return
-        self._serve_next()
-        if not parts or self._is_echo or self._has_lost_an_answer or self._is_broken_there:
+        exchange.reply_parts = parts
+        while (ready := self._order.ready()) is not None:
+            self._order.remove(ready)
+            if host.process.is_alive and ready.reply_parts:
+                self._send_answer(list(ready.reply_parts))
+        if host.process.is_alive:
+            self._serve_next()
+
+    def _send_answer(self, parts: list[Part]) -> None:
+        if self._is_echo or self._has_lost_an_answer or self._is_broken_there:
             return
         weather = self.network.weather(self.address, self.origin)
         if weather.loses_answer():
@@ -267,8 +284,11 @@ class _Answers:
         self._connection = connection
         self._host = host
 
-    def send_reply(self, parts: Any, throttle_ms: int) -> None:
-        self._connection.answer(self._host, list(parts))
+    def send_reply(self, exchange: Exchange, parts: Any, throttle_ms: int) -> None:
+        self._connection.answer(self._host, exchange, list(parts))
+
+    def let_next_begin(self, exchange: Exchange) -> None:
+        self._connection.let_next_begin(exchange)
 
     def disconnect(self) -> None:
         self._connection.close_from_there()
