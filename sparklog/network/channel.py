@@ -217,10 +217,13 @@ class Channel:
             self._end_sending(Sending.IDLE)
             starts, self._held = self._take_held()
             resumes = self._may_resume()
+            is_muted_late = self.throttle_ms > 0 and self.phase is Phase.READING
         if starts is not None:
             self._owner.submit(starts)
         elif resumes:
             self._resume()
+        elif is_muted_late:
+            self._owner.attend(self)
         return None
 
     def _break(self) -> None:
@@ -356,6 +359,11 @@ class Channel:
     @property
     def is_doomed(self) -> bool:
         return self._is_doomed
+
+    @property
+    def is_to_be_muted(self) -> bool:
+        """Whether a reply that left while the next request was awaited has a throttle."""
+        return self.throttle_ms > 0 and self.phase is Phase.READING
 
     def on_processor_readable(self) -> bool:
         """Whether the processor may receive; if not it must stop watching, which is recorded here."""

@@ -165,7 +165,7 @@ class Processor:
                 self._close(channel)
             elif channel.sending is Sending.WRITING:
                 self._write(channel)
-            elif channel.phase is Phase.RESUMABLE:
+            elif channel.phase is Phase.RESUMABLE or channel.is_to_be_muted:
                 self._go_on(channel)
             elif events & selectors.EVENT_READ:
                 self._on_readable(channel)
