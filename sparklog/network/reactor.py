@@ -6,8 +6,8 @@
 
 A request is read by a processor, waits in the queue, and is given to ``handle`` on one of the handler threads
 as an ``Exchange``. It may be answered right there or, when it is parked, later by whichever thread completes
-it. A connection's answers leave in the order of its requests, which lets an idempotent producer have five batches
-under way. Each connection has one request in progress, but produces that wait for followers (``reply_order``).
+it. A connection's answers leave in the order of its requests, which lets an idempotent producer have five
+batches under way. It has one request in progress, but for produces that wait for followers (``reply_order``).
 
 ``handle`` must not fail: if it does, the traceback is logged and that connection alone is closed.
 """

@@ -108,11 +108,10 @@ def test_a_request_for_brokers_alone_closes_the_connection(controller):
 
 
 def test_an_answer_that_its_version_cannot_carry_costs_its_client_alone(controller):
-    name = "x" * 32_760
-    change = IncrementallyAlterableConfig(name=name, config_operation=0, value="1")
+    change = IncrementallyAlterableConfig(name="x", config_operation=0, value="1")
     resource = IncrementalAlterConfigsResource(resource_type=2, resource_name="t", configs=[change])
     replies = controller.ask(in_envelope(IncrementalAlterConfigsRequest(resources=[resource]), 0))
     ((_, answer),) = controller.submitted
-    refused = ConfigResult(2, "t", ErrorCode.invalid_config, f"unknown setting {name}")
+    refused = ConfigResult(2, "t" * 32_768, ErrorCode.invalid_config, "no resource has so long a name")
     answer(ConfigsResult((refused,)))
     assert error_of(replies) is ErrorCode.unknown_server_error
