@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.interop.clients import HERE
+
 JARS = (
     Path(
         os.environ.get("SPARKLOG_BENCH_CACHE")
@@ -20,4 +22,4 @@ def java() -> list[str]:
     """The beginning of a command line that runs a class of Kafka's."""
     if not JARS.is_dir() or shutil.which("java") is None:
         pytest.skip("Apache Kafka's jars are not here: scripts/clients-setup fetches them")
-    return ["java", *OPTIONS, "-cp", f"{JARS}/*"]
+    return ["java", *OPTIONS, "-cp", f"{HERE / 'java'}:{JARS}/*"]

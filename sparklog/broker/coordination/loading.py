@@ -19,6 +19,7 @@ replayed; the partition's lock is held only while positions are looked up.
 
 import logging
 from collections import Counter, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,7 +31,7 @@ from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.loops import Await, Loop, Pause, Signal
 from sparklog.model.parts import read_parts
 from sparklog.model.time import Clock, MonotonicMs
-from sparklog.records.envelope import crc_matches, split
+from sparklog.records.envelope import BatchHeader, crc_matches, split
 from sparklog.records.reading import read_columns
 from sparklog.storage.log import Log
 from sparklog.storage.log_read import LogRead
@@ -45,6 +46,8 @@ POLL_MAX_MS: Final = 500
 
 RETRY_MS: Final = 5_000
 """Pause after a log could not be read."""
+
+Latest = dict[bytes | None, bytes | None]
 
 OF_A_TRANSACTION: Final = "they belong to a transaction, which this release does not coordinate"
 
@@ -62,8 +65,9 @@ class Load:
     not_before_ms: MonotonicMs = MonotonicMs(0)
     polls: int = 0
     records: int = 0
+    """How many were replayed."""
     skipped: Counter[str] = field(default_factory=Counter)
-    """Records that were skipped, by reason."""
+    """Keys whose records were skipped, by reason."""
 
 
 class Loads:
@@ -153,14 +157,13 @@ class Loads:
                 load.skipped[OF_A_TRANSACTION] += header.record_count
             else:
                 plain.append((position, header))
-        for rows in read_columns(run, plain):
-            for key, value in zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True):
-                decoded = load.codec.decode(key, value)
-                if isinstance(decoded, StateRecord):
-                    load.host.shard.machine.replay(decoded)
-                    load.records += 1
-                else:
-                    load.skipped[decoded.kind] += 1
+        for key, value in _latest(run, plain).items():
+            decoded = load.codec.decode(key, value)
+            if isinstance(decoded, StateRecord):
+                load.host.shard.machine.replay(decoded)
+                load.records += 1
+            else:
+                load.skipped[decoded.kind] += 1
         # Compaction leaves gaps, also at the end of what was read.
         load.position = batches[-1][1].next_offset if batches else readable_end
 
@@ -177,7 +180,7 @@ class Loads:
         self.last_load_ms = took_ms
         where, epoch = load.host.topic_partition, load.host.leader_epoch
         for reason, count in load.skipped.items():
-            logger.warning("%s: %d records were skipped while loading: %s", where, count, reason)
+            logger.warning("%s: records of %d keys were skipped while loading: %s", where, count, reason)
         logger.info(
             "%s: the coordinator of leader epoch %d has loaded %d records in %d ms",
             where,
@@ -205,3 +208,16 @@ class Loads:
             error,
         )
         load.partition.check_log(load.position)
+
+
+def _latest(run: bytes, batches: Sequence[tuple[int, BatchHeader]]) -> Latest:
+    """The last value of each key, in the order of those last records, as compaction would leave them.
+
+    A coordinator writes the same keys again and again; decoding all their records takes many times as long.
+    """
+    latest: Latest = {}
+    for rows in read_columns(run, batches):
+        for key, value in zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True):
+            latest.pop(key, None)
+            latest[key] = value
+    return latest

@@ -2,6 +2,7 @@
 
 Records below the new start cannot be read any more, and the next round of retention deletes whole segments
 below it. The answer waits for all live replicas, so that the records do not return with another leader.
+Internal topics are refused, because coordinators would lose what they hold.
 """
 
 from functools import partial
@@ -11,6 +12,7 @@ from sparklog.broker.partition.answers import DeletionResult
 from sparklog.broker.waiting.joint_wait import Share, named_twice
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.wire.messages.data.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
@@ -37,7 +39,9 @@ def handle(call: Call, request: DeleteRecordsRequest) -> None:
     shares: list[Share[DeletionResult]] = []
     for topic_partition, offset in asked:
         partition = call.partition(topic_partition)
-        if isinstance(partition, ErrorCode):
+        if topic_partition.topic in INTERNAL_TOPICS:
+            refused[topic_partition] = DeletionResult(ErrorCode.invalid_topic_exception)
+        elif isinstance(partition, ErrorCode):
             refused[topic_partition] = DeletionResult(partition)
         else:
             delete = partial(partition.delete_records, offset, live)

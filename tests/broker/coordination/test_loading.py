@@ -123,8 +123,8 @@ def test_a_record_that_nobody_understands_is_skipped_and_named(written, caplog):
     written.load()
     written.confirm()
     assert written.committed() == [{"events": 7}]
-    assert "2 records were skipped while loading: a key of version 99" in caplog.text
-    assert "1 records were skipped while loading: a record without a key" in caplog.text
+    assert "records of 1 keys were skipped while loading: a key of version 99" in caplog.text
+    assert "records of 1 keys were skipped while loading: a record without a key" in caplog.text
 
 
 def test_records_of_a_transaction_are_skipped_and_named(written, caplog):
@@ -136,7 +136,7 @@ def test_records_of_a_transaction_are_skipped_and_named(written, caplog):
     written.load()
     written.confirm()
     assert written.committed() == [{"events": 7}]
-    assert "1 records were skipped while loading: they belong to a transaction" in caplog.text
+    assert "records of 1 keys were skipped while loading: they belong to a transaction" in caplog.text
 
 
 def test_a_log_with_gaps_and_a_raised_start_is_loaded_whole(written):

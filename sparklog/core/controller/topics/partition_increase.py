@@ -13,6 +13,7 @@ from sparklog.core.controller.steps import AddPartitions, Decision
 from sparklog.core.controller.topics.assignment import Placement, place
 from sparklog.core.controller.topics.topic_creation import PARTITIONS_MAX, check_placement
 from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.model.zookeeper import ANY_VERSION, Operation, SetData
 
 
@@ -34,6 +35,12 @@ def _find(image: ClusterImage, name: str) -> TopicImage:
     topic = image.topics.get(name)
     if topic is None or image.is_deleting(name):
         raise KafkaError(ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist.")
+    if name in INTERNAL_TOPICS:
+        message = (
+            f"The number of partitions of internal topic '{name}' cannot be changed: coordinators would look "
+            "for what it holds in other partitions."
+        )
+        raise KafkaError(ErrorCode.invalid_partitions, message)
     moving = [number for number, one in enumerate(topic.node.assignments) if one.adding or one.removing]
     if moving:
         message = (

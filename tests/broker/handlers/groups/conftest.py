@@ -26,7 +26,7 @@ class Connection:
         self.replies = []
         self.is_closed = False
 
-    def send_reply(self, parts, throttle_ms):
+    def send_reply(self, exchange, parts, throttle_ms):
         self.replies.append(read_parts(parts)[4:])
 
     def disconnect(self):

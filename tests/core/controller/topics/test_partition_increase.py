@@ -113,3 +113,10 @@ def test_a_topic_that_is_being_deleted_grows_no_more(world):
     world.create()
     world.command(DeleteTopics((DoomedTopic("t"),), 10_000))
     assert refusal(world, 3)[0] == ErrorCode.unknown_topic_or_partition
+
+
+def test_the_partitions_of_an_internal_topic_cannot_be_changed(world):
+    world.create("__consumer_offsets", replicas=((1, 2),))
+    code, message = refusal(world, 2, topic="__consumer_offsets")
+    assert code is ErrorCode.invalid_partitions
+    assert "coordinators would look" in message
