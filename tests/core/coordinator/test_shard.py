@@ -47,8 +47,8 @@ def test_a_resigned_shard_refuses_and_every_later_fact_is_void(shard):
     assert shard.answers == {1: NOT_COORDINATOR, 2: NOT_COORDINATOR}
 
 
-def test_a_load_that_ends_after_the_resignation_makes_no_coordinator():
-    """KAFKA-9307: the load of an epoch that is over would otherwise bring its coordinator back."""
+def test_kafka_9307_a_load_that_ends_after_the_resignation_makes_no_coordinator():
+    """The load of an epoch that is over would otherwise bring its coordinator back."""
     driven = Driven(is_active=False)
     driven.resign()
     driven.load()
