@@ -96,30 +96,7 @@ INTERNAL_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
     }
 )
 
-UNSERVED_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
-    {
-        48: VersionRange("admin", "DescribeClientQuotas", 0, 1, 1),
-        49: VersionRange("admin", "AlterClientQuotas", 0, 1, 1),
-        8: VersionRange("groups", "OffsetCommit", 0, 8, 8),
-        9: VersionRange("groups", "OffsetFetch", 0, 8, 6),
-        11: VersionRange("groups", "JoinGroup", 0, 9, 6),
-        12: VersionRange("groups", "Heartbeat", 0, 4, 4),
-        13: VersionRange("groups", "LeaveGroup", 0, 5, 4),
-        14: VersionRange("groups", "SyncGroup", 0, 5, 4),
-        15: VersionRange("groups", "DescribeGroups", 0, 5, 5),
-        16: VersionRange("groups", "ListGroups", 0, 4, 3),
-        42: VersionRange("groups", "DeleteGroups", 0, 2, 2),
-        47: VersionRange("groups", "OffsetDelete", 0, 0, NEVER),
-    }
-)
-"""APIs of clients that can be coded and have no handler yet: not advertised, and their connection is closed.
-
-To serve one, give it a row in ``sparklog.broker.apis`` and move its row to ``API_VERSIONS``.
-"""
-
-KNOWN_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
-    {**API_VERSIONS, **UNSERVED_VERSIONS, **INTERNAL_VERSIONS}
-)
+KNOWN_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType({**API_VERSIONS, **INTERNAL_VERSIONS})
 """Everything that can be encoded and decoded."""
 
 API_VERSIONS_KEY: Final = 18

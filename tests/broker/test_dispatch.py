@@ -31,7 +31,7 @@ from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
 from sparklog.wire.messages.security.sasl_authenticate import SaslAuthenticateRequest
 from sparklog.wire.messages.security.sasl_handshake import SaslHandshakeRequest
-from sparklog.wire.versions import KNOWN_VERSIONS, UNSERVED_VERSIONS
+from sparklog.wire.versions import KNOWN_VERSIONS
 from tests.wire.least_request import least_request
 
 ALICE = "User:alice"
@@ -120,12 +120,7 @@ def served():
 def test_a_broker_serves_every_api_of_its_listeners():
     of_brokers = {ListenerKind.clients, ListenerKind.brokers}
     expected = {key for key, rule in API_RULES.items() if rule.listeners & of_brokers}
-    assert set(APIS) == expected - UNSERVED_VERSIONS.keys()
-
-
-@pytest.mark.parametrize("key", UNSERVED_VERSIONS)
-def test_an_api_without_a_handler_closes_the_connection(served, key):
-    assert served.ask(least_request(key)).is_closed
+    assert set(APIS) == expected
 
 
 def test_what_the_controller_decides_for_clients_is_forwarded_and_waits_apart():

@@ -14,7 +14,6 @@ from sparklog.wire.versions import (
     INTERNAL_VERSIONS,
     KNOWN_VERSIONS,
     NEVER,
-    UNSERVED_VERSIONS,
     VersionRange,
 )
 
@@ -37,10 +36,6 @@ def test_clients_are_offered_every_version_from_0_on() -> None:
 
 def test_no_api_is_both_internal_and_for_clients() -> None:
     assert not API_VERSIONS.keys() & INTERNAL_VERSIONS.keys()
-
-
-def test_an_api_is_either_served_or_not() -> None:
-    assert not UNSERVED_VERSIONS.keys() & (API_VERSIONS.keys() | INTERNAL_VERSIONS.keys())
 
 
 def test_a_range_contains_both_its_bounds() -> None:
