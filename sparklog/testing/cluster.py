@@ -44,6 +44,9 @@ SESSION_TIMEOUT_MS: Final = 6_000
 SETTINGS: Final = {
     "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "group.initial.rebalance.delay.ms": "0",
+    # All brokers share this process. With Kafka's 50 partitions their files would take so many descriptors
+    # that select(2), which PySpark's gateway uses, takes no further ones.
+    "offsets.topic.num.partitions": "5",
 }
 """Where a test's brokers differ from the defaults, unless the test says otherwise."""
 WAIT_SECONDS: Final = 30.0
