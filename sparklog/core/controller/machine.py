@@ -1,7 +1,8 @@
 """The active controller as a pure machine: facts in, actions out, one ZooKeeper write at a time.
 
 Every fact becomes steps (``sparklog.core.controller.steps``) in the pending work
-(``sparklog.core.controller.work``). A step decides over the cluster image, and the shell writes the decision.
+(``sparklog.core.controller.pipeline``). A step decides over the cluster image, and the shell writes the
+decision.
 Only a confirmed write is replayed into the image and sent to brokers:
 
     fact -> step -> decision -> WriteZooKeeper -> on_written -> replay -> pushes, answers, next step
@@ -42,14 +43,14 @@ from sparklog.core.controller.actions import (
 )
 from sparklog.core.controller.commands.command import Command, CommandId
 from sparklog.core.controller.leaders.partition_writes import elect_one
+from sparklog.core.controller.pipeline import broker_answers, command_intake
+from sparklog.core.controller.pipeline.broker_steps import report_leaderless
+from sparklog.core.controller.pipeline.commits import commit
+from sparklog.core.controller.pipeline.pending_work import PendingWork
+from sparklog.core.controller.pipeline.step_decisions import next_outcome
 from sparklog.core.controller.state.image import ClusterImage, ClusterSnapshot, LiveBroker
 from sparklog.core.controller.state.znodes import BROKER_INCARNATIONS, CONTROLLER_EPOCH
 from sparklog.core.controller.steps import Decision, Elect, FailBrokers, RemoveRegistration, StartBrokers
-from sparklog.core.controller.work import broker_answers, command_intake
-from sparklog.core.controller.work.broker_steps import report_leaderless
-from sparklog.core.controller.work.commits import commit
-from sparklog.core.controller.work.pending_work import PendingWork
-from sparklog.core.controller.work.step_decisions import next_outcome
 from sparklog.core.recent_events import EVENT_CHARACTERS_MAX, RecentEvents
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch

@@ -10,11 +10,11 @@ from sparklog_runtime.executors.host_check import refuse_log_dirs, spark_folders
 
 
 def test_a_standalone_workers_folder_a_containers_and_their_scratch_space_are_sparks():
-    executor = Path("/var/spark/work/app-20261125-0001/3")
+    executor = Path("/srv/spark-worker/app-20261125-0001/3")
     assert spark_folders(executor, {"SPARK_EXECUTOR_DIRS": "/scratch/a:/scratch/b"}) == [
         Path("/scratch/a"),
         Path("/scratch/b"),
-        Path("/var/spark/work"),
+        Path("/srv/spark-worker"),
     ]
     container = Path("/yarn/container_1")
     variables = {"CONTAINER_ID": "container_1", "LOCAL_DIRS": "/l1,/l2"}

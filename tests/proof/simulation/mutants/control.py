@@ -11,9 +11,9 @@ from sparklog.core.controller.actions import Action, SendUpdateMetadata, WriteZo
 from sparklog.core.controller.commands.partition_commands import AlterPartition, IsrProposal, ProposedMember
 from sparklog.core.controller.leaders import isr_changes
 from sparklog.core.controller.machine import ControllerMachine
+from sparklog.core.controller.pipeline.pushes import PendingPushes
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import Decision
-from sparklog.core.controller.work.pushes import PendingPushes
 from sparklog.core.replication.leader import Leader
 from sparklog.core.replication.progress import FollowerProgress
 from sparklog.model.cluster import Broker, PartitionState

@@ -8,10 +8,10 @@ from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.client_mix import ClientMix
 from simulation.plans.faults import Hunt
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIdsResult
+from sparklog.core.controller.pipeline import step_decisions
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.state.znodes import PRODUCER_ID_BLOCK
 from sparklog.core.controller.steps import AllocateIds, Decision
-from sparklog.core.controller.work import step_decisions
 from sparklog.model.errors import ErrorCode
 from sparklog.model.zookeeper import ANY_VERSION, Check, Operation, SetData
 

@@ -7,9 +7,9 @@ from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.controller.actions import SendStopReplica
+from sparklog.core.controller.pipeline import step_decisions
+from sparklog.core.controller.pipeline.pushes import PendingPushes
 from sparklog.core.controller.state.image import ClusterImage, LiveBroker
-from sparklog.core.controller.work import step_decisions
-from sparklog.core.controller.work.pushes import PendingPushes
 from sparklog.core.replication.actions import Action
 from sparklog.core.replication.isr import committed_isr, pending_proposal
 from sparklog.core.replication.leader import IsrReply, Leader

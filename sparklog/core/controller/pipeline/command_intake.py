@@ -27,6 +27,9 @@ from sparklog.core.controller.commands.topic_commands import (
 )
 from sparklog.core.controller.leaders.leadership import find_imbalanced
 from sparklog.core.controller.leaders.reassignment import list_moves
+from sparklog.core.controller.pipeline.broker_answers import lose_logs
+from sparklog.core.controller.pipeline.pending_work import PendingWork
+from sparklog.core.controller.pipeline.waiting_commands import WaitingCreation, WaitingDeletion
 from sparklog.core.controller.quotas.quota_questions import describe_quotas
 from sparklog.core.controller.steps import (
     AddPartitions,
@@ -46,9 +49,6 @@ from sparklog.core.controller.topics.config_changes import strangers
 from sparklog.core.controller.topics.partition_increase import plan_increase
 from sparklog.core.controller.topics.topic_creation import created, plan_topic
 from sparklog.core.controller.topics.topic_deletion import find_doomed
-from sparklog.core.controller.work.broker_answers import lose_logs
-from sparklog.core.controller.work.pending_work import PendingWork
-from sparklog.core.controller.work.waiting_commands import WaitingCreation, WaitingDeletion
 from sparklog.model.errors import ErrorCode, KafkaError
 
 

@@ -9,6 +9,14 @@ from sparklog.core.controller.leaders.isr_changes import decide_isrs
 from sparklog.core.controller.leaders.leadership import decide_leaders
 from sparklog.core.controller.leaders.partition_writes import PARTITIONS_PER_WRITE_MAX, decide_elections
 from sparklog.core.controller.leaders.reassignment import decide_moves
+from sparklog.core.controller.pipeline.broker_steps import (
+    fail_brokers,
+    finish_shutdown,
+    remove_registration,
+    start_brokers,
+)
+from sparklog.core.controller.pipeline.pending_work import PendingWork
+from sparklog.core.controller.pipeline.waiting_commands import METADATA_PATIENCE_MS, WaitingCreation
 from sparklog.core.controller.producer_id_blocks import decide_block
 from sparklog.core.controller.quotas.quota_changes import decide_quotas
 from sparklog.core.controller.steps import (
@@ -36,14 +44,6 @@ from sparklog.core.controller.topics.config_changes import decide_configs
 from sparklog.core.controller.topics.partition_increase import decide_increase
 from sparklog.core.controller.topics.topic_creation import decide_topic
 from sparklog.core.controller.topics.topic_deletion import decide_deletion, decide_purge
-from sparklog.core.controller.work.broker_steps import (
-    fail_brokers,
-    finish_shutdown,
-    remove_registration,
-    start_brokers,
-)
-from sparklog.core.controller.work.pending_work import PendingWork
-from sparklog.core.controller.work.waiting_commands import METADATA_PATIENCE_MS, WaitingCreation
 from sparklog.model.ids import BrokerId
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from sparklog.core.controller.actions import PushAnswer, SendStopReplica
 from sparklog.core.controller.commands.broker_commands import LoseLogs, LoseLogsResult
+from sparklog.core.controller.pipeline.pending_work import PendingWork
+from sparklog.core.controller.pipeline.pushes import EPOCH_DURING_DELETE
 from sparklog.core.controller.steps import PurgeTopic
-from sparklog.core.controller.work.pending_work import PendingWork
-from sparklog.core.controller.work.pushes import EPOCH_DURING_DELETE
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 

@@ -9,6 +9,7 @@ from sparklog.core.controller.leaders.partition_writes import (
     elect_one,
     waiting_for_leader,
 )
+from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.state.leader_choice import missing_ends
 from sparklog.core.controller.state.znodes import broker_path
@@ -19,7 +20,6 @@ from sparklog.core.controller.steps import (
     RemoveRegistration,
     StartBrokers,
 )
-from sparklog.core.controller.work.pending_work import PendingWork
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition

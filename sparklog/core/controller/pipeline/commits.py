@@ -2,6 +2,7 @@
 
 from sparklog.core.controller.actions import Action, Answer, Report
 from sparklog.core.controller.commands.command import CommandId, Result
+from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.state.image import (
     BrokerConfigsChanged,
     Change,
@@ -27,7 +28,6 @@ from sparklog.core.controller.steps import (
 )
 from sparklog.core.controller.topics.partition_increase import increased
 from sparklog.core.controller.topics.topic_creation import created
-from sparklog.core.controller.work.pending_work import PendingWork
 
 
 def commit(work: PendingWork, decision: Decision) -> list[Action]:

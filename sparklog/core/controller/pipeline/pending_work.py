@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sparklog.core.controller.actions import Disconnect, PushId, Send, SendStopReplica
+from sparklog.core.controller.pipeline.pushes import PendingPushes
+from sparklog.core.controller.pipeline.waiting_commands import WaitingCommands
 from sparklog.core.controller.state.image import ClusterImage
 from sparklog.core.controller.steps import (
     AddPartitions,
@@ -22,8 +24,6 @@ from sparklog.core.controller.steps import (
     StartBrokers,
     Step,
 )
-from sparklog.core.controller.work.pushes import PendingPushes
-from sparklog.core.controller.work.waiting_commands import WaitingCommands
 from sparklog.core.recent_events import RecentEvents
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 
