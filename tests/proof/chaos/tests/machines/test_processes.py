@@ -13,6 +13,14 @@ from chaos.machines.processes import MARK, Kept, is_alive, kill_and_wait, mark_o
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 
+def start_marked(environment):
+    """A process whose mark can be read: for an instant a new one has an environment of nothing."""
+    process = subprocess.Popen(SLEEP, env=environment)
+    while process.pid not in marked():
+        assert process.poll() is None
+    return process
+
+
 @pytest.fixture
 def keep(tmp_path):
     started = []
@@ -87,7 +95,7 @@ def test_a_sweep_ends_what_a_run_has_started_and_what_that_has_started(tmp_path)
 
 def test_a_sweep_of_dead_runs_leaves_living_runs_alone(tmp_path):
     environment = {**os.environ, MARK: mark_of(tmp_path)}
-    running = subprocess.Popen(SLEEP, env=environment)
+    running = start_marked(environment)
     try:
         assert running.pid not in sweep()
         assert running.poll() is None
@@ -99,6 +107,6 @@ def test_a_sweep_of_dead_runs_leaves_living_runs_alone(tmp_path):
 def test_a_sweep_without_a_folder_ends_what_a_dead_run_has_left(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     gone.wait()
-    left = subprocess.Popen(SLEEP, env={**os.environ, MARK: f"{gone.pid}:{tmp_path}"})
+    left = start_marked({**os.environ, MARK: f"{gone.pid}:{tmp_path}"})
     assert left.pid in sweep()
     assert left.wait(10) == -signal.SIGKILL
