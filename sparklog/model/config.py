@@ -62,7 +62,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             0, INT_MAX),
     Setting("max.connections.per.ip.overrides", "list", (),
             "Hosts with another limit than max.connections.per.ip, as `HOST:LIMIT`, separated by commas. "
-            "Names are looked up when the setting is read.", pattern=r".+:\d{1,9}"),
+            "Names are looked up at the start and when the setting changes.", pattern=r".+:\d{1,9}"),
     Setting("connections.max.idle.ms", "int", 600_000,
             "Connections without traffic for this long are closed, unless the broker owes them an answer; -1 "
             "for never.", -1, LONG_MAX),

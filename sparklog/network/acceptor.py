@@ -76,11 +76,16 @@ class Acceptor:
         *,
         name: str,
         welcome: Callable[[socket.socket, str], None],
+        upkeep: Callable[[], float | None] = lambda: None,
     ) -> None:
+        """``welcome`` takes over the accepted socket. ``upkeep`` is called on the acceptor's thread before
+        each wait, and returns the seconds until it must be called again, None for none.
+        """
         self.port: int = sock.getsockname()[1]
         self._listener = listener
         self._sock = sock
-        self._welcome = welcome  # takes over the accepted socket
+        self._welcome = welcome
+        self._upkeep = upkeep
         self._waker = Waker()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._waker, selectors.EVENT_READ)
@@ -104,7 +109,7 @@ class Acceptor:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._selector.select()
+            self._selector.select(self._upkeep())
             if not self._stopping.is_set() and not self._accept_some():
                 self._stopping.wait(self._pause_s)
 

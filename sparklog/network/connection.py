@@ -101,6 +101,8 @@ class Connection:
         peer = f"{host}:{port}"
         try:
             sock = socket.create_connection((host, port), timeout_ms / 1_000)
+        except UnicodeError as error:
+            raise ConnectionError(f"cannot connect: {host!r} cannot be a host name: {error}") from error
         except OSError as error:
             raise ConnectionError(f"cannot connect to {peer}: {error}") from error
         sock.setblocking(False)

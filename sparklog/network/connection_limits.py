@@ -1,20 +1,17 @@
 """How many connections are accepted, in all and from each address."""
 
-import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.model.time import Clock, MonotonicMs
-
-_logger: Final = logging.getLogger(__name__)
+from sparklog.model.time import Clock
+from sparklog.network.refused_connections import RefusedConnections
 
 UNLIMITED: Final = 0x7FFFFFFF
 
-_REFUSAL_LOG_MS: Final = 10_000
-"""A storm of refused connections is logged once in this time."""
+_MS_PER_S: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +37,14 @@ class ConnectionCount:
         self._by_address: Counter[str] = Counter()
         self._total = 0
         self.refused = 0
-        self._refusal_logged_ms: MonotonicMs | None = None
+        self._refusals = RefusedConnections()
 
     @property
     def total(self) -> int:
         return self._total
 
     def enter(self, address: str) -> bool:
-        """Count a connection from ``address``; False, and a line in the log, if it is above a limit."""
+        """Count a connection from ``address``; False if it is above a limit, which the log then names."""
         limits = self._limits()
         address_max = limits.of_address.get(address, limits.per_address)
         with self._guard:
@@ -57,11 +54,23 @@ class ConnectionCount:
                 self._total += 1
                 return True
             self.refused += 1
-        if is_above_total:
-            self._log_refusal(address, f"all {limits.total} are in use; raise max.connections")
-        else:
-            self._log_refusal(address, f"it has {address_max} open; raise max.connections.per.ip")
+            if is_above_total:
+                why = f"all {limits.total} are in use; raise max.connections or close idle clients"
+            else:
+                why = f"it has {address_max} open; raise max.connections.per.ip or close idle clients"
+            self._refusals.note(address, why, self._clock.monotonic_ms())
         return False
+
+    def report_refusals(self) -> float | None:
+        """Log the refusals that are due; returns the seconds until others are, None if none wait."""
+        with self._guard:
+            wait_ms = self._refusals.report_due(self._clock.monotonic_ms())
+        return None if wait_ms is None else wait_ms / _MS_PER_S
+
+    def close(self) -> None:
+        """Log the refusals that wait; nothing enters any more."""
+        with self._guard:
+            self._refusals.report_all()
 
     def leave(self, address: str) -> None:
         """Count no more a connection that had entered."""
@@ -70,12 +79,3 @@ class ConnectionCount:
             self._by_address[address] -= 1
             if self._by_address[address] == 0:
                 del self._by_address[address]
-
-    def _log_refusal(self, address: str, why: str) -> None:
-        now_ms = self._clock.monotonic_ms()
-        with self._guard:
-            logged_ms = self._refusal_logged_ms
-            if logged_ms is not None and now_ms - logged_ms < _REFUSAL_LOG_MS:
-                return
-            self._refusal_logged_ms = now_ms
-        _logger.warning("connection from %s refused: %s or close idle clients", address, why)

@@ -177,6 +177,7 @@ class Reactor:
     def _stop_all(self, timeout_ms: int) -> None:
         for acceptor in self._acceptors:
             acceptor.stop()
+        self._connections.close()
         self._requests.close(len(self._handlers))
         self._join_handlers(timeout_ms)
         for processor in self._processors:
@@ -207,7 +208,13 @@ class Reactor:
         def welcome(accepted: socket.socket, client_host: str) -> None:
             self._welcome(accepted, client_host, listener.name)
 
-        return Acceptor(listener, sock, name=f"{self._name}-acceptor-{listener.name}", welcome=welcome)
+        return Acceptor(
+            listener,
+            sock,
+            name=f"{self._name}-acceptor-{listener.name}",
+            welcome=welcome,
+            upkeep=self._connections.report_refusals,
+        )
 
     def _join_handlers(self, timeout_ms: int) -> None:
         deadline = time.monotonic() + timeout_ms / 1_000

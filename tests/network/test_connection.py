@@ -369,6 +369,13 @@ def test_nobody_at_home_is_told_with_the_address():
         Connection.open("127.0.0.1", port, client_id="test", timeout_ms=1_000)
 
 
+@pytest.mark.parametrize("host", ["a..b", ".", "x" * 64, "ü" * 100, "\ud800"])
+def test_a_host_that_can_be_no_name_is_an_ordinary_connection_error(host: str):
+    with pytest.raises(ConnectionError) as raised:
+        Connection.open(host, 9092, client_id="me", timeout_ms=1_000)
+    assert f"{host!r} cannot be a host name" in str(raised.value)
+
+
 # Peers that talk nonsense
 
 

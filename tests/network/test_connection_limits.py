@@ -15,7 +15,7 @@ def test_an_address_has_its_own_limit_or_that_of_all_addresses(caplog):
     assert not count.enter("10.0.0.2")
     assert [count.enter("10.0.0.3") for _ in range(2)] == [True, False]
     assert (count.total, count.refused) == (3, 3)
-    assert caplog.text.count("max.connections.per.ip") == 1  # of three refusals within ten seconds
+    assert caplog.text.count("raise max.connections.per.ip") == 3  # each address has a line of its own
     count.leave("10.0.0.3")
     assert count.enter("10.0.0.3")
 
@@ -36,3 +36,27 @@ def test_connections_above_the_limit_of_their_address_are_closed_at_once(start_r
     assert connect(reactor).call(b"x") == b"x"
     limits = ConnectionLimits(per_address=3)  # changed while the server runs
     assert connect(reactor).call(b"x") == b"x"
+
+
+def test_repeated_refusals_are_reported_two_seconds_later_although_nobody_connects(
+    start_reactor, connect, caplog
+):
+    reactor = start_reactor(connection_limits=lambda: ConnectionLimits(per_address=0))
+    for _ in range(5):
+        assert connect(reactor).is_closed_by_peer()
+    assert caplog.messages == [
+        "connection from 127.0.0.1 refused: it has 0 open; raise max.connections.per.ip or close idle clients"
+    ]
+    until(lambda: len(caplog.messages) == 2)
+    assert caplog.messages[1].startswith("4 more connections from 127.0.0.1 refused: it has 0 open;")
+    assert reactor.connections_refused == 5
+
+
+def test_refusals_that_are_not_reported_yet_are_reported_when_the_server_stops(
+    start_reactor, connect, caplog
+):
+    reactor = start_reactor(connection_limits=lambda: ConnectionLimits(per_address=0))
+    for _ in range(3):
+        assert connect(reactor).is_closed_by_peer()
+    reactor.stop()
+    assert caplog.messages[-1].startswith("2 more connections from 127.0.0.1 refused")

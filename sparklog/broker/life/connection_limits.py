@@ -1,11 +1,19 @@
-"""The limits of connections, as a broker's present settings name them."""
+"""The limits of connections, as a broker's present settings name them.
+
+A host in ``max.connections.per.ip.overrides`` may be a name, and its lookup may take many seconds. It is
+looked up when the broker starts, and on a thread of an executor whenever the setting changes, so that no
+thread that accepts connections or answers requests waits for it. Until the lookup ends, the earlier limits
+hold.
+"""
 
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
+from sparklog.broker.current_settings import CurrentSettings
 from sparklog.model.config import BrokerConfig
+from sparklog.model.ports import Executor
 from sparklog.network.connection_limits import ConnectionLimits
 
 logger: Final = logging.getLogger(__name__)
@@ -14,22 +22,32 @@ OVERRIDES: Final = "max.connections.per.ip.overrides"
 
 
 class ConfiguredLimits:
-    """Called for every new connection. Host names are looked up once, when their setting has changed."""
+    """Called for every new connection, on the thread that accepts it."""
 
-    def __init__(self, config: Callable[[], BrokerConfig]) -> None:
-        self._config = config
-        self._looked_up: tuple[str, ...] = ()
-        self._of_address: Mapping[str, int] = {}
+    def __init__(self, settings: CurrentSettings, executor: Executor) -> None:
+        """Looks up the hosts of the present settings, and waits for that."""
+        self._settings = settings
+        self._executor = executor
+        self._overrides = settings.now.get_list(OVERRIDES)
+        self._of_address: Mapping[str, int] = limits_by_address(self._overrides)
+        settings.on_change(self._on_change)
 
     def __call__(self) -> ConnectionLimits:
-        config = self._config()
-        overrides = config.get_list(OVERRIDES)
-        if overrides != self._looked_up:
-            self._of_address = limits_by_address(overrides)
-            self._looked_up = overrides
+        config = self._settings.now
         return ConnectionLimits(
             config.get_int("max.connections"), config.get_int("max.connections.per.ip"), self._of_address
         )
+
+    def _on_change(self, config: BrokerConfig) -> None:
+        overrides = config.get_list(OVERRIDES)
+        if overrides != self._overrides:
+            self._overrides = overrides
+            self._executor.submit(lambda: self._look_up(overrides))
+
+    def _look_up(self, overrides: tuple[str, ...]) -> None:
+        of_address = limits_by_address(overrides)
+        if self._overrides is overrides:  # no later change has overtaken it
+            self._of_address = of_address
 
 
 def limits_by_address(overrides: tuple[str, ...]) -> dict[str, int]:

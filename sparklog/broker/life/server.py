@@ -323,7 +323,7 @@ class BrokerServer:
             queue_max=config.get_int("queued.max.requests"),
             frame_bytes_max=config.get_int("socket.request.max.bytes"),
             frames_bytes_max=frames_bytes_max if frames_bytes_max > 0 else None,
-            connection_limits=ConfiguredLimits(lambda: replicas.config),
+            connection_limits=ConfiguredLimits(replicas.settings, self._waiting_room),
             idle_ms=config.get_int("connections.max.idle.ms"),
             statistics=self._statistics,
             clock=self._clock,
