@@ -2,14 +2,23 @@
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from confluent_kafka import Consumer, KafkaError
 
 from tests.waiting import until
 
 POLL_S = 0.05
+
+
+class Owner(Protocol):
+    """A member of whichever client."""
+
+    @property
+    def owned(self) -> set[tuple[str, int]]:
+        """Topic and partition of each partition that it has now."""
 
 
 class Member:
@@ -87,7 +96,7 @@ def all_of(topic: str, partitions: int) -> set[tuple[str, int]]:
     return {(topic, number) for number in range(partitions)}
 
 
-def until_shared(members: list[Member], partitions: set[tuple[str, int]]) -> None:
+def until_shared(members: Sequence[Owner], partitions: set[tuple[str, int]]) -> None:
     """Wait until each partition has exactly one owner, and each member has at least one."""
 
     def is_shared() -> bool:
