@@ -202,3 +202,17 @@ def test_kafka_python_describes_and_alters_topics_and_brokers(cluster):
     with pytest.raises(ValueError, match=r"num\.io\.threads"):  # it is described as read-only
         admin.alter_configs([fixed])
     admin.close()
+
+
+def test_an_internal_topic_that_a_client_creates_is_that_of_the_coordinators(cluster, admin):
+    """A client that asks for metadata of a topic creates it; the policy cannot be changed after that."""
+    name = "__consumer_offsets"
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    until(lambda: producer.list_topics(name, WAIT_S).topics[name].partitions, "the topic to be created")
+    found = describe(admin, ResourceType.TOPIC, name)
+    assert found["cleanup.policy"].value == "compact"
+    assert len(admin.list_topics(timeout=WAIT_S).topics[name].partitions) == 5
+    change = resource(ResourceType.TOPIC, name, cleanup_policy="delete")
+    with pytest.raises(KafkaException, match="is always compact") as refused:
+        admin.incremental_alter_configs([change])[change].result(WAIT_S)
+    assert refused.value.args[0].code() == KafkaError.INVALID_CONFIG

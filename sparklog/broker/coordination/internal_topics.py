@@ -69,8 +69,9 @@ class InternalTopics:
 
     def _create(self, topic: NewInternalTopic) -> None:
         pause_ms = RETRY_MS
+        request = CreateTopicsRequest(topics=[creatable(topic)], timeout_ms=TIMEOUT_MS)
         try:
-            response = self._controller.call(_request(topic), timeout_ms=2 * TIMEOUT_MS)
+            response = self._controller.call(request, timeout_ms=2 * TIMEOUT_MS)
             result = response.topics[0]
             if result.error_code in CREATED:
                 logger.info("internal topic %s is being created", topic.name)
@@ -98,17 +99,11 @@ class InternalTopics:
         )
 
 
-def _request(topic: NewInternalTopic) -> CreateTopicsRequest:
-    return CreateTopicsRequest(
-        topics=[
-            CreatableTopic(
-                name=topic.name,
-                num_partitions=topic.partitions,
-                replication_factor=topic.replication_factor,
-                configs=[
-                    CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()
-                ],
-            )
-        ],
-        timeout_ms=TIMEOUT_MS,
+def creatable(topic: NewInternalTopic) -> CreatableTopic:
+    """``topic`` as CreateTopics has it."""
+    return CreatableTopic(
+        name=topic.name,
+        num_partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        configs=[CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()],
     )

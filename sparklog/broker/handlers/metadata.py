@@ -11,6 +11,8 @@ because clients send their admin requests there and every broker forwards them.
 import logging
 
 from sparklog.broker.call import Call
+from sparklog.broker.coordination.internal_topics import creatable
+from sparklog.broker.coordination.kinds import KINDS
 from sparklog.broker.forwarding import ask_controller
 from sparklog.broker.metadata_cache import CachedTopic, MetadataSnapshot
 from sparklog.model.cluster import PartitionState
@@ -102,8 +104,13 @@ def _asked(
 
 
 def _create(call: Call, name: str) -> ErrorCode:
-    """Create the topic in the name of the client that asked for it."""
-    request = CreateTopicsRequest(topics=[CreatableTopic(name=name)], timeout_ms=AUTO_CREATE_TIMEOUT_MS)
+    """Create the topic in the name of the client that asked for it.
+
+    An internal topic is created as its coordinators create it.
+    """
+    kind = KINDS.get(name)
+    topic = CreatableTopic(name=name) if kind is None else creatable(kind.new_topic(call.broker.config))
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=AUTO_CREATE_TIMEOUT_MS)
     version = KNOWN_VERSIONS[request.API_KEY].max
     frame = encode_request(request, version, call.header.correlation_id, call.header.client_id)
     try:
@@ -118,7 +125,9 @@ def _create(call: Call, name: str) -> ErrorCode:
 
 
 def _unknown(name: str | None, topic_id: TopicId, error: ErrorCode) -> MetadataResponseTopic:
-    return MetadataResponseTopic(error_code=error, name=name, topic_id=topic_id)
+    return MetadataResponseTopic(
+        error_code=error, name=name, topic_id=topic_id, is_internal=name in INTERNAL_TOPICS
+    )
 
 
 def _topic(call: Call, snapshot: MetadataSnapshot, topic: CachedTopic) -> MetadataResponseTopic:

@@ -30,7 +30,7 @@ from sparklog.core.controller.state.image import (
 from sparklog.core.controller.state.write_size import WRITE_BYTES_MAX, bytes_of
 from sparklog.core.controller.state.znodes import broker_config_path, encode_configs, topic_config_path
 from sparklog.core.controller.steps import ApplyConfigs, Decision
-from sparklog.core.controller.topics.config_checks import check_change, check_form
+from sparklog.core.controller.topics.config_checks import check_change, check_form, with_forced_settings
 from sparklog.model.config import BROKER_SETTINGS, TOPIC_SETTINGS
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -92,6 +92,8 @@ def _plan(image: ClusterImage, change: ConfigChange) -> tuple[Mapping[str, str],
     for one in change.changes:
         _apply(after, one, known, image, is_topic=change.kind == TOPIC_RESOURCE)
     check_change(change, before, after)
+    if change.kind == TOPIC_RESOURCE:
+        after = with_forced_settings(change.name, after)
     return before, after
 
 

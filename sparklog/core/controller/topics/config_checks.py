@@ -2,6 +2,9 @@
 
 An illegal value of a topic is INVALID_CONFIG. One of a broker is INVALID_REQUEST, an inconsistency that Kafka
 keeps for the sake of its clients (KAFKA-13609).
+
+Internal topics are always compacted: retention by time or size would delete committed offsets that are still
+in use. (Kafka creates them compacted, and lets the policy be changed.)
 """
 
 from collections.abc import Mapping
@@ -17,6 +20,7 @@ from sparklog.model.config import (
     check_topic_settings,
 )
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
+from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
 from sparklog.model.kafka_properties import (
     KAFKA_BROKER_PROPERTIES,
@@ -49,10 +53,7 @@ def check_change(change: ConfigChange, before: Mapping[str, str], after: Mapping
     """Raises KafkaError if the resource may not have the settings ``after`` instead of ``before``."""
     check_configs(change.name, encode_configs(after))
     if change.kind == TOPIC_RESOURCE:
-        try:
-            check_topic_settings(after)
-        except ConfigError as error:
-            raise KafkaError(ErrorCode.invalid_config, str(error)) from None
+        check_topic_values(change.name, after)
         return
     changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
     _check_broker_values({name: after[name] for name in changed & after.keys()})
@@ -63,6 +64,28 @@ def check_change(change: ConfigChange, before: Mapping[str, str], after: Mapping
             f"{change.name} alone."
         )
         raise KafkaError(ErrorCode.invalid_request, message)
+
+
+def check_topic_values(topic: str, configs: Mapping[str, str]) -> None:
+    """Raises KafkaError (INVALID_CONFIG) if the topic may not have these settings."""
+    try:
+        check_topic_settings(configs)
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.invalid_config, str(error)) from None
+    for name, value in _forced_settings(topic).items():
+        given = configs.get(name, value)
+        if given.strip() != value:
+            message = f"{name} of internal topic '{topic}' is always {value}, not '{given}': do not set it"
+            raise KafkaError(ErrorCode.invalid_config, message)
+
+
+def with_forced_settings(topic: str, configs: Mapping[str, str]) -> dict[str, str]:
+    """``configs`` and, of an internal topic, the settings that it always has."""
+    return {**configs, **_forced_settings(topic)}
+
+
+def _forced_settings(topic: str) -> Mapping[str, str]:
+    return {"cleanup.policy": "compact"} if topic in INTERNAL_TOPICS else {}
 
 
 def _check_broker_values(values: Mapping[str, str]) -> None:

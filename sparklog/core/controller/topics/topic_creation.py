@@ -28,8 +28,8 @@ from sparklog.core.controller.state.znodes import (
 )
 from sparklog.core.controller.steps import CreateTopic, Decision
 from sparklog.core.controller.topics.assignment import Placement, place
-from sparklog.model.config import check_topic_settings
-from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
+from sparklog.core.controller.topics.config_checks import check_topic_values, with_forced_settings
+from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, collides, topic_name_problem
 from sparklog.model.zookeeper import Create, Operation
 
@@ -78,10 +78,7 @@ def _check_configs(topic: str, configs: Mapping[str, str | None]) -> None:
         raise KafkaError(ErrorCode.invalid_config, message)
     given = {name: value for name, value in configs.items() if value is not None}
     check_configs(topic, encode_configs(given))
-    try:
-        check_topic_settings(given)
-    except ConfigError as error:
-        raise KafkaError(ErrorCode.invalid_config, str(error)) from None
+    check_topic_values(topic, given)
 
 
 def _chosen_placement(image: ClusterImage, topic: TopicToCreate) -> Placement:
@@ -119,8 +116,10 @@ def check_placement(image: ClusterImage, assignment: Mapping[int, tuple[BrokerId
             raise KafkaError(ErrorCode.invalid_replica_assignment, message)
 
 
-def given_configs(topic: TopicToCreate) -> dict[str, str]:
-    return {name: value for name, value in topic.configs.items() if value is not None}
+def new_configs(topic: TopicToCreate) -> dict[str, str]:
+    """The settings that the topic begins with."""
+    given = {name: value for name, value in topic.configs.items() if value is not None}
+    return with_forced_settings(topic.name, given)
 
 
 def created(topic: TopicToCreate, node: TopicNode) -> TopicResult:
@@ -130,7 +129,7 @@ def created(topic: TopicToCreate, node: TopicNode) -> TopicResult:
         id=topic.id,
         partitions=len(node.assignments),
         replication_factor=len(node.assignments[0].replicas),
-        configs=given_configs(topic),
+        configs=new_configs(topic),
     )
 
 
@@ -145,12 +144,12 @@ def decide_topic(image: ClusterImage, step: CreateTopic) -> Decision | TopicResu
     except KafkaError as error:
         return TopicResult(name, error.code, error.message)
     operations: list[Operation] = [
-        Create(topic_config_path(name), encode_configs(given_configs(step.topic))),
+        Create(topic_config_path(name), encode_configs(new_configs(step.topic))),
         Create(topic_path(name), encode_topic(step.node)),
         Create(partitions_path(name)),
     ]
-    changes: list[Change] = [TopicCreated(name, step.node, given_configs(step.topic))]
-    rules = image.rules(given_configs(step.topic))
+    changes: list[Change] = [TopicCreated(name, step.node, new_configs(step.topic))]
+    rules = image.rules(new_configs(step.topic))
     room_bytes = WRITE_BYTES_MAX - bytes_of(operations)
     states, created_ones = create_states(image, name, enumerate(step.node.assignments), rules, room_bytes)
     return Decision(step, (*operations, *states), (*changes, *created_ones))

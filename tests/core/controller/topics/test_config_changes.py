@@ -312,3 +312,27 @@ def test_a_broker_goes_by_its_id_and_by_no_other_spelling_of_it(world, name):
     change = SettingChange("log.retention.ms", "set", "1000")
     request = ChangeConfigs((ConfigChange(BROKER_RESOURCE, name, (change,)),))
     assert world.command(request).resources[0].error == ErrorCode.invalid_request
+
+
+@pytest.mark.parametrize("given", [("set", "delete"), ("append", "delete")])
+def test_the_cleanup_policy_of_an_internal_topic_cannot_be_changed(world, given):
+    world.create("__consumer_offsets")
+    result = change(world, ("cleanup.policy", *given), name="__consumer_offsets")
+    assert result.error == ErrorCode.invalid_config
+    assert "is always compact" in result.message
+    assert world.machine.image.topics["__consumer_offsets"].configs == {"cleanup.policy": "compact"}
+
+
+def test_an_internal_topic_stays_compacted_when_all_its_settings_are_replaced(world):
+    world.create("__consumer_offsets", retention_ms="1000")
+    changes = ("segment.bytes", "set", "2000000")
+    result = change(world, changes, name="__consumer_offsets", replaces_all=True)
+    expected = {"segment.bytes": "2000000", "cleanup.policy": "compact"}
+    assert (result.error, result.configs) == (ErrorCode.none, expected)
+    assert world.machine.image.topics["__consumer_offsets"].configs == expected
+
+
+def test_a_deleted_cleanup_policy_of_an_internal_topic_is_compact_again(world):
+    world.create("__consumer_offsets")
+    result = change(world, ("cleanup.policy", "delete", None), name="__consumer_offsets")
+    assert (result.error, result.configs) == (ErrorCode.none, {"cleanup.policy": "compact"})

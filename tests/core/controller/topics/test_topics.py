@@ -299,3 +299,19 @@ def test_a_large_topic_is_removed_in_bounded_pieces(world):
     writes = [one for one in world.done if isinstance(one, act.WriteZooKeeper)]
     assert [len(one.operations) for one in writes] == [2, 501, 501, 205]
     assert "t" not in world.machine.image.topics
+
+
+def test_an_internal_topic_is_compacted_whoever_creates_it(world):
+    world.create("__consumer_offsets", segment_bytes="2000000")
+    expected = {"segment.bytes": "2000000", "cleanup.policy": "compact"}
+    assert world.machine.image.topics["__consumer_offsets"].configs == expected
+    world.activate()
+    assert world.machine.image.topics["__consumer_offsets"].configs == expected
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete"])
+def test_an_internal_topic_without_compaction_alone_is_not_created(world, policy):
+    error, message = refusal(world, name="__transaction_state", configs={"cleanup.policy": policy})
+    assert error == ErrorCode.invalid_config
+    of = "cleanup.policy of internal topic '__transaction_state'"
+    assert message == f"{of} is always compact, not '{policy}': do not set it"
