@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sparklog.broker.conversion.statistics import ConversionStatistics
 from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Coordinators, ToController
@@ -33,6 +34,7 @@ class BrokerContext:
     """Runs work that waits for the controller: request handlers are few, and must not wait while it is
     away.
     """
+    conversions: ConversionStatistics = field(default_factory=ConversionStatistics)
     identity: Mapping[str, str] = field(default_factory=dict)
     """Settings whose values the broker found at its start: its id, log directories and addresses."""
 

@@ -46,6 +46,19 @@ def parts_length(parts: Iterable[Part]) -> int:
     return length
 
 
+def slice_part(part: Part, position: int, length: int) -> Part:
+    """``length`` bytes of ``part`` from ``position`` on, without reading them."""
+    if isinstance(part, FileSlice):
+        return FileSlice(part.file, part.position + position, length)
+    return memoryview(part)[position : position + length]
+
+
+def read_part(part: Part, position: int, length: int) -> bytes:
+    """The same, in memory."""
+    piece = slice_part(part, position, length)
+    return piece.read() if isinstance(piece, FileSlice) else bytes(piece)
+
+
 def read_parts(parts: Sequence[Part]) -> bytes:
     """All bytes of ``parts``, in memory, for code that decodes them (transcoding, validation, tools)."""
     return b"".join([part.read() if isinstance(part, FileSlice) else part for part in parts])

@@ -34,6 +34,7 @@ from sparklog.records.columns import (
     LOG_APPEND_TIME,
     Int64s,
     RowColumns,
+    least_of,
     normalise,
     row_batch,
 )
@@ -112,8 +113,8 @@ class ArrowPayload:
             return header.record_count, list(range(min(rows_max, header.record_count)))
         return key.null_count, nulls_of(key).nonzero()[0][:rows_max].tolist()
 
-    def least_timestamp_ms(self, batch: Bytes, header: BatchHeader) -> int:
-        return int(read_rows(batch, header).timestamps_ms.min())
+    def least_timestamp_ms(self, batch: Bytes, header: BatchHeader) -> int | None:
+        return least_of(read_rows(batch, header).timestamps_ms)
 
     def from_columns(
         self,

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparklog.records.bridge import nulls_of, numbers, values_of
+from sparklog.records.envelope import NO_TIMESTAMP
 
 Int64s = npt.NDArray[np.int64]
 
@@ -62,6 +63,12 @@ def row_batch(
         numbers(timestamp_types),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ROW_SCHEMA)
+
+
+def least_of(timestamps_ms: Int64s) -> int | None:
+    """The least timestamp; None if each is -1, which means that a record has none."""
+    given = timestamps_ms[timestamps_ms != NO_TIMESTAMP]
+    return int(given.min()) if len(given) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,15 @@ import pyarrow as pa
 from sparklog.model.errors import CorruptBatch
 from sparklog.records.bridge import binaries
 from sparklog.records.codecs import decompress, pieces_of
-from sparklog.records.columns import CREATE_TIME, HEADERS_TYPE, LOG_APPEND_TIME, Int64s, normalise, row_batch
+from sparklog.records.columns import (
+    CREATE_TIME,
+    HEADERS_TYPE,
+    LOG_APPEND_TIME,
+    Int64s,
+    least_of,
+    normalise,
+    row_batch,
+)
 from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, Bytes, Compression
 from sparklog.records.kafka_check import check_records
 from sparklog.records.kafka_encode import batch_of_rows
@@ -70,9 +78,12 @@ class KafkaRecords:
             passed += len(measured.key_lengths)
         return count, indexes
 
-    def least_timestamp_ms(self, batch: Bytes, header: BatchHeader) -> int:
-        least_ms = min(int(measured.timestamp_deltas_ms.min()) for measured in _measured(batch, header))
-        return header.base_timestamp_ms + least_ms
+    def least_timestamp_ms(self, batch: Bytes, header: BatchHeader) -> int | None:
+        found = (
+            least_of(header.base_timestamp_ms + measured.timestamp_deltas_ms)
+            for measured in _measured(batch, header)
+        )
+        return min((least_ms for least_ms in found if least_ms is not None), default=None)
 
     def from_columns(
         self,

@@ -169,21 +169,33 @@ def _encode_many(rows: Iterable[Row]) -> memoryview:
 def _encode_few(rows: Iterable[Row]) -> memoryview:
     """``_encode_many`` record by record, in plain Python; ``kafka_walk`` describes the layout."""
     payload = bytearray()
-    for offset_delta, delta_ms, key, value, headers in rows:
-        record = bytearray(1)  # attributes
-        append_varint(record, delta_ms)
-        append_varint(record, offset_delta)
-        _append_bytes(record, key)
-        _append_bytes(record, value)
-        append_varint(record, len(headers))
-        for name, text in headers:
-            _append_bytes(record, name.encode())
-            _append_bytes(record, text)
-        append_varint(payload, len(record))
-        payload += record
+    for row in rows:
+        append_record(payload, *row)
         if len(payload) > _BATCH_BYTES_MAX - ENVELOPE_BYTES:
             raise _too_large()
     return memoryview(payload)
+
+
+def append_record(
+    payload: bytearray,
+    offset_delta: int,
+    delta_ms: int,
+    key: Bytes | None,
+    value: Bytes | None,
+    headers: Headers = _NO_HEADERS,
+) -> None:
+    """Append one record to ``payload``."""
+    record = bytearray(1)  # attributes
+    append_varint(record, delta_ms)
+    append_varint(record, offset_delta)
+    _append_bytes(record, key)
+    _append_bytes(record, value)
+    append_varint(record, len(headers))
+    for name, text in headers:
+        _append_bytes(record, name.encode())
+        _append_bytes(record, text)
+    append_varint(payload, len(record))
+    payload += record
 
 
 def append_varint(buffer: bytearray, number: int) -> None:
@@ -195,7 +207,7 @@ def append_varint(buffer: bytearray, number: int) -> None:
     buffer.append(raw)
 
 
-def _append_bytes(buffer: bytearray, value: bytes | None) -> None:
+def _append_bytes(buffer: bytearray, value: Bytes | None) -> None:
     if value is None:
         buffer.append(1)  # a length of -1
     else:

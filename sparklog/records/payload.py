@@ -35,8 +35,8 @@ class Payload(Protocol):
         """The number of rows without a key in a valid batch, and the indexes of the first ``rows_max``."""
         ...
 
-    def least_timestamp_ms(self, batch: Bytes, header: BatchHeader) -> int:
-        """The least timestamp, by the producer's clock, of a valid batch with at least one row."""
+    def least_timestamp_ms(self, batch: Bytes, header: BatchHeader) -> int | None:
+        """The least timestamp, by the producer's clock, of a valid batch; None if no row has any (all -1)."""
         ...
 
     def from_columns(

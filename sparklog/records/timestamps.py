@@ -26,7 +26,10 @@ def stamp_append_time(
 def check_create_times(
     buffer: Bytes, accepted: Accepted, now_ms: int, *, before_max_ms: int, after_max_ms: int
 ) -> Accepted | RefusedBatch:
-    """Refuse batches with records that are more than ``before_max_ms`` old or ``after_max_ms`` ahead."""
+    """Refuse batches with records that are more than ``before_max_ms`` old or ``after_max_ms`` ahead.
+
+    A record without a timestamp (-1) is neither.
+    """
     refused = _refuse_stamped(accepted)
     if refused is not None:
         return refused
@@ -36,13 +39,13 @@ def check_create_times(
             return _too_far(header, f"{ahead_ms} ms ahead", "after", after_max_ms)
         # Finding the least timestamp decodes the records. Skip it where no age can exceed the limit.
         if before_max_ms < now_ms:
-            age_ms = now_ms - _least_timestamp(buffer, position, header)
-            if age_ms > before_max_ms:
-                return _too_far(header, f"{age_ms} ms old", "before", before_max_ms)
+            least_ms = _least_timestamp(buffer, position, header)
+            if least_ms is not None and now_ms - least_ms > before_max_ms:
+                return _too_far(header, f"{now_ms - least_ms} ms old", "before", before_max_ms)
     return accepted
 
 
-def _least_timestamp(buffer: Bytes, position: int, header: BatchHeader) -> int:
+def _least_timestamp(buffer: Bytes, position: int, header: BatchHeader) -> int | None:
     batch = memoryview(buffer)[position : position + header.size_bytes]
     return payload_of(header).least_timestamp_ms(batch, header)
 

@@ -1,6 +1,6 @@
 """The checks of a leader, and of a follower, before they append batches.
 
-A leader applies the rules of Kafka's LogValidator to a client's bytes: one batch per partition, format v2, no
+A leader applies the rules of Kafka's LogValidator to a client's bytes: one batch per partition, format 2, no
 control batch, as many records as offsets, deltas that count up from 0. A refused batch consumes no offset. A
 refusal is an expected outcome and is returned as a value, with Kafka's error code.
 
@@ -68,9 +68,12 @@ def check_produced(
         return RefusedBatch(ErrorCode.invalid_record, f"{len(buffer or b'')} bytes are not a record batch")
     magic = buffer[MAGIC_POSITION]
     if magic != MAGIC:
+        known = magic < MAGIC
         return RefusedBatch(
-            ErrorCode.unsupported_for_message_format,
-            f"messages of format v{magic} are not taken; the producer must send v{MAGIC}",
+            ErrorCode.invalid_record if known else ErrorCode.corrupt_message,
+            f"message format {magic} in a request that takes format {MAGIC} alone"
+            if known
+            else f"there is no message format {magic}",
         )
     try:
         header = parse_header(buffer)

@@ -193,10 +193,10 @@ PRODUCES = [
         "raise the topic's `max.message.bytes`, or send smaller batches",
     ),
     (
-        "messages in the format before Kafka 0.11",
+        "messages of format 1 in a request of Kafka 0.11 or newer",
         old_message(),
         {},
-        "use a client of Kafka 0.11 or newer, and no `message.format.version`",
+        "mend the client: only Produce 0 to 2 carries them",
     ),
     ("acks that there are not", GOOD, {"acks": 2}, "0, 1 or -1 (all)"),
     ("an unknown topic", GOOD, {"topic": "evnts"}, "correct the name, or create the topic"),
@@ -216,9 +216,13 @@ def test_a_produce_request_is_refused(
     case(wrong, "produce response", told(answer(connection, records, **more)), do)
 
 
-def test_a_produce_request_of_an_old_version_is_refused_too(connection: Connection) -> None:
-    refused = answer(connection, old_message(), version=2)
-    assert refused.error_code is ErrorCode.unsupported_for_message_format
+@pytest.mark.parametrize("version", range(3))
+def test_a_damaged_message_of_an_old_producer_is_refused_so_that_it_tries_again(
+    connection: Connection, version: int
+) -> None:
+    assert answer(connection, old_message(), version=version).error_code is ErrorCode.none
+    flipped = old_message()[:-1] + b"y"
+    assert answer(connection, flipped, version=version).error_code is ErrorCode.corrupt_message
 
 
 def test_a_write_with_too_few_replicas_in_sync_is_refused(brokers: InProcessCluster, case: Case) -> None:

@@ -4,7 +4,7 @@ has grown, the broker has heard that it leads, or a bit flipped on the way of th
 import pytest
 from confluent_kafka import Producer
 
-from sparklog.broker.handlers import produce as produce_handler
+from sparklog.broker.conversion import intake
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.records.validate import check_produced
@@ -146,7 +146,7 @@ def test_a_producer_of_whose_first_request_a_bit_flips_keeps_its_epoch_and_loses
                 records[-1] ^= 1
             return check_produced(records, **rules)
 
-        monkeypatch.setattr(produce_handler, "check_produced", flip_a_bit_of_the_first)
+        monkeypatch.setattr(intake, "check_produced", flip_a_bit_of_the_first)
         produce(*VALUES)
         assert flipped
         all_are_there_once_and_in_order(cluster, produce, [b"known", *VALUES] if is_known else VALUES)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.records import filter_records, kafka_spans
+from sparklog.records import kafka_spans
 from sparklog.records.envelope import parse_header
-from sparklog.records.filter import decode
+from sparklog.records.filtering import filter_records
+from sparklog.records.filtering.filter import decode
 from sparklog.records.kafka import records_of
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.kafka_spans import boundaries, gather, spans_of

@@ -53,6 +53,18 @@ def test_records_too_old_or_too_far_ahead_are_refused(kind: PayloadKind) -> None
 
 
 @pytest.mark.parametrize("kind", list(PayloadKind))
+def test_a_record_without_a_time_is_neither_too_old_nor_too_far_ahead(kind: PayloadKind) -> None:
+    for times_ms, error in (([-1, -1], None), ([-1, NOW_MS - 90, NOW_MS], "90 ms old")):
+        data, accepted = produced(kind, times_ms)
+        verdict = check_create_times(data, accepted, NOW_MS, before_max_ms=89, after_max_ms=0)
+        if error is None:
+            assert verdict == accepted
+        else:
+            assert isinstance(verdict, RefusedBatch)
+            assert error in verdict.message
+
+
+@pytest.mark.parametrize("kind", list(PayloadKind))
 def test_a_producer_may_not_speak_for_the_leaders_clock(kind: PayloadKind) -> None:
     data, accepted = produced(kind, [NOW_MS])
     stamped = stamp_append_time(data, accepted, NOW_MS)

@@ -19,7 +19,7 @@ from sparklog.records.envelope import (
     parse_header,
     stamp,
 )
-from sparklog.records.filter import restamped
+from sparklog.records.filtering.filter import restamped
 from sparklog.records.kafka import KafkaRecords
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.payload import payload_of

@@ -6,7 +6,7 @@ import pytest
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.records.arrow import ArrowPayload
 from sparklog.records.envelope import CONTROL_BIT, Compression, build_envelope, parse_header, stamp
-from sparklog.records.filter import restamped
+from sparklog.records.filtering.filter import restamped
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.payload import payload
 from sparklog.records.payload_kinds import PayloadKind
@@ -73,11 +73,19 @@ def test_nothing_is_not_a_batch():
     assert "0 bytes" in refused(b"", ErrorCode.invalid_record)
 
 
-@pytest.mark.parametrize("magic", [0, 1, 3])
-def test_other_message_formats_are_refused(magic: int):
+@pytest.mark.parametrize(
+    ("magic", "error"),
+    [
+        (0, ErrorCode.invalid_record),
+        (1, ErrorCode.invalid_record),
+        (3, ErrorCode.corrupt_message),
+        (255, ErrorCode.corrupt_message),
+    ],
+)
+def test_other_message_formats_are_refused_with_kafkas_codes(magic: int, error: ErrorCode):
     sent = bytearray(batch())
     sent[16] = magic
-    assert f"v{magic}" in refused(sent, ErrorCode.unsupported_for_message_format)
+    assert f"message format {magic}" in refused(sent, error)
 
 
 def test_a_wrong_crc_is_corruption():

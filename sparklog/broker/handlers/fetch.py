@@ -5,11 +5,12 @@ fetch asks for, and which answers it gets, depend on its session (``fetch_sessio
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sparklog.broker.call import Call, bounded_timeout_ms
-from sparklog.broker.for_reader import for_reader
+from sparklog.broker.conversion.for_old_reader import OldReader, format_of_fetch
+from sparklog.broker.conversion.for_reader import for_reader
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.fetch_purgatory import FetchLimits, Results
@@ -17,7 +18,6 @@ from sparklog.broker.waiting.fetch_sessions import AskedPartition, FetchContext
 from sparklog.core.replication.read_replica import RACK_AWARE_SELECTOR
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
-from sparklog.model.parts import Part
 from sparklog.wire.messages.data.fetch import (
     FetchEpochEndOffset,
     FetchPartitionData,
@@ -80,7 +80,7 @@ def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None
     limits = FetchLimits(
         wait_max_ms=0 if len(wanted) < len(asked) else bounded_timeout_ms(request.max_wait_ms),
         bytes_min=request.min_bytes,
-        bytes_max=min(request.max_bytes, call.broker.config.get_int("fetch.max.bytes")),
+        bytes_max=_reply_bytes_max(call, request),
     )
 
     def answer(results: Results) -> None:
@@ -147,30 +147,50 @@ def _name_of(call: Call, topic_id: TopicId) -> str | None:
 
 
 def _answer(call: Call, context: FetchContext, asked: list[Asked], results: Results) -> None:
+    request = context.request
+    old_reader = _old_reader(call, request)
     answers: list[tuple[AskedPartition, FetchPartitionData]] = []
     for one in asked:
-        result, name = one.answer, ""
-        if one.partition is not None:
-            result, name = results[one.partition.topic_partition], str(one.partition.topic_partition)
+        result = one.answer if one.partition is None else results[one.partition.topic_partition]
         assert result is not None, one
-        data = _partition(call, context.request, one.entry.asked.partition, result, name=name)
+        result = _for_client(call, request, one, result, old_reader)
+        data = _partition(call, request, one.entry.asked.partition, result)
         answers.append((one.entry, data))
+    if old_reader is not None:
+        call.broker.conversions.count_fetched(old_reader.converted)
     call.reply(context.answer(answers))
 
 
-def _partition(
-    call: Call, request: FetchRequest, index: int, result: ReadResult, *, name: str
-) -> FetchPartitionData:
+def _for_client(
+    call: Call, request: FetchRequest, one: Asked, result: ReadResult, old_reader: OldReader | None
+) -> ReadResult:
+    """``result`` with its batches as this client reads them."""
+    if request.replica_id >= 0 or not result.parts or one.partition is None or one.read is None:
+        return result
+    try:
+        if old_reader is not None:
+            return old_reader.take(one.partition, one.read, result)
+        return result._replace(parts=tuple(for_reader(result.parts, request.payload_kinds)))
+    except (OSError, CorruptBatch) as problem:
+        logger.error(
+            "%s: a batch cannot be given to a plain client: %s", one.partition.topic_partition, problem
+        )
+        return result._replace(error=ErrorCode.corrupt_message, parts=())
+
+
+def _old_reader(call: Call, request: FetchRequest) -> OldReader | None:
+    form = format_of_fetch(call.version)
+    return None if form is None else OldReader(form, _reply_bytes_max(call, request))
+
+
+def _reply_bytes_max(call: Call, request: FetchRequest) -> int:
+    return min(request.max_bytes, call.broker.config.get_int("fetch.max.bytes"))
+
+
+def _partition(call: Call, request: FetchRequest, index: int, result: ReadResult) -> FetchPartitionData:
     error = result.error
     if error is ErrorCode.kafka_storage_error and call.version < FIRST_VERSION_OF_STORAGE_ERROR:
         error = ErrorCode.not_leader_or_follower
-    parts: Sequence[Part] = result.parts
-    if parts and request.replica_id < 0:
-        try:
-            parts = for_reader(parts, request.payload_kinds)
-        except (OSError, CorruptBatch) as problem:
-            logger.error("%s: a batch cannot be given to a plain client: %s", name, problem)
-            parts, error = (), ErrorCode.corrupt_message
     diverging = None
     if result.diverging is not None:
         diverging = FetchEpochEndOffset(epoch=result.diverging.epoch, end_offset=result.diverging.end_offset)
@@ -182,6 +202,6 @@ def _partition(
         log_start_offset=result.log_start_offset,
         aborted_transactions=[] if request.isolation_level == 1 else None,
         preferred_read_replica=result.preferred,
-        records=parts,
+        records=result.parts,
         diverging_epoch=diverging,
     )

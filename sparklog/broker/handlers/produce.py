@@ -11,20 +11,17 @@ from functools import partial
 from typing import Final
 
 from sparklog.broker.call import Call, bounded_timeout_ms
+from sparklog.broker.conversion.intake import prepared
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.joint_wait import Share, named_twice
 from sparklog.model.append_origin import AppendOrigin
-from sparklog.model.config import TopicConfig
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.model.kafka_numbers import ACKS
-from sparklog.records.envelope import Compression, claims_transaction
-from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
-from sparklog.records.recompress import Codec, recompress
-from sparklog.records.timestamps import check_create_times, stamp_append_time
-from sparklog.records.validate import Accepted, RefusedBatch, check_produced
+from sparklog.records.envelope import claims_transaction
+from sparklog.records.validate import RefusedBatch
 from sparklog.wire.messages.data.produce import (
     BatchIndexAndErrorMessage,
     ProducePartition,
@@ -34,9 +31,6 @@ from sparklog.wire.messages.data.produce import (
     ProduceTopicResponse,
 )
 
-LOG_APPEND_TIME: Final = "LogAppendTime"
-CODECS_WITH_LEVELS: Final = ("gzip", "lz4", "zstd")
-FIRST_VERSION_WITH_ZSTD: Final = 7
 SENT_AGAIN: Final = frozenset(
     {
         ErrorCode.not_leader_or_follower,
@@ -117,68 +111,24 @@ def _append_one(
     """Check the batch for one partition, give it its topic's codec and time, and append it."""
     topic_partition = partition.topic_partition
     sent = memoryview(b"") if data.records is None else memoryview(data.records)
-    config = call.topic_config(topic_partition.topic)
-    prepared = _prepared(call, request, config, sent)
-    if isinstance(prepared, RefusedBatch):
-        return AppendResult(prepared.error, message=prepared.message, record_errors=prepared.record_errors)
-    records, accepted = prepared
+    taken = prepared(
+        sent,
+        call.topic_config(topic_partition.topic),
+        version=call.version,
+        payload_kinds=request.payload_kinds,
+        now_ms=call.broker.replicas.clock.wall_ms(),
+    )
+    if isinstance(taken, RefusedBatch):
+        return AppendResult(taken.error, message=taken.message, record_errors=taken.record_errors)
+    if taken.converted:
+        call.broker.conversions.count_produced(taken.converted)
     return partition.append_as_leader(
-        records,
-        accepted.batches,
+        taken.records,
+        taken.accepted.batches,
         request.acks,
         token,
         origin=AppendOrigin.CLIENT,
         after_refusal=call.broker.replicas.has_refused(call.context.connection_id, topic_partition),
-    )
-
-
-def _prepared(
-    call: Call, request: ProduceRequest, config: TopicConfig, sent: memoryview
-) -> tuple[bytearray | memoryview, Accepted] | RefusedBatch:
-    """What to append, or why the topic does not take it. Done before the partition's lock is taken."""
-    max_batch_bytes = config.get_int("max.message.bytes")
-    checked = check_produced(
-        sent,
-        max_batch_bytes=max_batch_bytes,
-        allow_arrow=bool(set(request.payload_kinds) & set(SUPPORTED_PAYLOADS)),
-        requires_keys="compact" in config.get_list("cleanup.policy"),
-    )
-    if isinstance(checked, RefusedBatch):
-        return checked
-    if call.version < FIRST_VERSION_WITH_ZSTD and checked.batches[0][1].compression is Compression.ZSTD:
-        reason = f"a zstd batch in Produce version {call.version}: it takes version {FIRST_VERSION_WITH_ZSTD}"
-        return RefusedBatch(ErrorCode.unsupported_compression_type, reason)
-    recompressed = recompress(sent, checked, topic_codec(config), max_batch_bytes=max_batch_bytes)
-    if isinstance(recompressed, RefusedBatch):
-        return recompressed
-    records, accepted = recompressed
-    timed = _timed(config, records, accepted, call.broker.replicas.clock.wall_ms())
-    return timed if isinstance(timed, RefusedBatch) else (records, timed)
-
-
-def topic_codec(config: TopicConfig) -> Codec | None:
-    """The codec of a topic's batches; None for that of their producers."""
-    name = config.get_str("compression.type")
-    if name == "producer":
-        return None
-    if name == "uncompressed":
-        return Codec(Compression.NONE)
-    level = config.get_int(f"compression.{name}.level") if name in CODECS_WITH_LEVELS else None
-    return Codec(Compression[name.upper()], level)
-
-
-def _timed(
-    config: TopicConfig, records: bytearray | memoryview, accepted: Accepted, now_ms: int
-) -> Accepted | RefusedBatch:
-    """Look at the records' time, or give them the leader's, as the topic wants it."""
-    if config.get_str("message.timestamp.type") == LOG_APPEND_TIME:
-        return stamp_append_time(records, accepted, now_ms)
-    return check_create_times(
-        records,
-        accepted,
-        now_ms,
-        before_max_ms=config.get_int("message.timestamp.before.max.ms"),
-        after_max_ms=config.get_int("message.timestamp.after.max.ms"),
     )
 
 

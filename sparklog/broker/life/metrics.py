@@ -1,5 +1,8 @@
 """A broker's metrics (docs/metrics.md), read from its partitions without their locks."""
 
+from collections.abc import Iterator
+
+from sparklog.broker.conversion.statistics import ConversionStatistics
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.model.metric import Metric, counter, gauge
@@ -45,3 +48,16 @@ def broker_metrics(replicas: ReplicaManager, proposals: IsrProposalSender) -> li
             proposals.expands,
         ),
     ]
+
+
+def conversion_metrics(conversions: ConversionStatistics) -> Iterator[Metric]:
+    yield counter(
+        "sparklog_broker_produce_message_conversions_total",
+        "Records that producers sent in message format 0 or 1, and that were converted.",
+        conversions.produced,
+    )
+    yield counter(
+        "sparklog_broker_fetch_message_conversions_total",
+        "Records that were converted for readers that know only message format 0 or 1.",
+        conversions.fetched,
+    )

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from sparklog.broker.context import BrokerContext
+from sparklog.broker.conversion.statistics import ConversionStatistics
 from sparklog.broker.coordination.coordinators import CoordinatorShards
 from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.metrics import coordinator_metrics
@@ -30,7 +31,7 @@ from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.life.connection_limits import ConfiguredLimits
 from sparklog.broker.life.controlled_shutdown import move_leaders_away
 from sparklog.broker.life.housekeeping import Housekeeping
-from sparklog.broker.life.metrics import broker_metrics
+from sparklog.broker.life.metrics import broker_metrics, conversion_metrics
 from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.life.registration import Registration
 from sparklog.broker.life.replication import Replication, ReplicationPorts
@@ -223,7 +224,7 @@ class BrokerServer:
         housekeeping.start()
         self._undo.append(housekeeping.close)
         self._start_cleaner(context, log_dirs)
-        self._start_metrics(replication, reactor)
+        self._start_metrics(replication, reactor, context.conversions)
         logger.info("broker %s is up in epoch %d", self.broker, self._broker_epoch)
 
     def _start_cleaner(self, context: BrokerContext, log_dirs: LogDirs) -> None:
@@ -239,7 +240,9 @@ class BrokerServer:
         threads.start()
         self._undo.append(threads.close)
 
-    def _start_metrics(self, replication: Replication, reactor: Reactor) -> None:
+    def _start_metrics(
+        self, replication: Replication, reactor: Reactor, conversions: ConversionStatistics
+    ) -> None:
         port = self._config.get_int("metrics.port")
         if port < 0:
             return
@@ -251,6 +254,7 @@ class BrokerServer:
                 *broker_metrics(replication.replicas, replication.proposals),
                 *(coordinator_metrics(self.coordinators) if self.coordinators is not None else ()),
                 *connection_metrics(reactor),
+                *conversion_metrics(conversions),
                 *request_metrics(self._statistics),
             ),
             self._options.host,

@@ -21,9 +21,9 @@ from sparklog.core.compaction import (
 )
 from sparklog.records.columns import Int64s
 from sparklog.records.envelope import DELETE_HORIZON_BIT, BatchHeader, Bytes, parse_header
-from sparklog.records.filter import decode_runs, emptied, restamped
+from sparklog.records.filtering.filter import decode_runs, emptied, restamped
+from sparklog.records.filtering.run import Booleans, Run
 from sparklog.records.reading import Batch
-from sparklog.records.run import Booleans, Run
 from sparklog.storage.cleaner.offset_map import OffsetMap
 
 Piece = tuple[Bytes, BatchHeader]

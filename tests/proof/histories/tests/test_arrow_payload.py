@@ -12,7 +12,7 @@ from histories.soundness import DamagedBatchError, crc32c
 from sparklog.records.arrow import ArrowPayload
 from sparklog.records.columns import HEADERS_TYPE
 from sparklog.records.envelope import Compression, parse_header
-from sparklog.records.filter_arrow import ArrowRun
+from sparklog.records.filtering.filter_arrow import ArrowRun
 
 NAMED = [{"key": "other", "value": None}, {"key": "id", "value": b"quakes/0/p/4"}]
 

@@ -26,11 +26,11 @@ from sparklog.records.envelope import (
     Bytes,
     build_envelope,
 )
-from sparklog.records.filter_arrow import ArrowRun
-from sparklog.records.filter_records import RecordsRun
+from sparklog.records.filtering.filter_arrow import ArrowRun
+from sparklog.records.filtering.filter_records import RecordsRun
+from sparklog.records.filtering.run import Run
 from sparklog.records.kafka_spans import CHUNK_BYTES, CHUNK_RECORDS
 from sparklog.records.reading import Batch, is_joint
-from sparklog.records.run import Run
 
 _EMPTY_BATCH_BITS = LOG_APPEND_TIME_BIT | TRANSACTIONAL_BIT | CONTROL_BIT
 

@@ -8,7 +8,7 @@ batches that can go as they are still go as slices of the file.
 from collections.abc import Sequence
 
 from sparklog.model.errors import CorruptBatch
-from sparklog.model.parts import FileSlice, Part, part_length
+from sparklog.model.parts import Part, part_length, read_part, slice_part
 from sparklog.records.envelope import ENVELOPE_BYTES, parse_header
 from sparklog.records.payload_kinds import takes_arrow
 from sparklog.records.transcode import arrow_to_records
@@ -42,33 +42,22 @@ def _add_as_records(part: Part, converted: list[Part]) -> None:
     length = part_length(part)
     while position < length:
         try:
-            header = parse_header(_bytes_of(part, position, min(ENVELOPE_BYTES, length - position)))
+            header = parse_header(read_part(part, position, min(ENVELOPE_BYTES, length - position)))
             end = position + header.size_bytes
             if end > length:
                 raise CorruptBatch(f"a batch at {position} ends {end - length} bytes behind what was read")
-            rows = arrow_to_records(_bytes_of(part, position, header.size_bytes)) if header.is_arrow else None
+            rows = arrow_to_records(read_part(part, position, header.size_bytes)) if header.is_arrow else None
         except CorruptBatch:
             if run_start < position:
-                converted.append(_slice(part, run_start, position - run_start))
+                converted.append(slice_part(part, run_start, position - run_start))
             raise
         if rows is not None:
             if run_start < position:
-                converted.append(_slice(part, run_start, position - run_start))
+                converted.append(slice_part(part, run_start, position - run_start))
             converted.append(rows)
             run_start = end
         position = end
     if run_start == 0:
         converted.append(part)
     elif run_start < length:
-        converted.append(_slice(part, run_start, length - run_start))
-
-
-def _bytes_of(part: Part, position: int, length: int) -> bytes:
-    piece = _slice(part, position, length)
-    return piece.read() if isinstance(piece, FileSlice) else bytes(piece)
-
-
-def _slice(part: Part, position: int, length: int) -> Part:
-    if isinstance(part, FileSlice):
-        return FileSlice(part.file, part.position + position, length)
-    return memoryview(part)[position : position + length]
+        converted.append(slice_part(part, run_start, length - run_start))

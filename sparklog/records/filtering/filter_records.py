@@ -23,6 +23,7 @@ from sparklog.model.errors import CorruptBatch
 from sparklog.records.codecs import compress
 from sparklog.records.columns import Int64s
 from sparklog.records.envelope import Bytes
+from sparklog.records.filtering.run import Run, rebuilt_envelope
 from sparklog.records.kafka import records_of
 from sparklog.records.kafka_encode import append_varint
 from sparklog.records.kafka_spans import (
@@ -36,7 +37,6 @@ from sparklog.records.kafka_spans import (
 )
 from sparklog.records.kafka_walk import VARINT_BYTES_MAX, VARLONG_BYTES_MAX, check_count, varint
 from sparklog.records.reading import Batch, check_offset_deltas, per_row, record_boundaries
-from sparklog.records.run import Run, rebuilt_envelope
 
 
 @dataclass(frozen=True, slots=True)

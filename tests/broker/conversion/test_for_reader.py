@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from sparklog.broker.for_reader import for_reader
+from sparklog.broker.conversion.for_reader import for_reader
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.parts import FileSlice, part_length, read_parts
 from sparklog.records.arrow import ArrowPayload

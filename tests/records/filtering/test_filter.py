@@ -20,7 +20,7 @@ from sparklog.records.envelope import (
     parse_header,
     split,
 )
-from sparklog.records.filter import decode, decode_runs, emptied, restamped
+from sparklog.records.filtering.filter import decode, decode_runs, emptied, restamped
 from sparklog.records.kafka import KafkaRecords
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.payload import payload_of

@@ -1,0 +1,22 @@
+"""How many records were converted between message formats, for metrics."""
+
+import threading
+
+
+class ConversionStatistics:
+    """Counted by any thread."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self.produced = 0
+        """Records of producers that sent message format 0 or 1."""
+        self.fetched = 0
+        """Records for readers that know only message format 0 or 1."""
+
+    def count_produced(self, records: int) -> None:
+        with self._guard:
+            self.produced += records
+
+    def count_fetched(self, records: int) -> None:
+        with self._guard:
+            self.fetched += records

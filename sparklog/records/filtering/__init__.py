@@ -1,0 +1,1 @@
+"""Batches with fewer records, for compaction."""
