@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from simulation.clients.administrator import Administrator
+from simulation.invariants.coordinators import CoordinatorsAreAReplay
 from simulation.invariants.leadership import LeadershipIsAnnounced
 from simulation.invariants.waits import LOOK_MS, CommitsWhatTheIsrHas
 from simulation.machines.broker import (
@@ -28,6 +29,7 @@ from simulation.story import Story
 from simulation.witness import Witness
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 
 REPORT_MS: Final = 2
@@ -62,7 +64,15 @@ class Cluster:
         identities = ProducerIdsAreUnique(tell=self.story.tell)
         leadership = LeadershipIsAnnounced()
         self.world = World(
-            self.schedule, network, ensemble, config, plan.seed, identities, leadership, plan.directories
+            self.schedule,
+            network,
+            ensemble,
+            config,
+            plan.seed,
+            identities,
+            leadership,
+            plan.directories,
+            plan.load_turn_us,
         )
         self.machines = {host: Machine(BrokerId(number)) for number, host in enumerate(plan.brokers, 1)}
         self.seats = {host: Seat(host) for host in (*plan.brokers, *CONTROLLERS)}
@@ -72,7 +82,7 @@ class Cluster:
             self.story,
             ensemble.tree,
             config,
-            (MAIN_TOPIC, SIDE_TOPIC),
+            (MAIN_TOPIC, SIDE_TOPIC, *([GROUP_OFFSETS_TOPIC] if plan.groups else [])),
             identities,
             leadership,
             clocks_jump=any(fault.kind == "jump clock" for fault in plan.faults),
@@ -98,6 +108,7 @@ class Cluster:
         self.before_launch: Callable[[str, int], None] = lambda host, launches: None
         """Called with a broker's host, and how often it was launched there, before it starts."""
         self._commits = CommitsWhatTheIsrHas()
+        self._coordinators = CoordinatorsAreAReplay(self.witness.marks) if plan.groups else None
         rot = ("rot what derives", "rot a log")
         self.witness.remembers.checkpoints_rot = any(fault.kind in rot for fault in plan.faults)
         slow_news = ("delay watches", "lag zookeeper")
@@ -128,6 +139,8 @@ class Cluster:
         if broker is not None and broker.replicas is not None and broker.process.is_alive:
             broker.machine.disk.is_looked_at = True
             self.witness.look_at(broker.machine.broker_id, broker.replicas, broker.metadata)
+            if self._coordinators is not None and broker.coordinators is not None:
+                self._coordinators.look_at(broker.replicas, broker.coordinators.hosts())
             broker.machine.disk.is_looked_at = False
         controller = self._by_controller.get(process) if broker is None and process is not None else None
         if controller is not None and process is not None and not process.is_waiting:

@@ -10,10 +10,14 @@ from typing import Final, NamedTuple
 
 from histories.batches import Batch
 from histories.model import (
+    Assigned,
+    Commit,
+    CommittedRead,
     Deleted,
     Dump,
     End,
     FinalRead,
+    GroupLost,
     History,
     Leader,
     Outcome,
@@ -117,6 +121,10 @@ class Recorder:
     dumps: list[SeenDump] = field(default_factory=list)
     topics: list[TopicEvent] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    committed: list[CommittedRead] = field(default_factory=list)
+    assigned: list[Assigned] = field(default_factory=list)
+    groups_lost: list[GroupLost] = field(default_factory=list)
     arrow: dict[tuple[int, int, int], BatchHeader] = field(default_factory=dict)
     """Each batch that was sent as Arrow, by producer, epoch and sequence."""
     asked_all: set[tuple[int, ...]] = field(default_factory=set)
@@ -149,6 +157,10 @@ class Recorder:
         topic, partition = topic_partition
         self.leaders.append(Leader(topic, partition, str(leader), epoch, self.now_ns, is_unclean))
 
+    def group_lost(self, group_id: str) -> None:
+        """An election may have lost what this group committed."""
+        self.groups_lost.append(GroupLost(group_id, self.now_ns))
+
     def history(self) -> History:
         """Everything so far, but for final reads."""
         names = _Names(self.sent)
@@ -169,6 +181,10 @@ class Recorder:
             dumps=[_dump(names, one, self.now_ns) for one in self.dumps],
             topics=self.topics,
             leaders=self.leaders,
+            commits=self.commits,
+            committed=self.committed,
+            assigned=self.assigned,
+            groups_lost=self.groups_lost,
             healed_ns=self.healed_us * NS_PER_US if self.healed_us >= 0 else -1,
         )
 

@@ -23,6 +23,7 @@ from simulation.black_box import judge
 from simulation.clients.client import Workplace
 from simulation.clients.consumers import Consumer, consumer_unrest
 from simulation.clients.end_askers import EndAsker
+from simulation.clients.groups.crowd import crowds_of
 from simulation.clients.idempotent_producers import Producer
 from simulation.clients.plain_producers import PlainProducer
 from simulation.clients.rereaders import Rereader
@@ -30,6 +31,7 @@ from simulation.cluster import Cluster
 from simulation.dumps import dump_replicas
 from simulation.invariants.invariant import Violation
 from simulation.machines.broker import Machine
+from simulation.machines.member_ids import drawn_member_ids
 from simulation.machines.producer_id_blocks import small_blocks
 from simulation.mutants import Mutant, applied
 from simulation.operator import Operator
@@ -125,6 +127,7 @@ def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool, for_clients_only
     is_complete = True
     with (
         small_blocks(plan.seed),
+        drawn_member_ids(plan.seed),
         applied(mutant, run.cluster.world.ensemble),
         _ExceptionsAreViolations(is_deaf=for_clients_only),
     ):
@@ -187,6 +190,8 @@ class _Run:
             cluster.witness.recorder,
             cluster.leads_in,
         )
+        read = [TopicPartition(MAIN_TOPIC, number) for number in range(plan.partitions)]
+        self._crowds = crowds_of(self._place, plan.groups, read, cluster.witness.groups)
 
     def go(self) -> None:
         self.cluster.schedule.steps_max = self.plan.steps_max
@@ -207,6 +212,7 @@ class _Run:
                 self.cluster.brokers.values(),
                 self.cluster.witness.recorder,
             )
+        self.cluster.witness.groups.check_what_is_owed()
         judge(self.cluster.witness, self.consumers, is_at_rest=not self._for_clients_only)
 
     def _run_until(self, ms: int) -> None:
@@ -245,6 +251,8 @@ class _Run:
         self._start_more_clients()
         if any(one.kind in TOPIC_KINDS for one in self.plan.operations):
             self._start_both(TopicPartition(SIDE_TOPIC, 0))
+        for crowd in self._crowds:
+            crowd.start()
         self.cluster.witness.on_partition = self._on_partition
 
     def _start_more_clients(self) -> None:
@@ -327,6 +335,8 @@ class _Run:
         self.cluster.witness.recorder.healed_us = schedule.now_us
         self.cluster.story.tell("HEALED", "nothing goes wrong any more")
         self._is_healed = True
+        for crowd in self._crowds:
+            crowd.calm()
         self._run_until(schedule.now_ms + QUIET_MS)
         for producer in self.producers:
             producer.is_stopping = True
@@ -406,6 +416,9 @@ class _Run:
             return f"topics {doomed} are not deleted yet"
         if self.cluster.administrator.errands:
             return "an administrator has not done yet"
+        for crowd in self._crowds:
+            if (trouble := crowd.unrest()) is not None:
+                return trouble
         truths = self.cluster.witness.truths
         for truth in truths.values():
             trouble = self._partition_unrest(truth)

@@ -7,9 +7,11 @@ longer watched. A topic that is created under the same name is another topic.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from simulation.invariants.coordinator_logs import rows_in
 from simulation.invariants.derived import EpochsAreAsTheLogSays, ProducersAreAsTheLogSays
 from simulation.invariants.durable import AcknowledgedIsSynced
 from simulation.invariants.excuses import Excuses
+from simulation.invariants.groups import GroupRules
 from simulation.invariants.invariant import Invariant, Violation
 from simulation.invariants.leadership import LeadershipIsAnnounced
 from simulation.invariants.minimum import EnoughAreInSync
@@ -42,6 +44,7 @@ from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig, TopicConfig
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 from sparklog.model.zookeeper import Operation
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 
@@ -66,6 +69,7 @@ class Witness:
     topics: tuple[str, ...]
     identities: ProducerIdsAreUnique = field(default_factory=ProducerIdsAreUnique)
     leadership: LeadershipIsAnnounced = field(default_factory=LeadershipIsAnnounced)
+    groups: GroupRules = field(default_factory=GroupRules)
     clocks_jump: bool = False
     drift_max: float = 0.0
     marks: Marks = field(default_factory=Marks)
@@ -107,6 +111,9 @@ class Witness:
         self.identities.reach = self.marks.reach
         self.excuses = Excuses(self.truths)
         self.invariants.append(self.leadership)
+        if GROUP_OFFSETS_TOPIC in self.topics:
+            self.invariants.append(self.groups)
+            self.groups.on_lost = self.recorder.group_lost
         self.invariants.append(EnoughAreInSync(self.recorder.asked_all))
         if self.needs_fsync:
             self.invariants.append(AcknowledgedIsSynced())
@@ -121,7 +128,7 @@ class Witness:
         """Leave it to clients to notice what is wrong."""
         self.is_silent, self._no_loss = True, Invariant()
         self.remembers.checkpoints_rot = self.presence.is_blind = True
-        self.identities.is_silent = self.leadership.is_silent = True
+        self.identities.is_silent = self.leadership.is_silent = self.groups.is_silent = True
         for rules in (self._of_replicas, self._of_commits, self._of_states, self._of_leaders):
             rules.clear()
         self.invariants.clear()
@@ -246,11 +253,18 @@ class Witness:
         truth.committed += added
         if truth.is_thinned:
             for entry in added:
-                truth.note_records(entry, self.sent[entry.send], self.now_ms)
+                truth.note_records(entry, self._rows_of(truth, leader, entry), self.now_ms)
         for view in truth.views.values():
             truth.compare(view, self.now_ms)
         for invariant in self._of_commits:
             invariant.on_commit(truth, leader, added)
+
+    def _rows_of(self, truth: PartitionTruth, leader: ReplicaView, entry: Entry) -> Rows:
+        """What coordinators write is known from the log alone."""
+        if truth.topic_partition.topic != GROUP_OFFSETS_TOPIC:
+            return self.sent[entry.send]
+        assert leader.log is not None
+        return rows_in(leader.log, entry)
 
     def _tell(self, truth: PartitionTruth, view: ReplicaView, partition: Partition, end_before: int) -> None:
         role = "leads" if partition.is_leader else "follows" if partition._replica.follower else "has no role"
@@ -397,6 +411,8 @@ class Witness:
     def _lose(self, truth: PartitionTruth, state: PartitionState) -> None:
         """An election made some log the truth."""
         lost = truth.lose(truth.view(state.leader), state.leader_epoch)
+        name = truth.topic_partition.topic
+        self.groups.on_loss(truth, len(self.seen_topics[name].node.assignments))
         for entry in lost:
             self.story.tell("LOST", f"{truth.topic_partition} {entry}")
         must_survive = self._must_survive(truth)

@@ -15,6 +15,7 @@ from simulation.story import Story
 from simulation.truth import PartitionTruth
 from simulation.witness import Witness
 from sparklog.model.errors import ErrorCode
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE
 from sparklog.wire.messages.admin.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -56,6 +57,8 @@ DEMANDS_LATE_MS: Final = 10_000
 sent twice, and controllers stand still, or wait for ZooKeeper, with what they were asked."""
 
 PARTITIONS_MAX: Final = 3
+
+INTERNAL: Final = frozenset({GROUP_OFFSETS_TOPIC})
 
 AGAIN: Final = frozenset(
     {ErrorCode.not_controller, ErrorCode.request_timed_out, ErrorCode.unknown_server_error}
@@ -101,6 +104,8 @@ class Administrator:
         if not truths:
             return
         truth = truths[int(draw * 997) % len(truths)]
+        if truth.topic_partition.topic in INTERNAL and operation.kind == "delete records":
+            return  # brokers refuse that
         match operation.kind:
             case "create topic":
                 self._create()

@@ -12,6 +12,7 @@ from typing import Any, Final
 from simulation.disks.disk import SimulatedDisk
 from simulation.invariants.leadership import Announcements, LeadershipIsAnnounced
 from simulation.machines.blocking_work import ControllerCalls, Strands
+from simulation.machines.loops import TURN_US
 from simulation.machines.network import Network
 from simulation.machines.producer_id_blocks import ProducerIdsAreUnique, WatchedIds
 from simulation.machines.tasks import BrokerLoops, ChoreTasks, CleanerTask, Stage
@@ -68,6 +69,8 @@ class World:
     leadership: LeadershipIsAnnounced
     directories: tuple[str, ...] = ("data",)
     """The names of each broker's log directories."""
+    load_turn_us: int = TURN_US
+    """How long a coordinator takes at least to read the next piece of its log."""
 
 
 @dataclass(slots=True)
@@ -118,6 +121,7 @@ class SimulatedBroker:
         self._on_stopped = on_stopped
         self._on_cleaned = on_cleaned
         self._loops = BrokerLoops(self.process, machine.address, world.network)
+        self._loops.turns_us["coordinator-loads"] = world.load_turn_us
         self._replication: Replication | None = None
         self._cleaner: CleanerTask | None = None
         self._strands: Strands | None = None

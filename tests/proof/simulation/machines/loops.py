@@ -31,10 +31,12 @@ class LoopTasks:
         self.process: Final = process
         self.host: Final = host
         self.network: Final = network
+        self.turns_us: dict[str, int] = {}
+        """How long a turn of a loop takes at least, by its name, where that is not ``TURN_US``."""
         self._running: list[_LoopTask] = []
 
     def start(self, name: str, begin: Callable[[], Loop]) -> None:
-        task = _LoopTask(self, begin())
+        task = _LoopTask(self, begin(), self.turns_us.get(name, TURN_US))
         self._running.append(task)
         self.process.soon(task.begin)
 
@@ -56,10 +58,11 @@ class LoopTasks:
 class _LoopTask:
     """One loop: each outcome is an event, which goes on to the next question."""
 
-    def __init__(self, tasks: LoopTasks, loop: Loop) -> None:
+    def __init__(self, tasks: LoopTasks, loop: Loop, turn_us: int) -> None:
         self._tasks = tasks
         self._process = tasks.process
         self._loop = loop
+        self._turn_us = turn_us
         self._question: Question | None = None
         self._call: Call | None = None
 
@@ -115,7 +118,7 @@ class _LoopTask:
             signal.wake = given
 
     def _after(self, delay_us: int, action: Callable[[], None]) -> Event:
-        return self._process.schedule.after(max(delay_us, TURN_US), self._process, action)
+        return self._process.schedule.after(max(delay_us, self._turn_us), self._process, action)
 
     def _answered(self, outcome: Any) -> None:
         self._take(go_on(self._loop, outcome))

@@ -5,10 +5,12 @@ from typing import Final
 from simulation.mutants.broker import BROKER
 from simulation.mutants.compaction import COMPACTION
 from simulation.mutants.control import CONTROL
+from simulation.mutants.coordinators import COORDINATORS
 from simulation.mutants.elections import ELECTIONS
 from simulation.mutants.epochs import EPOCHS
 from simulation.mutants.failover import FAILOVER
 from simulation.mutants.follower import FOLLOWER
+from simulation.mutants.groups import GROUPS
 from simulation.mutants.identities import IDENTITIES
 from simulation.mutants.isr import ISR
 from simulation.mutants.leader import LEADER
@@ -33,6 +35,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *RESTARTS,
     *COMPACTION,
     *IDENTITIES,
+    *COORDINATORS,
+    *GROUPS,
 )
 
 

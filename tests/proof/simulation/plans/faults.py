@@ -68,6 +68,12 @@ LAST_FOLLOWER: Final = "the last follower"
 THAT_LEADER: Final = "that leader"
 """Whom the last fault struck that was meant for the leader."""
 
+COORDINATOR: Final = "the coordinator"
+"""Who leads the first partition of ``__consumer_offsets`` when the fault strikes."""
+
+THAT_COORDINATOR: Final = "that coordinator"
+"""Whom the last fault struck that was meant for the coordinator."""
+
 CONTROLLER: Final = "the controller"
 
 EVERY_CLIENT: Final = "every client"
@@ -165,6 +171,8 @@ class Hunt:
     topic_configs: Mapping[str, str] = field(default_factory=dict)
     operations: tuple[OperationKind, ...] = ()
     clients: ClientMix = NO_MIX
+    groups: float = 0.0
+    """Share of the seeds that have groups."""
 
 
 NO_HUNT: Final = Hunt()

@@ -8,6 +8,13 @@ from typing import Final
 from simulation.plans.client_links import ADMINISTRATOR, add_client_troubles
 from simulation.plans.client_mix import NO_MIX, ClientMix, draw_mix
 from simulation.plans.faults import DESTRUCTIVE_KINDS, EVERY_CLIENT, NO_HUNT, Fault, Hunt
+from simulation.plans.groups import (
+    GroupPlan,
+    clients_of_group,
+    draw_groups,
+    draw_load_turn_us,
+    settings_for_groups,
+)
 from simulation.plans.operations import (
     MINIMUM_KINDS,
     Operation,
@@ -81,6 +88,9 @@ class Plan:
     directories: tuple[str, ...] = ONE_DIRECTORY
     topic_configs: dict[str, str] = field(default_factory=dict)
     mix: ClientMix = NO_MIX
+    groups: tuple[GroupPlan, ...] = ()
+    load_turn_us: int = 50
+    """How long a coordinator takes at least to read the next piece of its log."""
     steps_max: int | None = None
 
     @property
@@ -164,6 +174,9 @@ def draw_plan(
     delay_ms = (low, low * draw.choice((1.5, 10.0)))
     session_timeout_ms = draw.choice((1_000, 2_000))
     topic_configs = draw.choice((PLAIN, PLAIN, PLAIN, PLAIN, COMPACTED, COMPACTED, RETAINED, AGED))
+    groups = draw_groups(seed) if hunt is None else draw_groups(seed, share=hunt.groups)
+    if groups:
+        settings.update(settings_for_groups(seed, session_timeout_ms))
     if hunt is not None:
         topic_configs = COMPACTED if hunt.is_compacted else dict(hunt.topic_configs)
         settings.update(hunt.settings)
@@ -188,7 +201,7 @@ def draw_plan(
         settings["min.insync.replicas"] = "2"
         operations = tuple(one for one in operations if one.kind not in MINIMUM_KINDS)
     if hunt is None:
-        clients = _clients(len(producers), partitions, mix, has_administrators=bool(operations))
+        clients = _clients(len(producers), partitions, mix, groups, has_administrators=bool(operations))
         faults = _add_what_is_drawn_apart(seed, settings, faults, faults_end_ms, brokers, clients)
     return Plan(
         seed=seed,
@@ -204,11 +217,20 @@ def draw_plan(
         directories=directories,
         topic_configs=topic_configs,
         mix=mix,
+        groups=groups,
+        load_turn_us=draw_load_turn_us(seed),
         steps_max=steps_max,
     )
 
 
-def _clients(producers: int, partitions: int, mix: ClientMix, *, has_administrators: bool) -> tuple[str, ...]:
+def _clients(
+    producers: int,
+    partitions: int,
+    mix: ClientMix,
+    groups: tuple[GroupPlan, ...],
+    *,
+    has_administrators: bool,
+) -> tuple[str, ...]:
     """Who has links that may suffer. Producers twice: it is their retries that can do harm."""
     of_partitions = [
         kind
@@ -220,6 +242,7 @@ def _clients(producers: int, partitions: int, mix: ClientMix, *, has_administrat
         *(f"producer-{number}" for number in range(1, producers + 1)),
         *(f"plain-{number}" for number in range(len(mix.plain_acks))),
         *(f"{kind}-{number}" for kind in of_partitions for number in range(partitions)),
+        *(name for number, group in enumerate(groups) for name in clients_of_group(number, group)),
         *([ADMINISTRATOR] if has_administrators else []),
         EVERY_CLIENT,
         EVERY_CLIENT,

@@ -15,6 +15,7 @@ from simulation.plans.faults import (
     Kind,
 )
 from simulation.plans.plots.control import PLOTS_OF_CONTROL
+from simulation.plans.plots.coordinators import PLOTS_OF_COORDINATORS
 from simulation.plans.plots.plot import PLOTS, Script
 from simulation.plans.plots.replication import PLOTS_OF_REPLICATION
 from simulation.plans.plots.troubles import TROUBLES
@@ -22,11 +23,13 @@ from simulation.plans.plots.troubles import TROUBLES
 LAST_MS: Final = 300
 """How long after the others have begun the last fault may still be there."""
 
-ALL_PLOTS: Final = {**PLOTS, **PLOTS_OF_REPLICATION, **PLOTS_OF_CONTROL, **TROUBLES}
-assert len(ALL_PLOTS) == len(PLOTS) + len(PLOTS_OF_REPLICATION) + len(PLOTS_OF_CONTROL) + len(TROUBLES)
+DRAWN_PLOTS: Final = {**PLOTS, **PLOTS_OF_REPLICATION, **PLOTS_OF_CONTROL, **TROUBLES}
+assert len(DRAWN_PLOTS) == len(PLOTS) + len(PLOTS_OF_REPLICATION) + len(PLOTS_OF_CONTROL) + len(TROUBLES)
+ALL_PLOTS: Final = {**DRAWN_PLOTS, **PLOTS_OF_COORDINATORS}
+assert len(ALL_PLOTS) == len(DRAWN_PLOTS) + len(PLOTS_OF_COORDINATORS)
 
 BLACKOUTS: Final = 3
-DRAWN: Final = (*ALL_PLOTS, *[BLACKOUTS] * 4)
+DRAWN: Final = (*DRAWN_PLOTS, *[BLACKOUTS] * 4)
 """What seeds without a hunt choose from: nothing but blackouts leaves some situations behind."""
 
 PAUSES: Final = ("pause broker", "pause controller", "cut zookeeper", "replace broker")

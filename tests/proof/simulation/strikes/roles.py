@@ -3,13 +3,16 @@
 from simulation.cluster import Cluster
 from simulation.plans.faults import (
     CONTROLLER,
+    COORDINATOR,
     FIRST_FOLLOWER,
     LAST_FOLLOWER,
     LEADER,
+    THAT_COORDINATOR,
     THAT_LEADER,
 )
 from sparklog.core.controller.state import znodes
-from sparklog.model.ids import BrokerId
+from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 
 
 class Roles:
@@ -18,6 +21,7 @@ class Roles:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._that_leader: str | None = None
+        self._that_coordinator: str | None = None
 
     def find(self, target: str) -> str | None:
         """The name of the place; ``target`` itself if it is one, None if nobody has that role now."""
@@ -26,6 +30,11 @@ class Roles:
             return self._that_leader
         if target == THAT_LEADER:
             return self._that_leader
+        if target == COORDINATOR:
+            self._that_coordinator = self._coordinator()
+            return self._that_coordinator
+        if target == THAT_COORDINATOR:
+            return self._that_coordinator
         if target == CONTROLLER:
             return self._controller()
         return self._of_replica(target) if target in (FIRST_FOLLOWER, LAST_FOLLOWER) else target
@@ -40,6 +49,12 @@ class Roles:
         if role == LEADER or not followers:
             return self._host(leader) if role == LEADER else None
         return self._host(followers[0 if role == FIRST_FOLLOWER else -1])
+
+    def _coordinator(self) -> str | None:
+        truth = self._cluster.witness.truths.get(TopicPartition(GROUP_OFFSETS_TOPIC, 0))
+        if truth is None or truth.state is None or not truth.state.has_leader:
+            return None
+        return self._host(truth.state.leader)
 
     def _host(self, broker_id: BrokerId) -> str:
         return next(host for host, one in self._cluster.machines.items() if one.broker_id == broker_id)

@@ -60,7 +60,18 @@ def test_bits_flip_in_some_seeds_and_are_listed_by_time_like_other_faults():
             assert 0 < flip.amount <= 0.5
 
 
-CLIENTS = ("producer-", "plain-", "consumer-", "rereader-", "asker-", ADMINISTRATOR, EVERY_CLIENT)
+CLIENTS = (
+    "producer-",
+    "plain-",
+    "consumer-",
+    "rereader-",
+    "asker-",
+    "member-",
+    "offsets-",
+    "keeper-",
+    ADMINISTRATOR,
+    EVERY_CLIENT,
+)
 
 
 def is_of_a_client(fault):

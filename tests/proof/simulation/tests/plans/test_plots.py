@@ -4,9 +4,11 @@ import pytest
 
 from simulation.plans.faults import (
     CONTROLLER,
+    COORDINATOR,
     FIRST_FOLLOWER,
     LAST_FOLLOWER,
     LEADER,
+    THAT_COORDINATOR,
     THAT_LEADER,
     Fault,
     Hunt,
@@ -15,7 +17,15 @@ from simulation.plans.plan import BROKERS, CONTROLLERS, draw_plan
 from simulation.plans.swarm import ALL_PLOTS
 from simulation.run import simulate
 
-ROLES = (CONTROLLER, LEADER, THAT_LEADER, FIRST_FOLLOWER, LAST_FOLLOWER)
+ROLES = (
+    CONTROLLER,
+    LEADER,
+    THAT_LEADER,
+    COORDINATOR,
+    THAT_COORDINATOR,
+    FIRST_FOLLOWER,
+    LAST_FOLLOWER,
+)
 
 
 @pytest.mark.parametrize("number", ALL_PLOTS)

@@ -1,0 +1,1 @@
+"""Clients of group coordinators: members, readers of committed offsets, and keepers without membership."""

@@ -1,0 +1,134 @@
+"""A coordinator's state is what a replay of its log says, after every step.
+
+The replay here is the simplest there is: each record of the leader's log, one after the other, up to where
+the coordinator may have applied it. That is the high watermark, or, while appends are not settled, the
+beginning of the first of these.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulation.invariants.coordinator_logs import records_in
+from simulation.invariants.invariant import Violation
+from simulation.marks import Marks
+from simulation.truth import entry_of
+from sparklog.broker.coordination.shard_host import ShardHost
+from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.core.coordinator.shard import Phase
+from sparklog.core.group.applied import AppliedState
+from sparklog.model.ids import TopicPartition
+from sparklog.model.parts import read_parts
+from sparklog.records.envelope import split
+from sparklog.storage.log import Log
+
+ALL_BYTES = 1 << 40
+
+
+@dataclass(slots=True)
+class _Replay:
+    """One log, replayed up to ``position``."""
+
+    log: Log
+    generation: int
+    position: int
+    state: AppliedState = field(default_factory=AppliedState)
+
+    def go_to(self, end: int) -> None:
+        for entry in _entries(self.log, self.position, end):
+            for record in records_in(self.log, entry):
+                self.state.apply(record)
+        self.position = end
+
+
+@dataclass(slots=True)
+class CoordinatorsAreAReplay:
+    """Of every active coordinator, after each step of its broker."""
+
+    marks: Marks
+    is_silent: bool = False
+    _replays: dict[TopicPartition, _Replay] = field(default_factory=dict)
+    _phases: dict[ShardHost, Phase] = field(default_factory=dict)
+    _seen: dict[ShardHost, Any] = field(default_factory=dict)
+
+    def look_at(self, replicas: ReplicaManager, hosts: Iterable[ShardHost]) -> None:
+        for host in hosts:
+            shard = host.shard
+            if self._phases.get(host) is not shard.phase:
+                before, self._phases[host] = self._phases.get(host), shard.phase
+                if before is Phase.loading and shard.phase is Phase.active:
+                    self.marks.reach("a coordinator loaded")
+            if shard.phase is Phase.active and not self.is_silent:
+                self._check(replicas, host)
+
+    def _check(self, replicas: ReplicaManager, host: ShardHost) -> None:
+        shard, where = host.shard, host.topic_partition
+        partition = replicas.get(where)
+        leader = None if partition is None else partition._replica.leader
+        if partition is None or leader is None or partition.is_offline:
+            return
+        if leader.leader_epoch != host.leader_epoch or partition.log.corruption is not None:
+            return
+        if shard._in_doubt:
+            self.marks.reach("an append of a coordinator was in doubt")
+        log, high_watermark = partition.log, leader.marks.high_watermark
+        applied = shard.machine.applied_state()  # type: ignore[attr-defined]
+        now = (log.log_end_offset, high_watermark, len(shard._in_doubt), shard._in_flight, applied)
+        if self._seen.get(host) == now:
+            return
+        self._seen[host] = now
+        ends = _ends(shard._in_doubt, shard._in_flight, log, high_watermark)
+        if ends is None:
+            return
+        expected: list[Any] = []
+        for end in ends:
+            state = self._replay(where, log, end).as_records()
+            if applied == state:
+                self._check_shard(host)
+                return
+            expected.append(state)
+        raise Violation(
+            type(self).__name__,
+            f"{where}: the coordinator of leader epoch {host.leader_epoch} has {applied}; its log says "
+            f"{' or '.join(map(str, expected))}, up to {ends}",
+        )
+
+    def _check_shard(self, host: ShardHost) -> None:
+        try:
+            host.shard.check_invariants()
+        except AssertionError as error:
+            raise Violation("CoordinatorsAreSane", f"{host.topic_partition}: {error}") from error
+
+    def _replay(self, where: TopicPartition, log: Log, end: int) -> AppliedState:
+        known = self._replays.get(where)
+        is_same = known is not None and known.log is log and known.generation == log.generation
+        if known is None or not is_same or known.position > end:
+            known = self._replays[where] = _Replay(log, log.generation, log.log_start_offset)
+        known.go_to(end)
+        return known.state
+
+
+def _ends(in_doubt: Any, in_flight: Any, log: Log, high_watermark: int) -> list[int] | None:
+    """Up to where the log may have been applied; None if nobody can tell."""
+    if in_doubt:
+        doubt_end = in_doubt[0].end_offset
+        return None if doubt_end is None else [_base_of(log, doubt_end)]
+    if in_flight is None:
+        return [high_watermark]
+    last = _base_of(log, log.log_end_offset)
+    return [end for end in (last, log.log_end_offset) if end <= high_watermark]
+
+
+def _base_of(log: Log, end: int) -> int:
+    """Where the batch begins that ends at ``end``; the log's start if there is none."""
+    at = max(end - 1, log.log_start_offset)
+    read = log.read(at, 1, end, at_least_one_batch=True) if at < end else None
+    batches = split(read_parts(read.parts)) if read is not None else []
+    return batches[-1][1].base_offset if batches else log.log_start_offset
+
+
+def _entries(log: Log, start: int, end: int) -> list[Any]:
+    if start >= end:
+        return []
+    read = log.read(start, ALL_BYTES, end, at_least_one_batch=True)
+    return [] if read is None else [entry_of(header) for _, header in split(read_parts(read.parts))]

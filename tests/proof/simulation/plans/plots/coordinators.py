@@ -1,0 +1,35 @@
+"""Plots around coordinators. Only hunts play them: seeds without groups would have nothing of them."""
+
+from typing import Final
+
+from simulation.plans.faults import COORDINATOR, THAT_COORDINATOR
+from simulation.plans.plots.plot import Plot, Script
+
+
+def _coordinators_stand_still(script: Script) -> None:
+    """A coordinator stands still for longer than its session, and goes on a moment before ZooKeeper tells it
+    so; then the next one does. It is what confirming leader epochs is for."""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    while at_ms < script.end_ms:
+        still_ms = draw.uniform(2_000, 3_500)
+        script.add(at_ms, "pause broker", COORDINATOR, "", still_ms, 0.0)
+        script.add(at_ms + 1, "cut zookeeper", THAT_COORDINATOR, "", still_ms + draw.uniform(50, 300), 0.0)
+        at_ms += still_ms + draw.uniform(500, 1_000)
+
+
+def _leadership_comes_back_during_a_load(script: Script) -> None:
+    """A coordinator dies, comes back, leads again by a preferred election, and dies again, while whoever led
+    in between may not have loaded yet, but lives. It is what dropping overtaken loads is for. (Somebody must
+    demand preferred elections.)"""
+    draw, at_ms = script.draw, script.begin_ms + script.draw.uniform(0, 300)
+    while at_ms < script.end_ms:
+        script.add(at_ms, "kill broker", COORDINATOR, "", draw.uniform(30, 80), 1.0)
+        again_ms = at_ms + draw.uniform(1_500, 2_200)
+        script.add(again_ms, "kill broker", THAT_COORDINATOR, "", draw.uniform(30, 80), 1.0)
+        at_ms = again_ms + draw.uniform(1_000, 1_500)
+
+
+PLOTS_OF_COORDINATORS: Final[dict[int, Plot]] = {
+    81: _coordinators_stand_still,
+    82: _leadership_comes_back_during_a_load,
+}
