@@ -6,10 +6,8 @@ reader gets no rows of aborted transactions: the response names their producers 
 ends at its transaction marker, later in the log.
 """
 
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +17,8 @@ from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import Part, read_parts
 from sparklog.records.bridge import values_of
+from sparklog.records.control import end_of_transaction
 from sparklog.records.envelope import BatchHeader, Bytes, crc_matches, split
-from sparklog.records.payload import payload_of
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
 from sparklog.records.reading import read_columns
 from sparklog.wire.messages.data.fetch import (
@@ -31,11 +29,6 @@ from sparklog.wire.messages.data.fetch import (
     FetchResponse,
     FetchTopic,
 )
-
-CONTROL_KEY: Final = struct.Struct(">hh")
-"""Key of a control record: version, and whether the transaction was aborted (0) or committed (1)."""
-
-ABORT: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +111,8 @@ class _AbortedProducers:
 
 
 def _is_abort(batch: memoryview, header: BatchHeader) -> bool:
-    keys = payload_of(header).to_columns(batch, header).column("key")
-    key = keys[0].as_py() if len(keys) else None
-    return key is not None and len(key) >= CONTROL_KEY.size and CONTROL_KEY.unpack_from(key)[1] == ABORT
+    end = end_of_transaction(batch, header)
+    return end is not None and not end.is_commit
 
 
 def _cut(rows: pa.RecordBatch, start_offset: int, end_offset: int | None) -> pa.RecordBatch:

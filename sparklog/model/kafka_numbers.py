@@ -9,6 +9,11 @@ ACKS_ALL: Final = -1
 ACKS: Final = (ACKS_ALL, 0, 1)
 """The legal acks of a Produce: 0 means no answer, 1 an answer when the leader has the records."""
 
+READ_COMMITTED: Final = 1
+"""The isolation level of a Fetch or ListOffsets that sees nothing of open or aborted transactions."""
+
+ISOLATION_LEVELS: Final = (0, READ_COMMITTED)
+
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
 BROKER_LOGGER_RESOURCE: Final = 8

@@ -14,14 +14,14 @@ Only the parts that ``read`` returns are thread-safe: they stay readable after t
 after their segment was removed. ``corruption`` is set when the log is damaged; see ``recovery``.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from sparklog.core.replication.epoch_history import EpochHistory
-from sparklog.core.transaction.producer_state import ProducerStates
+from sparklog.core.transaction.producer_state import ProducerBatch, ProducerStates
+from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import LogDirectoryError, SparklogError
 from sparklog.model.ids import Offset, TopicId, TopicPartition
 from sparklog.model.time import Clock
@@ -33,11 +33,9 @@ from sparklog.storage.flush import Flush
 from sparklog.storage.index import RELATIVE_MAX
 from sparklog.storage.late_removals import LateRemovals, remove_files
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.log_read import LogRead, Reading
+from sparklog.storage.log_read import LogRead
 from sparklog.storage.log_removal import DELETED_SUFFIX, STRAY_SUFFIX, remove_segments, rename_away
-from sparklog.storage.open_segments import OpenSegments
 from sparklog.storage.partition_metadata import settle_directory
-from sparklog.storage.record_times import first_record_from
 from sparklog.storage.recovery.log_recovery import (
     CORRUPTION,
     Corruption,
@@ -47,7 +45,8 @@ from sparklog.storage.recovery.log_recovery import (
     write_mark,
 )
 from sparklog.storage.retention import Retention
-from sparklog.storage.segment import NO_TIMESTAMP, Segment
+from sparklog.storage.segment import Segment
+from sparklog.storage.segment_search import SegmentSearch
 from sparklog.storage.snapshots import Snapshots, producer_batch, replay
 
 SNAPSHOT_BATCHES: Final = 4_096
@@ -105,7 +104,7 @@ class Log:
         self._aside = recovered.aside
         self._snapshots: Snapshots = recovered.snapshots
         self._unsynced: dict[int, Segment] = {segment.base_offset: segment for segment in recovered.scanned}
-        self._open = OpenSegments()
+        self._search = SegmentSearch(self._segments, self._snapshots, clock)
         on_disk = recovered.epochs_on_disk
         self._epoch_file = EpochFile(disk, directory, on_disk, not (on_disk and recovered.scanned))
         self._names_changed = bool(recovered.scanned)
@@ -216,13 +215,24 @@ class Log:
         active.append(batches, headers)
         self._unsynced[active.base_offset] = active
         self.log_end_offset = Offset(last.next_offset)
-        for _, header in headers:
+        for position, header in headers:
             if header.leader_epoch >= 0:
                 self.epochs.assign(header.leader_epoch, header.base_offset)
             if header.has_producer:
-                self.producers.apply(producer_batch(header), self._clock.wall_ms())
-                self._batches_since_snapshot += 1
+                batch = memoryview(batches)[position : position + header.size_bytes]
+                self._apply(active, producer_batch(header, batch))
         return AppendedInfo(first.base_offset, last.last_offset, len(batches), rolled)
+
+    def _apply(self, active: Segment, batch: ProducerBatch) -> None:
+        """Update the producer states for a batch that was appended to the active segment."""
+        aborted = self.producers.apply(batch, self._clock.wall_ms())
+        self._batches_since_snapshot += 1
+        if aborted is None:
+            return
+        if active.aborted.entries() is None:
+            self._search.aborted_of(active)  # rebuilt from the batches, it has this one
+        else:
+            active.aborted.append(aborted)
 
     def _roll_if_due(
         self, first: BatchHeader, last: BatchHeader, size_bytes: int, max_timestamp_ms: int
@@ -262,7 +272,7 @@ class Log:
         self._unsynced[active.base_offset] = active
         self._unsynced[base_offset] = segment
         self._names_changed = True
-        self._open.keep(active, segment)
+        self._search.open.keep(active, segment)
 
     def _new_segment(self, base_offset: int) -> Segment:
         return Segment.create(self._disk, self.directory, base_offset, self.config, self._clock.wall_ms())
@@ -285,14 +295,22 @@ class Log:
             return None
         if self.corruption is not None and fetch_offset < self.corruption.offset:
             max_offset = min(max_offset, self.corruption.offset)
-        reading = Reading(fetch_offset, max_bytes, min(max_offset, self.log_end_offset), at_least_one_batch)
-        for index in range(self._index_of(fetch_offset), len(self._segments)):
-            segment = self._segments[index]
-            goes_on = reading.take(segment)
-            self._open.keep(segment, self._segments[-1])
-            if not goes_on:
-                break
-        return reading.result()
+        return self._search.read(
+            fetch_offset,
+            max_bytes,
+            min(max_offset, self.log_end_offset),
+            at_least_one_batch=at_least_one_batch,
+        )
+
+    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """The aborted transactions that overlap ``[start_offset, end_offset)``, by their markers."""
+        return self._search.aborted_transactions(start_offset, end_offset)
+
+    def settle_aborted(self) -> None:
+        """Rebuild the indexes of aborted transactions of sealed segments whose files are damaged."""
+        for segment in self._segments[:-1]:
+            self._search.aborted_of(segment)
+            segment.aborted.cool()
 
     def note_damage(self, found: Corruption) -> None:
         """Record damage, also on disk, until a truncation or retention removes the damaged records."""
@@ -306,35 +324,15 @@ class Log:
 
     def header_at(self, offset: int) -> BatchHeader | None:
         """The envelope of the batch that holds ``offset``, or of the next batch; None at the end."""
-        for index in range(self._index_of(offset), len(self._segments)):
-            segment = self._segments[index]
-            found = next(segment.headers_from(offset), None)
-            if found is not None:
-                self._open.keep(segment, self._segments[-1])
-                return found[1]
-        return None
+        return self._search.header_at(offset)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> tuple[int, int] | None:
         """Offset and timestamp of the first record at or after ``timestamp_ms``; None without one."""
-        for segment in self._segments[self._index_of(self.log_start_offset) :]:
-            if segment.greatest_timestamp()[0] < timestamp_ms:
-                continue
-            for position, header in segment.batches_from(timestamp_ms):
-                batch = segment.file.pread(header.size_bytes, position)
-                found = first_record_from(batch, header, timestamp_ms, self.log_start_offset)
-                if found is not None:
-                    self._open.keep(segment, self._segments[-1])
-                    return found
-        return None
+        return self._search.offset_for_timestamp(timestamp_ms, self.log_start_offset)
 
     def max_timestamp(self) -> tuple[int, int] | None:
         """Offset and timestamp of the latest record; None if no record has a timestamp."""
-        greatest = max(segment.greatest_timestamp()[0] for segment in self._segments)
-        return self.offset_for_timestamp(greatest) if greatest > NO_TIMESTAMP else None
-
-    def _index_of(self, offset: int) -> int:
-        """Index of the segment in whose range ``offset`` lies."""
-        return max(0, bisect_right(self._segments, offset, key=_base_of) - 1)
+        return self._search.max_timestamp(self.log_start_offset)
 
     # ---- cutting -------------------------------------------------------------------------------------------
 
@@ -353,10 +351,11 @@ class Log:
         if offset < self._segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)
             return self.log_end_offset
-        index = self._index_of(min(offset, self.log_end_offset))
+        index = self._search.index_of(min(offset, self.log_end_offset))
         kept = self._segments[index]
         cut = kept.locate(offset)
         end_offset = kept.end_offset_at(cut.position if cut else kept.size_bytes)
+        self._search.aborted_of(kept)
         had_producers = self._has_producers_from(end_offset)
         self._lower_end(end_offset)
         self._remove_segments(self._segments[index + 1 :])
@@ -396,7 +395,7 @@ class Log:
         """Whether a truncation to ``offset`` may remove a batch that the producer states contain."""
         if self.corruption is not None or not self.producers.producers:
             return bool(self.producers.producers)
-        for segment in self._segments[self._index_of(offset) :]:
+        for segment in self._segments[self._search.index_of(offset) :]:
             if any(header.has_producer for _, header in segment.headers_from(offset)):
                 return True
         return False
@@ -427,7 +426,7 @@ class Log:
         active.end_offset = self.log_end_offset
         self._unsynced[active.base_offset] = active
         self._names_changed = True
-        self._open.forget_all_but(self._segments[:-1])
+        self._search.open.forget_all_but(self._segments[:-1])
 
     def raise_log_start(self, offset: int) -> bool:
         """Raise the log start offset to ``offset``; whether it changed. Removes no segment."""
@@ -467,7 +466,7 @@ class Log:
             self._unsynced.pop(segment.base_offset, None)
         del self._segments[:doomed]
         self._names_changed = True
-        self._open.forget_all_but(self._segments[:-1])
+        self._search.open.forget_all_but(self._segments[:-1])
         self._snapshots.remove_before(self._segments[0].base_offset)
         if self.corruption is not None and self.corruption.offset < self._segments[0].base_offset:
             self._forget_damage()
@@ -497,7 +496,7 @@ class Log:
             self._unsynced.pop(segment.base_offset, None)
         self._unsynced[swap.fresh.base_offset] = swap.fresh
         self._names_changed = True
-        self._open.forget_all_but(self._segments[:-1])
+        self._search.open.forget_all_but(self._segments[:-1])
         self._snapshots.thin(self.segment_bases)
         return True
 
@@ -519,7 +518,7 @@ class Log:
                 paths.append(self._snapshots.path(segment.base_offset))
         files = tuple(segment.file for segment in segments)
         for segment in segments:
-            self._open.keep(segment, self._segments[-1])
+            self._search.open.keep(segment, self._segments[-1])
         directories = [self.directory] if self._names_changed or not self._is_linked else []
         if not self._is_linked:
             directories.append(self.directory.rpartition("/")[0] or ".")
@@ -587,7 +586,3 @@ class Log:
         assert bases == sorted(set(bases)), (self, bases)
         assert all(one.end_offset == other.base_offset for one, other in pairwise(self._segments)), self
         assert self._segments[-1].end_offset == self.log_end_offset, self
-
-
-def _base_of(segment: Segment) -> int:
-    return segment.base_offset

@@ -1,8 +1,9 @@
-"""One segment: a file of batches, named by its base offset, and its two indexes.
+"""One segment: a file of batches, named by its base offset, and its indexes.
 
     00000000000000001500.log         batches, one after the other, nothing else
     00000000000000001500.index       see ``index``
     00000000000000001500.timeindex
+    00000000000000001500.txnindex    see ``transaction_index``; most segments have none
 
 A segment always has its size (``size_bytes``, ``end_offset``), but opens its file and loads its indexes only
 for a read of a batch, and ``cool`` releases both: so a log of a thousand segments does not need a thousand
@@ -33,11 +34,13 @@ from sparklog.storage.late_removals import LateRemovals
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.recovery.intact_run import IntactRun
 from sparklog.storage.recovery.scan import Outline, headers, outlines
+from sparklog.storage.transaction_index import TRANSACTION_INDEX, TransactionIndex
 
 LOG: Final = ".log"
 OFFSET_INDEX: Final = ".index"
 TIME_INDEX: Final = ".timeindex"
-SUFFIXES: Final = (LOG, OFFSET_INDEX, TIME_INDEX)
+INDEXES: Final = (OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
+SUFFIXES: Final = (LOG, *INDEXES)
 
 NO_TIMESTAMP: Final = -1
 
@@ -61,6 +64,7 @@ class Segment:
         "_indexes_vouched_for",
         "_interval_bytes",
         "_unindexed_bytes",
+        "aborted",
         "base_offset",
         "created_ms",
         "directory",
@@ -83,6 +87,7 @@ class Segment:
         self._unindexed_bytes = 0
         self.directory = directory
         self.base_offset = base_offset
+        self.aborted = TransactionIndex(disk, self.path(TRANSACTION_INDEX), base_offset)
         self.end_offset = base_offset
         """Exclusive. Of a sealed segment: the base offset of the next one."""
         self.size_bytes = 0
@@ -106,6 +111,7 @@ class Segment:
                 disk.remove(segment.path(suffix))
         segment._file = disk.open(segment.path(LOG), create=True)
         segment.forget_batches()
+        segment.aborted.forget()
         return segment
 
     @classmethod
@@ -226,7 +232,8 @@ class Segment:
         return self._disk.size(path) // OFFSET_ENTRY_BYTES
 
     def seal(self) -> None:
-        """Add the greatest timestamp to the time index and write both indexes."""
+        """Add the greatest timestamp to the time index and write the indexes."""
+        self.aborted.save()
         if self._indexes_saved:
             return
         offsets, times = self.indexes()
@@ -242,10 +249,13 @@ class Segment:
         times.add(*self.greatest_timestamp())
         self._disk.write_atomically(self.path(OFFSET_INDEX) + suffix, offsets.to_bytes())
         self._disk.write_atomically(self.path(TIME_INDEX) + suffix, times.to_bytes())
+        self.aborted.save_aside(suffix)
 
     def take_from_aside(self, suffix: str) -> None:
-        """Rename the indexes of ``save_aside`` to this segment's index files."""
-        for path in self.index_paths():
+        """Rename the indexes of ``save_aside`` to this segment's index files, but that of aborted
+        transactions, which must have its name before the segment has (``cleaner.swap``).
+        """
+        for path in (self.path(OFFSET_INDEX), self.path(TIME_INDEX)):
             self._disk.rename(path + suffix, path)
         self._indexes_saved = True
 
@@ -255,6 +265,7 @@ class Segment:
         self._remove_index_files()
         offsets.truncate(outline.position)
         times.truncate(outline.base_offset)
+        self.aborted.truncate(outline.base_offset)
         self.cut_file(outline.position)
         self.size_bytes = outline.position
         self._recount()
@@ -440,25 +451,31 @@ class Segment:
     def cool(self) -> None:
         """Write the indexes and release file and indexes; both are loaded again on use."""
         self.seal()
+        self.aborted.cool()
         self._file = None
         self._indexes = None
 
-    def index_paths(self) -> tuple[str, str]:
-        return self.path(OFFSET_INDEX), self.path(TIME_INDEX)
+    def index_paths(self) -> tuple[str, ...]:
+        """The paths of the index files of a sealed segment."""
+        aborted = (self.aborted.path,) if self._disk.exists(self.aborted.path) else ()
+        return self.path(OFFSET_INDEX), self.path(TIME_INDEX), *aborted
 
     def give_up(self, late: LateRemovals, due_ms: int) -> None:
         """Remove the segment; its batches stay under another name until ``due_ms``."""
         late.give_up(self.path(LOG), due_ms)
         self._remove_index_files()
+        self.aborted.remove()
         self._indexes_saved = True
 
     def remove(self) -> None:
         """Remove the files, the batches first: the next start removes indexes without batches."""
         self._disk.remove(self.path(LOG))
         self._remove_index_files()
+        self.aborted.remove()
         self._indexes_saved = True
 
     def _remove_index_files(self) -> None:
-        for path in self.index_paths():
+        """Remove the sparse indexes, which are rebuilt from the batches when they are missing."""
+        for path in (self.path(OFFSET_INDEX), self.path(TIME_INDEX)):
             if self._disk.exists(path):
                 self._disk.remove(path)

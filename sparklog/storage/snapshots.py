@@ -17,9 +17,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from sparklog.core.transaction.producer_state import CorruptSnapshot, ProducerBatch, ProducerStates
+from sparklog.records.control import end_of_transaction
 from sparklog.records.envelope import BatchHeader
-from sparklog.storage.disk import Disk
+from sparklog.storage.disk import Buffer, Disk, File
 from sparklog.storage.segment import Segment, file_name
+from sparklog.storage.transaction_index import AbortedEntries
 
 SUFFIX: Final = ".snapshot"
 BETWEEN_KEPT: Final = 2
@@ -88,8 +90,8 @@ class Snapshots:
             self.offsets.remove(offset)
 
 
-def producer_batch(header: BatchHeader) -> ProducerBatch:
-    """The fields of an envelope that producer states use."""
+def producer_batch(header: BatchHeader, batch: Buffer | None = None) -> ProducerBatch:
+    """The fields of a batch that producer states use. ``batch``: the whole batch, needed for markers."""
     return ProducerBatch(
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,
@@ -100,7 +102,14 @@ def producer_batch(header: BatchHeader) -> ProducerBatch:
         timestamp_ms=header.max_timestamp_ms,
         is_transactional=header.is_transactional,
         is_control=header.is_control,
+        has_records=header.record_count > 0,
+        end=end_of_transaction(batch, header) if header.is_control and batch is not None else None,
     )
+
+
+def stored_batch(file: File, position: int, header: BatchHeader) -> ProducerBatch:
+    """``producer_batch`` of the batch at ``position`` in a segment's file; reads more only of markers."""
+    return producer_batch(header, file.pread(header.size_bytes, position) if header.is_control else None)
 
 
 def replay(snapshots: Snapshots, segments: Iterable[Segment], end_offset: int, now_ms: int) -> ProducerStates:
@@ -109,9 +118,23 @@ def replay(snapshots: Snapshots, segments: Iterable[Segment], end_offset: int, n
     for segment in segments:
         if segment.end_offset <= start_offset or segment.base_offset >= end_offset:
             continue
-        for _, header in segment.headers_from(start_offset):
+        for position, header in segment.headers_from(start_offset):
             if header.base_offset >= end_offset:
                 break
             if header.has_producer:
-                states.apply(producer_batch(header), now_ms)
+                states.apply(stored_batch(segment.file, position, header), now_ms)
     return states
+
+
+def aborted_in(
+    segment: Segment, snapshots: Snapshots, segments: Iterable[Segment], now_ms: int
+) -> AbortedEntries:
+    """The index of aborted transactions of one of ``segments``, from the batches."""
+    states = replay(snapshots, segments, segment.base_offset, now_ms)
+    entries = AbortedEntries()
+    for position, header in segment.headers_from(segment.base_offset):
+        if header.has_producer:
+            aborted = states.apply(stored_batch(segment.file, position, header), now_ms)
+            if aborted is not None:
+                entries.add(aborted)
+    return entries

@@ -215,7 +215,7 @@ class Member:
             asked.log_start_offset,
         )  # fmt: skip
         result = self.partition.read(request, at_least_one_batch=True)
-        data = fetch._partition(self._call(13), message, 0, result, name="quakes-0")
+        data = fetch._partition(self._call(13), message, 0, result)
         return FetchResponse(responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=[data])])
 
     def _answer_offsets(self, message):

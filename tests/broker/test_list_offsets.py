@@ -17,7 +17,7 @@ class PartitionBeforeAnElection:
 
     def leader_offset(self, current_leader_epoch, choose):
         leader = SimpleNamespace(
-            leader_epoch=3, latest_offset=lambda: 7, marks=SimpleNamespace(log_start_offset=2)
+            leader_epoch=3, latest_offset=lambda visibility: 7, marks=SimpleNamespace(log_start_offset=2)
         )
         found = choose(leader, None)
         self.leader_epoch = 4

@@ -1,5 +1,8 @@
 """Fetch: batches for consumers, up to the high watermark, and for followers, up to the log's end.
 
+A read-committed consumer (isolation level 1) gets batches up to the last stable offset, and beside them the
+aborted transactions that have records among these: it leaves those records out itself, as in Kafka.
+
 Replies name partitions as they were asked for: by topic name up to version 12, by topic id from 13 on. What a
 fetch asks for, and which answers it gets, depend on its session (``fetch_sessions``).
 """
@@ -18,7 +21,10 @@ from sparklog.broker.waiting.fetch_sessions import AskedPartition, FetchContext
 from sparklog.core.replication.read_replica import RACK_AWARE_SELECTOR
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.kafka_numbers import ISOLATION_LEVELS, READ_COMMITTED
 from sparklog.wire.messages.data.fetch import (
+    AbortedTransaction,
+    FetchableTopicResponse,
     FetchEpochEndOffset,
     FetchPartitionData,
     FetchRequest,
@@ -30,6 +36,7 @@ logger = logging.getLogger(__name__)
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_OF_STORAGE_ERROR = 6
 
+FIRST_VERSION_WITH_ERROR = 7
 FIRST_VERSION_WITH_RACKS = 11
 FIRST_VERSION_WITH_ZSTD = 10
 
@@ -62,6 +69,10 @@ def handle(call: Call, request: FetchRequest) -> None:
 
 def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None:
     """Answer now or later; ``leave`` is called when there is an answer."""
+    if request.isolation_level not in ISOLATION_LEVELS:
+        leave()
+        _refuse(call, request)
+        return
     context = call.broker.replicas.fetch_sessions.begin(
         request,
         call.broker.config.get_int(SESSION_SLOTS),
@@ -90,6 +101,28 @@ def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None
     call.broker.replicas.fetches.fetch(wanted, limits, answer)
 
 
+def _refuse(call: Call, request: FetchRequest) -> None:
+    """INVALID_REQUEST for all that is asked; before version 7 only partitions have errors."""
+    error = ErrorCode.invalid_request
+    if call.version >= FIRST_VERSION_WITH_ERROR:
+        call.reply(FetchResponse(error_code=error))
+        return
+    call.reply(
+        FetchResponse(
+            responses=[
+                FetchableTopicResponse(
+                    topic=topic.topic,
+                    partitions=[
+                        FetchPartitionData(partition_index=asked.partition, error_code=error)
+                        for asked in topic.partitions
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+    )
+
+
 def _find_all(call: Call, context: FetchContext) -> list[Asked]:
     request = context.request
     follower = BrokerId(request.replica_id) if request.replica_id >= 0 else None
@@ -116,7 +149,12 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
         if follower is None and not _knows_codec(call, name):
             asked.append(Asked(entry, answer=ReadResult(ErrorCode.unsupported_compression_type)))
             continue
-        read = entry.read_request(follower, follower_epoch, from_any_replica=from_any_replica)
+        read = entry.read_request(
+            follower,
+            follower_epoch,
+            from_any_replica=from_any_replica,
+            read_committed=follower is None and request.isolation_level == READ_COMMITTED,
+        )
         elsewhere = found.closer_replica(read, request.rack_id, racks) if racks else None
         if elsewhere is None:
             asked.append(Asked(entry, found, read))
@@ -198,10 +236,17 @@ def _partition(call: Call, request: FetchRequest, index: int, result: ReadResult
         partition_index=index,
         error_code=error,
         high_watermark=result.high_watermark,
-        last_stable_offset=result.high_watermark,
+        last_stable_offset=result.last_stable_offset,
         log_start_offset=result.log_start_offset,
-        aborted_transactions=[] if request.isolation_level == 1 else None,
+        aborted_transactions=_aborted(result) if request.isolation_level == READ_COMMITTED else None,
         preferred_read_replica=result.preferred,
         records=result.parts,
         diverging_epoch=diverging,
     )
+
+
+def _aborted(result: ReadResult) -> list[AbortedTransaction]:
+    return [
+        AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
+        for one in result.aborted
+    ]

@@ -1,7 +1,8 @@
 """ListOffsets: a log's ends, or the first offset at or after a timestamp.
 
-"Latest" is the high watermark for consumers, and the log's end for followers (and for tools, which ask as
-replica -2). Right after a failover a leader may not know which records its predecessors committed. It answers
+"Latest" is the high watermark for consumers, the last stable offset for read-committed consumers, and the
+log's end for followers (and for tools, which ask as replica -2). Nothing at or beyond it is found by time.
+Right after a failover a leader may not know which records its predecessors committed. It answers
 OFFSET_NOT_AVAILABLE then (KIP-207), because the offset could go backwards.
 
 A follower that asks for the log's start may begin its own log there, and so gets the states of producers
@@ -11,9 +12,11 @@ before that offset.
 from sparklog.broker.call import Call
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.leader import Leader
+from sparklog.core.replication.visibility import Visibility
 from sparklog.core.transaction.producer_state import ProducerStates, handed_on
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.model.kafka_numbers import ISOLATION_LEVELS, READ_COMMITTED
 from sparklog.storage.log import Log
 from sparklog.wire.messages.data.list_offsets import (
     EARLIEST_LOCAL_TIMESTAMP,
@@ -48,11 +51,13 @@ def handle(call: Call, request: ListOffsetsRequest) -> None:
 def _partition(
     call: Call, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
+    if request.isolation_level not in ISOLATION_LEVELS:
+        return _error(asked, ErrorCode.invalid_request)
     partition = call.partition(TopicPartition(topic, asked.partition_index))
     if isinstance(partition, ErrorCode):
         return _error(asked, partition)
     is_alone = len(request.topics) == 1 == len(request.topics[0].partitions)
-    found = _look_up(partition, asked, request.replica_id, is_alone=is_alone)
+    found = _look_up(partition, asked, request, is_alone=is_alone)
     if isinstance(found, ErrorCode):
         if found is ErrorCode.offset_not_available and call.version < FIRST_VERSION_OF_NOT_AVAILABLE:
             found = ErrorCode.leader_not_available
@@ -69,13 +74,15 @@ def _partition(
 
 
 def _look_up(
-    partition: Partition, asked: ListOffsetsPartition, replica_id: int, *, is_alone: bool
+    partition: Partition, asked: ListOffsetsPartition, request: ListOffsetsRequest, *, is_alone: bool
 ) -> tuple[int, int, int, ProducerStates | None] | ErrorCode:
     """(offset, timestamp, leader epoch, producers before); -1 for offset and timestamp: no such record.
 
     The epoch is that in which the offset was looked up: another epoch may begin before the answer is written.
     """
-    is_consumer = replica_id == CONSUMER
+    replica_id, visibility = request.replica_id, Visibility.LOG_END
+    if replica_id == CONSUMER:
+        visibility = Visibility.of_consumer(read_committed=request.isolation_level == READ_COMMITTED)
     timestamp = leader_epoch = -1
     producers = None
 
@@ -83,7 +90,7 @@ def _look_up(
         nonlocal timestamp, leader_epoch, producers
         leader_epoch = leader.leader_epoch
         if asked.timestamp == LATEST_TIMESTAMP:
-            return leader.latest_offset() if is_consumer else leader.marks.log_end_offset
+            return leader.latest_offset(visibility)
         if asked.timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
             if is_alone and replica_id >= 0 and replica_id in leader.followers:
                 producers = log.producers.before(leader.marks.log_start_offset)
@@ -91,7 +98,7 @@ def _look_up(
         found = log.max_timestamp() if asked.timestamp == MAX_TIMESTAMP else None
         if asked.timestamp >= 0:
             found = log.offset_for_timestamp(asked.timestamp)
-        if found is None or (is_consumer and found[0] >= leader.marks.high_watermark):
+        if found is None or found[0] >= leader.marks.readable_end(visibility):
             return -1
         timestamp = found[1]
         return found[0]

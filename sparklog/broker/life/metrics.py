@@ -28,6 +28,11 @@ def broker_metrics(replicas: ReplicaManager, proposals: IsrProposalSender) -> li
             sum(partition.is_under_min_isr for partition in partitions),
         ),
         gauge(
+            "sparklog_broker_last_stable_offset_lag_max",
+            "Offsets between last stable offset and high watermark, of the partition led here with the most.",
+            max((one.unstable_offsets for one in partitions if one.is_leader), default=0),
+        ),
+        gauge(
             "sparklog_broker_offline_partitions",
             "Partitions whose replica here serves no more, because its log or log directory failed.",
             sum(partition.is_offline for partition in partitions),

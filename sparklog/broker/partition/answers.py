@@ -6,6 +6,8 @@ Named tuples: some of each are made for every batch, and frozen dataclasses take
 from typing import NamedTuple
 
 from sparklog.core.replication.leader import Diverging
+from sparklog.core.replication.visibility import Visibility
+from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
 from sparklog.model.parts import Part
@@ -48,6 +50,9 @@ class ReadResult(NamedTuple):
     diverging: Diverging | None = None
     preferred: int = -1
     """The replica that a consumer should read from instead."""
+    last_stable_offset: int = -1
+    aborted: tuple[AbortedTransaction, ...] = ()
+    """For read-committed consumers: the aborted transactions with records in ``parts``."""
 
 
 class ReadRequest(NamedTuple):
@@ -63,6 +68,14 @@ class ReadRequest(NamedTuple):
     """Where the follower's own log begins."""
     from_any_replica: bool = False
     """Whether a follower may answer a consumer (KIP-392)."""
+    read_committed: bool = False
+    """Whether a consumer reads nothing of open or aborted transactions."""
+
+    @property
+    def visibility(self) -> Visibility:
+        if self.follower is not None:
+            return Visibility.LOG_END
+        return Visibility.of_consumer(read_committed=self.read_committed)
 
 
 class DeletionResult(NamedTuple):

@@ -29,6 +29,7 @@ from sparklog.core.replication.actions import (
     TruncateTo,
     split_actions,
 )
+from sparklog.core.transaction.transactions import Transactions
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Guard
@@ -48,7 +49,9 @@ class LogMachine(Protocol):
     def generation(self) -> int:
         """Raised by every truncation: a flush that began in an earlier one vouches for nothing."""
 
-    def on_log_changed(self, log_start_offset: int, log_end_offset: int) -> None: ...
+    def on_log_changed(
+        self, log_start_offset: int, log_end_offset: int, transactions: Transactions
+    ) -> None: ...
 
     def note_log_effect(self, effect: Action) -> None: ...
 
@@ -213,8 +216,9 @@ class LogGuard:
         return True
 
     def log_changed(self) -> None:
-        """The machine learns where the log begins and ends now."""
-        self._machine.on_log_changed(self.log.log_start_offset, self.log.log_end_offset)
+        """The machine learns where the log begins and ends now, and its transactions."""
+        log = self.log
+        self._machine.on_log_changed(log.log_start_offset, log.log_end_offset, log.producers.transactions)
 
     def take_offline(self, reason: str) -> None:
         """Serve nothing any more. The step's outward effects are dropped, because the log under them failed.

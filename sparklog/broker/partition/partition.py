@@ -17,15 +17,22 @@ from sparklog.broker.partition.batches import Batches, begins_within, continuing
 from sparklog.broker.partition.corruption import settle_corruption, should_hand_over
 from sparklog.broker.partition.log_guard import LogGuard
 from sparklog.broker.partition.producer_gate import BEHIND_A_REFUSED_ONE, ProducerGate
-from sparklog.broker.partition.reading import leader_result, read_as_follower
+from sparklog.broker.partition.reading import (
+    aborted_in,
+    check_reader,
+    leader_result,
+    no_leader,
+    read_as_follower,
+    read_as_leader,
+)
 from sparklog.core.replication.actions import OutwardEffect, RestartAt, WakeFetch
-from sparklog.core.replication.epoch_fence import check_leader_epoch
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.replication.replica import Replica
 from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, RefusedSequence
+from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
@@ -35,7 +42,7 @@ from sparklog.model.ports import Guard
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
-from sparklog.storage.recovery.damage import find_damage, refuse_damaged
+from sparklog.storage.recovery.damage import find_damage
 
 logger = logging.getLogger(__name__)
 
@@ -120,6 +127,12 @@ class Partition:
     @property
     def log_start_offset(self) -> int:
         return self._replica.marks.log_start_offset
+
+    @property
+    def unstable_offsets(self) -> int:
+        """How far the last stable offset is behind the high watermark."""
+        marks = self._replica.marks
+        return max(0, marks.high_watermark - marks.last_stable_offset)
 
     # Roles
 
@@ -233,12 +246,14 @@ class Partition:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         leader_epoch: int | None = None,
         after_refusal: bool = False,
+        guard: VerificationGuard | None = None,
     ) -> AppendResult:
         """Give validated ``batches`` offsets and append them; with acks=all wait under ``token``.
 
         ``records`` is stamped in place: base offset and leader epoch, which no CRC covers.
         ``leader_epoch``: append only if this replica leads in just this epoch; None: in whichever it leads.
         ``after_refusal``: a batch was refused a moment ago on the connection of these batches.
+        ``guard``: of the verification that the batches passed; see ``begin_verification``.
 
         The answer is the first of these that applies; the order is part of the rule.
 
@@ -249,7 +264,7 @@ class Partition:
            follows, because a producer concludes from a refusal that the batch is not in the log.
         5. ``acks`` is unknown, or too few replicas are in sync: INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS.
         6. An earlier batch of its producer was refused and has not been repeated: NOT_ENOUGH_REPLICAS.
-        7. Its producer may not send it (epoch, sequence, transaction): the code of ``ProducerStates.check``.
+        7. Its producer may not send it (epoch, sequence, transaction): the code of ``ProducerGate.check``.
         8. The write fails: KAFKA_STORAGE_ERROR, and the partition is offline.
         9. The batches are appended.
         """
@@ -263,7 +278,7 @@ class Partition:
             if self.log.corruption is not None and self.log.corruption.ends_log:
                 reason = f"the log of this only replica is damaged: {self.log.corruption.reason}"
                 return AppendResult(ErrorCode.kafka_storage_error, message=reason)
-            objection = self._gate.check(batches, origin)
+            objection = self._gate.check(records, batches, origin, leader, guard)
             if isinstance(objection, Duplicate):
                 return self._appended(
                     leader, acks, token, objection.base_offset, objection.last_offset + 1,
@@ -282,6 +297,18 @@ class Partition:
                 return AppendResult(objection.code, message=objection.message)
             return self._append_new(leader, records, batches, acks, token)
 
+    def begin_verification(
+        self, records: bytearray | memoryview, batches: Batches
+    ) -> VerificationGuard | None:
+        """Before an append of a client's transactional ``batches``: the guard under which to ask their
+        coordinator. None: append without asking. That also holds where the append will be refused anyway.
+        """
+        with self.log_guard.step:
+            leader = self._replica.leader
+            if leader is None or self.log_guard.is_offline:
+                return None
+            return self._gate.begin_verification(records, batches, leader)
+
     def _append_new(
         self, leader: Leader, records: bytearray | memoryview, batches: Batches, acks: int, token: int
     ) -> AppendResult:
@@ -289,7 +316,7 @@ class Partition:
         stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
         if not self.log_guard.append(records, stamped):
             return AppendResult(ErrorCode.kafka_storage_error)
-        self._gate.note_appended(batches)
+        self._gate.note_appended(batches, leader)
         self.log_guard.apply(leader.on_appended(self._clock.monotonic_ms()))
         last = batches[-1][1]
         append_time_ms = last.max_timestamp_ms if last.is_log_append_time else -1
@@ -404,29 +431,14 @@ class Partition:
             return ReadResult(ErrorCode.kafka_storage_error)
         if follower is not None and request.from_any_replica:
             return read_as_follower(self.log, follower, request, at_least_one_batch=at_least_one_batch)
-        error = self._check_reader(leader, request)
-        if error is not ErrorCode.none or leader is None:
+        if leader is None:
+            return ReadResult(self._no_leader(request.current_leader_epoch))
+        error = check_reader(leader, request)
+        if error is not ErrorCode.none:
             return ReadResult(error)
-        # Before positions are compared, or a follower could truncate its intact copy of a damaged range.
-        refuse_damaged(self.log, request.fetch_offset)
-        position = leader.check_fetch_position(request.fetch_offset, request.last_fetched_epoch)
-        if position is ErrorCode.none and request.follower is not None:
-            position = leader.check_follower_log(
-                request.follower, request.fetch_offset, request.last_fetched_epoch, request.log_start_offset
-            )
-        if isinstance(position, Diverging):
-            return leader_result(leader, diverging=position)
-        if position is not ErrorCode.none:
-            return leader_result(leader, error=position)
-        is_follower = request.follower is not None
-        read = self.log.read(
-            request.fetch_offset,
-            request.max_bytes,
-            leader.readable_end(is_follower=is_follower),
-            at_least_one_batch=at_least_one_batch,
-        )
-        if read is None:
-            return leader_result(leader, error=ErrorCode.offset_out_of_range)
+        read = read_as_leader(self.log, leader, request, at_least_one_batch=at_least_one_batch)
+        if isinstance(read, ReadResult):
+            return read
         if request.follower is not None and not is_retry:
             self.log_guard.apply(
                 leader.on_follower_fetch(
@@ -437,7 +449,7 @@ class Partition:
                     request.log_start_offset,
                 )
             )
-        return leader_result(leader, parts=tuple(read.parts), size_bytes=read.size_bytes)
+        return leader_result(leader, read=read, aborted=aborted_in(self.log, request, read))
 
     def closer_replica(
         self, request: ReadRequest, rack: str, racks: Mapping[BrokerId, str | None]
@@ -460,13 +472,12 @@ class Partition:
         with self.log_guard.step:
             leader, follower = self._replica.leader, self._replica.follower
             if follower is not None and request.from_any_replica and not self.log_guard.is_offline:
-                self.log_guard.apply(follower.on_fetch_waits(token, request.fetch_offset))
+                self.log_guard.apply(follower.on_fetch_waits(token, request.fetch_offset, request.visibility))
                 return
             if leader is None:
                 self.log_guard.apply([WakeFetch(token)])
                 return
-            is_follower = request.follower is not None
-            self.log_guard.apply(leader.on_fetch_waits(token, request.fetch_offset, is_follower=is_follower))
+            self.log_guard.apply(leader.on_fetch_waits(token, request.fetch_offset, request.visibility))
 
     def forget_fetch(self, token: int) -> None:
         with self.log_guard.lock:
@@ -582,19 +593,5 @@ class Partition:
             log_append_time_ms=append_time_ms, end_offset=end_offset,
         )  # fmt: skip
 
-    def _check_reader(self, leader: Leader | None, request: ReadRequest) -> ErrorCode:
-        if leader is None:
-            return self._no_leader(request.current_leader_epoch)
-        error = leader.check_epoch(request.current_leader_epoch)
-        if error is ErrorCode.none and request.follower is not None:
-            error = leader.check_follower(request.follower, request.follower_epoch)
-            if error is ErrorCode.unknown_leader_epoch and request.current_leader_epoch < 0:
-                return ErrorCode.not_leader_or_follower  # the request named no epoch
-        return error
-
     def _no_leader(self, current_leader_epoch: int) -> ErrorCode:
-        """The answer of a replica that does not lead: its epoch is compared first (KIP-320)."""
-        if self.log_guard.is_offline:
-            return ErrorCode.kafka_storage_error
-        fenced = check_leader_epoch(current_leader_epoch, self._replica.leader_epoch)
-        return ErrorCode.not_leader_or_follower if fenced is ErrorCode.none else fenced
+        return no_leader(self._replica, current_leader_epoch, is_offline=self.log_guard.is_offline)

@@ -7,16 +7,26 @@ predecessor was refused waits for that to be sent again.
 from typing import Final
 
 from sparklog.broker.partition.batches import Batches
+from sparklog.core.replication.leader import Leader
 from sparklog.core.transaction.producer_state import NO_SEQUENCE, Duplicate, RefusedSequence
 from sparklog.core.transaction.refused_batches import RefusedBatches
+from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import ProducerId
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.records.envelope import BatchHeader
+from sparklog.storage.disk import Buffer
 from sparklog.storage.log import Log
 from sparklog.storage.snapshots import producer_batch
 
 BEHIND_A_REFUSED_ONE: Final = (
     "an earlier batch of this producer was refused, and has not been repeated: send that one first"
+)
+
+NOT_VERIFIED: Final = (
+    "the producer's coordinator has not confirmed that this partition is part of an ongoing transaction: add "
+    "the partition to the transaction first, or send the batch again if its transaction has not ended"
 )
 
 
@@ -28,14 +38,51 @@ class ProducerGate:
         self._clock = clock
         self._refused = RefusedBatches()
 
-    def check(self, batches: Batches, origin: AppendOrigin) -> Duplicate | RefusedSequence | None:
-        """What the log's producer states object to, if anything."""
-        for _, header in batches:
+    def check(
+        self,
+        records: Buffer,
+        batches: Batches,
+        origin: AppendOrigin,
+        leader: Leader,
+        guard: VerificationGuard | None,
+    ) -> Duplicate | RefusedSequence | None:
+        """What speaks against an append of ``batches`` of ``records``: the log's producer states; or, of a
+        client's batch that begins a transaction, that its ``guard`` is missing or void. None: nothing does.
+        """
+        objection = self._check_states(records, batches, origin)
+        if objection is not None or origin is not AppendOrigin.CLIENT:
+            return objection
+        unverified = self._unverified(batches)
+        if unverified is None or (guard is not None and leader.verifications.holds(guard, *unverified)):
+            return None
+        return RefusedSequence(ErrorCode.invalid_txn_state, NOT_VERIFIED)
+
+    def _check_states(
+        self, records: Buffer, batches: Batches, origin: AppendOrigin
+    ) -> Duplicate | RefusedSequence | None:
+        for position, header in batches:
             if not header.has_producer:
                 continue
-            verdict = self._log.producers.check(producer_batch(header), origin)
+            batch = memoryview(records)[position : position + header.size_bytes]
+            verdict = self._log.producers.check(producer_batch(header, batch), origin)
             if isinstance(verdict, Duplicate | RefusedSequence):
                 return verdict
+        return None
+
+    def begin_verification(
+        self, records: Buffer, batches: Batches, leader: Leader
+    ) -> VerificationGuard | None:
+        """The guard of an attempt that begins now; None if the batches need none, or will be refused."""
+        unverified = self._unverified(batches)
+        if unverified is None or self._check_states(records, batches, AppendOrigin.CLIENT) is not None:
+            return None
+        return leader.verifications.begin(*unverified, self._clock.monotonic_ms())
+
+    def _unverified(self, batches: Batches) -> tuple[ProducerId, int] | None:
+        """Producer id and epoch of the first batch that would begin a transaction; None without one."""
+        for _, header in batches:
+            if header.is_transactional and self._log.producers.awaits_verification(producer_batch(header)):
+                return ProducerId(header.producer_id), header.producer_epoch
         return None
 
     def note_refused(self, batches: Batches) -> None:
@@ -60,10 +107,12 @@ class ProducerGate:
                 return True
         return False
 
-    def note_appended(self, batches: Batches) -> None:
-        """Their producers wait for nothing any more."""
-        for _, header in batches if self._refused.batches else ():
+    def note_appended(self, batches: Batches, leader: Leader) -> None:
+        """Their producers wait for nothing any more, and a marker, or a first batch, makes guards void."""
+        for _, header in batches if self._refused.batches or leader.verifications else ():
             self._refused.forget(header.producer_id)
+            if header.is_transactional:
+                leader.verifications.end(ProducerId(header.producer_id))
 
     def forget_what_is_old(self, now_ms: MonotonicMs) -> None:
         self._refused.forget_what_is_old(now_ms)

@@ -1,46 +1,119 @@
 """What a reader is given of one partition; called within the partition's steps."""
 
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
+from sparklog.core.replication.epoch_fence import check_leader_epoch
 from sparklog.core.replication.follower import Follower
 from sparklog.core.replication.leader import Diverging, Leader
+from sparklog.core.replication.replica import Replica
+from sparklog.core.replication.watermarks import Watermarks
+from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import ErrorCode
-from sparklog.model.parts import Part
 from sparklog.storage.log import Log
+from sparklog.storage.log_read import LogRead
 from sparklog.storage.recovery.damage import refuse_damaged
 
 
 def read_as_follower(
     log: Log, follower: Follower, request: ReadRequest, *, at_least_one_batch: bool
 ) -> ReadResult:
-    """Give a consumer what is below the follower's own high watermark (KIP-392)."""
+    """Give a consumer what is below the follower's own high watermark or last stable offset (KIP-392)."""
     refuse_damaged(log, request.fetch_offset)
     marks = follower.marks
     error = follower.check_epoch(request.current_leader_epoch)
     if error is ErrorCode.none:
         error = follower.check_read(request.fetch_offset)
     if error is not ErrorCode.none:
-        return ReadResult(error, (), 0, marks.high_watermark, marks.log_start_offset)
+        return _result(marks, error)
     read = log.read(
         request.fetch_offset,
         request.max_bytes,
-        marks.high_watermark,
+        marks.readable_end(request.visibility),
         at_least_one_batch=at_least_one_batch,
     )
-    parts, size_bytes = (tuple(read.parts), read.size_bytes) if read is not None else ((), 0)
-    return ReadResult(error, parts, size_bytes, marks.high_watermark, marks.log_start_offset)
+    return (
+        _result(marks, error) if read is None else _result(marks, error, read, aborted_in(log, request, read))
+    )
+
+
+def check_reader(leader: Leader, request: ReadRequest) -> ErrorCode:
+    """Whether a leader answers this fetcher."""
+    error = leader.check_epoch(request.current_leader_epoch)
+    if error is ErrorCode.none and request.follower is not None:
+        error = leader.check_follower(request.follower, request.follower_epoch)
+        if error is ErrorCode.unknown_leader_epoch and request.current_leader_epoch < 0:
+            return ErrorCode.not_leader_or_follower  # the request named no epoch
+    return error
+
+
+def no_leader(replica: Replica, current_leader_epoch: int, *, is_offline: bool) -> ErrorCode:
+    """The answer of a replica that does not lead: its epoch is compared first (KIP-320)."""
+    if is_offline:
+        return ErrorCode.kafka_storage_error
+    fenced = check_leader_epoch(current_leader_epoch, replica.leader_epoch)
+    return ErrorCode.not_leader_or_follower if fenced is ErrorCode.none else fenced
+
+
+def read_as_leader(
+    log: Log, leader: Leader, request: ReadRequest, *, at_least_one_batch: bool
+) -> ReadResult | LogRead:
+    """What a fetcher reads of a leader's log, or why it reads nothing."""
+    # Before positions are compared, or a follower could truncate its intact copy of a damaged range.
+    refuse_damaged(log, request.fetch_offset)
+    position = leader.check_fetch_position(request.fetch_offset, request.last_fetched_epoch)
+    if position is ErrorCode.none and request.follower is not None:
+        position = leader.check_follower_log(
+            request.follower, request.fetch_offset, request.last_fetched_epoch, request.log_start_offset
+        )
+    if isinstance(position, Diverging):
+        return leader_result(leader, diverging=position)
+    if position is not ErrorCode.none:
+        return leader_result(leader, error=position)
+    read = log.read(
+        request.fetch_offset,
+        request.max_bytes,
+        leader.marks.readable_end(request.visibility),
+        at_least_one_batch=at_least_one_batch,
+    )
+    return leader_result(leader, error=ErrorCode.offset_out_of_range) if read is None else read
+
+
+def aborted_in(log: Log, request: ReadRequest, read: LogRead) -> tuple[AbortedTransaction, ...]:
+    """The aborted transactions with records in ``read``, for a reader that must leave them out."""
+    if not request.read_committed or not read.parts:
+        return ()
+    return tuple(log.aborted_transactions(request.fetch_offset, read.next_offset))
 
 
 def leader_result(
     leader: Leader,
     *,
     error: ErrorCode = ErrorCode.none,
-    parts: tuple[Part, ...] = (),
-    size_bytes: int = 0,
+    read: LogRead | None = None,
+    aborted: tuple[AbortedTransaction, ...] = (),
     diverging: Diverging | None = None,
     preferred: int = -1,
 ) -> ReadResult:
     """A leader's answer, with the marks of its log as they are now."""
-    marks = leader.marks
+    return _result(leader.marks, error, read, aborted, diverging, preferred)
+
+
+def _result(
+    marks: Watermarks,
+    error: ErrorCode,
+    read: LogRead | None = None,
+    aborted: tuple[AbortedTransaction, ...] = (),
+    diverging: Diverging | None = None,
+    preferred: int = -1,
+) -> ReadResult:
+    parts, size_bytes = ((), 0) if read is None else (tuple(read.parts), read.size_bytes)
     return ReadResult(
-        error, parts, size_bytes, marks.high_watermark, marks.log_start_offset, diverging, preferred
+        error,
+        parts,
+        size_bytes,
+        marks.high_watermark,
+        marks.log_start_offset,
+        diverging,
+        preferred,
+        marks.last_stable_offset,
+        aborted,
     )

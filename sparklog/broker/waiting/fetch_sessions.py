@@ -66,11 +66,21 @@ class AskedPartition:
     """``asked`` as a request to the partition, cached."""
 
     def read_request(
-        self, follower: BrokerId | None, follower_epoch: BrokerEpoch, *, from_any_replica: bool = False
+        self,
+        follower: BrokerId | None,
+        follower_epoch: BrokerEpoch,
+        *,
+        from_any_replica: bool = False,
+        read_committed: bool = False,
     ) -> ReadRequest:
         """The request to the partition; the same object until it changes."""
         read = self.read
-        if read is None or read.follower != follower or read.follower_epoch != follower_epoch:
+        if (
+            read is None
+            or read.follower != follower
+            or read.follower_epoch != follower_epoch
+            or read.read_committed != read_committed
+        ):
             asked = self.asked
             self.read = read = ReadRequest(
                 fetch_offset=asked.fetch_offset,
@@ -81,6 +91,7 @@ class AskedPartition:
                 follower_epoch=follower_epoch,
                 from_any_replica=from_any_replica,
                 log_start_offset=asked.log_start_offset,
+                read_committed=read_committed,
             )
         return read
 

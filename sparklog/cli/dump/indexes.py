@@ -19,7 +19,6 @@ from sparklog.storage.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
 from sparklog.storage.inspection.inspect_file import InspectedFile, Unreadable
 from sparklog.storage.inspection.inspect_index import (
     ABORTED_ENTRY,
-    ABORTED_VERSION,
     OffsetEntry,
     TimeEntry,
     aborted_transactions,
@@ -29,6 +28,7 @@ from sparklog.storage.inspection.inspect_index import (
 )
 from sparklog.storage.inspection.inspect_log import BATCH_BYTES_MAX, header_at
 from sparklog.storage.segment import LOG, OFFSET_INDEX
+from sparklog.storage.transaction_index import ABORTED_VERSION
 
 Entry = OffsetEntry | TimeEntry
 

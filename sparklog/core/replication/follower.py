@@ -20,6 +20,7 @@ from sparklog.core.replication.actions import (
 from sparklog.core.replication.epoch_fence import check_leader_epoch
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.leader import Diverging
+from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.waits import FetchWaits
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.core.transaction.producer_state import ProducerStates
@@ -84,11 +85,11 @@ class Follower:
             return ErrorCode.offset_not_available
         return ErrorCode.none
 
-    def on_fetch_waits(self, token: int, fetch_offset: int) -> list[Action]:
-        """A consumer found too few bytes; wake it when more are committed, or at once if they are already."""
-        if fetch_offset < self.marks.high_watermark:
+    def on_fetch_waits(self, token: int, fetch_offset: int, visibility: Visibility) -> list[Action]:
+        """A consumer found too few bytes; wake it when it may read more, or at once if it may already."""
+        if fetch_offset < self.marks.readable_end(visibility):
             return [WakeFetch(token)]
-        self.fetches.add(token, fetch_offset, is_follower=False)
+        self.fetches.add(token, fetch_offset, visibility)
         return []
 
     def resign(self) -> list[Action]:
@@ -133,8 +134,8 @@ class Follower:
             actions.append(RaiseLogStart(min(leader_log_start_offset, self.marks.log_end_offset)))
         offset = min(leader_high_watermark, self.marks.log_end_offset)
         if offset > self.marks.high_watermark:
-            self.marks.high_watermark = offset
-            actions += map(WakeFetch, self.fetches.take_for_high_watermark(offset))
+            self.marks.set_high_watermark(offset)
+            actions += map(WakeFetch, self.fetches.take_for_high_watermark(self.marks))
         return actions
 
     def on_fetch_error(self, error: ErrorCode, request_leader_epoch: int) -> list[Action]:

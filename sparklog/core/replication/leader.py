@@ -40,8 +40,10 @@ from sparklog.core.replication.isr import (
     pending_proposal,
 )
 from sparklog.core.replication.progress import NEVER, UNKNOWN_OFFSET, FollowerProgress
+from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.waits import DeletionWaits, FetchWaits, ProduceWaits
 from sparklog.core.replication.watermarks import Watermarks
+from sparklog.core.transaction.verification import Verifications
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
@@ -92,6 +94,7 @@ class Leader:
     produces: ProduceWaits = field(default_factory=ProduceWaits)
     fetches: FetchWaits = field(default_factory=FetchWaits)
     deletions: DeletionWaits = field(default_factory=DeletionWaits)
+    verifications: Verifications = field(default_factory=Verifications)
     last_tick_ms: MonotonicMs = NEVER
     _proposals: int = 0
 
@@ -146,7 +149,7 @@ class Leader:
 
     def on_appended(self, now_ms: MonotonicMs) -> list[Action]:
         """The log grew to ``marks.log_end_offset``: wake followers; a lone ISR member commits at once."""
-        woken = self.fetches.take_for_log_end(self.marks.log_end_offset)
+        woken = self.fetches.take_for_log_end(self.marks)
         flush = [FlushLog()] if self.marks.owes_flush else []
         return [*map(WakeFetch, woken), *self._advance_high_watermark(now_ms), *flush]
 
@@ -242,21 +245,17 @@ class Leader:
             return ErrorCode.none  # it had every committed record, including those deleted since
         return Diverging(last_fetched_epoch, start) if fetch_offset > start else ErrorCode.offset_out_of_range
 
-    def readable_end(self, *, is_follower: bool) -> int:
-        """The end (exclusive) of the records that this kind of fetcher may read."""
-        return self.marks.log_end_offset if is_follower else self.marks.high_watermark
-
-    def latest_offset(self) -> int | None:
+    def latest_offset(self, visibility: Visibility) -> int | None:
         """The answer to ListOffsets(latest); None while it could still decrease (KIP-207)."""
-        if self.marks.high_watermark < self.epoch_start_offset:
+        if visibility is not Visibility.LOG_END and self.marks.high_watermark < self.epoch_start_offset:
             return None
-        return self.marks.high_watermark
+        return self.marks.readable_end(visibility)
 
-    def on_fetch_waits(self, token: int, fetch_offset: int, *, is_follower: bool) -> list[Action]:
+    def on_fetch_waits(self, token: int, fetch_offset: int, visibility: Visibility) -> list[Action]:
         """A fetch found too few bytes; wake it when more can be read, or at once if they can already."""
-        if fetch_offset < self.readable_end(is_follower=is_follower):
+        if fetch_offset < self.marks.readable_end(visibility):
             return [WakeFetch(token)]
-        self.fetches.add(token, fetch_offset, is_follower=is_follower)
+        self.fetches.add(token, fetch_offset, visibility)
         return []
 
     # Followers and the ISR
@@ -302,6 +301,7 @@ class Leader:
         A member whose fetch waits in this broker is judged as of that fetch's arrival, because the leader is
         the slow one (KIP-501). After a pause of the leader no member is judged until all had time to fetch.
         """
+        self.verifications.forget_what_is_old(now_ms)
         paused = NEVER != self.last_tick_ms < now_ms - self.lag_max_ms
         self.last_tick_ms = now_ms
         if paused:
@@ -405,10 +405,10 @@ class Leader:
         offset = self._replicated_offset(now_ms)
         if offset <= self.marks.high_watermark:
             return []
-        self.marks.high_watermark = offset
+        self.marks.set_high_watermark(offset)
         return [
             *(CompleteProduce(token, ErrorCode.none) for token in self.produces.take_satisfied(offset)),
-            *map(WakeFetch, self.fetches.take_for_high_watermark(offset)),
+            *map(WakeFetch, self.fetches.take_for_high_watermark(self.marks)),
         ]
 
     def _replicated_offset(self, now_ms: MonotonicMs) -> int:

@@ -26,6 +26,7 @@ from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.follower import Follower
 from sparklog.core.replication.leader import Leader
 from sparklog.core.replication.watermarks import Watermarks
+from sparklog.core.transaction.transactions import Transactions
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.time import MonotonicMs
@@ -88,8 +89,11 @@ class Replica:
         self.events.note(f"offline: {reason}")
         return [*self._leave_role(), StopFetching()]
 
-    def on_log_changed(self, log_start_offset: int, log_end_offset: int) -> None:
-        """The log was appended to, truncated or trimmed; watermarks follow into its range."""
+    def on_log_changed(self, log_start_offset: int, log_end_offset: int, transactions: Transactions) -> None:
+        """The log was appended to, truncated or trimmed; watermarks follow into its range.
+
+        ``transactions``: those of the log, which go on changing with it.
+        """
         before = self.marks.high_watermark
         if log_end_offset < self.marks.log_end_offset:
             self.generation += 1
@@ -97,6 +101,7 @@ class Replica:
             self.marks.flushed_offset = min(self.marks.flushed_offset, log_end_offset)
         self.marks.log_start_offset = log_start_offset
         self.marks.log_end_offset = log_end_offset
+        self.marks.transactions = transactions
         self.marks.clamp()
         if self.marks.high_watermark < before:
             self.events.note(f"high watermark {before} fell to {self.marks.high_watermark} with a truncation")

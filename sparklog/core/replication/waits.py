@@ -9,6 +9,8 @@ most once, and only while it waits, so that an answer and a time-out can race wi
 import heapq
 from dataclasses import dataclass, field
 
+from sparklog.core.replication.visibility import Visibility
+from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.ids import BrokerId
 
 FORGOTTEN_MAX = 64
@@ -71,31 +73,39 @@ class DeletionWaits:
 
 @dataclass(slots=True)
 class FetchWaits:
-    """Fetches that found too few bytes: followers wait for the log's end, consumers for the watermark."""
+    """Fetches that found too few bytes: each waits until what it may see ends beyond its offset."""
 
-    _followers: dict[int, int] = field(default_factory=dict)
-    _consumers: dict[int, int] = field(default_factory=dict)
+    _waiting: dict[Visibility, dict[int, int]] = field(
+        default_factory=lambda: {visibility: {} for visibility in Visibility}
+    )
 
     def __len__(self) -> int:
-        return len(self._followers) + len(self._consumers)
+        return sum(len(waits) for waits in self._waiting.values())
 
-    def add(self, token: int, fetch_offset: int, *, is_follower: bool) -> None:
-        (self._followers if is_follower else self._consumers)[token] = fetch_offset
+    def add(self, token: int, fetch_offset: int, visibility: Visibility) -> None:
+        self._waiting[visibility][token] = fetch_offset
 
     def forget(self, token: int) -> None:
-        self._followers.pop(token, None)
-        self._consumers.pop(token, None)
+        for waits in self._waiting.values():
+            waits.pop(token, None)
 
-    def take_for_log_end(self, log_end_offset: int) -> list[int]:
-        return _take_below(self._followers, log_end_offset)
+    def take_for_log_end(self, marks: Watermarks) -> list[int]:
+        """The followers that can read more since the log grew."""
+        return _take_below(self._waiting[Visibility.LOG_END], marks.log_end_offset)
 
-    def take_for_high_watermark(self, high_watermark: int) -> list[int]:
-        return _take_below(self._consumers, high_watermark)
+    def take_for_high_watermark(self, marks: Watermarks) -> list[int]:
+        """The consumers that can read more since the high watermark rose, and with it the last stable
+        offset, which does not rise otherwise.
+        """
+        taken = _take_below(self._waiting[Visibility.HIGH_WATERMARK], marks.high_watermark)
+        if self._waiting[Visibility.LAST_STABLE_OFFSET]:
+            taken += _take_below(self._waiting[Visibility.LAST_STABLE_OFFSET], marks.last_stable_offset)
+        return taken
 
     def take_all(self) -> list[int]:
-        taken = [*self._followers, *self._consumers]
-        self._followers.clear()
-        self._consumers.clear()
+        taken = [token for waits in self._waiting.values() for token in waits]
+        for waits in self._waiting.values():
+            waits.clear()
         return taken
 
 

@@ -1,10 +1,14 @@
-"""The three offsets that every replica has, whatever its role.
+"""The offsets that every replica has, whatever its role.
 
-``log_start_offset <= high_watermark <= log_end_offset`` always holds. The log's own numbers are facts that
-the shell reports; the high watermark is decided here. One object per replica, kept over changes of role.
+``log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset`` always holds. The log's own
+numbers and its transactions are facts that the shell reports; the high watermark is decided here. One object
+per replica, kept over changes of role.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from sparklog.core.replication.visibility import Visibility
+from sparklog.core.transaction.transactions import Transactions
 
 
 @dataclass(slots=True)
@@ -17,6 +21,27 @@ class Watermarks:
     flushed_offset: int | None = None
     """With ``log.flush.acks=fsync``: the end of what is on disk. None: what is appended counts."""
 
+    transactions: Transactions = field(default_factory=Transactions)
+    """Of the log as it is now."""
+
+    last_stable_offset: int = field(init=False)
+    """The end of what read-committed consumers read; see ``core.transaction.transactions``. It changes with
+    the high watermark and the log alone, and so is kept here.
+    """
+
+    def __post_init__(self) -> None:
+        self.last_stable_offset = self._stable_offset()
+
+    def readable_end(self, visibility: Visibility) -> int:
+        """The end (exclusive) of the records that this kind of fetcher may read."""
+        match visibility:
+            case Visibility.LOG_END:
+                return self.log_end_offset
+            case Visibility.HIGH_WATERMARK:
+                return self.high_watermark
+            case Visibility.LAST_STABLE_OFFSET:
+                return self.last_stable_offset
+
     @property
     def own_end_offset(self) -> int:
         """The end of what this replica may vouch for."""
@@ -26,10 +51,24 @@ class Watermarks:
     def owes_flush(self) -> bool:
         return self.own_end_offset < self.log_end_offset
 
+    def set_high_watermark(self, offset: int) -> None:
+        """Markers below ``offset`` are committed, and their transactions hold back no reader."""
+        self.high_watermark = offset
+        self.transactions.on_high_watermark(offset)
+        self.last_stable_offset = self._stable_offset()
+
     def clamp(self) -> None:
         """Bring a high watermark from a checkpoint, or from before a truncation, into the log's range."""
-        self.high_watermark = min(max(self.high_watermark, self.log_start_offset), self.log_end_offset)
+        self.set_high_watermark(min(max(self.high_watermark, self.log_start_offset), self.log_end_offset))
+
+    def _stable_offset(self) -> int:
+        unstable = self.transactions.first_unstable(self.high_watermark)
+        if unstable is None or unstable >= self.high_watermark:
+            return self.high_watermark
+        return max(unstable, self.log_start_offset)
 
     def check_invariants(self) -> None:
         assert 0 <= self.log_start_offset <= self.high_watermark <= self.log_end_offset, self
+        assert self.log_start_offset <= self.last_stable_offset <= self.high_watermark, self
+        assert self.last_stable_offset == self._stable_offset(), self
         assert self.own_end_offset <= self.log_end_offset, self

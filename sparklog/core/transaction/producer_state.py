@@ -8,7 +8,8 @@ other batch must continue where the last one ended.
 The states are derived from the log: the leader, followers and recovery all ``apply`` appended batches in
 order, so that any replica can take over without forgetting a retry. A snapshot saves that replay. It starts
 as Kafka's does, with one batch for each producer, so that Kafka's tools can read it. After the part that
-Kafka reads it has all five batches, because with one a restart would shrink the window.
+Kafka reads it has all five batches, because with one a restart would shrink the window, and the ended
+transactions whose markers may still be truncated, because the last stable offset depends on them.
 
 After its start has moved, a log no longer has the earlier batches, but their producers may send them again.
 A replica that restarts its log at the leader's log start therefore gets the states ``before`` that offset,
@@ -21,15 +22,18 @@ be years old in copied data.
 
 import struct
 from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Final
 
 import crc32c
 
+from sparklog.core.transaction.transactions import AbortedTransaction, Ended, Transactions
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import NO_OFFSET, Offset, ProducerId
+from sparklog.model.transaction_end import TransactionEnd
 
 BATCHES_KEPT: Final = 5
 SEQUENCE_MAX: Final = 2**31 - 1
@@ -43,8 +47,14 @@ SNAPSHOT_HEADER: Final = struct.Struct(">hIi")
 SNAPSHOT_PRODUCER: Final = struct.Struct(">qhiqiqiq")
 """Producer id, epoch, last sequence, last offset, offset delta, timestamp (ms), coordinator epoch, first
 offset of the open transaction: Kafka's entry."""
-SNAPSHOT_MARK: Final = b"spk1"
+SNAPSHOT_MARK: Final = b"spk2"
 """Begins sparklog's own part, after Kafka's entries."""
+SNAPSHOT_MARK_WITHOUT_ENDED: Final = b"spk1"
+"""Begins sparklog's own part in snapshots from before ended transactions were in it."""
+SNAPSHOT_COUNT: Final = struct.Struct(">i")
+"""Number of ended transactions that follow."""
+SNAPSHOT_ENDED: Final = struct.Struct(">qq")
+"""First offset and marker's offset of an ended transaction whose marker was not known to be committed."""
 SNAPSHOT_HISTORY: Final = struct.Struct(">qb")
 """For each producer, in the same order: last seen (ms), batches that follow."""
 SNAPSHOT_BATCH: Final = struct.Struct(">iiqqq")
@@ -76,6 +86,10 @@ class ProducerBatch:
     timestamp_ms: int
     is_transactional: bool = False
     is_control: bool = False
+    has_records: bool = True
+    """False for what compaction left of a batch whose records are gone."""
+    end: TransactionEnd | None = None
+    """Of a transaction marker that still has its record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +178,10 @@ class ProducerStates:
     """All producers of one log."""
 
     producers: dict[ProducerId, ProducerState] = field(default_factory=dict)
+    transactions: Transactions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.transactions = _open_in(self.producers)
 
     def check(self, batch: ProducerBatch, origin: AppendOrigin = AppendOrigin.CLIENT) -> Verdict:
         """Whether the leader may append ``batch``. Replicated batches are not checked.
@@ -180,6 +198,9 @@ class ProducerStates:
             return _refused(
                 batch, state, ErrorCode.invalid_producer_epoch, f"epoch {state.epoch} is in force"
             )
+        if batch.end is not None and batch.end.coordinator_epoch < state.coordinator_epoch:
+            reason = f"a coordinator of epoch {state.coordinator_epoch} has ended its transactions since"
+            return _refused(batch, state, ErrorCode.transaction_coordinator_fenced, reason)
         if is_numbered:
             verdict = _check_sequence(batch, state)
             if not isinstance(verdict, Fresh):
@@ -188,6 +209,13 @@ class ProducerStates:
             reason = f"its transaction has been open since offset {state.open_since}"
             return _refused(batch, state, ErrorCode.invalid_txn_state, reason)
         return Fresh()
+
+    def awaits_verification(self, batch: ProducerBatch) -> bool:
+        """Whether ``batch`` would begin a transaction here, so that its coordinator must know of it first."""
+        if not batch.is_transactional or batch.is_control:
+            return False
+        state = self.producers.get(ProducerId(batch.producer_id))
+        return state is None or not state.in_transaction or state.epoch != batch.producer_epoch
 
     def lacks_what_is_before(self, batch: ProducerBatch) -> bool:
         """Whether sequences before ``batch`` are missing; for an unknown producer or epoch, whether it does
@@ -200,8 +228,12 @@ class ProducerStates:
             batch.first_sequence, next_sequence(state.last_sequence)
         )
 
-    def apply(self, batch: ProducerBatch, now_ms: int) -> None:
-        """Remember an appended batch. The log is the source of truth, so no batch is refused."""
+    def apply(self, batch: ProducerBatch, now_ms: int) -> AbortedTransaction | None:
+        """Remember an appended batch; the transaction that it aborts, if it is an abort marker of one.
+
+        The log is the source of truth, so no batch is refused. A batch without records begins no transaction:
+        compaction removes only what belongs to decided ones.
+        """
         producer_id = ProducerId(batch.producer_id)
         state = self.producers.get(producer_id)
         if state is None:
@@ -211,8 +243,7 @@ class ProducerStates:
             state.batches.clear()
         state.last_seen_ms = max(state.last_seen_ms, now_ms)
         if batch.is_control:
-            state.open_since = NO_OFFSET
-            return
+            return self._end(producer_id, state, batch)
         if batch.first_sequence != NO_SEQUENCE:
             state.batches.append(
                 RememberedBatch(
@@ -223,14 +254,20 @@ class ProducerStates:
                     batch.timestamp_ms,
                 )
             )
-        if batch.is_transactional and not state.in_transaction:
+        if batch.is_transactional and batch.has_records and not state.in_transaction:
             state.open_since = Offset(batch.first_offset)
+            self.transactions.begin(producer_id, state.open_since)
+        return None
 
-    def first_open_offset(self) -> Offset | None:
-        """First offset of the oldest open transaction: readers of committed records stop before it."""
-        return min(
-            (state.open_since for state in self.producers.values() if state.in_transaction), default=None
-        )
+    def _end(
+        self, producer_id: ProducerId, state: ProducerState, batch: ProducerBatch
+    ) -> AbortedTransaction | None:
+        if batch.end is None:
+            return None
+        state.open_since = NO_OFFSET
+        state.coordinator_epoch = batch.end.coordinator_epoch
+        ended = self.transactions.end(producer_id, batch.first_offset)
+        return None if batch.end.is_commit else ended
 
     def expire(self, now_ms: int, max_age_ms: int) -> list[ProducerId]:
         """Forget producers that were silent for ``max_age_ms``; returns them."""
@@ -260,6 +297,10 @@ class ProducerStates:
         for producer_id, state in self.producers.items():
             body += _kafka_entry(producer_id, state)
         body += SNAPSHOT_MARK
+        ended = self.transactions.ended()
+        body += SNAPSHOT_COUNT.pack(len(ended))
+        for one in ended:
+            body += SNAPSHOT_ENDED.pack(*one)
         for state in self.producers.values():
             body += SNAPSHOT_HISTORY.pack(state.last_seen_ms, len(state.batches))
             for batch in state.batches:
@@ -284,8 +325,11 @@ class ProducerStates:
             states.producers[ProducerId(entry[0])] = _from_kafka_entry(entry)
         if len(states.producers) != count:
             raise CorruptSnapshot(f"producer snapshot names {count - len(states.producers)} producers twice")
+        ended: list[Ended] = []
         if end < len(data):
+            ended, end = _restore_ended(data, end)
             _restore_history(states.producers, data, end)
+        states.transactions = _open_in(states.producers, ended)
         return states
 
     def check_invariants(self) -> None:
@@ -295,6 +339,15 @@ class ProducerStates:
                 offset for batch in state.batches for offset in (batch.first_offset, batch.last_offset)
             ]
             assert offsets == sorted(offsets), (producer_id, state)
+        self.transactions.check_invariants()
+        first_open = min((state.open_since for state in self.producers.values() if state.in_transaction),
+                         default=None)  # fmt: skip
+        assert self.transactions.first_open() == first_open, (self.transactions, first_open)
+
+
+def _open_in(producers: Mapping[ProducerId, ProducerState], ended: Iterable[Ended] = ()) -> Transactions:
+    open_since = ((one, state.open_since) for one, state in producers.items() if state.in_transaction)
+    return Transactions.of(open_since, ended)
 
 
 def handed_on(states: ProducerStates | None) -> bytes:
@@ -372,11 +425,30 @@ def _from_kafka_entry(entry: tuple[int, ...]) -> ProducerState:
     return state
 
 
-def _restore_history(producers: dict[ProducerId, ProducerState], data: bytes, position: int) -> None:
-    """Read sparklog's own part: all batches of each producer instead of the last one."""
-    if data[position : position + len(SNAPSHOT_MARK)] != SNAPSHOT_MARK:
-        raise CorruptSnapshot(f"producer snapshot has something unknown at {position}, after its producers")
+def _restore_ended(data: bytes, position: int) -> tuple[list[Ended], int]:
+    """Read the beginning of sparklog's own part: the ended transactions, and where the rest begins."""
+    mark = data[position : position + len(SNAPSHOT_MARK)]
     position += len(SNAPSHOT_MARK)
+    if mark == SNAPSHOT_MARK_WITHOUT_ENDED:
+        return [], position
+    if mark != SNAPSHOT_MARK or len(data) - position < SNAPSHOT_COUNT.size:
+        raise CorruptSnapshot(f"producer snapshot has something unknown at {position}, after its producers")
+    (count,) = SNAPSHOT_COUNT.unpack_from(data, position)
+    position += SNAPSHOT_COUNT.size
+    end = position + count * SNAPSHOT_ENDED.size
+    if not count >= 0 or end > len(data):
+        raise CorruptSnapshot(
+            f"producer snapshot of {len(data)} bytes cannot hold {count} ended transactions"
+        )
+    ended = [Ended(*one) for one in SNAPSHOT_ENDED.iter_unpack(data[position:end])]
+    for one in ended:
+        if not 0 <= one.first_offset < one.marker_offset:
+            raise CorruptSnapshot(f"producer snapshot has an ended transaction of no sense: {one}")
+    return ended, end
+
+
+def _restore_history(producers: dict[ProducerId, ProducerState], data: bytes, position: int) -> None:
+    """Read the rest of sparklog's own part: all batches of each producer instead of the last one."""
     for producer_id, state in producers.items():
         try:
             state.last_seen_ms, count = SNAPSHOT_HISTORY.unpack_from(data, position)

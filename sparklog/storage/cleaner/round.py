@@ -22,10 +22,10 @@ import pyarrow as pa
 
 from sparklog.core.compaction import DirtyRange, TransactionSurvey, grouped
 from sparklog.model.errors import CorruptBatch, SparklogError
+from sparklog.records.control import end_of_transaction
 from sparklog.records.envelope import BatchHeader, crc_matches, parse_header, split
 from sparklog.records.filtering.filter import decode, decode_runs
 from sparklog.records.filtering.run import Run
-from sparklog.records.payload import payload_of
 from sparklog.records.reading import Batch
 from sparklog.storage.cleaner.offset_map import OffsetMap
 from sparklog.storage.cleaner.survivors import Survivors
@@ -33,10 +33,8 @@ from sparklog.storage.cleaner.swap import ASIDE_SUFFIX, CLEANED_SUFFIX, Swap
 from sparklog.storage.cleaner.view import CleaningAborted, LogAccess, LogView
 from sparklog.storage.disk import File
 from sparklog.storage.recovery.scan import headers
-from sparklog.storage.segment import LOG, Segment, file_name
-
-COMMIT: Final = 1
-"""Type of a commit marker; an abort marker has 0."""
+from sparklog.storage.segment import INDEXES, LOG, Segment, file_name
+from sparklog.storage.transaction_index import AbortedEntries, read_entries
 
 _SURVEY_BATCHES: Final = 10_000
 """Envelopes that the survey reads between two yields."""
@@ -138,9 +136,11 @@ class Round:
             self._survey.on_data(header.producer_id, header.base_offset)
         elif header.record_count:
             batch = file.pread(header.size_bytes, position)
-            self._survey.on_marker(
-                header.producer_id, header.base_offset, is_commit=marker_type(batch, header) == COMMIT
-            )
+            if not crc_matches(batch, 0, header):
+                raise CorruptBatch(f"the CRC of the control batch at offset {header.base_offset} is wrong")
+            end = end_of_transaction(batch, header)
+            if end is not None:
+                self._survey.on_marker(header.producer_id, header.base_offset, is_commit=end.is_commit)
 
     # ---- learn ---------------------------------------------------------------------------------------------
 
@@ -226,6 +226,7 @@ class Round:
                 max(segment.created_ms for segment in sources),
             )
             fresh.forget_batches()
+            fresh.aborted.forget()
             survivors = Survivors(
                 offset_map,
                 self._survey,
@@ -251,8 +252,7 @@ class Round:
             return announced
         finally:
             if not announced:
-                first_paths = (one + ASIDE_SUFFIX for one in first.index_paths())
-                for left in (path, *first_paths):
+                for left in (path, *(first.path(one) + ASIDE_SUFFIX for one in INDEXES)):
                     with contextlib.suppress(FileNotFoundError):
                         self._disk.remove(left)
 
@@ -261,16 +261,28 @@ class Round:
     ) -> Iterator[int]:
         position = 0
         for source in sources:
+            aborted = {entry.last_offset: entry for entry in self._aborted_of(source)}
             for buffer, batches in self._chunks(source):
                 pieces = survivors.of(buffer, batches)
                 data = b"".join(piece for piece, _ in pieces)
                 output.append(data)
                 for _, header in pieces:
                     fresh.note_batch(position, header)
+                    if header.is_control and header.record_count and header.base_offset in aborted:
+                        fresh.aborted.note(aborted[header.base_offset])
                     position += header.size_bytes
                 self.report.bytes_written += len(data)
                 yield len(buffer) + len(data)
                 self._check_current()
+
+    def _aborted_of(self, source: Segment) -> AbortedEntries:
+        """The aborted transactions whose markers are in ``source``; those whose markers lose their records
+        are forgotten, because nothing is left of them.
+        """
+        entries = read_entries(self._disk, source.aborted.path, source.base_offset)
+        if entries is None:
+            raise CorruptBatch(f"{source.aborted.path} was damaged while its log was cleaned")
+        return entries
 
     def _count(self, sources: Sequence[Segment], survivors: Survivors) -> None:
         self.report.segments_before += len(sources)
@@ -323,16 +335,6 @@ class Round:
 
     def _check_current(self) -> None:
         self._present(())
-
-
-def marker_type(batch: bytes, header: BatchHeader) -> int:
-    """The type of a control batch, the second number of its record's key: 0 abort, 1 commit."""
-    if not crc_matches(batch, 0, header):
-        raise CorruptBatch(f"the CRC of the control batch at offset {header.base_offset} is wrong")
-    key = payload_of(header).to_columns(batch, header).column("key")[0].as_py()
-    if key is None or len(key) < 4:
-        raise CorruptBatch(f"the control batch at offset {header.base_offset} has the key {key!r}")
-    return int.from_bytes(key[2:4], "big")
 
 
 def _learn_run(offset_map: OffsetMap, run: Run) -> bool:

@@ -4,12 +4,16 @@
     <n>.log.swap       complete and synced; replaces every segment from <n> to the end of its last batch
     <n>.log            the first of those segments, or already the cleaned segment
 
-1. Write and sync ``<n>.log.cleaned`` and its indexes, ``<n>.index.cleaned`` and ``<n>.timeindex.cleaned``.
+1. Write and sync ``<n>.log.cleaned`` and its indexes, ``<n>.index.cleaned`` and so on.
 2. Under the log's lock, unless the log was truncated meanwhile: rename ``<n>.log.cleaned`` to ``.swap``.
 3. Sync the directory, without the lock.
-4. Under the lock: remove the sources' indexes and all sources but the first, the last first. Rename ``.swap``
-   to ``<n>.log``, which replaces the first source atomically. Rename the indexes to their final names; they
-   must be on disk already, because the recovery point may be beyond this segment.
+4. Under the lock: remove the sources' indexes and all sources but the first, the last first. Replace the
+   index of aborted transactions, synced. Rename ``.swap`` to ``<n>.log``, which replaces the first source
+   atomically. Rename the other indexes to their final names; they must be on disk already, because the
+   recovery point may be beyond this segment.
+
+The index of aborted transactions is the only one that no start can rebuild for a segment that it does not
+check. A stale entry, whose marker was cleaned away, would hide what its producer committed later.
 
 A start removes ``.cleaned`` and completes step 4 for ``.swap``. The sources' last batch is always kept, at
 least as an envelope, so the end of the range is known. A truncation between steps 2 and 4 first removes
@@ -27,7 +31,8 @@ from sparklog.model.errors import CorruptBatch
 from sparklog.records.envelope import BatchHeader
 from sparklog.storage.disk import Disk
 from sparklog.storage.recovery.scan import check
-from sparklog.storage.segment import LOG, OFFSET_INDEX, TIME_INDEX, Segment, file_name
+from sparklog.storage.segment import INDEXES, LOG, Segment, file_name
+from sparklog.storage.transaction_index import TRANSACTION_INDEX
 
 CLEANED_SUFFIX: Final = ".log.cleaned"
 ASIDE_SUFFIX: Final = ".cleaned"
@@ -77,12 +82,33 @@ class Swap:
 
 def _put_in_place(disk: Disk, directory: str, bases: list[int]) -> None:
     for base_offset in reversed(bases):
-        for suffix in (OFFSET_INDEX, TIME_INDEX, LOG):
+        kept = (LOG, TRANSACTION_INDEX) if base_offset == bases[0] else ()
+        for suffix in (*INDEXES, LOG):
             path = f"{directory}/{file_name(base_offset, suffix)}"
-            if disk.exists(path) and (suffix != LOG or base_offset != bases[0]):
+            if suffix not in kept and disk.exists(path):
                 disk.remove(path)
+    _replace_transaction_index(disk, directory, bases[0])
     path = f"{directory}/{file_name(bases[0], SWAP_SUFFIX)}"
     disk.rename(path, f"{directory}/{file_name(bases[0], LOG)}")
+
+
+def _replace_transaction_index(disk: Disk, directory: str, base_offset: int) -> None:
+    """Give the cleaned segment's index its name; an empty one is a file only while it has not.
+
+    Nothing is left to do if that file is gone: an interrupted swap had come so far.
+    """
+    path = f"{directory}/{file_name(base_offset, TRANSACTION_INDEX)}"
+    aside = path + ASIDE_SUFFIX
+    if not disk.exists(aside):
+        return
+    if disk.size(aside):
+        disk.rename(aside, path)
+        disk.sync_directory(directory)
+        return
+    if disk.exists(path):
+        disk.remove(path)
+        disk.sync_directory(directory)
+    disk.remove(aside)
 
 
 def finish_interrupted(disk: Disk, directory: str) -> None:

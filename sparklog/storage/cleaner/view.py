@@ -80,14 +80,15 @@ def view_of(log: Log, high_watermark: int) -> LogView | None:
     """
     if not log.config.compacts or log.corruption is not None or _forgets_committed(log, high_watermark):
         return None
+    log.settle_aborted()
     closed = log.segments[:-1]
-    open_offset = log.producers.first_open_offset()
+    unstable = log.producers.transactions.first_unstable(high_watermark)
     return LogView(
         closed=closed,
         extents=tuple(_extents(closed, log.config)),
         generation=log.generation,
         log_start_offset=log.log_start_offset,
-        stable_end=high_watermark if open_offset is None else min(high_watermark, open_offset),
+        stable_end=high_watermark if unstable is None else min(high_watermark, unstable),
         producers={
             producer_id: LastOfProducer(state.epoch, frozenset(one.last_offset for one in state.batches))
             for producer_id, state in log.producers.producers.items()

@@ -15,14 +15,14 @@ from typing import Any, Final, NamedTuple
 
 from sparklog.storage.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
 from sparklog.storage.inspection.inspect_file import InspectedFile
+from sparklog.storage.transaction_index import ABORTED_ENTRY as ABORTED
 
 OFFSET_ENTRY: Final = struct.Struct(">II")
 TIME_ENTRY: Final = struct.Struct(">qI")
 ABORTED_ENTRY: Final = struct.Struct(">hqqqq")
-ABORTED_VERSION: Final = 0
 assert OFFSET_ENTRY.size == OFFSET_ENTRY_BYTES
 assert TIME_ENTRY.size == TIME_ENTRY_BYTES
-assert ABORTED_ENTRY.size == 34
+assert ABORTED_ENTRY.size == ABORTED.itemsize
 
 _CHUNK_ENTRIES: Final = 8_192
 

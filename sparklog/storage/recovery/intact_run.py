@@ -81,9 +81,9 @@ class IntactRun:
         starts = np.concatenate(([0], np.flatnonzero(epochs[1:] != epochs[:-1]) + 1))
         return list(zip(epochs[starts].tolist(), self.heads["base_offset"][starts].tolist(), strict=True))
 
-    def producers_batches(self) -> list[BatchHeader]:
-        """The batches to apply to producer states: the last few of each producer, or all batches with a
-        producer if the run has transactions.
+    def producers_batches(self) -> list[tuple[int, BatchHeader]]:
+        """Positions and envelopes of the batches to apply to producer states: the last few of each producer,
+        or all batches with a producer if the run has transactions.
         """
         indices = np.flatnonzero(self.heads["producer_id"] >= 0)
         if not len(indices):
@@ -91,7 +91,7 @@ class IntactRun:
         chosen = indices.tolist()
         if not np.any(self.heads["attributes"] & (TRANSACTIONAL_BIT | CONTROL_BIT)):
             chosen = _last_of_each(chosen, self.heads["producer_id"][indices].tolist())
-        return [BatchHeader._make(self.heads[index].item()) for index in chosen]
+        return [(self.positions[index], BatchHeader._make(self.heads[index].item())) for index in chosen]
 
 
 def intact_run(buffer: bytes, position: int, offset: int, epoch: int = -1) -> IntactRun | None:

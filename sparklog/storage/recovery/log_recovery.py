@@ -34,10 +34,10 @@ from sparklog.storage.disk import Disk
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.recovery.intact_run import IntactRun
 from sparklog.storage.recovery.scan import Trouble, check, headers
-from sparklog.storage.segment import LOG, OFFSET_INDEX, TIME_INDEX, Segment
-from sparklog.storage.snapshots import Snapshots, producer_batch, replay
+from sparklog.storage.segment import LOG, SUFFIXES, Segment
+from sparklog.storage.snapshots import Snapshots, replay, stored_batch
 
-SEGMENT_FILE: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex)")
+SEGMENT_FILE: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex)")
 LEFTOVER: Final = re.compile(r".*\.(tmp|deleted|cleaned|swap)")
 CORRUPTION: Final = "corruption"
 COPY_BYTES: Final = 1_048_576
@@ -278,6 +278,8 @@ class _Recovery:
         """Check one segment and rebuild its indexes, epochs and producer states; the trouble, or None."""
         segment = self.segments[index]
         segment.forget_batches()
+        segment.aborted.forget()
+        self.producers.transactions.on_high_watermark(self.proof.high_watermark)
         if index:
             self.snapshots.save(segment.base_offset, self.producers)
 
@@ -286,7 +288,7 @@ class _Recovery:
             _assign(self.epochs, header)
             self.epoch_met = max(self.epoch_met, header.leader_epoch)
             if header.has_producer:
-                self.producers.apply(producer_batch(header), self.now_ms)
+                self._apply(segment, position, header)
 
         def visit_run(run: IntactRun) -> None:
             segment.note_run(run)
@@ -294,11 +296,16 @@ class _Recovery:
             for epoch, start_offset in run.epoch_starts():
                 if epoch >= 0:
                     self.epochs.assign(epoch, start_offset)
-            for header in run.producers_batches():
-                self.producers.apply(producer_batch(header), self.now_ms)
+            for position, header in run.producers_batches():
+                self._apply(segment, position, header)
             self.on_bytes(run.end_position - run.positions[0])
 
         return check(segment.file, segment.base_offset, visit, visit_run, epoch=self.epoch_met)
+
+    def _apply(self, segment: Segment, position: int, header: BatchHeader) -> None:
+        aborted = self.producers.apply(stored_batch(segment.file, position, header), self.now_ms)
+        if aborted is not None:
+            segment.aborted.note(aborted)
 
     def _judge(self, index: int, trouble: Trouble) -> None:
         segment = self.segments[index]
@@ -345,6 +352,8 @@ class _Recovery:
 
     def result(self, first: int) -> Recovered:
         checked = tuple(self.segments[first:])
+        for segment in self.segments[first:]:
+            segment.aborted.save()
         for segment in self.segments[first:-1]:
             segment.cool()
         self.epochs.truncate_to(self.segments[-1].end_offset)
@@ -428,7 +437,7 @@ def remove_segment_files(disk: Disk, directory: str, base_offset: int) -> None:
 
 
 def _existing(disk: Disk, directory: str, base_offset: int) -> Iterator[str]:
-    for suffix in (LOG, OFFSET_INDEX, TIME_INDEX):
+    for suffix in SUFFIXES:
         path = f"{directory}/{base_offset:020d}{suffix}"
         if disk.exists(path):
             yield path

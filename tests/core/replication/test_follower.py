@@ -13,6 +13,7 @@ from sparklog.core.replication.actions import (
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.leader import Diverging
+from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import ErrorCode
@@ -207,8 +208,8 @@ def test_kip_392_a_consumer_with_another_leader_epoch_is_fenced_by_a_follower() 
 
 def test_kip_392_a_consumer_that_waits_at_a_follower_is_woken_by_its_high_watermark() -> None:
     follower = follower_with(high_watermark=10, end=20)
-    assert follower.on_fetch_waits(1, 9) == [WakeFetch(1)]
-    assert follower.on_fetch_waits(2, 10) == []
-    assert follower.on_fetch_waits(3, 15) == []
+    assert follower.on_fetch_waits(1, 9, Visibility.HIGH_WATERMARK) == [WakeFetch(1)]
+    assert follower.on_fetch_waits(2, 10, Visibility.HIGH_WATERMARK) == []
+    assert follower.on_fetch_waits(3, 15, Visibility.HIGH_WATERMARK) == []
     assert follower.on_appended(12, 0) == [WakeFetch(2)]
     assert follower.resign() == [WakeFetch(3)]

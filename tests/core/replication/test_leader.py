@@ -12,6 +12,7 @@ from sparklog.core.replication.actions import (
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.isr import CommittedIsr, ExpandingIsr, ShrinkingIsr
 from sparklog.core.replication.leader import INELIGIBLE_PAUSE_MS, Diverging, IsrReply, Leader
+from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
@@ -134,16 +135,16 @@ def test_after_an_election_the_high_watermark_waits_for_every_isr_member() -> No
     leader = leader_with(log_end_offset=10, high_watermark=4)
     assert leader.on_appended(NOW) == []
     assert fetch(leader, 2, 10) == []
-    assert leader.latest_offset() is None
+    assert leader.latest_offset(Visibility.HIGH_WATERMARK) is None
     assert fetch(leader, 3, 10) == []
     assert leader.marks.high_watermark == 10
-    assert leader.latest_offset() == 10
+    assert leader.latest_offset(Visibility.HIGH_WATERMARK) == 10
 
 
 def test_latest_is_not_available_until_the_high_watermark_reaches_the_epochs_start() -> None:
     """[34] KIP-207"""
     leader = leader_with(log_end_offset=10, high_watermark=9)
-    assert leader.latest_offset() is None
+    assert leader.latest_offset(Visibility.HIGH_WATERMARK) is None
 
 
 def test_the_high_watermark_waits_for_a_caught_up_outsider_who_is_about_to_join() -> None:
@@ -379,7 +380,7 @@ def test_kafka_15583_below_min_isr_the_high_watermark_stands_still() -> None:
     assert leader.on_appended(NOW) == []
     assert append(leader, 5) == []
     assert leader.marks.high_watermark == 4
-    assert leader.latest_offset() is None
+    assert leader.latest_offset(Visibility.HIGH_WATERMARK) is None
 
 
 def test_an_idle_follower_at_the_logs_end_stays_in_the_isr() -> None:
@@ -471,17 +472,17 @@ def test_nobody_vouches_for_records_of_an_epoch_that_the_leader_has_forgotten(
 
 def test_a_parked_follower_is_woken_by_an_append_and_a_consumer_by_the_high_watermark() -> None:
     leader = leader_with(isr=(1, 2))
-    assert leader.on_fetch_waits(1, 0, is_follower=True) == []
-    assert leader.on_fetch_waits(2, 0, is_follower=False) == []
+    assert leader.on_fetch_waits(1, 0, Visibility.LOG_END) == []
+    assert leader.on_fetch_waits(2, 0, Visibility.HIGH_WATERMARK) == []
     assert append(leader, 1) == [WakeFetch(1)]
     assert fetch(leader, 2, 1) == [WakeFetch(2)]
 
 
 def test_a_fetch_that_would_find_something_is_woken_instead_of_parked() -> None:
     leader = leader_with(log_end_offset=5, high_watermark=3)
-    assert leader.on_fetch_waits(1, 4, is_follower=True) == [WakeFetch(1)]
-    assert leader.on_fetch_waits(2, 2, is_follower=False) == [WakeFetch(2)]
-    assert leader.on_fetch_waits(3, 3, is_follower=False) == []
+    assert leader.on_fetch_waits(1, 4, Visibility.LOG_END) == [WakeFetch(1)]
+    assert leader.on_fetch_waits(2, 2, Visibility.HIGH_WATERMARK) == [WakeFetch(2)]
+    assert leader.on_fetch_waits(3, 3, Visibility.HIGH_WATERMARK) == []
 
 
 def test_a_leader_that_resigns_tells_every_wait() -> None:
@@ -489,8 +490,8 @@ def test_a_leader_that_resigns_tells_every_wait() -> None:
     leader = leader_with()
     append(leader, 1)
     leader.on_produce_waits(1, 1)
-    leader.on_fetch_waits(2, 1, is_follower=True)
-    leader.on_fetch_waits(3, 1, is_follower=False)
+    leader.on_fetch_waits(2, 1, Visibility.LOG_END)
+    leader.on_fetch_waits(3, 1, Visibility.HIGH_WATERMARK)
     assert leader.resign() == [
         CompleteProduce(1, ErrorCode.not_leader_or_follower),
         WakeFetch(2),

@@ -15,7 +15,9 @@ from sparklog.core.replication.actions import (
 )
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.replication.replica import Replica
+from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.watermarks import Watermarks
+from sparklog.core.transaction.transactions import Transactions
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch, TopicPartition
@@ -86,7 +88,7 @@ def test_a_leader_that_becomes_follower_tells_everyone_who_waits() -> None:
     replica = replica_with()
     told(replica, leader=1, epoch=3)
     replica.leader.on_produce_waits(7, 10)
-    replica.leader.on_fetch_waits(8, 10, is_follower=True)
+    replica.leader.on_fetch_waits(8, 10, Visibility.LOG_END)
     assert told(replica, leader=2, epoch=4) == [
         CompleteProduce(7, ErrorCode.not_leader_or_follower),
         WakeFetch(8),
@@ -138,7 +140,7 @@ def test_a_single_replica_commits_its_whole_log_when_it_is_elected() -> None:
 
 def test_watermarks_follow_a_truncation_into_the_logs_range() -> None:
     replica = replica_with(end=10, high_watermark=8)
-    replica.on_log_changed(0, 6)
+    replica.on_log_changed(0, 6, Transactions())
     assert replica.marks.high_watermark == 6
     replica.check_invariants()
 

@@ -21,9 +21,11 @@ from sparklog.core.transaction.producer_state import (
     handed_on,
     taken_over,
 )
+from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import ProducerId
+from sparklog.model.transaction_end import TransactionEnd
 
 
 def batch(
@@ -48,9 +50,12 @@ def batch(
     )
 
 
-def marker(*, offset: int, epoch: int = 0, pid: int = 7) -> ProducerBatch:
+def marker(
+    *, offset: int, epoch: int = 0, pid: int = 7, commits: bool = True, coordinator_epoch: int = 0
+) -> ProducerBatch:
     plain = batch(0, offset=offset, epoch=epoch, pid=pid, transactional=True)
-    return dataclasses.replace(plain, first_sequence=-1, last_sequence=-1, is_control=True)
+    end = TransactionEnd(commits, coordinator_epoch)
+    return dataclasses.replace(plain, first_sequence=-1, last_sequence=-1, is_control=True, end=end)
 
 
 def states_after(*batches: ProducerBatch) -> ProducerStates:
@@ -135,11 +140,11 @@ def test_replicated_batches_are_taken_as_they_come() -> None:
 
 def test_an_open_transaction_admits_only_transactional_batches_until_its_marker() -> None:
     states = states_after(batch(0, offset=10, transactional=True), batch(1, offset=11, transactional=True))
-    assert states.first_open_offset() == 10
+    assert states.transactions.first_open() == 10
     assert refusal(states, batch(2, offset=12)) == ErrorCode.invalid_txn_state
     assert states.check(batch(2, offset=12, transactional=True)) == Fresh()
     states.apply(marker(offset=12), 0)
-    assert states.first_open_offset() is None
+    assert states.transactions.first_open() is None
     assert states.check(batch(2, offset=13)) == Fresh()
 
 
@@ -149,11 +154,75 @@ def test_a_marker_with_a_newer_epoch_makes_the_next_batch_start_at_zero() -> Non
     assert states.check(batch(0, epoch=1, offset=3)) == Fresh()
 
 
+def test_a_marker_of_an_older_coordinator_is_fenced_and_of_an_unknown_producer_taken() -> None:
+    states = states_after(batch(0, transactional=True), marker(offset=1, coordinator_epoch=4))
+    verdict = states.check(marker(offset=2, coordinator_epoch=3), AppendOrigin.COORDINATOR)
+    assert isinstance(verdict, RefusedSequence)
+    assert verdict.code is ErrorCode.transaction_coordinator_fenced
+    for taken in (marker(offset=2, coordinator_epoch=4), marker(offset=2, pid=9, coordinator_epoch=0)):
+        assert states.check(taken, AppendOrigin.COORDINATOR) == Fresh()
+
+
+def test_what_compaction_left_of_a_batch_or_marker_begins_and_ends_no_transaction() -> None:
+    emptied = dataclasses.replace(batch(0, transactional=True), has_records=False)
+    assert states_after(emptied).transactions.first_open() is None
+    empty_marker = dataclasses.replace(marker(offset=5), has_records=False, end=None)
+    assert states_after(batch(0, transactional=True), empty_marker).transactions.first_open() == 0
+
+
+def test_an_abort_marker_tells_what_it_aborts_and_a_commit_marker_nothing() -> None:
+    states = states_after(
+        batch(0, offset=3, transactional=True), batch(0, offset=5, pid=8, transactional=True)
+    )
+    assert states.apply(marker(offset=6, commits=False), 0) == AbortedTransaction(7, 3, 6, 5)
+    assert states.apply(marker(offset=7, pid=8), 0) is None
+    assert states.apply(marker(offset=8, commits=False), 0) is None, "it had none"
+
+
+def test_only_a_batch_that_begins_a_transaction_awaits_verification() -> None:
+    states = states_after(batch(0, transactional=True))
+    assert not states.awaits_verification(batch(1, transactional=True))
+    assert states.awaits_verification(batch(0, epoch=1, transactional=True))
+    assert states.awaits_verification(batch(0, pid=8, transactional=True))
+    assert not states.awaits_verification(batch(0, pid=8))
+    states.apply(marker(offset=1), 0)
+    assert states.awaits_verification(batch(1, transactional=True))
+
+
+def test_ended_transactions_are_in_a_snapshot_until_their_markers_are_committed() -> None:
+    states = states_after(batch(0, offset=3, transactional=True), marker(offset=4))
+    assert ProducerStates.restore(states.snapshot()).transactions.first_unstable(4) == 3
+    states.transactions.on_high_watermark(5)
+    assert ProducerStates.restore(states.snapshot()).transactions.first_unstable(5) is None
+
+
+def test_a_snapshot_from_before_ended_transactions_were_in_it_is_read() -> None:
+    data = states_after(batch(0, 4), batch(0, offset=5, pid=8, transactional=True)).snapshot()
+    body = data[6:].replace(b"spk2" + bytes(4), b"spk1")
+    restored = ProducerStates.restore(data[:2] + struct.pack(">I", crc32c(body)) + body)
+    assert restored.snapshot() == data
+
+
+@pytest.mark.parametrize(
+    ("count", "entry", "why"),
+    [
+        (1, (5, 5), "no sense"),
+        (1, (-1, 3), "no sense"),
+        (2, (1, 3), "cannot hold"),
+        (-1, (1, 3), "cannot hold"),
+    ],
+)
+def test_ended_transactions_of_no_sense_are_not_taken_over(count, entry, why) -> None:
+    body = struct.pack(">i", 0) + b"spk2" + struct.pack(">i", count) + struct.pack(">qq", *entry)
+    with pytest.raises(CorruptSnapshot, match=why):
+        ProducerStates.restore(struct.pack(">hI", 1, crc32c(body)) + body)
+
+
 def test_the_oldest_open_transaction_decides() -> None:
     states = states_after(
-        batch(0, offset=5, pid=1, transactional=True), batch(0, offset=3, pid=2, transactional=True)
+        batch(0, offset=3, pid=2, transactional=True), batch(0, offset=5, pid=1, transactional=True)
     )
-    assert states.first_open_offset() == 3
+    assert states.transactions.first_open() == 3
 
 
 def test_silent_producers_expire_unless_their_transaction_is_open() -> None:
@@ -203,6 +272,7 @@ def test_a_snapshot_restores_everything_all_five_batches_included(
             timestamp_ms=offset,
             is_transactional=transactional,
             is_control=control,
+            end=TransactionEnd(transactional, epoch) if control else None,
         )
         states.apply(one, now_ms=offset)
         offset += count
@@ -270,7 +340,7 @@ def test_a_snapshot_begins_with_kafkas_entries() -> None:
     )
     assert struct.unpack_from(">qhiqiqiqqhiqiqiq", states.snapshot(), 10) == (
         *(7, 3, 1, 22, 2, 1_020, -1, 20),
-        *(8, 4, -1, -1, 0, -1, -1, -1),
+        *(8, 4, -1, -1, 0, -1, 0, -1),
     )
 
 
@@ -279,11 +349,11 @@ def test_a_snapshot_that_kafka_wrote_has_one_batch_of_each_producer() -> None:
     states = ProducerStates.restore(struct.pack(">hI", 1, crc32c(body)) + body)
     assert states.check(batch(SEQUENCE_MAX, 1, offset=0, epoch=3)) == Duplicate(20, 22, 1_020)
     assert states.check(batch(2, offset=23, epoch=3, transactional=True)) == Fresh()
-    assert (states.producers[ProducerId(7)].last_seen_ms, states.first_open_offset()) == (1_020, 20)
+    assert (states.producers[ProducerId(7)].last_seen_ms, states.transactions.first_open()) == (1_020, 20)
 
 
 def test_a_snapshot_with_an_unknown_end_is_not_guessed_at() -> None:
-    body = struct.pack(">i", 0) + b"spk2"
+    body = struct.pack(">i", 0) + b"spk9"
     with pytest.raises(CorruptSnapshot, match="unknown"):
         ProducerStates.restore(struct.pack(">hI", 1, crc32c(body)) + body)
 

@@ -111,3 +111,48 @@ def test_a_half_written_segment_is_swept_away(make_table, tmp_path):
     table.open()
     assert not path.exists()
     assert table.rows() == before
+
+
+def filled_with_transactions(make_table, directory: Path):
+    """Two producers, one of which aborts, in three segments."""
+    disk = CountedDisk()
+    table = make_table(directory, disk=disk)
+    for nth in range(6):
+        producer_id = 1 + nth % 2
+        table.put((b"%d" % nth, b"x"), producer=(producer_id, 0, nth // 2), transactional=True)
+        table.mark(producer_id, commit=producer_id == 1)
+        if nth % 3 == 2:
+            table.roll()
+    return table, disk
+
+
+def clean_until_no_marker_is_left(table) -> None:
+    table.log.producers.expire(table.clock.now_ms + 1, 0)
+    for _ in range(4):
+        table.put((b"end", b"%d" % table.log.log_end_offset))
+        table.roll()
+        table.clean()
+        table.clock.now_ms += 2 * 86_400_000
+
+
+def test_an_interrupted_swap_leaves_no_entry_of_a_marker_that_is_gone_and_loses_none(make_table, tmp_path):
+    """A stale entry would hide what its producer writes after the marker that was cleaned away."""
+    table, disk = filled_with_transactions(make_table, tmp_path / "whole")
+    before = table.log.aborted_transactions(0, 1 << 60)
+    assert len(before) == 3
+    disk.changes = 0
+    clean_until_no_marker_is_left(table)
+    assert table.log.aborted_transactions(0, 1 << 60) == []
+    assert not [name for name in table.files() if "txnindex" in name]
+    for crash in range(disk.changes):
+        table, disk = filled_with_transactions(make_table, tmp_path / str(crash))
+        disk.left = crash
+        with pytest.raises(PowerCut):
+            clean_until_no_marker_is_left(table)
+        disk.left = 1 << 30
+        for recovery_point in (table.log.log_end_offset, 0):
+            table.open(recovery_point=recovery_point)
+            batches = {header.base_offset: header for header in table.headers() if header.record_count}
+            entries = table.log.aborted_transactions(0, 1 << 60)
+            assert {one.last_offset for one in entries} <= set(batches)
+            assert set(entries) >= {one for one in before if one.first_offset in batches}

@@ -36,7 +36,7 @@ class Found:
         self.segment.note_run(run)
         for epoch, start in run.epoch_starts():
             self.epochs.assign(epoch, start)
-        for header in run.producers_batches():
+        for _, header in run.producers_batches():
             self.producers.apply(producer_batch(header), 7)
 
     def all(self):

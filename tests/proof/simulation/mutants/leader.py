@@ -5,6 +5,8 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from sparklog.core.replication.actions import Action, CompleteProduce
 from sparklog.core.replication.leader import Diverging, Leader
+from sparklog.core.replication.visibility import Visibility
+from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.errors import ErrorCode
 from sparklog.storage.log import Log
 
@@ -45,12 +47,12 @@ def _read_beyond_high_watermark(switch: Switch) -> None:
     """Consumers are served to the end of the leader's log."""
 
     def readable_end(original: Any) -> Any:
-        def mutated(self: Leader, *, is_follower: bool) -> int:
-            return self.marks.log_end_offset
+        def mutated(self: Watermarks, visibility: Visibility) -> int:
+            return self.log_end_offset
 
         return mutated
 
-    switch.method(Leader, "readable_end", readable_end)
+    switch.method(Watermarks, "readable_end", readable_end)
 
 
 def _reads_sealed_segments_whole(switch: Switch) -> None:

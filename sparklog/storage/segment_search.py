@@ -1,0 +1,102 @@
+"""Looking things up in the segments of one log: batches by offset, by time, and aborted transactions."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from sparklog.core.transaction.transactions import AbortedTransaction
+from sparklog.model.time import Clock
+from sparklog.records.envelope import BatchHeader
+from sparklog.storage.log_read import LogRead, Reading
+from sparklog.storage.open_segments import OpenSegments
+from sparklog.storage.record_times import first_record_from
+from sparklog.storage.segment import NO_TIMESTAMP, Segment
+from sparklog.storage.snapshots import Snapshots, aborted_in
+from sparklog.storage.transaction_index import AbortedEntries
+
+
+class SegmentSearch:
+    """Searches in ``segments``, a list that its log changes in place. The partition's lock guards every
+    call.
+    """
+
+    def __init__(self, segments: Sequence[Segment], snapshots: Snapshots, clock: Clock) -> None:
+        self.open = OpenSegments()
+        self._segments = segments
+        self._snapshots = snapshots
+        self._clock = clock
+
+    def index_of(self, offset: int) -> int:
+        """Index of the segment in whose range ``offset`` lies."""
+        return max(0, bisect_right(self._segments, offset, key=_base_of) - 1)
+
+    def read(
+        self, fetch_offset: int, max_bytes: int, max_offset: int, *, at_least_one_batch: bool
+    ) -> LogRead:
+        """See ``Log.read``; ``fetch_offset`` is within the log."""
+        reading = Reading(fetch_offset, max_bytes, max_offset, at_least_one_batch)
+        for index in range(self.index_of(fetch_offset), len(self._segments)):
+            goes_on = reading.take(self._segments[index])
+            self._keep(self._segments[index])
+            if not goes_on:
+                break
+        return reading.result()
+
+    def header_at(self, offset: int) -> BatchHeader | None:
+        """The envelope of the batch that holds ``offset``, or of the next batch; None at the end."""
+        for index in range(self.index_of(offset), len(self._segments)):
+            segment = self._segments[index]
+            found = next(segment.headers_from(offset), None)
+            if found is not None:
+                self._keep(segment)
+                return found[1]
+        return None
+
+    def offset_for_timestamp(self, timestamp_ms: int, log_start_offset: int) -> tuple[int, int] | None:
+        """Offset and timestamp of the first record at or after ``timestamp_ms``; None without one."""
+        for segment in self._segments[self.index_of(log_start_offset) :]:
+            if segment.greatest_timestamp()[0] < timestamp_ms:
+                continue
+            for position, header in segment.batches_from(timestamp_ms):
+                batch = segment.file.pread(header.size_bytes, position)
+                found = first_record_from(batch, header, timestamp_ms, log_start_offset)
+                if found is not None:
+                    self._keep(segment)
+                    return found
+        return None
+
+    def max_timestamp(self, log_start_offset: int) -> tuple[int, int] | None:
+        """Offset and timestamp of the latest record; None if no record has a timestamp."""
+        greatest = max(segment.greatest_timestamp()[0] for segment in self._segments)
+        return self.offset_for_timestamp(greatest, log_start_offset) if greatest > NO_TIMESTAMP else None
+
+    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """The aborted transactions with a record or marker in ``[start_offset, end_offset)``, and markers
+        already written, in the order of the markers.
+        """
+        found: list[AbortedTransaction] = []
+        for index in range(self.index_of(start_offset), len(self._segments)):
+            segment = self._segments[index]
+            entries = self.aborted_of(segment)
+            if not entries:
+                continue
+            overlapping, is_complete = entries.find(start_offset, end_offset)
+            self._keep(segment)
+            found += overlapping
+            if is_complete:
+                break
+        return found
+
+    def aborted_of(self, segment: Segment) -> AbortedEntries:
+        """The segment's index of aborted transactions, rebuilt from the batches if its file is damaged."""
+        entries = segment.aborted.entries()
+        if entries is None:
+            entries = aborted_in(segment, self._snapshots, self._segments, self._clock.wall_ms())
+            segment.aborted.replace(entries)
+        return entries
+
+    def _keep(self, segment: Segment) -> None:
+        self.open.keep(segment, self._segments[-1])
+
+
+def _base_of(segment: Segment) -> int:
+    return segment.base_offset
