@@ -19,9 +19,18 @@ from sparklog.core.security.api_rules import API_RULES, ListenerKind
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.network.exchange import Exchange
 from sparklog.wire.codec import UnsupportedVersion, decode_request, encode_response
+from sparklog.wire.messages.data.produce import ProduceRequest
 from sparklog.wire.versions import API_VERSIONS_KEY
 
 logger: Final = logging.getLogger(__name__)
+
+_PRODUCE: Final = ProduceRequest.API_KEY.to_bytes(2, "big")
+"""How a frame of it begins."""
+
+
+def begins_beside(frame: memoryview) -> bool:
+    """Whether the request may begin while earlier ones of its connection wait: only a produce may."""
+    return bytes(frame[:2]) == _PRODUCE
 
 
 class Dispatcher:

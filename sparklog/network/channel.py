@@ -24,7 +24,8 @@ when the selector reports it while its request is still being handled. And a nex
 already goes into the request queue from here, past the processor.
 
 Usually the next request begins when the reply is written. A produce that waits for its followers lets the
-next produce begin before (``let_next_begin``, ``reply_order``).
+next produce begin before (``let_next_begin``, ``reply_order``). While the socket is full the receiving half
+stays as it is: its next phase begins when the rest is written.
 """
 
 import enum
@@ -33,6 +34,7 @@ import selectors
 import socket
 import threading
 from collections.abc import Sequence
+from time import perf_counter_ns
 from typing import Final, Protocol
 
 from sparklog.core.security.requester import ANONYMOUS
@@ -42,7 +44,7 @@ from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.network.inbound import FrameReceiver
 from sparklog.network.outbound import OutboundParts
-from sparklog.network.reply_order import ReplyOrder
+from sparklog.network.reply_order import BeginsBeside, ReplyOrder, never_beside
 from sparklog.network.request_statistics import RequestStatistics
 
 _logger: Final = logging.getLogger(__name__)
@@ -124,6 +126,7 @@ class Channel:
         frame_bytes_max: int,
         clock: Clock,
         owner: ChannelOwner,
+        begins_beside: BeginsBeside = never_beside,
         statistics: RequestStatistics | None = None,
     ) -> None:
         self.sock = sock
@@ -141,7 +144,7 @@ class Channel:
         self._clock = clock
         self._owner = owner
         self._statistics = statistics
-        self._order = ReplyOrder()
+        self._order = ReplyOrder(begins_beside)
         self._held: Exchange | None = None  # the newest request, which waits until it is the only one
         self._guard = threading.Lock()  # over the states, ``_order`` and ``_held``; held for a few lines
         self._is_doomed = False
@@ -206,6 +209,7 @@ class Channel:
         """The next reply that can be written; without one, this thread may have to look for a request."""
         self._count(exchange)
         with self._guard:
+            self.last_progress_ms = self._clock.monotonic_ms()
             exchange.reply_parts = None
             self._order.remove(exchange)
             if self._has_closed():
@@ -213,6 +217,7 @@ class Channel:
             self.throttle_ms = max(self.throttle_ms, exchange.throttle_ms)
             upcoming = None if self._is_doomed else self._order.ready()
             if upcoming is not None:
+                upcoming.leaving_ns = perf_counter_ns()
                 return upcoming
             self._end_sending(Sending.IDLE)
             starts, self._held = self._take_held()
@@ -240,6 +245,7 @@ class Channel:
             if self._has_closed():
                 return
             self.outbound = rest
+            self.last_progress_ms = self._clock.monotonic_ms()
             self._end_sending(Sending.WRITING)
         self._owner.attend(self)
 
@@ -299,7 +305,6 @@ class Channel:
         if upcoming is not None:
             self.phase = Phase.HANDLING
         elif self.watched == selectors.EVENT_READ:
-            self.last_progress_ms = self._clock.monotonic_ms()
             self.phase = Phase.READING
         else:
             return False
@@ -377,6 +382,12 @@ class Channel:
         """Hand the channel to its next phase."""
         with self._guard:
             self.phase = phase
+
+    def on_processor_take_throttle(self) -> int:
+        """How long the connection is to be muted; a throttle that is given from now on comes after that."""
+        with self._guard:
+            throttle_ms, self.throttle_ms = self.throttle_ms, 0
+            return throttle_ms
 
     def on_processor_watch(self, events: int) -> None:
         with self._guard:

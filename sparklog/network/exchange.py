@@ -48,8 +48,9 @@ class Exchange:
     ``frame`` is writable memory that belongs to this exchange alone, so a leader may stamp batches in place.
     ``frame_bytes`` is its size as it arrived, also after its handler has let go of it.
 
-    For ``request_statistics`` it has the times of its stages, 0 for those that it has not reached; the API's
-    key, once it is known; and the error codes of its response.
+    For ``request_statistics`` it has the times of its stages, 0 for those that it has not reached
+    (``leaving_ns`` only if its reply had to wait for earlier ones); the API's key, once it is known; and the
+    error codes of its response.
     """
 
     __slots__ = (
@@ -64,6 +65,7 @@ class Exchange:
         "frame",
         "frame_bytes",
         "handled_ns",
+        "leaving_ns",
         "reply_parts",
         "throttle_ms",
     )
@@ -80,7 +82,7 @@ class Exchange:
         self.throttle_ms = 0
         """How long the connection stays muted after the reply."""
         self.arrived_ns = perf_counter_ns()
-        self.began_ns = self.handled_ns = self.answered_ns = 0
+        self.began_ns = self.handled_ns = self.answered_ns = self.leaving_ns = 0
         self._answer_token = threading.Lock()  # who takes it answers; it is never given back
 
     @property

@@ -161,10 +161,12 @@ class Processor:
     def _attend(self, channel: Channel, events: int) -> None:
         """Do what ``channel`` needs; a failure costs this connection and no other."""
         try:
+            if channel.phase is Phase.CLOSED:
+                return  # it was put on the response queue by two threads
             if channel.is_doomed:
                 self._close(channel)
-            elif channel.sending is Sending.WRITING:
-                self._write(channel)
+            elif channel.sending is Sending.WRITING and not self._write(channel):
+                return  # all else goes on when the rest is written
             elif channel.phase is Phase.RESUMABLE or channel.is_to_be_muted:
                 self._go_on(channel)
             elif events & selectors.EVENT_READ:
@@ -245,11 +247,12 @@ class Processor:
         held_back, self._held_back = self._held_back, []
         for channel in held_back:
             if channel.phase is Phase.READING:
-                self._watch(channel, selectors.EVENT_READ)
+                self._watch_for_request(channel)
 
     # Writing
 
-    def _write(self, channel: Channel) -> None:
+    def _write(self, channel: Channel) -> bool:
+        """Write the rest of a reply; whether that was all, also of those that were ready behind it."""
         outbound = channel.outbound
         assert outbound is not None, f"{channel} is in {Sending.WRITING} without a rest to write"
         sent_before = outbound.sent_bytes
@@ -258,23 +261,27 @@ class Processor:
         except OSError as error:
             channel.log_broken_reply(error)
             self._close(channel)
-            return
+            return False
         if outbound.sent_bytes != sent_before:
             channel.last_progress_ms = self._clock.monotonic_ms()
         if not is_done:
             self._watch(channel, selectors.EVENT_WRITE)
-            return
+            return False
         channel.on_processor_written()
-        if channel.watched == selectors.EVENT_WRITE and channel.sending is not Sending.WRITING:
+        if channel.sending is Sending.WRITING:
+            return False  # a reply behind it filled the socket again, and has put the channel on the queue
+        if channel.watched == selectors.EVENT_WRITE:
             reads = channel.phase is Phase.READING and not channel.receiver.is_held_up
             self._watch(channel, selectors.EVENT_READ if reads else NOTHING_WATCHED)
+        return True
 
     def _go_on(self, channel: Channel) -> None:
         """Begin the throttle of a connection whose request has ended, or read its next one."""
-        if channel.throttle_ms > 0:
+        throttle_ms = channel.on_processor_take_throttle()
+        if throttle_ms > 0:
             self._watch(channel, NOTHING_WATCHED)
             channel.on_processor_enter(Phase.THROTTLED)
-            until_ms = MonotonicMs(self._clock.monotonic_ms() + channel.throttle_ms)
+            until_ms = MonotonicMs(self._clock.monotonic_ms() + throttle_ms)
             heapq.heappush(self._throttled, (until_ms, next(self._order), channel))
             return
         self._unmute(channel)
@@ -296,7 +303,6 @@ class Processor:
             channel = heapq.heappop(self._throttled)[2]
             if channel.phase is Phase.THROTTLED:
                 channel.last_progress_ms = now_ms
-                channel.throttle_ms = 0
                 channel.on_processor_enter(Phase.RESUMABLE)
                 self._attend(channel, NOTHING_WATCHED)
 

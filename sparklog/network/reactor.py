@@ -29,6 +29,7 @@ from sparklog.network.connection_limits import ConnectionCount, ConnectionLimits
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.network.frame_budget import FrameBudget
 from sparklog.network.processor import Processor
+from sparklog.network.reply_order import BeginsBeside, never_beside
 from sparklog.network.request_queue import RequestQueue
 from sparklog.network.request_statistics import RequestStatistics
 
@@ -57,12 +58,14 @@ class Reactor:
         frames_bytes_max: int | None = None,
         connection_limits: Callable[[], ConnectionLimits] = ConnectionLimits,
         idle_ms: int = IDLE_MS_DEFAULT,
+        begins_beside: BeginsBeside = never_beside,
         statistics: RequestStatistics | None = None,
         clock: Clock | None = None,
         name: str = "reactor",
     ) -> None:
         """``frame_bytes_max``: of one request. ``frames_bytes_max``: of all that are read and not handled.
         ``connection_limits``: called for every new connection. ``idle_ms``: negative for no limit.
+        ``begins_beside``: see ``reply_order``.
         """
         if processors < 1 or handlers < 1:
             raise ValueError(f"{processors} processors and {handlers} handlers: at least 1 of each is needed")
@@ -73,6 +76,7 @@ class Reactor:
         self._budget = None if frames_bytes_max is None else FrameBudget(frames_bytes_max)
         self._idle_ms = idle_ms
         self._clock: Clock = clock or SystemClock()
+        self._begins_beside = begins_beside
         self._statistics = statistics
         self._name = name
         self._requests = RequestQueue(queue_max)
@@ -242,6 +246,7 @@ class Reactor:
                 frame_bytes_max=self._frame_bytes_max,
                 clock=self._clock,
                 owner=processor,
+                begins_beside=self._begins_beside,
                 statistics=self._statistics,
             )
         )

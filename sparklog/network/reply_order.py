@@ -1,8 +1,8 @@
 """The requests of one connection whose replies are not written yet, in the order of their arrival.
 
-Usually that is one request: the next one begins when its reply is written. A produce that only waits for its
-followers lets the next produce begin, so that several are under way. Their replies may be ready in any
-order; each is written when all earlier ones are.
+Usually that is one request: the next one begins when its reply is written. A request that only waits may let
+the next one begin, if that is of a kind that may (a produce), so that several are under way. Their replies
+may be ready in any order; each is written when all earlier ones are.
 
     [produce 7: ready] [produce 6: waits] [produce 5: ready]  ->  5 is written; 7 waits for 6
 
@@ -10,23 +10,30 @@ It takes no lock: its channel's guard protects it.
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from sparklog.network.exchange import Exchange
-from sparklog.wire.messages.data.produce import ProduceRequest
+
+BeginsBeside = Callable[[memoryview], bool]
+"""Whether the request in this frame may begin while earlier ones of its connection are not answered."""
+
+
+def never_beside(_: memoryview) -> bool:
+    """For servers that work on one request of a connection at a time."""
+    return False
+
 
 REQUESTS_MAX: Final = 10
 REQUEST_BYTES_MAX: Final = 8 * 1024 * 1024
 """Beyond either of them the next request waits. (A Kafka client has five requests in flight by default.)"""
 
-_PRODUCE: Final = ProduceRequest.API_KEY.to_bytes(2, "big")
-"""How a frame of it begins."""
-
 
 class ReplyOrder:
-    __slots__ = ("_bytes", "_unsent", "is_newest_settled")
+    __slots__ = ("_begins_beside", "_bytes", "_unsent", "is_newest_settled")
 
-    def __init__(self) -> None:
+    def __init__(self, begins_beside: BeginsBeside) -> None:
+        self._begins_beside = begins_beside
         self._unsent: deque[Exchange] = deque()
         self._bytes = 0
         self.is_newest_settled = True
@@ -68,9 +75,9 @@ class ReplyOrder:
             self.is_newest_settled = True
 
     def may_begin(self, exchange: Exchange) -> bool:
-        """Whether ``exchange``, the newest, may be worked on: a produce may beside others, all else alone."""
+        """Whether ``exchange``, the newest, may be worked on."""
         is_oldest = not self._unsent or self._unsent[0] is exchange
-        return is_oldest or bytes(exchange.frame[:2]) == _PRODUCE
+        return is_oldest or self._begins_beside(exchange.frame)
 
     def clear(self) -> tuple[Exchange, ...]:
         """Forget all of them, because the connection has ended."""

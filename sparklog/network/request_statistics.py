@@ -1,13 +1,14 @@
 """Where the time of requests goes, summed up for each API.
 
-    arrived ------> began ------> handled ------> answered ------> sent
-             queue          work            wait            send
+    arrived ------> began ------> handled ------> leaving ------> sent
+             queue          work            wait           send
 
 *queue*: read whole, and no handler was free. *work*: on a handler's thread. *wait*: for followers, records or
-the controller. *send*: until the kernel had the whole response. A request that its handler answers has no
-*wait*. A connection that ends earlier ends the request's present stage.
+the controller, and for earlier replies of the connection. *send*: from the first byte of the response until
+the kernel had all of it. A request that its handler answers has no *wait*, unless an earlier reply is still
+to leave. A connection that ends earlier ends the request's present stage.
 
-Sums and a count make a mean; a scrape reads them, so that requests pay five clock readings and one lock.
+Sums and a count make a mean; a scrape reads them, so that requests pay six clock readings and one lock.
 """
 
 import threading
@@ -47,6 +48,7 @@ class RequestStatistics:
             return
         sent_ns = perf_counter_ns()
         answered_ns = exchange.answered_ns or sent_ns
+        leaving_ns = max(exchange.leaving_ns, answered_ns)
         began_ns = exchange.began_ns or answered_ns
         handled_ns = min(exchange.handled_ns or answered_ns, answered_ns)
         with self._guard:
@@ -56,8 +58,8 @@ class RequestStatistics:
             sums.requests += 1
             sums.queue_ns += began_ns - exchange.arrived_ns
             sums.work_ns += handled_ns - began_ns
-            sums.wait_ns += answered_ns - handled_ns
-            sums.send_ns += sent_ns - answered_ns
+            sums.wait_ns += leaving_ns - handled_ns
+            sums.send_ns += sent_ns - leaving_ns
             if exchange.errors:
                 sums.errors.update(exchange.errors)
 

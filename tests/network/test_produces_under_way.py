@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections import deque
+from functools import partial
 
 import pytest
 
@@ -42,6 +43,12 @@ class ParkedRequests:
 @pytest.fixture
 def parked():
     return ParkedRequests()
+
+
+@pytest.fixture
+def start_reactor(start_reactor):
+    """Only produces begin beside others, as in a broker."""
+    return partial(start_reactor, begins_beside=lambda frame: bytes(frame[:2]) == PRODUCE)
 
 
 def produces(*bodies):

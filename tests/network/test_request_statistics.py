@@ -52,6 +52,29 @@ def test_each_stage_of_a_request_is_counted_where_it_is_spent(start_reactor, con
     assert sums.send_ns >= 0
 
 
+def test_a_reply_that_is_ready_behind_another_one_waits_and_is_not_being_sent(
+    start_reactor, connect, statistics
+):
+    parked = Parking()
+
+    def handle(exchange):
+        exchange.api_key = 7
+        parked(exchange)
+
+    client = connect(start_reactor(handle, statistics=statistics, begins_beside=lambda _: True))
+    client.send(b"first")
+    first = parked.next()
+    first.let_next_begin()
+    client.send(b"second")
+    parked.next().reply([frame(b"2")])
+    time.sleep(0.1)
+    first.reply([frame(b"1")])
+    assert [client.read_frame(), client.read_frame()] == [b"1", b"2"]
+    sums = sums_of(statistics, 2)
+    assert sums.wait_ns >= 200 * MS
+    assert sums.send_ns < 100 * MS
+
+
 def test_a_response_that_its_reader_takes_slowly_counts_as_sending(
     start_reactor, connect, make_slice, statistics
 ):

@@ -13,8 +13,17 @@ from sparklog.network.request_statistics import ApiStatistics, RequestStatistics
 _STAGES: Final[tuple[tuple[str, Callable[[ApiStatistics], int], str], ...]] = (
     ("queue", attrgetter("queue_ns"), "Seconds that requests waited for a handler."),
     ("work", attrgetter("work_ns"), "Seconds that handlers worked on requests."),
-    ("wait", attrgetter("wait_ns"), "Seconds that requests waited for replicas, records or the controller."),
-    ("send", attrgetter("send_ns"), "Seconds until the kernel had the responses to requests."),
+    (
+        "wait",
+        attrgetter("wait_ns"),
+        "Seconds that requests waited for replicas, records, the controller, or earlier replies of their "
+        "connection.",
+    ),
+    (
+        "send",
+        attrgetter("send_ns"),
+        "Seconds from the first byte of responses until the kernel had all of them.",
+    ),
 )
 _NS_PER_S: Final = 1_000_000_000
 

@@ -26,7 +26,7 @@ from sparklog.broker.conversion.statistics import ConversionStatistics
 from sparklog.broker.coordination.coordinators import CoordinatorShards
 from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.metrics import coordinator_metrics
-from sparklog.broker.dispatch import Dispatcher
+from sparklog.broker.dispatch import Dispatcher, begins_beside
 from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.life.connection_limits import ConfiguredLimits
 from sparklog.broker.life.controlled_shutdown import move_leaders_away
@@ -329,6 +329,7 @@ class BrokerServer:
             frames_bytes_max=frames_bytes_max if frames_bytes_max > 0 else None,
             connection_limits=ConfiguredLimits(replicas.settings, self._waiting_room),
             idle_ms=config.get_int("connections.max.idle.ms"),
+            begins_beside=begins_beside,
             statistics=self._statistics,
             clock=self._clock,
             name=self._client_id,

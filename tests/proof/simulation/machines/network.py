@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from simulation.schedule import US_PER_MS, Event, Process, Schedule, dice
+from sparklog.broker.dispatch import begins_beside
 from sparklog.model.cluster import DEFAULT_LISTENER
 from sparklog.model.parts import Part, read_parts
 from sparklog.model.time import MonotonicMs
@@ -141,7 +142,7 @@ class Connection:
         self._arrival_us = 0
         self._answer_us = 0
         self._inbox: deque[tuple[Host, bytes]] = deque()
-        self._order = ReplyOrder()
+        self._order = ReplyOrder(begins_beside)
         """Requests that are served, as a real connection of a broker orders them."""
         self._has_lost_an_answer = False
         """Those that follow are to later calls, and nobody could tell."""
