@@ -56,7 +56,7 @@ def test_the_page_lists_exactly_the_metrics_of_brokers_and_controllers() -> None
         told = HEAD.findall(scrape(cluster.controller)) + HEAD.findall(scrape(cluster.brokers[1]))
     written = [(name, meaning, kind) for name, kind, meaning, _ in ROW.findall(PAGE.read_text())]
     assert written == told
-    assert len(told) == 37
+    assert len(told) > 30, "a scrape without metrics agrees with every page"
 
 
 def test_an_unclean_election_is_counted_and_its_partition_is_offline_before_it() -> None:
