@@ -45,6 +45,7 @@ from sparklog.broker.handlers.groups import (
     offset_fetch,
     sync_group,
 )
+from sparklog.broker.handlers.transactions import describe_producers
 from sparklog.wire.messages.admin.alter_client_quotas import AlterClientQuotasRequest
 from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
 from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
@@ -82,6 +83,7 @@ from sparklog.wire.messages.groups.offset_fetch import OffsetFetchRequest
 from sparklog.wire.messages.groups.sync_group import SyncGroupRequest
 from sparklog.wire.messages.security.sasl_authenticate import SaslAuthenticateRequest
 from sparklog.wire.messages.security.sasl_handshake import SaslHandshakeRequest
+from sparklog.wire.messages.transactions.describe_producers import DescribeProducersRequest
 
 Handler = Callable[[Call, Any], None]
 
@@ -129,6 +131,7 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
         DescribeGroupsRequest.API_KEY: Api(describe_groups.handle),
         ListGroupsRequest.API_KEY: Api(list_groups.handle),
         DeleteGroupsRequest.API_KEY: Api(delete_groups.handle),
+        DescribeProducersRequest.API_KEY: Api(describe_producers.handle),
         OffsetDeleteRequest.API_KEY: Api(offset_delete.handle, needs_metadata=True),
         CreateTopicsRequest.API_KEY: _FORWARDED,
         DeleteTopicsRequest.API_KEY: _FORWARDED,

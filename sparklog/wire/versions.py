@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
-Family = Literal["data", "discovery", "groups", "admin", "security", "control"]
+Family = Literal["data", "discovery", "groups", "transactions", "admin", "security", "control"]
 """The packages of ``sparklog.wire.messages``."""
 
 
@@ -80,6 +80,7 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
         48: VersionRange("admin", "DescribeClientQuotas", 0, 1, 1),
         49: VersionRange("admin", "AlterClientQuotas", 0, 1, 1),
         60: VersionRange("discovery", "DescribeCluster", 0, 0, 0),
+        61: VersionRange("transactions", "DescribeProducers", 0, 0, 0),
     }
 )
 

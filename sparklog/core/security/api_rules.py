@@ -148,6 +148,7 @@ API_RULES: Final[Mapping[int, ApiRule]] = MappingProxyType(
         56: _between_brokers("AlterPartition", _CONTROLLER),
         58: _between_brokers("Envelope", _CONTROLLER),
         60: ApiRule("DescribeCluster", _CLIENTS, (), Quota.request),
+        61: ApiRule("DescribeProducers", _CLIENTS, (_CONSUME_TOPIC,), Quota.request),
         67: _between_brokers("AllocateProducerIds", _CONTROLLER),
         73: _between_brokers("AssignReplicasToDirs", _CONTROLLER),
     }

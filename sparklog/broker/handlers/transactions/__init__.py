@@ -1,0 +1,1 @@
+"""Handlers of transactions: of producers, of brokers that verify, and of administrators."""

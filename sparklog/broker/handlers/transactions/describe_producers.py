@@ -1,0 +1,59 @@
+"""DescribeProducers: the producers of partitions that this broker leads, with their open transactions.
+
+It shows which producer holds back read-committed readers, and since which offset. An administrator aborts
+such a transaction with the producer's epoch and coordinator epoch of this answer.
+"""
+
+from sparklog.broker.call import Call
+from sparklog.broker.partition.partition import Partition
+from sparklog.core.transaction.producer_state import ProducerState
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import ProducerId, TopicPartition
+from sparklog.wire.messages.transactions.describe_producers import (
+    ActiveProducer,
+    DescribeProducersPartitionResponse,
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeProducersTopicResponse,
+)
+
+
+def handle(call: Call, request: DescribeProducersRequest) -> None:
+    topics = [
+        DescribeProducersTopicResponse(
+            name=topic.name,
+            partitions=[
+                _describe(call, TopicPartition(topic.name, number)) for number in topic.partition_indexes
+            ],
+        )
+        for topic in request.topics
+    ]
+    call.reply(DescribeProducersResponse(topics=topics))
+
+
+def _describe(call: Call, topic_partition: TopicPartition) -> DescribeProducersPartitionResponse:
+    number, partition = topic_partition.partition, call.partition(topic_partition)
+    if isinstance(partition, ErrorCode):
+        return DescribeProducersPartitionResponse(partition_index=number, error_code=partition)
+    producers = _producers(partition) if partition.is_leader else None
+    if producers is None:
+        error = ErrorCode.kafka_storage_error if partition.is_offline else ErrorCode.not_leader_or_follower
+        return DescribeProducersPartitionResponse(partition_index=number, error_code=error)
+    return DescribeProducersPartitionResponse(partition_index=number, active_producers=producers)
+
+
+def _producers(partition: Partition) -> list[ActiveProducer] | None:
+    return partition.inspect(
+        lambda log, _: [_active(producer_id, state) for producer_id, state in log.producers.producers.items()]
+    )
+
+
+def _active(producer_id: ProducerId, state: ProducerState) -> ActiveProducer:
+    return ActiveProducer(
+        producer_id=producer_id,
+        producer_epoch=state.epoch,
+        last_sequence=state.last_sequence,
+        last_timestamp=state.batches[-1].timestamp_ms if state.batches else state.last_seen_ms,
+        coordinator_epoch=state.coordinator_epoch,
+        current_txn_start_offset=state.open_since,
+    )

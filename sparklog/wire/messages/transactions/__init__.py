@@ -1,0 +1,1 @@
+"""Messages of transactions: between producers, coordinators and the leaders of partitions."""
