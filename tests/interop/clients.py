@@ -19,6 +19,14 @@ SARAMA_VERSIONS = (
 """Releases of Kafka that sarama can be told to speak to. Each is another set of API versions."""
 
 
+def why_missing(fetched: Path) -> str | None:
+    """Why the cache lacks what scripts/clients-setup should have fetched there; None if it has it."""
+    if fetched.exists():
+        return None
+    reason = CACHE / "missing" / fetched.name
+    return reason.read_text().strip() if reason.exists() else "not fetched: run scripts/clients-setup"
+
+
 @dataclass(frozen=True)
 class Client:
     """A column of the table. ``needs`` is what scripts/clients-setup leaves in the cache."""
@@ -28,12 +36,9 @@ class Client:
     needs: Path | None = None
 
     @property
-    def is_missing(self) -> str | None:
+    def why_missing(self) -> str | None:
         """Why the client cannot be run here, or None."""
-        if self.needs is None or self.needs.exists():
-            return None
-        reason = CACHE / "missing" / self.needs.name
-        return reason.read_text().strip() if reason.exists() else "not fetched: run scripts/clients-setup"
+        return None if self.needs is None else why_missing(self.needs)
 
 
 def _python(driver: str, python: str = sys.executable) -> Callable[[], list[str]]:

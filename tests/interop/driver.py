@@ -8,6 +8,9 @@ standard output:
     {"ok": [[0, 17]]}                                            the result, here partition and offset of each
     {"error": 17, "message": "..."}                              refused: a number or a name of Kafka's table
     {"unsupported": "kafka-go has no static members"}            the client cannot; the table has the reason
+    {"broken": "no such command: prodce"}                        the driver has failed, so the case fails
+
+A driver has every command, and knows the errors of its client; whatever else comes is ``broken``.
 
 The commands, with what they take and answer:
 
@@ -33,6 +36,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -44,7 +48,7 @@ ANSWER_SECONDS = 60.0
 
 
 class RefusedError(Exception):
-    """The driver's client was told no. ``error`` is the name in Kafka's table, or the client's own."""
+    """The driver's client was told no. ``error`` is the name in Kafka's table, or the client's own name."""
 
     def __init__(self, error: int | str, message: str) -> None:
         self.error = ErrorCode(error).name.upper() if isinstance(error, int) else error
@@ -87,6 +91,8 @@ class Driver:
     def answer(self) -> Any:
         """The result of the oldest request without one; skips the test if the client has no such function."""
         answer = json.loads(self._line())
+        if "broken" in answer:
+            pytest.fail(f"the driver: {answer['broken']}: {self._last_words()}")
         if "unsupported" in answer:
             pytest.skip(answer["unsupported"])
         if "error" in answer:
@@ -104,12 +110,14 @@ class Driver:
         self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
+        """End the process, if it has not ended."""
         self._process.kill()
         self._process.wait()
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        with self._process.stdout, self._process.stdin:
-            pass
+        self._process.stdout.close()
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
 
     def _line(self) -> bytes:
         assert self._process.stdout is not None

@@ -1,14 +1,26 @@
 """Cases that fail for a reason that a user would accept. They are expected to fail; the table says why."""
 
 _KAFKA_GO_EMPTY = "kafka-go hands an empty key or header on as null"
+_KAFKA_GO_SUBSCRIPTION = "kafka-go cannot read a subscription of version 3, which librdkafka sends"
 
 OF_CLIENTS: dict[tuple[str, str], str] = {
     ("null_and_empty_keys_and_values", "kafka-go"): _KAFKA_GO_EMPTY,
     ("headers", "kafka-go"): _KAFKA_GO_EMPTY,
     ("the_cluster", "kafka-python 3"): "kafka-python 3 cannot read DescribeCluster 0, all that Kafka 3.6 has",
     ("times_of_the_broker", "kafka-go"): "kafka-go shows the producer's time where the broker's counts",
+    ("a_group_is_listed_and_described", "kafka-go"): _KAFKA_GO_SUBSCRIPTION,
+    ("a_member_beside_one_of_librdkafka", "kafka-go"): _KAFKA_GO_SUBSCRIPTION,
+    ("a_subscription_by_pattern", "kafkajs"): "kafkajs looks for topics of a pattern when it subscribes only",
+    ("a_subscription_to_a_topic_that_comes_later", "kafkajs"): (
+        "kafkajs subscribes to topics that exist only (UNKNOWN_TOPIC_OR_PARTITION)"
+    ),
+    ("an_assignor", "kafka-python 2-sticky"): "the sticky assignor of kafka-python 2.0.2 fails (TypeError)",
 }
 """(case without its ``test_``, client or parameter) -> why the client does not do it, on Kafka neither."""
 
-OF_OURS: dict[tuple[str, str], str] = {}
+OF_OURS: dict[tuple[str, str], str] = {
+    ("kafka_replica_verification", ""): (
+        "the tool of 3.9 sends Fetch 17 without asking which versions are served, and we serve those of 3.6"
+    ),
+}
 """(case without its ``test_``, client or parameter) -> how we differ from Kafka."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.interop.driver import RefusedError
+from tests.interop.refusals import refused
 from tests.waiting import until
 
 pytestmark = [pytest.mark.clients, pytest.mark.integration]
@@ -12,9 +12,8 @@ def test_topics_are_created_enlarged_and_deleted(driver, client, group):
     topic = f"{group}-topic"
     driver.create_topic(topic=topic, partitions=2, replicas=3, configs={"retention.ms": "123456"})
     until(lambda: driver.topics().get(topic) == 2, lambda: str(driver.topics()))
-    with pytest.raises(RefusedError) as refusal:
+    with refused(client, "TOPIC_ALREADY_EXISTS"):
         driver.create_topic(topic=topic, partitions=2)
-    assert refusal.value.error in ("TOPIC_ALREADY_EXISTS", "TopicAlreadyExistsError"), refusal.value
     driver.add_partitions(topic=topic, total=5)
     until(lambda: driver.topics().get(topic) == 5, lambda: str(driver.topics()))
     driver.delete_topic(topic=topic)
@@ -31,12 +30,9 @@ def test_topics_are_created_enlarged_and_deleted(driver, client, group):
     ],
     ids=["name", "partitions", "replicas", "setting"],
 )
-def test_topics_that_cannot_be_created(driver, name, options, error):
-    with pytest.raises(RefusedError) as refusal:
+def test_topics_that_cannot_be_created(driver, client, name, options, error):
+    with refused(client, error):
         driver.create_topic(topic=name, **options)
-    words = refusal.value.error.lower().replace("_", "")
-    by_the_client = {"valueerror", "kafkajsnonretriableerror", "_INVALID_ARG".lower()}
-    assert error.lower().replace("_", "")[:12] in words or words in by_the_client, refusal.value
 
 
 def test_settings_of_a_topic(driver, topic):
@@ -81,16 +77,13 @@ def test_a_group_is_listed_and_described(driver, reference, make_topic, group):
         reference.leave(member=group)
 
 
-def test_a_group_is_deleted_when_it_is_empty(driver, reference, make_topic, group):
+def test_a_group_is_deleted_when_it_is_empty(driver, client, reference, make_topic, group):
     topic = make_topic(1)
     reference.join(member=group, group=group, topics=[topic])
     until(lambda: reference.state(member=group)["assignment"], lambda: "no assignment")
     reference.commit(member=group, offsets=[[topic, 0, 0, ""]])
-    with pytest.raises(RefusedError) as refusal:
+    with refused(client, "NON_EMPTY_GROUP"):
         driver.delete_group(group=group)
-    assert refusal.value.error.upper().replace("_", "").removesuffix("ERROR").endswith("NONEMPTYGROUP"), (
-        refusal.value
-    )
     reference.leave(member=group)
     driver.delete_group(group=group)
     assert group not in reference.groups()

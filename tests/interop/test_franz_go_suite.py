@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.interop.clients import CACHE
+from tests.interop.clients import CACHE, why_missing
 
 pytestmark = [pytest.mark.clients, pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -27,11 +27,8 @@ RECORDS = "4000"
 
 @pytest.mark.parametrize("name", TESTS)
 def test_franz_go(target, tmp_path, name):
-    if not SUITE.exists():
-        reason = CACHE / "missing" / SUITE.name
-        pytest.skip(
-            reason.read_text().strip() if reason.exists() else "not fetched: run scripts/clients-setup"
-        )
+    if (reason := why_missing(SUITE)) is not None:
+        pytest.skip(reason)
     environment = {
         **os.environ,
         "KGO_SEEDS": target.bootstrap_servers,

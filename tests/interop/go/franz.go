@@ -32,7 +32,7 @@ func franzName(err error) any {
 	if errors.As(err, &known) {
 		return known.Message
 	}
-	return fmt.Sprintf("%T", err)
+	return nil
 }
 
 func franzCommands(servers []string) map[string]Command {

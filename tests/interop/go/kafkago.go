@@ -32,7 +32,7 @@ func kafkaGoName(err error) any {
 			}
 		}
 	}
-	return fmt.Sprintf("%T", err)
+	return nil
 }
 
 func kafkaGoCommands(servers []string) map[string]Command {
@@ -61,6 +61,10 @@ func kafkaGoCommands(servers []string) map[string]Command {
 		"describe_group": driver.describeGroup,
 		"delete_group":   driver.deleteGroup,
 		"group_offsets":  driver.groupOffsets,
+		"delete_records": func(context.Context, *Request) (any, error) {
+			return nil, Unsupported("kafka-go has no DeleteRecords")
+		},
+		"set_group_offsets": driver.setGroupOffsets,
 	}
 }
 
@@ -291,16 +295,27 @@ func (driver *kafkaGo) commit(ctx context.Context, request *Request) (any, error
 	generation := member.generation
 	member.mutex.Unlock()
 	if generation == nil {
-		return nil, errors.New("the member has no generation now")
+		return nil, Refused("NO_GENERATION")
 	}
-	topics := map[string][]kafka.OffsetCommit{}
+	return driver.commitOffsets(ctx, request, &kafka.OffsetCommitRequest{
+		GroupID: member.group, GenerationID: int(generation.ID), MemberID: generation.MemberID,
+	})
+}
+
+// setGroupOffsets commits from outside of any generation.
+func (driver *kafkaGo) setGroupOffsets(ctx context.Context, request *Request) (any, error) {
+	return driver.commitOffsets(ctx, request, &kafka.OffsetCommitRequest{GroupID: request.Group, GenerationID: -1})
+}
+
+func (driver *kafkaGo) commitOffsets(
+	ctx context.Context, request *Request, commit *kafka.OffsetCommitRequest,
+) (any, error) {
+	commit.Topics = map[string][]kafka.OffsetCommit{}
 	for _, row := range rows(request.Offsets) {
 		one := kafka.OffsetCommit{Partition: int(row.partition), Offset: row.offset, Metadata: row.metadata}
-		topics[row.topic] = append(topics[row.topic], one)
+		commit.Topics[row.topic] = append(commit.Topics[row.topic], one)
 	}
-	found, err := driver.client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
-		GroupID: member.group, GenerationID: int(generation.ID), MemberID: generation.MemberID, Topics: topics,
-	})
+	found, err := driver.client.OffsetCommit(ctx, commit)
 	if err != nil {
 		return nil, err
 	}

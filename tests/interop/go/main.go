@@ -26,6 +26,11 @@ type Unsupported string
 
 func (reason Unsupported) Error() string { return string(reason) }
 
+// Refused is an error of the client's own, by the name that the runner knows it by.
+type Refused string
+
+func (name Refused) Error() string { return string(name) }
+
 // Request has the fields of every command.
 type Request struct {
 	Do         string            `json:"do"`
@@ -200,7 +205,7 @@ func main() {
 	arguments := os.Args[1:]
 	servers := strings.Split(arguments[len(arguments)-1], ",")
 	var commands map[string]Command
-	var named func(error) any
+	var named func(error) any // an error's number or name in Kafka's table; nil for any other error
 	switch arguments[0] {
 	case "franz":
 		commands, named = franzCommands(servers), franzName
@@ -226,24 +231,30 @@ func main() {
 func carryOut(line []byte, commands map[string]Command, named func(error) any) map[string]any {
 	request := &Request{Replicas: 3, Acks: "all", Codec: "none", Assignor: "range", SessionMs: 6000, TimeoutMs: 10000}
 	if err := json.Unmarshal(line, request); err != nil {
-		return map[string]any{"error": "bad request", "message": err.Error()}
+		return map[string]any{"broken": "bad request: " + err.Error()}
 	}
 	command, there := commands[request.Do]
 	if !there {
-		return map[string]any{"unsupported": "the client has no such function"}
+		return map[string]any{"broken": "no such command: " + request.Do}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*timeout)
 	defer cancel()
 	result, err := command(ctx, request)
 	var reason Unsupported
+	var own Refused
 	switch {
+	case err == nil:
+		return map[string]any{"ok": result}
 	case errors.As(err, &reason):
 		return map[string]any{"unsupported": string(reason)}
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "%s: %v\n", request.Do, err)
-		return map[string]any{"error": named(err), "message": err.Error()}
+	case errors.As(err, &own):
+		return map[string]any{"error": string(own), "message": err.Error()}
 	}
-	return map[string]any{"ok": result}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", request.Do, err)
+	if name := named(err); name != nil {
+		return map[string]any{"error": name, "message": err.Error()}
+	}
+	return map[string]any{"broken": fmt.Sprintf("%T: %v", err, err)}
 }
 
 // Row is [topic, partition, offset, metadata] of a request; what is absent is zero.

@@ -25,7 +25,7 @@ func saramaName(err error) any {
 	if errors.As(err, &sent) && len(sent) > 0 {
 		return saramaName(sent[0].Err)
 	}
-	return fmt.Sprintf("%T", err)
+	return nil
 }
 
 func saramaCommands(version string, servers []string) map[string]Command {
@@ -354,7 +354,7 @@ func (driver *saramaDriver) commit(_ context.Context, request *Request) (any, er
 	session := member.session
 	member.mutex.Unlock()
 	if session == nil {
-		return nil, errors.New("the member has no session now")
+		return nil, Refused("NO_SESSION")
 	}
 	for len(member.failure) > 0 {
 		<-member.failure

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.protocol.Errors;
 
 /**
@@ -44,18 +45,23 @@ public final class Driver {
 
     private static Map<String, Object> answer(Command command, JsonNode request) {
         Map<String, Object> answer = new LinkedHashMap<>();
+        if (command == null) {
+            answer.put("broken", "no such command: " + request.get("do").asText());
+            return answer;
+        }
         try {
-            if (command == null) {
-                throw new Unsupported("the client has no such function");
-            }
             answer.put("ok", command.run(request));
         } catch (Unsupported reason) {
             answer.put("unsupported", reason.getMessage());
         } catch (Throwable thrown) {
             Throwable error = cause(thrown);
             error.printStackTrace();
-            answer.put("error", nameOf(error));
-            answer.put("message", String.valueOf(error.getMessage()));
+            if (error instanceof KafkaException) {
+                answer.put("error", nameOf(error));
+                answer.put("message", String.valueOf(error.getMessage()));
+            } else {
+                answer.put("broken", error.toString());
+            }
         }
         return answer;
     }

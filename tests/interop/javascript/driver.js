@@ -80,6 +80,9 @@ async function produce({ topic, records, acks = 'all', codec = 'none', idempoten
   })
   await producer.connect()
   try {
+    if (records.some(record => (record.headers || []).some(([, value]) => value === null))) {
+      throw new Unsupported('kafkajs sends no header without a value')
+    }
     const messages = records.map(record => ({
       key: record.key === undefined ? null : record.key,
       value: record.size ? 'v'.repeat(record.size) : record.value === undefined ? null : record.value,
@@ -214,10 +217,21 @@ function state({ member }) {
   return { records, errors, rebalances, assignment }
 }
 
+/** While it restarts after a crash kafkajs takes commits and drops them without a word: no event tells of those. */
 async function commit({ member, offsets: wanted }) {
-  await members.get(member).consumer.commitOffsets(
-    wanted.map(([topic, partition, offset, metadata]) => ({ topic, partition, offset: String(offset), metadata }))
-  )
+  const { consumer } = members.get(member)
+  let committed = false
+  const stop = consumer.on(consumer.events.COMMIT_OFFSETS, () => {
+    committed = true
+  })
+  try {
+    await consumer.commitOffsets(
+      wanted.map(([topic, partition, offset, metadata]) => ({ topic, partition, offset: String(offset), metadata }))
+    )
+  } finally {
+    stop()
+  }
+  if (!committed) throw new kafkajs.KafkaJSNonRetriableError('kafkajs has dropped the commit')
   return null
 }
 
@@ -243,7 +257,7 @@ async function createTopic({ topic, partitions, replicas = 3, configs = {} }) {
   const entries = Object.entries(configs || {}).map(([name, value]) => ({ name, value }))
   const wanted = { topic, numPartitions: partitions, replicationFactor: replicas, configEntries: entries }
   if (!(await admin.createTopics({ topics: [wanted] }))) {
-    throw Object.assign(new Error('createTopics says that the topic is there'), { type: 'TOPIC_ALREADY_EXISTS' })
+    throw new kafkajs.KafkaJSProtocolError({ type: 'TOPIC_ALREADY_EXISTS', message: 'createTopics answers false' })
   }
   return null
 }
@@ -350,12 +364,14 @@ async function answer(line) {
   const { do: name, ...request } = JSON.parse(line)
   try {
     await connected
-    if (!(name in commands)) throw new Unsupported('kafkajs has no such function')
+    if (!(name in commands)) return { broken: `no such command: ${name}` }
     const result = await commands[name](request)
     return { ok: result === undefined ? null : result }
   } catch (error) {
     if (error instanceof Unsupported) return { unsupported: error.message }
     console.error(error)
+    const family = [kafkajs.KafkaJSError, kafkajs.KafkaJSAggregateError]
+    if (!family.some(one => error instanceof one)) return { broken: String(error) }
     return { error: nameOf(error), message: String(error.message) }
   }
 }

@@ -15,7 +15,16 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import KafkaError
 from aiokafka.structs import OffsetAndMetadata
-from serving import RefusedError, UnsupportedError, headers_of, key_of, serve, shown_record, value_of
+from serving import (
+    RefusedError,
+    UnsupportedError,
+    error_of,
+    headers_of,
+    key_of,
+    serve,
+    shown_record,
+    value_of,
+)
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -23,10 +32,11 @@ ASSIGNORS = {
     "sticky": StickyPartitionAssignor,
 }
 TIMEOUT_S = 30
+REQUEST_MS = 10_000
 
 
 def refused(error):
-    return error.errno if isinstance(error, KafkaError) and getattr(error, "errno", None) else None
+    return error_of(error, KafkaError)
 
 
 def check(answer):
@@ -107,6 +117,7 @@ class Driver:
                 compression_type=None if codec == "none" else codec,
                 enable_idempotence=idempotent,
                 linger_ms=linger_ms,
+                request_timeout_ms=REQUEST_MS,
             )
             await producer.start()
             try:
@@ -311,6 +322,24 @@ class Driver:
                 for one in members
             ],
         }
+
+    def delete_group(self, group):
+        raise UnsupportedError("aiokafka cannot delete groups")
+
+    def set_group_offsets(self, group, offsets):
+        """As its users do: a consumer that is assigned the partitions commits, outside of any generation."""
+        wanted = {TopicPartition(t, p): offset for t, p, offset in offsets}
+
+        async def commit():
+            consumer = AIOKafkaConsumer(**self._base, group_id=group, enable_auto_commit=False)
+            consumer.assign(list(wanted))
+            await consumer.start()
+            try:
+                await consumer.commit(wanted)
+            finally:
+                await consumer.stop()
+
+        self._await(commit())
 
     def group_offsets(self, group):
         found = self._await(self._admin.list_consumer_group_offsets(group))

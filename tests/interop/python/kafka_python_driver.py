@@ -11,7 +11,17 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
-from serving import Member, RefusedError, UnsupportedError, headers_of, key_of, serve, shown_record, value_of
+from serving import (
+    Member,
+    RefusedError,
+    UnsupportedError,
+    error_of,
+    headers_of,
+    key_of,
+    serve,
+    shown_record,
+    value_of,
+)
 
 IS_3 = not kafka.__version__.startswith("2.")
 ASSIGNORS = {
@@ -27,7 +37,7 @@ TIMEOUT_S = 20
 
 
 def refused(error):
-    return error.message if isinstance(error, KafkaError) and hasattr(error, "errno") else None
+    return error_of(error, KafkaError)
 
 
 def check(code, message=""):
@@ -120,7 +130,8 @@ class Driver:
             futures = []
             for record in records:
                 futures.append(
-                    producer.send(
+                    self._send(
+                        producer,
                         topic,
                         value_of(record),
                         key_of(record),
@@ -135,6 +146,13 @@ class Driver:
             return [[record.partition, record.offset] for record in done]
         finally:
             producer.close(timeout=5)
+
+    @staticmethod
+    def _send(producer, topic, *fields, **options):
+        try:
+            return producer.send(topic, *fields, **options)
+        except ValueError as error:  # a name that no topic may have
+            raise RefusedError("ValueError", str(error)) from error
 
     def _consumer(self, **settings):
         return KafkaConsumer(**self._base, enable_auto_commit=False, **settings)
@@ -317,8 +335,8 @@ class Driver:
                 check(error.errno)
             return
         for error in self._admin.delete_groups([group]).values():
-            if error not in ("OK", None) and not (isinstance(error, type) and error.errno == 0):
-                raise RefusedError(getattr(error, "errno", str(error)), str(error))
+            if error != "OK":
+                check(getattr(kafka.errors, error).errno, error)
 
     def group_offsets(self, group):
         if IS_3:
@@ -331,8 +349,7 @@ class Driver:
         only_3("way to set a group's offsets")
         wanted = {TopicPartition(t, p): OffsetAndMetadata(offset, "", -1) for t, p, offset in offsets}
         for error in self._admin.alter_group_offsets(group, wanted).values():
-            if error not in ("OK", None) and getattr(error, "errno", 0):
-                raise RefusedError(error.errno, str(error))
+            check(error.errno, error)
 
 
 if __name__ == "__main__":

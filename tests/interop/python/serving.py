@@ -136,24 +136,39 @@ class Member:
                 answer.put(error)
 
 
+def error_of(error: Exception, family: type[Exception]) -> int | str | None:
+    """The error of kafka-python or aiokafka: its number in Kafka's table, or the name of its class."""
+    if not isinstance(error, family):
+        return None
+    number = getattr(error, "errno", None)
+    return number if isinstance(number, int) and number else type(error).__name__
+
+
 def serve(driver: Any, refused: Callable[[Exception], int | str | None]) -> None:
-    """Answer requests until standard input ends. ``refused`` finds the error in a client's exception."""
+    """Answer requests until standard input ends.
+
+    ``refused`` finds the error in an exception of the client. It finds None in any other: the driver's bug.
+    """
     for line in sys.stdin:
         request = json.loads(line)
-        command = getattr(driver, request.pop("do"), None)
-        try:
-            if command is None:
-                raise UnsupportedError("the client has no such function")
-            answer = {"ok": command(**request)}
-        except UnsupportedError as error:
-            answer = {"unsupported": str(error)}
-        except RefusedError as error:
-            answer = {"error": error.error, "message": str(error)}
-        except Exception as error:  # noqa: BLE001 - it is the answer
-            traceback.print_exc()
-            name = refused(error)
-            answer = {
-                "error": type(error).__name__ if name is None else name,
-                "message": str(error) or repr(error),
-            }
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer_to(driver, request.pop("do"), request, refused)), flush=True)
+
+
+def answer_to(
+    driver: Any, name: str, request: dict[str, Any], refused: Callable[[Exception], int | str | None]
+) -> dict[str, Any]:
+    command = getattr(driver, name, None)
+    if command is None:
+        return {"broken": f"no such command: {name}"}
+    try:
+        return {"ok": command(**request)}
+    except UnsupportedError as error:
+        return {"unsupported": str(error)}
+    except RefusedError as error:
+        return {"error": error.error, "message": str(error)}
+    except Exception as error:  # noqa: BLE001 - it is the answer
+        traceback.print_exc()
+        code = refused(error)
+        if code is None:
+            return {"broken": f"{type(error).__name__}: {error}"}
+        return {"error": code, "message": str(error) or repr(error)}

@@ -1,0 +1,36 @@
+"""What a client says when it is told no: the error that a case expects, or the client's own name for it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.interop.clients import JAVA_RELEASES
+from tests.interop.driver import RefusedError
+
+OWN_NAMES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("kafka-python 3", "INVALID_TOPIC_EXCEPTION"): ("ValueError",),
+    ("kafka-python 2", "INVALID_TOPIC_EXCEPTION"): ("KafkaTimeoutError",),
+    ("aiokafka", "INVALID_TOPIC_EXCEPTION"): ("UNKNOWN_TOPIC_OR_PARTITION",),
+    ("kafka-go", "INVALID_TOPIC_EXCEPTION"): ("UNKNOWN_TOPIC_OR_PARTITION",),
+    # a member that was told by a heartbeat before it commits
+    **{
+        (f"Java {release}", "UNKNOWN_MEMBER_ID"): ("CommitFailedException", "REBALANCE_IN_PROGRESS")
+        for release in JAVA_RELEASES
+    },
+    ("kafka-python 3", "UNKNOWN_MEMBER_ID"): ("CommitFailedError",),
+    ("kafka-python 2", "UNKNOWN_MEMBER_ID"): ("CommitFailedError",),
+    ("aiokafka", "UNKNOWN_MEMBER_ID"): ("CommitFailedError",),
+    # librdkafka tells of fencing by an error that ends the consumer; aiokafka commits without its instance id
+    ("confluent-kafka", "FENCED_INSTANCE_ID"): ("_FATAL",),
+    ("aiokafka", "FENCED_INSTANCE_ID"): ("CommitFailedError",),
+}
+"""(client, error of Kafka's table) -> what the client says instead, always or where it refuses by itself."""
+
+
+@contextmanager
+def refused(client: str, error: str) -> Iterator[None]:
+    """The block is refused with ``error``, and with nothing else."""
+    with pytest.raises(RefusedError) as refusal:
+        yield
+    assert refusal.value.error in (error, *OWN_NAMES.get((client, error), ())), str(refusal.value)
