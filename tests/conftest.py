@@ -1,5 +1,6 @@
 """What tests of several parts share, one per session: a real ZooKeeper, a cluster, a Spark session."""
 
+import gc
 import itertools
 import os
 import signal
@@ -26,6 +27,7 @@ SESSION_TIMEOUT_MS = 6_000
 START_TIMEOUT_MS = 15_000
 EXPIRE_WAIT_S = 3.0
 EXPIRE_ATTEMPTS_MAX = 5
+DESCRIPTORS_MAX = 500
 
 SPARK_SETTINGS = {
     "spark.master": "local[2]",
@@ -89,6 +91,13 @@ def signals_mean_afterwards_what_they_meant_before() -> Iterator[None]:
     before = [signal.getsignal(number) for number in numbers]
     yield
     assert [signal.getsignal(number) for number in numbers] == before
+
+
+@pytest.fixture(scope="module", autouse=True)
+def descriptors_of_earlier_files_are_closed() -> None:
+    """What earlier tests left in cycles keeps its files open, and PySpark can select 1,023 at most."""
+    if len(os.listdir("/proc/self/fd")) > DESCRIPTORS_MAX:
+        gc.collect()
 
 
 @pytest.fixture(scope="session")
