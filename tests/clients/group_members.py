@@ -1,6 +1,7 @@
 """Members of groups, each with a thread that polls, as an application would."""
 
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from types import TracebackType
@@ -21,8 +22,24 @@ class Owner(Protocol):
         """Topic and partition of each partition that it has now."""
 
 
-class Member:
-    """A librdkafka consumer that subscribes, and keeps what happens to it. A context manager.
+class Leaving(ABC):
+    """A context manager that leaves its group at the end."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave()
+
+    @abstractmethod
+    def leave(self) -> None:
+        """End the member's thread, and tell the coordinator."""
+
+
+class Member(Leaving):
+    """A librdkafka consumer that subscribes, and keeps what happens to it.
 
     Its own thread alone may use the consumer: a second thread that calls it waits without letting others run.
     """
@@ -50,14 +67,6 @@ class Member:
         self.consumer.subscribe(topics, on_assign=self._on_assign, on_revoke=self._on_revoke)
         self._thread = threading.Thread(target=self._poll, name=f"member of {group}")
         self._thread.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.leave()
 
     @property
     def owned(self) -> set[tuple[str, int]]:

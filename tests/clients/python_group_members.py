@@ -6,17 +6,19 @@ Only that thread may use the consumer, so ``commit`` and ``committed`` reach it 
 import asyncio
 import threading
 import time
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import kafka
 from aiokafka import AIOKafkaConsumer
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
+
+from tests.clients.group_members import Leaving
 
 POLL_MS = 50
 CALL_S = 30.0
@@ -29,10 +31,10 @@ SETTINGS = {
 }
 
 
-class PythonMember:
+class PythonMember(Leaving):
     """A consumer that subscribes to a topic, or is assigned its partition 0 as an outsider of the group.
 
-    A context manager, which leaves the group at its end. A failure of its thread is raised by ``leave``.
+    A failure of its thread is raised by ``leave``.
     """
 
     def __init__(self, cluster: Any, group: str, topic: str, outsider: bool = False) -> None:
@@ -46,14 +48,6 @@ class PythonMember:
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=f"member of {group}")
         self._thread.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.leave()
 
     @property
     def owned(self) -> set[tuple[str, int]]:
@@ -103,23 +97,29 @@ class PythonMember:
             except Exception as error:  # noqa: BLE001 - it is the answer
                 answer.set_exception(error)
 
+    @abstractmethod
     def _begin(self) -> None:
-        raise NotImplementedError
+        """Make the consumer, and subscribe or assign."""
 
+    @abstractmethod
     def _poll(self) -> list[bytes]:
-        raise NotImplementedError
+        """Values that arrived within ``POLL_MS``."""
 
+    @abstractmethod
     def _assignment(self) -> set[tuple[str, int]]:
-        raise NotImplementedError
+        """What ``owned`` is to be."""
 
+    @abstractmethod
     def _commit(self, topic: str, partition: int, offset: int, note: str) -> None:
-        raise NotImplementedError
+        """As ``commit``, in the thread."""
 
+    @abstractmethod
     def _committed(self, topic: str, partition: int) -> int | None:
-        raise NotImplementedError
+        """As ``committed``, in the thread."""
 
+    @abstractmethod
     def _end(self) -> None:
-        raise NotImplementedError
+        """Close the consumer, which leaves the group."""
 
 
 class KafkaPythonMember(PythonMember):

@@ -8,8 +8,9 @@ The leader gives the shares out by turns, to others in each generation. A rude m
 right one does not: between its join and its assignment, and late, as the member that it was before.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from histories.model import Assigned
 from simulation.clients.client import RETRY_MS, Workplace
@@ -111,7 +112,9 @@ class Member(GroupClient):
         elif self.me.generation < 0:
             self._join(self.coordinator)
 
-    def _ask(self, host: str, message: object, answered: object, *, timeout_ms: int | None = None) -> None:
+    def _ask(
+        self, host: str, message: object, answered: Callable[[Any], None], *, timeout_ms: int | None = None
+    ) -> None:
         """Ask the next question of the way; whatever else was asked before does not count any more."""
         self._step += 1
         step, self._is_asking = self._step, True
@@ -119,7 +122,7 @@ class Member(GroupClient):
         def on_response(response: object) -> None:
             if step == self._step:
                 self._is_asking = False
-                answered(response)  # type: ignore[operator]
+                answered(response)
 
         def on_failure() -> None:
             if step == self._step:
