@@ -24,6 +24,7 @@ TESTS = Path(__file__).parent
 BAD_INPUT = "tests/bad_input/"
 LONG_ROOMS = ("runtime", "datasource", "proof")
 SESSION_TIMEOUT_MS = 6_000
+SHARED_SESSION_TIMEOUT_MS = 30_000
 START_TIMEOUT_MS = 15_000
 EXPIRE_WAIT_S = 3.0
 EXPIRE_ATTEMPTS_MAX = 5
@@ -150,7 +151,9 @@ def expire_session() -> Callable[[KazooZooKeeper], None]:
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
     """Three brokers that all tests of the session share. A test that kills one starts its own cluster."""
-    with InProcessCluster(tmp_path_factory.mktemp("cluster"), zookeeper="real") as running:
+    # Other work may stop this process for seconds, and a broker whose session has ended does not return.
+    patient = {"zookeeper.session.timeout.ms": str(SHARED_SESSION_TIMEOUT_MS)}
+    with InProcessCluster(tmp_path_factory.mktemp("cluster"), zookeeper="real", settings=patient) as running:
         yield running
 
 

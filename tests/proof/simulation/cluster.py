@@ -139,8 +139,9 @@ class Cluster:
         if broker is not None and broker.replicas is not None and broker.process.is_alive:
             broker.machine.disk.is_looked_at = True
             self.witness.look_at(broker.machine.broker_id, broker.replicas, broker.metadata)
-            if self._coordinators is not None and broker.coordinators is not None:
-                self._coordinators.look_at(broker.replicas, broker.coordinators.hosts())
+            judge = None if self.witness.is_silent else self._coordinators
+            if judge is not None and broker.coordinators is not None:
+                judge.look_at(broker.replicas, broker.coordinators.hosts())
             broker.machine.disk.is_looked_at = False
         controller = self._by_controller.get(process) if broker is None and process is not None else None
         if controller is not None and process is not None and not process.is_waiting:

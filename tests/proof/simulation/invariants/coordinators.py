@@ -46,7 +46,6 @@ class CoordinatorsAreAReplay:
     """Of every active coordinator, after each step of its broker."""
 
     marks: Marks
-    is_silent: bool = False
     _replays: dict[TopicPartition, _Replay] = field(default_factory=dict)
     _phases: dict[ShardHost, Phase] = field(default_factory=dict)
     _seen: dict[ShardHost, Any] = field(default_factory=dict)
@@ -58,7 +57,7 @@ class CoordinatorsAreAReplay:
                 before, self._phases[host] = self._phases.get(host), shard.phase
                 if before is Phase.loading and shard.phase is Phase.active:
                     self.marks.reach("a coordinator loaded")
-            if shard.phase is Phase.active and not self.is_silent:
+            if shard.phase is Phase.active:
                 self._check(replicas, host)
 
     def _check(self, replicas: ReplicaManager, host: ShardHost) -> None:
