@@ -10,7 +10,8 @@ OLDER_STAMP := $(OLDER_VENV)/.installed-$(OLDER_SPARK)
 OLDER_TESTS := tests/datasource tests/runtime/test_data_jobs.py
 OLDER_SAMPLE := tests/datasource/test_spark_roundtrip.py
 
-# Most tests wait for something, so two processes share a core well.
+# Most tests wait for something, so two processes share a core well. Files begin in the order of tests/conftest.py, long
+# rooms first; by default those with the most tests would begin, and the longest would run last, beside nothing.
 TEST_PROCESSES := 2
 
 .PHONY: demo test proof simulate fuzz lint bench clients chaos setup clean
@@ -59,7 +60,7 @@ lint: $(STAMP)
 test: $(STAMP) $(OLDER_STAMP) lint
 	@./scripts/setup --check-kcat
 	$(OLDER_VENV)/bin/python -m pytest -m every_spark $(OLDER_SAMPLE)
-	$(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadscope
+	$(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
 
 proof: $(STAMP) $(OLDER_STAMP)
 	$(OLDER_VENV)/bin/python -m pytest -m "every_spark or not integration" $(OLDER_TESTS)
