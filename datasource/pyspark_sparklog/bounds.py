@@ -67,5 +67,15 @@ class Each:
 Bound = Everywhere | Each
 
 
+def refuse_different_partitions(start: Bound, end: Bound) -> None:
+    """ConfigError unless both ends of a batch read name the same partitions, if both name any."""
+    if isinstance(start, Each) and isinstance(end, Each) and set(start.by_partition) != set(end.by_partition):
+        raise ConfigError(
+            f"{start.option} and {end.option} must name the same topic-partitions: different topic "
+            f"partitions for starting offsets ({_names(start.by_partition)}) and ending offsets "
+            f"({_names(end.by_partition)})"
+        )
+
+
 def _names(topic_partitions: Collection[TopicPartition]) -> str:
     return ", ".join(str(topic_partition) for topic_partition in sorted(topic_partitions)) or "none"

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_sparklog.client_options import CLIENT_OPTIONS
+from pyspark_sparklog.option_names import BOOTSTRAP, BOOTSTRAP_SHORT
 from sparklog.client.bootstrap import parse_bootstrap_servers
 from sparklog.model.errors import ConfigError
 
-BOOTSTRAP: Final = "kafka.bootstrap.servers"
-BOOTSTRAP_SHORT: Final = "bootstrap.servers"
 CLIENT_PREFIX: Final = "kafka."
+TABLE_PREFIX: Final = "option."
+"""Spark hands on each option of a catalog's table twice: as it is, and with this prefix."""
 
 LIKELY_MISSPELT: Final = 0.85
 """The similarity from which an unknown name is refused as a misspelt option of a Kafka client."""
@@ -74,9 +75,13 @@ class ConnectionOptions:
 class Options:
     """The options of one read or write, after unknown names were refused."""
 
-    def __init__(self, given: Mapping[str, str], known: Iterable[str], what: str) -> None:
+    def __init__(
+        self, given: Mapping[str, str], known: Iterable[str], what: str, *, passed_over: Iterable[str] = ()
+    ) -> None:
+        """``passed_over`` are names that are known and have no effect on this side."""
         self._known = {name.lower(): name for name in known}
-        self._given = {name.lower(): text for name, text in given.items()}
+        self._passed_over = {name.lower() for name in passed_over}
+        self._given = {name.lower().removeprefix(TABLE_PREFIX): text for name, text in given.items()}
         self._what = what
         for name in sorted(self._given):
             self._refuse_unknown(name)
@@ -149,9 +154,9 @@ class Options:
         return text
 
     def _refuse_unknown(self, name: str) -> None:
-        if name in self._known or name in _SPARK_NAMES or name == BOOTSTRAP_SHORT:
+        if name in self._known or name in self._passed_over or name in _SPARK_NAMES:
             return
-        if name.startswith("__"):
+        if name == BOOTSTRAP_SHORT or name.startswith("__"):
             return
         if name.startswith(CLIENT_PREFIX):
             self._refuse_misspelt_client_option(name.removeprefix(CLIENT_PREFIX))

@@ -22,22 +22,14 @@ from pyspark_sparklog.bounds import (
     Bound,
     Each,
     Everywhere,
+    refuse_different_partitions,
 )
 from pyspark_sparklog.offsets import parse_offsets, parse_timestamps
-from pyspark_sparklog.options import BOOTSTRAP, INT_MAX, ConnectionOptions, Options
-from pyspark_sparklog.subscription import STRATEGIES, Subscription, subscription_of
+from pyspark_sparklog.option_names import ENDING_OPTIONS, READ_OPTIONS, WRITE_OPTIONS
+from pyspark_sparklog.options import INT_MAX, ConnectionOptions, Options
+from pyspark_sparklog.subscription import Subscription, subscription_of
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import ConfigError
-
-ENDING_OPTIONS: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
-
-READ_OPTIONS: Final = (
-    BOOTSTRAP, *STRATEGIES, "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets",
-    "startingOffsetsByTimestampStrategy", *ENDING_OPTIONS, "failOnDataLoss", "minPartitions",
-    "maxRecordsPerPartition", "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
-    "includeHeaders", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries",
-    "fetchOffset.retryIntervalMs",
-)  # fmt: skip
 
 POLL_TIMEOUT_MS: Final = 120_000
 MAX_TRIGGER_DELAY_MS: Final = 15 * 60_000
@@ -77,6 +69,7 @@ class ReadOptions:
         options = cls._of(given, default_start=Everywhere(EARLIEST))
         _refuse_place(options.start, LATEST_OFFSET, "starting offset", "latest")
         _refuse_place(options.end, EARLIEST_OFFSET, "ending offset", "earliest")
+        refuse_different_partitions(options.start, options.end)
         return options
 
     @classmethod
@@ -90,7 +83,7 @@ class ReadOptions:
 
     @classmethod
     def _of(cls, given: Mapping[str, str], *, default_start: Bound) -> "ReadOptions":
-        options = Options(given, READ_OPTIONS, "read")
+        options = Options(given, READ_OPTIONS, "read", passed_over=WRITE_OPTIONS)
         least = options.integer("minOffsetsPerTrigger", minimum=1)
         most = options.integer("maxOffsetsPerTrigger", minimum=1)
         if least is not None and most is not None and least > most:

@@ -7,18 +7,13 @@ internal topics are never found by one.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from pyspark_sparklog.offsets import parse_assignment
+from pyspark_sparklog.option_names import ASSIGN, STRATEGIES, SUBSCRIBE
 from pyspark_sparklog.options import Options
 from sparklog.client.metadata import TopicMetadata
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicPartition, topic_name_problem
-
-ASSIGN: Final = "assign"
-SUBSCRIBE: Final = "subscribe"
-PATTERN: Final = "subscribePattern"
-STRATEGIES: Final = (ASSIGN, SUBSCRIBE, PATTERN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +53,24 @@ def subscription_of(options: Options) -> Subscription:
     """The one strategy that the options name; ConfigError for none, several, or an empty one."""
     given = [(name, text) for name in STRATEGIES if (text := options.text(name)) is not None]
     if len(given) != 1:
-        found = f"found {' and '.join(name for name, _ in given)}" if given else "found none"
-        raise ConfigError(f"exactly one of the options {', '.join(STRATEGIES)} must be specified; {found}")
+        raise _not_one([name for name, _ in given])
     name, text = given[0]
     if name == ASSIGN:
         return _assignment(text)
     return _topics(text) if name == SUBSCRIBE else _pattern(text)
+
+
+def _not_one(given: list[str]) -> ConfigError:
+    """In the Kafka connector's key words, which people search for."""
+    choices = ", ".join(STRATEGIES)
+    if given:
+        return ConfigError(
+            f"only one of {choices} may be set; found {' and '.join(given)}: leave one of them"
+        )
+    return ConfigError(
+        f"one of the following options must be specified for a read: {choices}; found none (option topic is "
+        "for writes)"
+    )
 
 
 def _assignment(text: str) -> Subscription:

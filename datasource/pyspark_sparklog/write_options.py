@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark_sparklog.options import BOOTSTRAP, INT_MAX, ConnectionOptions, Options
+from pyspark_sparklog.option_names import READ_OPTIONS, WRITE_OPTIONS
+from pyspark_sparklog.options import INT_MAX, ConnectionOptions, Options
 from sparklog.client.cluster import NEW_TOPIC_WAIT_MS
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import topic_name_problem
 from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.records.envelope import Compression
-
-WRITE_OPTIONS: Final = (BOOTSTRAP, "topic", "includeHeaders")
 
 COMPRESSIONS: Final[Mapping[str, Compression]] = {
     "none": Compression.NONE,
@@ -48,7 +47,7 @@ class WriteOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> "WriteOptions":
-        options = Options(given, WRITE_OPTIONS, "write")
+        options = Options(given, WRITE_OPTIONS, "write", passed_over=READ_OPTIONS)
         acks = _ACKS[options.client_choice("acks", "all", _ACKS)]
         wants_idempotence = options.client_choice("enable.idempotence", "true", ("true", "false")) == "true"
         if wants_idempotence and acks != ACKS_ALL and options.client("enable.idempotence") is not None:

@@ -149,6 +149,11 @@ READS = [
         "name every partition, or read fewer with `assign`",
     ),
     (
+        "other partitions at the start than at the end",
+        {"subscribe": "t", "startingOffsets": '{"t":{"0":1}}', "endingOffsets": '{"t":{"0":2,"1":0}}'},
+        "name every partition in both",
+    ),
+    (
         "a start beyond the end of the log",
         {"subscribe": "t", "startingOffsets": '{"t":{"0":9,"1":0}}'},
         "start earlier: the topic may have been created again since the offset was noted",

@@ -10,63 +10,18 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.reader import read_range
 from sparklog.core.replication.read_replica import RACK_AWARE_SELECTOR
-from sparklog.model.append_origin import AppendOrigin
-from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.model.kafka_numbers import ACKS_ALL
-from sparklog.model.transaction_end import TransactionEnd
-from sparklog.records.control import build_marker
-from sparklog.records.envelope import split
-from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
+from tests.appended_transactions import WAIT_S, AppendedTransactions
 
 pytestmark = pytest.mark.integration
 
 PLACE = TopicPartition("t", 0)
 RACKS = {1: "a", 2: "b", 3: "c"}
-WAIT_S = 30
 
 
-class Transactions:
-    """Batches and markers in a partition, appended to its leader as coordinators do."""
-
-    def __init__(self, cluster: InProcessCluster) -> None:
-        self.cluster = cluster
-        cluster.create_topic("t")
-        cluster.wait_for_isr("t", 3)
-        self.leader = cluster.wait_for_leader("t")
-
-    def replica(self, broker: int):
-        return self.cluster.brokers[broker]._replicas.get(PLACE)
-
-    def write(self, producer_id: int, *values: bytes) -> None:
-        records = [Record(value=value) for value in values]
-        self._append(
-            build_records_batch(
-                records, now_ms=1_000, producer_id=producer_id, producer_epoch=0, is_transactional=True
-            )
-        )
-
-    def end(self, producer_id: int, *, commits: bool) -> None:
-        end = TransactionEnd(commits, 0)
-        self._append(build_marker(end, producer_id=producer_id, producer_epoch=0, now_ms=1_000))
-
-    def _append(self, batch) -> None:
-        records = bytearray(batch)
-        partition = self.replica(self.leader)
-        result = partition.append_as_leader(
-            records, split(records), ACKS_ALL, 2**40, origin=AppendOrigin.COORDINATOR
-        )
-        assert result.error is ErrorCode.none
-        self.until(lambda: partition.high_watermark >= result.end_offset)
-
-    def until(self, is_so) -> None:
-        deadline = time.monotonic() + WAIT_S
-        while not is_so():
-            assert time.monotonic() < deadline, [
-                (broker, self.replica(broker)) for broker in self.cluster.brokers
-            ]
-            time.sleep(0.02)
+class Transactions(AppendedTransactions):
+    """And what committed readers get of them."""
 
     def read(self, end: int, rack: str = "") -> list[bytes]:
         """What our own reader gets of everything below ``end``."""
@@ -107,7 +62,7 @@ class Transactions:
 def transactions(tmp_path):
     settings = {"replica.selector.class": RACK_AWARE_SELECTOR, "replica.fetch.wait.max.ms": "100"}
     with InProcessCluster(tmp_path, racks=RACKS, settings=settings) as cluster:
-        yield Transactions(cluster)
+        yield Transactions(cluster, "t")
 
 
 def fill(transactions: Transactions) -> list[bytes]:

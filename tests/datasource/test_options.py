@@ -82,6 +82,12 @@ def test_an_option_that_kafkas_clients_do_not_have_either_is_warned_of_once(
     ]
 
 
+def test_the_options_of_a_table_are_found_with_the_prefix_that_spark_gives_them() -> None:
+    assert options({"option.startingOffsets": "earliest"}).text("startingOffsets") == "earliest"
+    with pytest.raises(ConfigError, match="unknown option 'startingofset'"):
+        options({"option.startingOfset": "earliest"})
+
+
 def test_what_spark_itself_hands_on_is_accepted() -> None:
     options({"checkpointLocation": "/tmp/c", "queryName": "q", "__internal": "1"})
 

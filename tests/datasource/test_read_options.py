@@ -120,12 +120,33 @@ def test_reads_are_read_committed_unless_told_otherwise() -> None:
 
 
 @pytest.mark.parametrize(
-    "strategies",
-    [{}, {"subscribe": "t", "subscribePattern": "t"}, {"assign": '{"t":[0]}', "subscribe": "t"}],
+    ("strategies", "found"),
+    [
+        ({"subscribe": "t", "subscribePattern": "t"}, "subscribe and subscribePattern"),
+        ({"assign": '{"t":[0]}', "subscribe": "t"}, "assign and subscribe"),
+    ],
 )
-def test_exactly_one_way_to_name_partitions_is_taken(strategies: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match=r"exactly one of the options assign, subscribe, subscribePattern"):
+def test_only_one_way_to_name_partitions_is_taken(strategies: dict[str, str], found: str) -> None:
+    with pytest.raises(
+        ConfigError, match=rf"only one of assign, subscribe, subscribePattern may be set; found {found}"
+    ):
         ReadOptions.of_any({**BASE, **strategies})
+
+
+def test_a_read_without_a_subscription_is_refused_also_beside_the_topic_of_a_write() -> None:
+    with pytest.raises(ConfigError, match=r"one of the following options must be specified.*topic is for wr"):
+        ReadOptions.of_any({**BASE, "topic": "t"})
+
+
+def test_both_ends_name_the_same_partitions() -> None:
+    both = {"startingOffsets": '{"t":{"0":1}}', "endingOffsets": '{"t":{"0":2,"1":2}}'}
+    with pytest.raises(
+        ConfigError,
+        match=r"startingOffsets and endingOffsets must name the same topic-partitions: different topic "
+        r"partitions for starting offsets \(t-0\) and ending offsets \(t-0, t-1\)",
+    ):
+        batch(**both)
+    assert batch(startingOffsets='{"t":{"0":1,"1":0}}', endingOffsets='{"t":{"1":2,"0":2}}')
 
 
 @pytest.mark.parametrize(

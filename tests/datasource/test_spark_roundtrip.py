@@ -270,7 +270,22 @@ def test_rows_need_a_topic(values: Frames, append: Append) -> None:
     ("options", "message"),
     [
         ({"subscribe": "no-such-topic"}, "there is no topic 'no-such-topic'"),
-        ({}, "exactly one of the options assign, subscribe, subscribePattern"),
+        (
+            {},
+            "one of the following options must be specified for a read: assign, subscribe, subscribePattern",
+        ),
+        (
+            {"subscribe": "t", "assign": '{"t":[0]}'},
+            "only one of assign, subscribe, subscribePattern may be set; found assign and subscribe",
+        ),
+        (
+            {
+                "subscribe": "t",
+                "startingOffsets": '{"t":{"0":1}}',
+                "endingOffsets": '{"t":{"1":1}}',
+            },
+            "startingOffsets and endingOffsets must name the same topic-partitions",
+        ),
         ({"subscribe": "t", "startingOfset": "earliest"}, "did you mean startingOffsets"),
         ({"subscribe": "t", "startingOffsets": "latest"}, "starting offset can't be latest for batch"),
     ],

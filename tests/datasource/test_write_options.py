@@ -60,6 +60,8 @@ def test_sizes_and_times_of_the_kafka_client_are_heeded() -> None:
     assert options().request_bytes_max is None
 
 
-def test_a_read_option_on_a_write_is_refused() -> None:
-    with pytest.raises(ConfigError, match="unknown option 'startingoffsets' for a sparklog write"):
-        options(startingOffsets="earliest")
+def test_options_of_reads_are_passed_over_and_misspelt_ones_are_not() -> None:
+    """A table has one set of options for both."""
+    assert options(subscribe="a", startingOffsets="no such word", topic="b").topic == "b"
+    with pytest.raises(ConfigError, match="unknown option 'topicc' for a sparklog write"):
+        options(topicc="b")

@@ -1,0 +1,27 @@
+"""The names of the options of reads and of writes, beside those of Kafka's clients.
+
+A table has one set of options for both sides (``subscribe`` for its reads, ``topic`` for its writes).
+Each side therefore passes over the names of the other.
+"""
+
+from typing import Final
+
+BOOTSTRAP: Final = "kafka.bootstrap.servers"
+BOOTSTRAP_SHORT: Final = "bootstrap.servers"
+
+ASSIGN: Final = "assign"
+SUBSCRIBE: Final = "subscribe"
+PATTERN: Final = "subscribePattern"
+STRATEGIES: Final = (ASSIGN, SUBSCRIBE, PATTERN)
+
+ENDING_OPTIONS: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+
+READ_OPTIONS: Final = (
+    BOOTSTRAP, *STRATEGIES, "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets",
+    "startingOffsetsByTimestampStrategy", *ENDING_OPTIONS, "failOnDataLoss", "minPartitions",
+    "maxRecordsPerPartition", "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
+    "includeHeaders", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+)  # fmt: skip
+
+WRITE_OPTIONS: Final = (BOOTSTRAP, "topic", "includeHeaders")
