@@ -23,7 +23,17 @@ from sparklog.model.errors import ConfigError
 
 CLIENT_PREFIX: Final = "kafka."
 TABLE_PREFIX: Final = "option."
-"""Spark hands on each option of a catalog's table twice: as it is, and with this prefix."""
+"""When a table is created, Spark hands on each of its options twice, as it is and with this prefix, among the
+table's properties, which have no prefix."""
+
+TABLE_PROPERTIES: Final = frozenset(("owner", "provider", "comment", "location", "external", "collation"))
+"""What Spark itself notes of a table."""
+
+NO_OPTIONS: Final = (
+    f"option '{BOOTSTRAP}' (or '{BOOTSTRAP_SHORT}') must be specified, and no option arrived. Spark hands "
+    "the options of a catalog's table to no Python source: use a temporary view, or give them with each "
+    "statement, WITH (...) in SQL"
+)
 
 LIKELY_MISSPELT: Final = 0.85
 """The similarity from which an unknown name is refused as a misspelt option of a Kafka client."""
@@ -81,8 +91,10 @@ class Options:
         """``passed_over`` are names that are known and have no effect on this side."""
         self._known = {name.lower(): name for name in known}
         self._passed_over = {name.lower() for name in passed_over}
-        self._given = {name.lower().removeprefix(TABLE_PREFIX): text for name, text in given.items()}
+        self._given = _without_table_properties(given)
         self._what = what
+        if not self._given:
+            raise ConfigError(NO_OPTIONS)
         for name in sorted(self._given):
             self._refuse_unknown(name)
         self._refuse_client_options()
@@ -199,6 +211,15 @@ class Options:
 
 
 _SPARK_NAMES: Final = frozenset(name.lower() for name in SPARK_OPTIONS)
+
+
+def _without_table_properties(given: Mapping[str, str]) -> dict[str, str]:
+    """The options, by their names in lower case. A table's own properties, such as its owner, are none."""
+    named = {name.lower(): text for name, text in given.items()}
+    of_table = {
+        name.removeprefix(TABLE_PREFIX): text for name, text in named.items() if name.startswith(TABLE_PREFIX)
+    }
+    return of_table or {name: text for name, text in named.items() if name not in TABLE_PROPERTIES}
 
 
 def _integer(name: str, text: str, minimum: int, maximum: int) -> int:

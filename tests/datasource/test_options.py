@@ -84,8 +84,21 @@ def test_an_option_that_kafkas_clients_do_not_have_either_is_warned_of_once(
 
 def test_the_options_of_a_table_are_found_with_the_prefix_that_spark_gives_them() -> None:
     assert options({"option.startingOffsets": "earliest"}).text("startingOffsets") == "earliest"
+    table = {
+        "owner": "me",
+        "my.property": "1",
+        "startingOffsets": "latest",
+        "option.startingOffsets": "latest",
+    }
+    assert options(table).text("startingOffsets") == "latest"
     with pytest.raises(ConfigError, match="unknown option 'startingofset'"):
         options({"option.startingOfset": "earliest"})
+
+
+@pytest.mark.parametrize("properties", [{}, {"owner": "me", "provider": "sparklog"}])
+def test_a_table_whose_options_spark_kept_is_told_of_views(properties: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"no option arrived.*to no Python source: use a temporary view"):
+        options(properties)
 
 
 def test_what_spark_itself_hands_on_is_accepted() -> None:
