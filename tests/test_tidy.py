@@ -42,8 +42,6 @@ CALLED_BY_OTHERS: Final = {
     "decode_subscription": "coordinators, and our own consumer, which come with groups",
     "encode_assignment": "coordinators, and our own consumer, which come with groups",
     "encode_subscription": "coordinators, and our own consumer, which come with groups",
-    "begin_verification": "the produce path of transactions, which asks a producer's coordinator",
-    "build_marker": "WriteTxnMarkers",
     "active_controller": "tests of fail-over",
     "credentials": "tests that end a session from outside",
     "deserialize": "kazoo",

@@ -45,7 +45,16 @@ from sparklog.broker.handlers.groups import (
     offset_fetch,
     sync_group,
 )
-from sparklog.broker.handlers.transactions import describe_producers
+from sparklog.broker.handlers.transactions import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
+    describe_producers,
+    describe_transactions,
+    end_txn,
+    list_transactions,
+    txn_offset_commit,
+    write_txn_markers,
+)
 from sparklog.wire.messages.admin.alter_client_quotas import AlterClientQuotasRequest
 from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
 from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
@@ -83,7 +92,14 @@ from sparklog.wire.messages.groups.offset_fetch import OffsetFetchRequest
 from sparklog.wire.messages.groups.sync_group import SyncGroupRequest
 from sparklog.wire.messages.security.sasl_authenticate import SaslAuthenticateRequest
 from sparklog.wire.messages.security.sasl_handshake import SaslHandshakeRequest
+from sparklog.wire.messages.transactions.add_offsets_to_txn import AddOffsetsToTxnRequest
+from sparklog.wire.messages.transactions.add_partitions_to_txn import AddPartitionsToTxnRequest
 from sparklog.wire.messages.transactions.describe_producers import DescribeProducersRequest
+from sparklog.wire.messages.transactions.describe_transactions import DescribeTransactionsRequest
+from sparklog.wire.messages.transactions.end_txn import EndTxnRequest
+from sparklog.wire.messages.transactions.list_transactions import ListTransactionsRequest
+from sparklog.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
+from sparklog.wire.messages.transactions.write_txn_markers import WriteTxnMarkersRequest
 
 Handler = Callable[[Call, Any], None]
 
@@ -133,6 +149,13 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
         DeleteGroupsRequest.API_KEY: Api(delete_groups.handle),
         DescribeProducersRequest.API_KEY: Api(describe_producers.handle),
         OffsetDeleteRequest.API_KEY: Api(offset_delete.handle, needs_metadata=True),
+        AddPartitionsToTxnRequest.API_KEY: Api(add_partitions_to_txn.handle, needs_metadata=True),
+        AddOffsetsToTxnRequest.API_KEY: Api(add_offsets_to_txn.handle),
+        EndTxnRequest.API_KEY: Api(end_txn.handle),
+        WriteTxnMarkersRequest.API_KEY: Api(write_txn_markers.handle),
+        TxnOffsetCommitRequest.API_KEY: Api(txn_offset_commit.handle, needs_metadata=True),
+        DescribeTransactionsRequest.API_KEY: Api(describe_transactions.handle),
+        ListTransactionsRequest.API_KEY: Api(list_transactions.handle),
         CreateTopicsRequest.API_KEY: _FORWARDED,
         DeleteTopicsRequest.API_KEY: _FORWARDED,
         CreatePartitionsRequest.API_KEY: _FORWARDED,

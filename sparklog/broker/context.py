@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sparklog.broker.conversion.statistics import ConversionStatistics
 from sparklog.broker.coordination.internal_topics import InternalTopics
+from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Coordinators, ToController
 from sparklog.broker.replica_manager import ReplicaManager
@@ -30,6 +31,7 @@ class BrokerContext:
     producer_ids: ProducerIds
     coordinators: Coordinators
     internal_topics: InternalTopics
+    verifier: TransactionVerifier
     waiting_room: Executor
     """Runs work that waits for the controller: request handlers are few, and must not wait while it is
     away.

@@ -18,7 +18,7 @@ from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.waiting.joint_wait import Share, named_twice
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.records.envelope import Compression, split
 from sparklog.records.kafka_encode import Record, build_records_batch
@@ -37,8 +37,8 @@ class InternalBatch:
     records: Sequence[Record]
     max_bytes: int
     compression: Compression = Compression.NONE
-    producer_id: int = -1
-    producer_epoch: int = -1
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
 
 
 def append_internally(

@@ -58,6 +58,11 @@ class Coordinators(Protocol):
         their responses together, none if this broker has no coordinator.
         """
 
+    def on_end(self, topic_partition: TopicPartition, producer_id: int, is_commit: bool, offset: int) -> None:
+        """A producer's marker is at ``offset`` of an internal topic's partition, below the high watermark.
+        For each producer the calls come in the order of the offsets.
+        """
+
     def on_topics_deleted(self, names: Iterable[str]) -> None:
         """These topics are gone, or were made again with other ids."""
 

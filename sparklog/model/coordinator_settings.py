@@ -26,15 +26,42 @@ COORDINATOR_SETTINGS: Final = (
             not_yet=("0", "1", "2", "3")),
     Setting("offsets.load.buffer.size", "int", 5_242_880,
             "Bytes that a new coordinator reads at a time while it loads.", 1, INT_MAX),
+    Setting("transaction.state.log.num.partitions", "int", 50,
+            "Partitions of `__transaction_state`, when the first request for a coordinator creates it.",
+            1, 100_000),
+    Setting("transaction.state.log.replication.factor", "int", 3,
+            "Replication factor of `__transaction_state`; it is not created while fewer brokers are live. "
+            "`sparklog start`, `sparklog submit` and test clusters take the lesser of 3 and their number of "
+            "brokers.", 1, 1_000),
+    Setting("transaction.state.log.min.isr", "int", 2,
+            "`min.insync.replicas` of `__transaction_state` when it is created. `sparklog start`, "
+            "`sparklog submit` and test clusters take the lesser of 2 and their number of brokers.",
+            1, 1_000),
+    Setting("transaction.state.log.segment.bytes", "int", 104_857_600,
+            "Size at which a segment of `__transaction_state` is rolled.", 14, INT_MAX),
+    Setting("transaction.max.timeout.ms", "int", 900_000,
+            "The longest `transaction.timeout.ms` that a producer may ask for.", 1, INT_MAX),
+    Setting("transactional.id.expiration.ms", "int", 604_800_000,
+            "A transactional id without an open transaction is forgotten this long after its last change.",
+            1, INT_MAX),
+    Setting("transaction.remove.expired.transaction.cleanup.interval.ms", "int", 3_600_000,
+            "How often to look for transactional ids that have expired.", 1, INT_MAX),
 )  # fmt: skip
 """With Kafka's names and defaults."""
 
 REPLICATION_FACTOR_MAX: Final = 3
+MIN_ISR_MAX: Final = 2
 
 
 def of_a_start(settings: Mapping[str, str], brokers: int) -> dict[str, str]:
     """``settings`` for a cluster that is started with ``brokers`` brokers: the replication factor of its
-    internal topics is the lesser of 3 and that number, unless ``settings`` say another.
+    internal topics is the lesser of 3 and that number, and ``min.insync.replicas`` of the one of transactions
+    is at most 2, unless ``settings`` say another.
     """
     factor = max(1, min(REPLICATION_FACTOR_MAX, brokers))
-    return {"offsets.topic.replication.factor": str(factor), **settings}
+    return {
+        "offsets.topic.replication.factor": str(factor),
+        "transaction.state.log.replication.factor": str(factor),
+        "transaction.state.log.min.isr": str(min(MIN_ISR_MAX, factor)),
+        **settings,
+    }

@@ -25,6 +25,10 @@ Offset = NewType("Offset", int)
 
 ProducerId = NewType("ProducerId", int)
 
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+"""In records and messages, where a field for a producer names none."""
+
 TopicId = uuid.UUID
 NO_TOPIC_ID: Final = uuid.UUID(int=0)
 

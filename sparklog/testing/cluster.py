@@ -47,6 +47,7 @@ SETTINGS: Final = {
     # All brokers share this process. With Kafka's 50 partitions their files would take so many descriptors
     # that select(2), which PySpark's gateway uses, takes no further ones.
     "offsets.topic.num.partitions": "5",
+    "transaction.state.log.num.partitions": "5",
 }
 """Where a test's brokers differ from the defaults, unless the test says otherwise."""
 WAIT_SECONDS: Final = 30.0

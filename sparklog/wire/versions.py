@@ -66,6 +66,11 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
         21: VersionRange("data", "DeleteRecords", 0, 2, 2),
         22: VersionRange("data", "InitProducerId", 0, 4, 2),
         23: VersionRange("data", "OffsetForLeaderEpoch", 0, 4, 4),
+        24: VersionRange("transactions", "AddPartitionsToTxn", 0, 4, 3),
+        25: VersionRange("transactions", "AddOffsetsToTxn", 0, 3, 3),
+        26: VersionRange("transactions", "EndTxn", 0, 3, 3),
+        27: VersionRange("transactions", "WriteTxnMarkers", 0, 1, 1),
+        28: VersionRange("transactions", "TxnOffsetCommit", 0, 3, 3),
         32: VersionRange("admin", "DescribeConfigs", 0, 4, 4),
         33: VersionRange("admin", "AlterConfigs", 0, 2, 2),
         35: VersionRange("admin", "DescribeLogDirs", 0, 4, 2),
@@ -81,6 +86,8 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
         49: VersionRange("admin", "AlterClientQuotas", 0, 1, 1),
         60: VersionRange("discovery", "DescribeCluster", 0, 0, 0),
         61: VersionRange("transactions", "DescribeProducers", 0, 0, 0),
+        65: VersionRange("transactions", "DescribeTransactions", 0, 0, 0),
+        66: VersionRange("transactions", "ListTransactions", 0, 0, 0),
     }
 )
 

@@ -28,6 +28,14 @@ Refused = Callable[[Callable[[], Any]], Exception]
 Logged = Callable[[str], str]
 
 GOOD = build_records_batch([Record(value=b"x")], now_ms=1_000)
+TRANSACTIONAL = build_records_batch(
+    [Record(value=b"x")],
+    now_ms=1_000,
+    producer_id=9,
+    producer_epoch=0,
+    base_sequence=0,
+    is_transactional=True,
+)
 
 
 @pytest.fixture(scope="module")
@@ -201,10 +209,10 @@ PRODUCES = [
     ("acks that there are not", GOOD, {"acks": 2}, "0, 1 or -1 (all)"),
     ("an unknown topic", GOOD, {"topic": "evnts"}, "correct the name, or create the topic"),
     (
-        "a transactional producer",
-        GOOD,
-        {"transactional_id": "payments"},
-        "leave `transactional.id` out: an idempotent producer writes each message once",
+        "a batch of a transaction without a `transactional.id`",
+        TRANSACTIONAL,
+        {},
+        "mend the client: nobody could end that transaction",
     ),
 ]
 

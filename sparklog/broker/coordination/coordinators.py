@@ -14,7 +14,7 @@ from typing import Any, Final
 from sparklog.broker.coordination.confirmation import Confirmations
 from sparklog.broker.coordination.kinds import KINDS, CoordinatorKind
 from sparklog.broker.coordination.loading import Loads
-from sparklog.broker.coordination.shard_host import ShardHost
+from sparklog.broker.coordination.shard_host import Listener, ShardHost
 from sparklog.broker.metadata_cache import CachedTopic, MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
@@ -51,8 +51,14 @@ class CoordinatorShards:
         self._ended_guard = ports.new_guard()
         self._ended_counts: dict[str, Counter[str]] = {topic: Counter() for topic in KINDS}
         """By internal topic, what the machines of ended shards have counted."""
+        self._listeners: dict[str, Listener] = {}
+        """By internal topic, the shells of those kinds whose machines tell something."""
         self._batch_limits: dict[str, tuple[CachedTopic | None, BrokerConfig, int]] = {}
         """By topic, the metadata and settings that were read, and the largest batch by them."""
+
+    def listen(self, topic: str, listener: Listener) -> None:
+        """From now on ``listener`` takes what the machines of a kind tell; before the first role."""
+        self._listeners[topic] = listener
 
     def start(self, loops: Loops, zookeeper_loops: Loops) -> None:
         """Listen to changes of leadership, and begin the loops; before the first role."""
@@ -127,6 +133,11 @@ class CoordinatorShards:
         for host in self.hosts():
             host.on_topics_deleted(gone)
 
+    def on_end(self, topic_partition: TopicPartition, producer_id: int, is_commit: bool, offset: int) -> None:
+        host = self._hosts.get(topic_partition)
+        if host is not None:
+            host.on_end(producer_id, is_commit, offset)
+
     # Details
 
     def _host_of(self, topic: str, request: Request[Any]) -> ShardHost | None:
@@ -165,6 +176,7 @@ class CoordinatorShards:
             compression=kind.compression(config),
             batch_bytes_max=batch_bytes_max,
             confirm=self._confirmations.ask,
+            tell=self._listeners.get(kind.topic, _nobody_listens),
         )
 
     def _batch_bytes_max(self, topic: str) -> int:
@@ -188,3 +200,7 @@ class CoordinatorShards:
             self._attention.on_connected()
         else:
             self._attention.on_disconnected(self._ports.clock.monotonic_ms())
+
+
+def _nobody_listens(host: ShardHost, message: Any) -> None:
+    raise AssertionError(f"{host.topic_partition}: nobody takes {message}")

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sparklog.broker.coordination.group_metrics import group_metrics
+from sparklog.broker.coordination.transaction_metrics import transaction_metrics
 from sparklog.core.coordinator.state_machine import StateMachine
 from sparklog.core.group.group_shard import GroupShard
 from sparklog.core.group.settings import GroupSettings
+from sparklog.core.transaction_coordinator.settings import TransactionSettings
+from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import WireError
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
@@ -19,6 +22,7 @@ from sparklog.records.envelope import Compression
 from sparklog.wire.consumer_protocol import decode_subscription
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
 from sparklog.wire.coordinator_records.record_codec import RecordCodec
+from sparklog.wire.coordinator_records.transaction_state import TransactionStateCodec
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,32 @@ GROUPS: Final = CoordinatorKind(
     metrics=group_metrics,
 )
 
-KINDS: Final[Mapping[str, CoordinatorKind]] = {GROUPS.topic: GROUPS}
-"""By internal topic, the kinds that this release coordinates."""
 
-NOT_HERE: Final[Mapping[str, str]] = {TRANSACTION_STATE_TOPIC: "transactions are not supported yet"}
-"""By internal topic, what clients are told of the kinds that it does not."""
+def _transactions_topic(config: BrokerConfig) -> NewInternalTopic:
+    return NewInternalTopic(
+        TRANSACTION_STATE_TOPIC,
+        config.get_int("transaction.state.log.num.partitions"),
+        config.get_int("transaction.state.log.replication.factor"),
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": str(config.get_int("transaction.state.log.min.isr")),
+            "segment.bytes": str(config.get_int("transaction.state.log.segment.bytes")),
+            "unclean.leader.election.enable": "false",
+        },
+    )
+
+
+TRANSACTIONS: Final = CoordinatorKind(
+    what="transactions",
+    topic=TRANSACTION_STATE_TOPIC,
+    codec=TransactionStateCodec(),
+    new_topic=_transactions_topic,
+    new_machine=lambda config: TransactionShard(TransactionSettings.of(config)),
+    timeout_ms=lambda config: config.get_int("offsets.commit.timeout.ms"),
+    compression=lambda config: Compression.NONE,
+    metrics=transaction_metrics,
+)
+
+KINDS: Final[Mapping[str, CoordinatorKind]] = {kind.topic: kind for kind in (GROUPS, TRANSACTIONS)}
+"""By internal topic, all kinds."""

@@ -19,18 +19,22 @@ replayed; the partition's lock is held only while positions are looked up.
 
 import logging
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
 from typing import Final
 
 from sparklog.broker.coordination.shard_host import ShardHost
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.coordinator.actions import StateRecord
+from sparklog.core.coordinator.state_machine import StateMachine
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.loops import Await, Loop, Pause, Signal
 from sparklog.model.parts import read_parts
 from sparklog.model.time import Clock, MonotonicMs
+from sparklog.records.control import end_of_transaction
 from sparklog.records.envelope import BatchHeader, crc_matches, split
 from sparklog.records.reading import read_columns
 from sparklog.storage.log import Log
@@ -48,8 +52,6 @@ RETRY_MS: Final = 5_000
 """Pause after a log could not be read."""
 
 Latest = dict[bytes | None, bytes | None]
-
-OF_A_TRANSACTION: Final = "they belong to a transaction, which this release does not coordinate"
 
 
 @dataclass(slots=True, eq=False)
@@ -149,21 +151,20 @@ class Loads:
             return
         run = read_parts(read.parts)
         batches = split(run)
-        plain = []
         for position, header in batches:
             if not crc_matches(run, position, header):
                 raise CorruptBatch(f"the batch at offset {header.base_offset} does not match its CRC")
-            if header.is_transactional or header.is_control:
-                load.skipped[OF_A_TRANSACTION] += header.record_count
+        machine = load.host.shard.machine
+        for (producer_id, is_control), together in groupby(batches, _kind_of):
+            batches_together = list(together)
+            if is_control:
+                for position, header in batches_together:
+                    _replay_end(machine, run, position, header)
+            elif producer_id is None:
+                _replay_records(load, _latest(run, batches_together), machine.replay)
             else:
-                plain.append((position, header))
-        for key, value in _latest(run, plain).items():
-            decoded = load.codec.decode(key, value)
-            if isinstance(decoded, StateRecord):
-                load.host.shard.machine.replay(decoded)
-                load.records += 1
-            else:
-                load.skipped[decoded.kind] += 1
+                pending = _latest(run, batches_together)
+                _replay_records(load, pending, partial(machine.replay_pending, producer_id=producer_id))
         # Compaction leaves gaps, also at the end of what was read.
         load.position = batches[-1][1].next_offset if batches else readable_end
 
@@ -208,6 +209,29 @@ class Loads:
             error,
         )
         load.partition.check_log(load.position)
+
+
+def _kind_of(batch: tuple[int, BatchHeader]) -> tuple[int | None, bool]:
+    """The producer of a transaction's batch, None for every other; and whether it is a control batch."""
+    header = batch[1]
+    return header.producer_id if header.is_transactional else None, header.is_control
+
+
+def _replay_records(load: Load, records: Latest, replay: Callable[[StateRecord], None]) -> None:
+    for key, value in records.items():
+        decoded = load.codec.decode(key, value)
+        if isinstance(decoded, StateRecord):
+            replay(decoded)
+            load.records += 1
+        else:
+            load.skipped[decoded.kind] += 1
+
+
+def _replay_end(machine: StateMachine, run: bytes, position: int, header: BatchHeader) -> None:
+    """Control batches of other kinds end nothing."""
+    end = end_of_transaction(memoryview(run)[position : position + header.size_bytes], header)
+    if end is not None:
+        machine.replay_end(header.producer_id, end.is_commit)
 
 
 def _latest(run: bytes, batches: Sequence[tuple[int, BatchHeader]]) -> Latest:

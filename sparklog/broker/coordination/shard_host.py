@@ -15,7 +15,7 @@ from sparklog.broker.internal_append import InternalBatch, append_internally
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
-from sparklog.core.coordinator.actions import Reply, Token
+from sparklog.core.coordinator.actions import Reply, Tell, Token
 from sparklog.core.coordinator.shard import (
     Append,
     AppendOutcome,
@@ -29,7 +29,7 @@ from sparklog.core.coordinator.shard import (
 )
 from sparklog.core.coordinator.state_machine import Now, Request
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import LeaderEpoch, TopicId, TopicPartition
+from sparklog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, LeaderEpoch, TopicId, TopicPartition
 from sparklog.model.ports import Cancellable
 from sparklog.model.time import MonotonicMs
 from sparklog.records.envelope import Compression
@@ -43,11 +43,15 @@ DOUBT_POLL_MS: Final = 100
 Answer = Callable[[Any], None]
 """Takes the response to a request."""
 
+Listener = Callable[["ShardHost", Any], None]
+"""Takes what the machine tells the shell of its kind; must be short."""
+
 
 class ShardHost:
     """One shard on this broker, for one leader epoch of its partition.
 
-    All methods may be called from any thread. ``confirm`` is called to have the leader epoch confirmed.
+    All methods may be called from any thread. ``confirm`` is called to have the leader epoch confirmed,
+    ``tell`` with each message of the machine.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class ShardHost:
         compression: Compression,
         batch_bytes_max: Callable[[], int],
         confirm: Callable[["ShardHost"], None],
+        tell: Listener,
     ) -> None:
         self.topic_partition: Final = topic_partition
         self.topic_id: Final = topic_id
@@ -74,6 +79,7 @@ class ShardHost:
         self._compression = compression
         self._batch_bytes_max = batch_bytes_max
         self._confirm = confirm
+        self._tell = tell
         self._guard = ports.new_guard()
         self._delivery = ports.new_guard()
         """Held by the thread that lets out the outbox, which alone touches the timer's entry."""
@@ -105,6 +111,10 @@ class ShardHost:
 
     def on_topics_deleted(self, names: Iterable[str]) -> None:
         self._step(lambda now: self.shard.on_topics_deleted(names, now))
+
+    def on_end(self, producer_id: int, is_commit: bool, offset: int) -> None:
+        """The marker at ``offset`` of this partition is below the high watermark."""
+        self._step(lambda now: self.shard.on_end(producer_id, is_commit, offset, now))
 
     def resign(self) -> None:
         self._step(lambda now: self.shard.resign())
@@ -152,10 +162,12 @@ class ShardHost:
         match action:
             case Reply(token, response):
                 self._reply(token, response)
-            case Append(append_id, records):
-                self._append(append_id, [Record(key=key, value=value) for key, value in records])
+            case Append():
+                self._append(action)
             case ConfirmEpoch():
                 self._confirm(self)
+            case Tell(message):
+                self._tell(self, message)
 
     def _reply(self, token: Token, response: Any) -> None:
         try:
@@ -164,17 +176,19 @@ class ShardHost:
             # The other requests of this shard must not suffer from one handler's bug.
             logger.exception("%s: a request could not be answered", self.topic_partition)
 
-    def _append(self, append_id: int, records: list[Record]) -> None:
+    def _append(self, append: Append) -> None:
         def answered(results: dict[TopicPartition, AppendResult]) -> None:
             outcome = _outcome(results[self.topic_partition])
-            self._step(lambda now: self.shard.on_appended(append_id, outcome, now))
+            self._step(lambda now: self.shard.on_appended(append.append_id, outcome, now))
 
         batch = InternalBatch(
             topic_partition=self.topic_partition,
             leader_epoch=self.leader_epoch,
-            records=records,
+            records=[Record(key=key, value=value) for key, value in append.records],
             max_bytes=self._batch_bytes_max(),
             compression=self._compression,
+            producer_id=NO_PRODUCER_ID if append.producer is None else append.producer.producer_id,
+            producer_epoch=NO_PRODUCER_EPOCH if append.producer is None else append.producer.producer_epoch,
         )
         append_internally(self._replicas, [batch], self._append_timeout_ms, answered)
 

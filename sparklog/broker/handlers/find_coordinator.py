@@ -1,4 +1,5 @@
-"""FindCoordinator: the broker that coordinates a group (KIP-699: several keys at once from version 4 on).
+"""FindCoordinator: the broker that coordinates a group or a transactional id (KIP-699: several keys at once
+from version 4 on).
 
 The coordinator of a key leads the key's partition of an internal topic. The first request creates that topic.
 COORDINATOR_NOT_AVAILABLE, after which clients ask again, while the topic or its leader is not known here.
@@ -7,7 +8,7 @@ COORDINATOR_NOT_AVAILABLE, after which clients ask again, while the topic or its
 from typing import Final
 
 from sparklog.broker.call import Call
-from sparklog.broker.coordination.kinds import KINDS, NOT_HERE, CoordinatorKind
+from sparklog.broker.coordination.kinds import KINDS, CoordinatorKind
 from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.model.cluster import Node
 from sparklog.model.errors import ErrorCode
@@ -51,10 +52,7 @@ def _find(call: Call, key_type: int, key: str) -> Coordinator:
     if topic is None:
         message = f"unknown coordinator type {key_type}: it is 0 for a group, 1 for a transactional id"
         return Coordinator(key=key, error_code=ErrorCode.invalid_request, error_message=message)
-    kind = KINDS.get(topic)
-    if kind is None:
-        message = NOT_HERE[topic]
-        return Coordinator(key=key, error_code=ErrorCode.coordinator_not_available, error_message=message)
+    kind = KINDS[topic]
     node = _leader(call, kind, key)
     if node is None:
         message = f"the coordinator of {kind.what} is not available yet; ask again"

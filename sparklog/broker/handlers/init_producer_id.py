@@ -1,28 +1,78 @@
-"""InitProducerId: a fresh producer id for an idempotent producer.
+"""InitProducerId: a producer id and epoch for an idempotent or transactional producer.
 
-A producer that lost track of its sequences sends its old id, and gets that id with the next epoch (KIP-360),
-or a new id if no epoch is left.
+A producer without a transactional id that lost track of its sequences sends its old id, and gets that id with
+the next epoch (KIP-360), or a new id if no epoch is left. Those with a transactional id are served by its
+coordinator, which is asked again with a fresh id if it needs one.
 """
 
+from dataclasses import replace
+from typing import Final
+
 from sparklog.broker.call import Call
+from sparklog.broker.handlers.transactions.asking import ask, is_too_long, told
+from sparklog.core.transaction_coordinator.requests import InitProducerId, ProducerIdentity
+from sparklog.core.transaction_coordinator.responses import InitializedProducer
 from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-PRODUCER_EPOCH_MAX = 32_767
+PRODUCER_EPOCH_MAX: Final = 32_767
 
 
 def handle(call: Call, request: InitProducerIdRequest) -> None:
     if request.transactional_id is not None:
-        call.reply(InitProducerIdResponse(error_code=ErrorCode.coordinator_not_available))
+        _initialise_transactions(call, request, request.transactional_id)
         return
     if request.producer_id >= 0 and 0 <= request.producer_epoch < PRODUCER_EPOCH_MAX - 1:
         bumped = request.producer_epoch + 1
         call.reply(InitProducerIdResponse(producer_id=request.producer_id, producer_epoch=bumped))
         return
+    producer_id = _fresh_id(call)
+    if isinstance(producer_id, ErrorCode):
+        call.reply(InitProducerIdResponse(error_code=producer_id))
+    else:
+        call.reply(InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
+
+
+def _fresh_id(call: Call) -> int | ErrorCode:
+    """An id that nobody has; waits for the controller if this broker has none left."""
     try:
-        producer_id = call.broker.producer_ids.take(call.broker.replicas.broker_epoch)
+        return call.broker.producer_ids.take(call.broker.replicas.broker_epoch)
     except (OSError, KafkaError):
         # Clients retry after this error. The controller is being elected, or ZooKeeper is away.
-        call.reply(InitProducerIdResponse(error_code=ErrorCode.coordinator_load_in_progress))
+        return ErrorCode.coordinator_load_in_progress
+
+
+def _initialise_transactions(call: Call, request: InitProducerIdRequest, transactional_id: str) -> None:
+    has_id, has_epoch = request.producer_id != NO_PRODUCER_ID, request.producer_epoch != NO_PRODUCER_EPOCH
+    if has_id != has_epoch or is_too_long(transactional_id):
+        call.reply(InitProducerIdResponse(error_code=ErrorCode.invalid_request))
         return
-    call.reply(InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
+    expected = ProducerIdentity(request.producer_id, request.producer_epoch) if has_id else None
+    asked = InitProducerId(transactional_id, request.transaction_timeout_ms, expected)
+
+    def answered(response: InitializedProducer) -> None:
+        if response.needs_producer_id:
+            call.broker.waiting_room.submit(lambda: call.carefully(lambda: _ask_with_id(call, asked)))
+        else:
+            call.carefully(lambda: call.reply(_response(call, response)))
+
+    call.broker.coordinators.submit(TRANSACTION_STATE_TOPIC, asked, answered)
+
+
+def _ask_with_id(call: Call, asked: InitProducerId) -> None:
+    """On a thread that may wait for the controller."""
+    fresh = _fresh_id(call)
+    if isinstance(fresh, ErrorCode):
+        call.reply(InitProducerIdResponse(error_code=fresh))
+    else:
+        ask(call, replace(asked, fresh_producer_id=fresh), lambda response: _response(call, response))
+
+
+def _response(call: Call, response: InitializedProducer) -> InitProducerIdResponse:
+    return InitProducerIdResponse(
+        error_code=told(call, response.error),
+        producer_id=response.producer_id,
+        producer_epoch=response.producer_epoch,
+    )

@@ -4,6 +4,10 @@ With acks=0 there is no response; if anything failed the connection is closed in
 Each batch is checked before any lock is taken; a refused batch uses up no offset. Once the batches are in the
 log, the connection's next produce may begin, because only a wait for replicas is left.
 
+A batch that begins a transaction in its partition waits, without a thread, until the producer's coordinator
+has said that the partition is in the transaction (``broker/handlers/transactional_produce``). The
+connection's next produce waits with it, so that batches keep their order.
+
 Internal topics are closed to clients, as in Kafka (ReplicaManager.appendToLocalLog).
 """
 
@@ -11,10 +15,12 @@ from functools import partial
 from typing import Final
 
 from sparklog.broker.call import Call, bounded_timeout_ms
-from sparklog.broker.conversion.intake import prepared
+from sparklog.broker.conversion.intake import Intake, prepared
+from sparklog.broker.handlers.transactional_produce import TransactionalBatch, verify
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.joint_wait import Share, named_twice
+from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
@@ -55,15 +61,39 @@ def handle(call: Call, request: ProduceRequest) -> None:
     call.broker.replicas.on_produce_request(call.context.connection_id)
     refused: Results = {}
     shares: list[Share[AppendResult]] = []
+    transactional: list[TransactionalBatch] = []
     for topic in request.topic_data:
         for data in topic.partition_data:
             topic_partition = TopicPartition(topic.name, data.index)
             partition = _writable(call, topic_partition)
             if isinstance(partition, AppendResult):
                 refused[topic_partition] = partition
+            elif data.records is not None and claims_transaction(data.records):
+                taken = _taken(call, request, partition, data)
+                if isinstance(taken, AppendResult):
+                    refused[topic_partition] = taken
+                else:
+                    transactional.append(TransactionalBatch(partition, taken))
             else:
                 append = partial(_append_one, call, request, partition, data)
                 shares.append(Share(topic_partition, append, partition.forget_produce))
+    if not transactional:
+        _append(call, request, shares, refused)
+        return
+
+    def verified(failed: Results) -> None:
+        for batch in transactional:
+            if batch.topic_partition not in failed:
+                append = partial(
+                    _append_taken, call, request, batch.partition, batch.taken, guard=batch.guard
+                )
+                shares.append(Share(batch.topic_partition, append, batch.partition.forget_produce))
+        call.carefully(lambda: _append(call, request, shares, {**refused, **failed}))
+
+    verify(call, request.transactional_id or "", transactional, verified)
+
+
+def _append(call: Call, request: ProduceRequest, shares: list[Share[AppendResult]], refused: Results) -> None:
     call.broker.replicas.appends.run(
         shares,
         bounded_timeout_ms(request.timeout_ms),
@@ -79,10 +109,7 @@ def _refusal(request: ProduceRequest) -> AppendResult | None:
     if request.acks not in ACKS:
         message = f"acks={request.acks}: must be 0, 1 or -1 (all)"
         return AppendResult(ErrorCode.invalid_required_acks, message=message)
-    if request.transactional_id is not None:
-        message = "transactions are not supported yet"
-        return AppendResult(ErrorCode.transactional_id_authorization_failed, message=message)
-    if any(
+    if request.transactional_id is None and any(
         data.records is not None and claims_transaction(data.records)
         for topic in request.topic_data
         for data in topic.partition_data
@@ -109,11 +136,20 @@ def _append_one(
     call: Call, request: ProduceRequest, partition: Partition, data: ProducePartition, token: int
 ) -> AppendResult:
     """Check the batch for one partition, give it its topic's codec and time, and append it."""
-    topic_partition = partition.topic_partition
+    taken = _taken(call, request, partition, data)
+    if isinstance(taken, AppendResult):
+        return taken
+    return _append_taken(call, request, partition, taken, token)
+
+
+def _taken(
+    call: Call, request: ProduceRequest, partition: Partition, data: ProducePartition
+) -> Intake | AppendResult:
+    """The batch as it may be appended, or why its topic does not take it."""
     sent = memoryview(b"") if data.records is None else memoryview(data.records)
     taken = prepared(
         sent,
-        call.topic_config(topic_partition.topic),
+        call.topic_config(partition.topic_partition.topic),
         version=call.version,
         payload_kinds=request.payload_kinds,
         now_ms=call.broker.replicas.clock.wall_ms(),
@@ -122,13 +158,25 @@ def _append_one(
         return AppendResult(taken.error, message=taken.message, record_errors=taken.record_errors)
     if taken.converted:
         call.broker.conversions.count_produced(taken.converted)
+    return taken
+
+
+def _append_taken(
+    call: Call,
+    request: ProduceRequest,
+    partition: Partition,
+    taken: Intake,
+    token: int,
+    guard: VerificationGuard | None = None,
+) -> AppendResult:
     return partition.append_as_leader(
         taken.records,
         taken.accepted.batches,
         request.acks,
         token,
         origin=AppendOrigin.CLIENT,
-        after_refusal=call.broker.replicas.has_refused(call.context.connection_id, topic_partition),
+        after_refusal=call.broker.replicas.has_refused(call.context.connection_id, partition.topic_partition),
+        guard=guard,
     )
 
 

@@ -26,6 +26,8 @@ from sparklog.broker.conversion.statistics import ConversionStatistics
 from sparklog.broker.coordination.coordinators import CoordinatorShards
 from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.metrics import coordinator_metrics
+from sparklog.broker.coordination.transaction_markers import TransactionMarkers
+from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
 from sparklog.broker.dispatch import Dispatcher, begins_beside
 from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.life.connection_limits import ConfiguredLimits
@@ -45,7 +47,8 @@ from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.cluster import Broker, Node
 from sparklog.model.errors import SparklogError
-from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch
+from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
+from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 from sparklog.model.loops import Call, CallBroker, Loop
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
@@ -69,6 +72,9 @@ JOIN_SECONDS: Final = 1.0
 
 CONTROLLER_CALLS_MAX: Final = 4
 """Requests of clients that wait for the controller at the same time; further ones queue."""
+
+TRANSACTION_LANES: Final = 2
+"""Connections to each other broker for transactions: markers, which wait for replicas, and verifications."""
 
 
 class BrokerServer:
@@ -100,7 +106,9 @@ class BrokerServer:
         self._zookeeper_loops = LoopThreads(no_calls)
         self._loops = LoopThreads(self._ask)
         self._lanes: list[PeerConnections] = []
-        """Connections to other brokers, one for each of the fetchers that a leader has."""
+        """Connections to other brokers: one for each of the fetchers that a leader has, then those for
+        transactions.
+        """
         self._replication: Replication | None = None
         self._link: ControllerLink | None = None
         self._replicas: ReplicaManager | None = None
@@ -268,8 +276,9 @@ class BrokerServer:
     def _compose(self, log_dirs: LogDirs) -> tuple[BrokerContext, Replication]:
         options, config = self._options, self._config
         self._link = link = ControllerLink(client_id=self._client_id)
+        fetchers = config.get_int("num.replica.fetchers")
         self._lanes = lanes = [
-            PeerConnections(client_id=self._client_id) for _ in range(config.get_int("num.replica.fetchers"))
+            PeerConnections(client_id=self._client_id) for _ in range(fetchers + TRANSACTION_LANES)
         ]
         ports = ReplicationPorts(
             inside=Ports(self._clock, self._timer, self._executor, new_guard=threading.Lock),
@@ -278,7 +287,7 @@ class BrokerServer:
             zookeeper=self._registration.zookeeper,
             link=link,
             hang_up=lambda leader, lane: lanes[lane].forget(leader),
-            lanes=len(lanes),
+            lanes=fetchers,
         )
         self._replication = replication = Replication(
             options.broker_id, config, log_dirs, self._metadata, ports, self._fail
@@ -289,6 +298,15 @@ class BrokerServer:
         self.coordinators = CoordinatorShards(
             replicas, self._metadata, ports.inside, self._registration.zookeeper
         )
+        markers = TransactionMarkers(
+            self._metadata,
+            ports.inside,
+            self._loops,
+            self._find_broker,
+            lane=fetchers,
+            timeout_ms=config.get_int("request.timeout.ms"),
+        )
+        self.coordinators.listen(TRANSACTION_STATE_TOPIC, markers.send)
         context = BrokerContext(
             broker_id=options.broker_id,
             cluster_id=self._registration.cluster_id,
@@ -301,10 +319,23 @@ class BrokerServer:
             internal_topics=InternalTopics(
                 link, self._waiting_room, lambda: replicas.config, self._clock, threading.Lock()
             ),
+            verifier=TransactionVerifier(
+                options.broker_id,
+                self._metadata,
+                self.coordinators,
+                ports.inside,
+                self._loops,
+                self._find_broker,
+                lane=fetchers + 1,
+                timeout_ms=config.get_int("request.timeout.ms"),
+            ),
             waiting_room=self._waiting_room,
             identity=self._identity,
         )
         return context, replication
+
+    def _find_broker(self, broker_id: BrokerId) -> Node | None:
+        return self._metadata.node(broker_id, self._listeners.inter_broker)
 
     def _ask(self, call: Call) -> Any:
         """Make a call of a loop."""

@@ -300,14 +300,17 @@ class Partition:
     def begin_verification(
         self, records: bytearray | memoryview, batches: Batches
     ) -> VerificationGuard | None:
-        """Before an append of a client's transactional ``batches``: the guard under which to ask their
-        coordinator. None: append without asking. That also holds where the append will be refused anyway.
-        """
+        """The guard under which to ask the coordinator of transactional ``batches``; None: do not ask."""
         with self.log_guard.step:
             leader = self._replica.leader
             if leader is None or self.log_guard.is_offline:
                 return None
             return self._gate.begin_verification(records, batches, leader)
+
+    def note_refused(self, batches: Batches) -> None:
+        """``batches`` were refused before their append, and are expected again."""
+        with self.log_guard.step:
+            self._gate.note_refused(batches)
 
     def _append_new(
         self, leader: Leader, records: bytearray | memoryview, batches: Batches, acks: int, token: int

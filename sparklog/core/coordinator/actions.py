@@ -1,7 +1,7 @@
 """The actions of a coordinator's state machine. Its shard carries them out in the order given."""
 
 from dataclasses import dataclass
-from typing import Any, NewType
+from typing import Any, NamedTuple, NewType
 
 from sparklog.model.errors import ErrorCode
 
@@ -23,6 +23,13 @@ class StateRecord:
     value: Any | None
 
 
+class Producer(NamedTuple):
+    """The producer in whose transaction records are written."""
+
+    producer_id: int
+    producer_epoch: int
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """Answer the request that waits under ``token``. A machine answers each request exactly once."""
@@ -36,16 +43,29 @@ class Write:
     """Append ``records`` with acks=all, as a whole or not at all. Outcome: ``on_written``.
 
     ``key`` is the group or the transactional id that the records belong to. With ``holds_key``, requests of
-    that key wait in the shard until the outcome is final.
+    that key wait in the shard until the outcome is final. With a ``producer`` the records belong to its open
+    transaction: they count if it is committed (``StateMachine.on_end``).
     """
 
     write_id: WriteId
     key: str
     records: tuple[StateRecord, ...]
     holds_key: bool
+    producer: Producer | None = None
 
 
-Action = Reply | Write
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Something for the shell of this kind of coordinator, which the shard passes on as it is.
+
+    The shell may ask the machine by a request what became of it. After a new load, the machine tells again
+    whatever is still to be done.
+    """
+
+    message: Any
+
+
+Action = Reply | Write | Tell
 
 
 @dataclass(frozen=True, slots=True)

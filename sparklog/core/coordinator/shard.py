@@ -35,9 +35,11 @@ from typing import Any, Final, NamedTuple
 from sparklog.core.coordinator.actions import (
     Action,
     InDoubt,
+    Producer,
     Refused,
     Reply,
     StateRecord,
+    Tell,
     Token,
     Write,
     WriteOutcome,
@@ -69,6 +71,8 @@ class Append:
 
     append_id: int
     records: tuple[KeyAndValue, ...]
+    producer: Producer | None = None
+    """In whose transaction; None for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class ConfirmEpoch:
     """Ask ZooKeeper whether the leader epoch is current. Outcome: ``on_confirmed``, or ``resign``."""
 
 
-ShardAction = Reply | Append | ConfirmEpoch
+ShardAction = Reply | Tell | Append | ConfirmEpoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,14 @@ class _QueuedWrite(NamedTuple):
     size_bytes: int
 
 
+class _End(NamedTuple):
+    """The end of a producer's transaction. ``offset``: of its marker."""
+
+    offset: int
+    producer_id: int
+    is_commit: bool
+
+
 class _Doubt(NamedTuple):
     """An append that may still be committed."""
 
@@ -164,6 +176,8 @@ class Shard:
         self._queue: deque[_QueuedWrite] = deque()
         self._in_flight: tuple[int, tuple[Write, ...]] | None = None
         self._in_doubt: deque[_Doubt] = deque()
+        self._ends: list[_End] = []
+        """Ends of transactions that wait for the load, or for the outcome of the append in flight."""
         self._appends = 0
 
     # Facts for metrics, and for what the caller has to wait for
@@ -204,7 +218,8 @@ class Shard:
         if self.phase is not Phase.loading:
             return []
         self.phase = Phase.active
-        return self._go_on(self.machine.on_loaded(now), now)
+        actions = list(self.machine.on_loaded(now))
+        return self._go_on([*actions, *self._end_before(None, now)], now)
 
     def on_confirmed(self, standstills: int, now: Now) -> list[ShardAction]:
         """ZooKeeper has confirmed the epoch, in a read that began after ``standstills``."""
@@ -233,6 +248,7 @@ class Shard:
         self._queue.clear()
         self._in_doubt.clear()
         self._in_flight = None
+        self._ends.clear()
         refusals = [Reply(one.token, one.request.refused(ErrorCode.not_coordinator)) for one in waiting]
         return [*refusals, *(self.machine.on_resigned() if was_active else ())]
 
@@ -287,12 +303,36 @@ class Shard:
         self._in_flight = None
         match outcome:
             case Committed(end_offset):
-                actions = [*self._settle(end_offset, now), *self._conclude(writes, Written(), now)]
+                actions = self._end_before(end_offset, now)
+                actions += [*self._settle(end_offset, now), *self._conclude(writes, Written(), now)]
             case NotAppended(error):
                 actions = self._conclude(writes, Refused(error), now)
             case MayBeCommitted(error, end_offset):
-                actions = self._doubt(_Doubt(end_offset, writes), error, now)
-        return self._go_on(actions, now)
+                actions = self._end_before(end_offset, now)
+                actions += self._doubt(_Doubt(end_offset, writes), error, now)
+        return self._go_on([*actions, *self._end_before(None, now)], now)
+
+    def on_end(self, producer_id: int, is_commit: bool, offset: int, now: Now) -> list[ShardAction]:
+        """The marker at ``offset`` is below the high watermark. Ends of one producer come in order.
+
+        While the outcome of an append is unknown, so is whether the marker is before or behind its records.
+        """
+        if self.phase is Phase.resigned:
+            return []
+        self._ends.append(_End(offset, producer_id, is_commit))
+        if self.phase is Phase.loading or self._in_flight is not None:
+            return []
+        return self._go_on(self._end_before(None, now), now)
+
+    def _end_before(self, end_offset: int | None, now: Now) -> list[Action]:
+        """Pass on the ends whose markers are below ``end_offset``; None: all of them."""
+        due = [end for end in self._ends if end_offset is None or end.offset < end_offset]
+        self._ends = [end for end in self._ends if end not in due]
+        actions: list[Action] = []
+        for offset, producer_id, is_commit in due:
+            actions += self._settle(offset, now)
+            actions += self.machine.on_end(producer_id, is_commit, now)
+        return actions
 
     def on_high_watermark(self, offset: int, now: Now) -> list[ShardAction]:
         """The high watermark is at least ``offset``, in this leader epoch."""
@@ -366,7 +406,7 @@ class Shard:
                 pending += self._first_waiting(self._freed.popleft(), now)
                 continue
             action = pending.popleft()
-            if isinstance(action, Reply):
+            if isinstance(action, Reply | Tell):
                 outward.append(action)
             else:
                 pending += self._enqueue(action, now)
@@ -407,14 +447,19 @@ class Shard:
             return []
         writes, records = list[Write](), list[KeyAndValue]()
         left_bytes = self.batch_bytes_max - BATCH_OVERHEAD_BYTES
-        while self._queue and (not writes or self._queue[0].size_bytes <= left_bytes):
+        producer = self._queue[0].write.producer
+        while (
+            self._queue
+            and (not writes or self._queue[0].size_bytes <= left_bytes)
+            and self._queue[0].write.producer == producer
+        ):
             write, encoded, size_bytes = self._queue.popleft()
             writes.append(write)
             records += encoded
             left_bytes -= size_bytes
         self._appends += 1
         self._in_flight = (self._appends, tuple(writes))
-        return [Append(self._appends, tuple(records))]
+        return [Append(self._appends, tuple(records), producer)]
 
     def check_invariants(self) -> None:
         """What holds after every fact; raises AssertionError."""

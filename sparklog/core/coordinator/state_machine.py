@@ -3,8 +3,9 @@
 A *shard* is one coordinator on one partition of its internal topic, in one leader epoch. It reads the log
 into a fresh machine, and then passes facts to the machine and carries out the machine's actions:
 
-    loading: replay(record) ... replay(record), on_loaded
-    active:  on_request, on_written, on_time, on_topics_deleted   -> Reply, Write
+    loading: replay, replay_pending, replay_end (each in log order), on_loaded
+    active:  on_request, on_written, on_time, on_topics_deleted   -> Reply, Write, Tell
+             on_end
     end:     on_resigned                                          -> Reply
 
 A machine has two kinds of state. *Applied* state follows from the records below the high watermark alone;
@@ -64,12 +65,24 @@ class StateMachine(Protocol):
     def replay(self, record: StateRecord) -> None:
         """Apply a record of the log, while loading."""
 
+    def replay_pending(self, record: StateRecord, producer_id: int) -> None:
+        """Apply a record of a producer's open transaction, while loading; it counts after a commit."""
+
+    def replay_end(self, producer_id: int, is_commit: bool) -> None:
+        """Apply the end of a producer's transaction, while loading."""
+
     def on_loaded(self, now: Now) -> list[Action]:
         """The log up to the end that it had at the election was replayed, and is committed."""
 
     def on_request(self, token: Token, request: Any, now: Now) -> list[Action]: ...
 
     def on_written(self, write_id: WriteId, outcome: WriteOutcome, now: Now) -> list[Action]: ...
+
+    def on_end(self, producer_id: int, is_commit: bool, now: Now) -> list[Action]:
+        """A producer's transaction has ended: its marker is below the high watermark of this partition.
+
+        Comes in log order with the outcomes of writes. The keys of the transaction may be held.
+        """
 
     def on_time(self, now: Now) -> list[Action]:
         """Everything whose time has come."""

@@ -4,6 +4,7 @@ A commit counts once it is in the log. Several commits of a group may be on thei
 the order of the log, which is that of their arrival.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sparklog.core.coordinator.actions import InDoubt, StateRecord, Token, WriteOutcome, Written
@@ -41,7 +42,7 @@ def commit(token: Token, request: OffsetCommit, turn: Turn) -> None:
     values = {
         offset.topic_partition: _value(offset, request, turn)
         for offset in request.offsets
-        if _java_length(offset.metadata) <= length_max
+        if java_length(offset.metadata) <= length_max
     }
     if not values:
         turn.reply(token, request.refused(ErrorCode.offset_metadata_too_large))
@@ -83,7 +84,7 @@ def _value(offset: OffsetToCommit, request: OffsetCommit, turn: Turn) -> OffsetV
     )
 
 
-def _java_length(text: str | None) -> int:
+def java_length(text: str | None) -> int:
     if text is None or text.isascii():
         return len(text or "")
     return len(text.encode("utf-16-le")) // 2
@@ -127,11 +128,14 @@ def fetch_offsets(token: Token, request: OffsetFetch, turn: Turn) -> None:
     """Answer what is committed, whatever the state of the group; -1 where nothing is."""
     committed = turn.state.applied.offsets_of(request.group_id)
     group = turn.state.groups.get(request.group_id)
-    in_flight = group.commits_in_flight if group is not None and request.require_stable else ()
+    unstable: Collection[TopicPartition] = ()
+    if request.require_stable:
+        in_flight = () if group is None else group.commits_in_flight
+        unstable = {*in_flight, *turn.state.applied.unstable_of(request.group_id)}
     offsets = []
     for place in committed if request.topic_partitions is None else request.topic_partitions:
         value = committed.get(place)
-        if place in in_flight:
+        if place in unstable:
             offsets.append(FetchedOffset(place, error=ErrorCode.unstable_offset_commit))
         elif value is None:
             offsets.append(FetchedOffset(place))

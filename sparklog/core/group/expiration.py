@@ -7,7 +7,8 @@ The age of an offset counts
 - in a group that never had members, from the commit.
 
 A commit that named its own retention time (OffsetCommit 2 to 4) expires when that is over. An offset with a
-commit on its way does not expire, and an empty group without offsets is removed.
+commit on its way, or that an open transaction may replace, does not expire. An empty group without offsets is
+removed.
 """
 
 from sparklog.core.group.group import Group
@@ -23,7 +24,8 @@ def expire(group: Group, turn: Turn) -> None:
     if group.holds:
         return
     expired = _expired_offsets(group, turn)
-    is_unused = group.state is GroupState.EMPTY and not known_offsets(group, turn)
+    is_unstable = bool(turn.state.applied.unstable_of(group.group_id))
+    is_unused = group.state is GroupState.EMPTY and not is_unstable and not known_offsets(group, turn)
     if expired or (is_unused and not group.pending_members):
         turn.note(group, f"{len(expired)} offsets have expired")
         turn.state.counters.offsets_expired += len(expired)
@@ -32,10 +34,13 @@ def expire(group: Group, turn: Turn) -> None:
 
 def _expired_offsets(group: Group, turn: Turn) -> list[TopicPartition]:
     committed = turn.state.applied.offsets_of(group.group_id)
+    unstable = turn.state.applied.unstable_of(group.group_id)
     return [
         place
         for place, value in committed.items()
-        if place not in group.commits_in_flight and _is_expired(group, place, value, turn)
+        if place not in group.commits_in_flight
+        and place not in unstable
+        and _is_expired(group, place, value, turn)
     ]
 
 

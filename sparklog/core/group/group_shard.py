@@ -20,13 +20,14 @@ from sparklog.core.coordinator.actions import (
     Reply,
     StateRecord,
     Token,
+    Write,
     WriteId,
     WriteOutcome,
     Written,
 )
+from sparklog.core.coordinator.alarms import Alarms
 from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.group import requests
-from sparklog.core.group.alarms import Alarms
 from sparklog.core.group.commits import commit, fetch_offsets
 from sparklog.core.group.departures import on_group_time
 from sparklog.core.group.description import describe, list_groups
@@ -42,6 +43,7 @@ from sparklog.core.group.requests import GroupRequest
 from sparklog.core.group.settings import GroupSettings
 from sparklog.core.group.states import GroupState
 from sparklog.core.group.sync import heartbeat, sync
+from sparklog.core.group.transactional_commits import commit_in_transaction
 from sparklog.core.group.turn import Counters, PartitionState, SubscribedTopics, Turn, Waiting
 from sparklog.model.errors import ErrorCode
 from sparklog.model.time import MonotonicMs
@@ -69,6 +71,12 @@ class GroupShard:
 
     def replay(self, record: StateRecord) -> None:
         self.state.applied.apply(record)
+
+    def replay_pending(self, record: StateRecord, producer_id: int) -> None:
+        self.state.applied.apply_pending(record, producer_id)
+
+    def replay_end(self, producer_id: int, is_commit: bool) -> None:
+        self.state.applied.end(producer_id, is_commit)
 
     def on_loaded(self, now: Now) -> list[Action]:
         turn = Turn(self.state, now)
@@ -103,13 +111,22 @@ class GroupShard:
             group.writes_in_flight -= 1
             group.release(write_id, now.monotonic_ms)
         if isinstance(outcome, Written):
-            for record in pending.write.records:
-                self.state.applied.apply(record)
+            self._apply(pending.write)
         else:
             turn.note(group, f"write {write_id}: {outcome}")
         pending.after.on_outcome(outcome, turn)
         self._settle(group.group_id)
         return turn.actions
+
+    def on_end(self, producer_id: int, is_commit: bool, now: Now) -> list[Action]:
+        self.state.guards.pop(producer_id, None)
+        pending = self.state.applied.pending.get(producer_id, {})
+        group_ids = {key.group_id for key in pending}
+        committed = self.state.applied.end(producer_id, is_commit)
+        self.state.counters.offsets_committed += len(committed)
+        for group_id in group_ids:
+            self._settle(group_id)
+        return []
 
     def on_time(self, now: Now) -> list[Action]:
         turn = Turn(self.state, now)
@@ -142,6 +159,14 @@ class GroupShard:
         return [Reply(token, request.refused(ErrorCode.not_coordinator)) for token, request in waiting]
 
     # -------------------------------------------------------------------------------- upkeep
+
+    def _apply(self, write: Write) -> None:
+        applied = self.state.applied
+        for record in write.records:
+            if write.producer is None:
+                applied.apply(record)
+            else:
+                applied.apply_pending(record, write.producer.producer_id)
 
     def next_deadline_ms(self) -> MonotonicMs | None:
         deadlines = (self.alarms.next_ms(), self.next_check_ms)
@@ -177,7 +202,9 @@ class GroupShard:
         if group.state is not GroupState.EMPTY or group.pending_members:
             return False
         applied = self.state.applied
-        is_known = group.group_id in applied.groups or group.group_id in applied.offsets
+        is_known = any(
+            group.group_id in known for known in (applied.groups, applied.offsets, applied.unstable)
+        )
         return not is_known and not group.writes_in_flight
 
     # ----------------------------------------------------------------------- for those who look
@@ -209,6 +236,8 @@ def _answer(token: Token, request: GroupRequest, turn: Turn) -> None:
             heartbeat(token, request, turn)
         case requests.OffsetCommit():
             commit(token, request, turn)
+        case requests.TransactionalOffsetCommit():
+            commit_in_transaction(token, request, turn)
         case requests.OffsetFetch():
             fetch_offsets(token, request, turn)
         case requests.JoinGroup():

@@ -17,7 +17,7 @@ from sparklog.model.time import WallMs
 def load_groups(turn: Turn) -> None:
     """Make a group of each group id of the applied state."""
     applied = turn.state.applied
-    for group_id in dict.fromkeys([*applied.groups, *applied.offsets]):
+    for group_id in dict.fromkeys([*applied.groups, *applied.offsets, *applied.unstable]):
         value = applied.groups.get(group_id)
         group = Group(group_id, turn.now.wall_ms) if value is None else _load(group_id, value, turn)
         turn.state.groups[group_id] = group

@@ -1,7 +1,8 @@
 """Removal of groups and of offsets: by an administrator, and because a topic is gone.
 
 What is removed is written as tombstones, also for offsets whose commit is still on its way: the tombstone
-comes after it in the log. An empty group from which the last offset goes is removed with it.
+comes after it in the log. An empty group from which the last offset goes is removed with it, unless an open
+transaction has offsets of it: such a group is not deleted.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -28,7 +29,7 @@ def delete_group(token: Token, request: DeleteGroup, turn: Turn) -> None:
     group = turn.state.groups.get(request.group_id)
     if group is None:
         turn.reply(token, request.refused(ErrorCode.group_id_not_found))
-    elif group.state is not GroupState.EMPTY:
+    elif group.state is not GroupState.EMPTY or turn.state.applied.unstable_of(group.group_id):
         turn.reply(token, request.refused(ErrorCode.non_empty_group))
     else:
         group.pending_members.clear()
@@ -92,7 +93,8 @@ def remove_offsets(
     The tombstone of an empty group that keeps no offset goes with them, last.
     """
     records = [StateRecord(OffsetKey(group.group_id, one), None) for one in removed]
-    keeps_offset = bool(known_offsets(group, turn).keys() - set(removed))
+    is_unstable = bool(turn.state.applied.unstable_of(group.group_id))
+    keeps_offset = is_unstable or bool(known_offsets(group, turn).keys() - set(removed))
     is_written = group.group_id in turn.state.applied.groups
     if group.state is GroupState.EMPTY and not keeps_offset and is_written:
         records.append(StateRecord(GroupKey(group.group_id), None))

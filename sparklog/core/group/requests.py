@@ -7,6 +7,7 @@ several requests here.
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from sparklog.core.coordinator.actions import Producer
 from sparklog.core.group.responses import (
     DeleteGroupResponse,
     DescribeGroupResponse,
@@ -19,6 +20,7 @@ from sparklog.core.group.responses import (
     OffsetDeleteResponse,
     OffsetFetchResponse,
     SyncGroupResponse,
+    TransactionalCommitResponse,
 )
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
@@ -185,6 +187,31 @@ class OffsetCommit(_OfGroup):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionalOffsetCommit(_OfGroup):
+    """Save positions that count once the producer's transaction is committed.
+
+    ``generation_id`` -1 and ``member_id`` "" if the client names no membership (TxnOffsetCommit 0 to 2).
+    ``guard``: from the answer that asked for the transaction to be verified; None the first time.
+    """
+
+    producer: Producer
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None = None
+    offsets: tuple[OffsetToCommit, ...]
+    guard: int | None = None
+
+    def invalid(self) -> TransactionalCommitResponse | None:
+        return None if self.group_id else self.refused(ErrorCode.invalid_group_id)
+
+    def while_loading(self) -> TransactionalCommitResponse:
+        return self.refused(ErrorCode.coordinator_load_in_progress)
+
+    def refused(self, error: ErrorCode) -> TransactionalCommitResponse:
+        return TransactionalCommitResponse(tuple((one.topic_partition, error) for one in self.offsets))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetch(_OfGroup):
     """Read committed offsets: of ``topic_partitions``, or with None of all that have any.
 
@@ -274,6 +301,7 @@ GroupRequest = (
     | Heartbeat
     | LeaveGroup
     | OffsetCommit
+    | TransactionalOffsetCommit
     | OffsetFetch
     | DescribeGroup
     | ListGroups

@@ -76,6 +76,17 @@ class OffsetCommitResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class TransactionalCommitResponse:
+    """One error for each partition, in the order of the request.
+
+    ``guard``: nothing was written; have the transaction verified, and ask again with this guard.
+    """
+
+    errors: tuple[tuple[TopicPartition, ErrorCode], ...]
+    guard: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FetchedOffset:
     """``offset`` is -1 if the group has committed none."""
 

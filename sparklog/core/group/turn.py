@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from sparklog.core.coordinator.actions import Action, Reply, StateRecord, Token, Write, WriteId, WriteOutcome
+from sparklog.core.coordinator.actions import (
+    Action,
+    Producer,
+    Reply,
+    StateRecord,
+    Token,
+    Write,
+    WriteId,
+    WriteOutcome,
+)
 from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.group.applied import AppliedState
 from sparklog.core.group.group import Group
@@ -68,6 +77,9 @@ class PartitionState:
     counters: Counters = field(default_factory=Counters)
     events: RecentEvents = field(default_factory=RecentEvents)
     last_write_id: int = 0
+    guards: dict[int, int] = field(default_factory=dict)
+    """By producer id, the attempt to verify its transaction that no end has made void."""
+    last_guard: int = 0
 
     def find_topics(self, group: Group) -> None:
         """Set the topics to which the members of the generation are subscribed (KIP-211)."""
@@ -106,11 +118,17 @@ class Turn:
             self.reply(token, request.refused(error))
 
     def write(
-        self, group: Group, records: tuple[StateRecord, ...], after: AfterWrite, *, holds_key: bool
+        self,
+        group: Group,
+        records: tuple[StateRecord, ...],
+        after: AfterWrite,
+        *,
+        holds_key: bool,
+        producer: Producer | None = None,
     ) -> None:
         self.state.last_write_id += 1
         write_id = WriteId(self.state.last_write_id)
-        write = Write(write_id, group.group_id, records, holds_key)
+        write = Write(write_id, group.group_id, records, holds_key, producer)
         self.state.writes[write_id] = PendingWrite(write, after)
         group.writes_in_flight += 1
         if holds_key:

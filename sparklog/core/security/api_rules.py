@@ -70,6 +70,9 @@ _AS_IDEMPOTENT: Final = Right(
     ResourceType.cluster,
     "without a transactional id",
 )
+_WRITE_TRANSACTION: Final = Right(AclOperation.write, ResourceType.transactional_id)
+_DESCRIBE_TRANSACTION: Final = Right(AclOperation.describe, ResourceType.transactional_id)
+_OF_VERIFIERS: Final = Right(AclOperation.cluster_action, ResourceType.cluster, "of brokers that verify")
 _CREATE_TOPICS: Final = (
     Right(AclOperation.create, ResourceType.cluster, "or else on each topic"),
     Right(AclOperation.create, ResourceType.topic),
@@ -132,6 +135,15 @@ API_RULES: Final[Mapping[int, ApiRule]] = MappingProxyType(
         21: ApiRule("DeleteRecords", _CLIENTS, (_DELETE_TOPIC,), Quota.request),
         22: ApiRule("InitProducerId", _CLIENTS, (_AS_TRANSACTION, _AS_IDEMPOTENT), Quota.request),
         23: ApiRule("OffsetForLeaderEpoch", _CLIENTS, (_DESCRIBE_EPOCHS, _OF_REPLICAS), Quota.request),
+        24: ApiRule(
+            "AddPartitionsToTxn", _CLIENTS, (_WRITE_TRANSACTION, _WRITE_TOPIC, _OF_VERIFIERS), Quota.request
+        ),
+        25: ApiRule("AddOffsetsToTxn", _CLIENTS, (_WRITE_TRANSACTION, _READ_GROUP), Quota.request),
+        26: ApiRule("EndTxn", _CLIENTS, (_WRITE_TRANSACTION,), Quota.request),
+        27: ApiRule("WriteTxnMarkers", _CLIENTS, (_CLUSTER_ACTION,), Quota.request),
+        28: ApiRule(
+            "TxnOffsetCommit", _CLIENTS, (_WRITE_TRANSACTION, _READ_GROUP, _CONSUME_TOPIC), Quota.request
+        ),
         32: ApiRule("DescribeConfigs", _CLIENTS, _DESCRIBE_CONFIGS, Quota.request),
         33: ApiRule("AlterConfigs", _EVERYWHERE, _ALTER_CONFIGS, Quota.request),
         35: ApiRule("DescribeLogDirs", _CLIENTS, (_DESCRIBE_CLUSTER,), Quota.request),
@@ -149,6 +161,8 @@ API_RULES: Final[Mapping[int, ApiRule]] = MappingProxyType(
         58: _between_brokers("Envelope", _CONTROLLER),
         60: ApiRule("DescribeCluster", _CLIENTS, (), Quota.request),
         61: ApiRule("DescribeProducers", _CLIENTS, (_CONSUME_TOPIC,), Quota.request),
+        65: ApiRule("DescribeTransactions", _CLIENTS, (_DESCRIBE_TRANSACTION,), Quota.request),
+        66: ApiRule("ListTransactions", _CLIENTS, (_DESCRIBE_TRANSACTION,), Quota.request),
         67: _between_brokers("AllocateProducerIds", _CONTROLLER),
         73: _between_brokers("AssignReplicasToDirs", _CONTROLLER),
     }

@@ -8,13 +8,18 @@ from sparklog.broker.internal_append import InternalBatch, append_internally
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.coordinator.shard import Phase
 from sparklog.core.group.records import OffsetKey, OffsetValue
+from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.loops import Await, Pause
+from sparklog.model.transaction_end import TransactionEnd
+from sparklog.records.control import build_marker
+from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
 from tests.broker.coordination.conftest import BYTES_MAX, COORDINATED, Coordinated
 
+COORDINATOR = AppendOrigin.COORDINATOR
 LOADING = ErrorCode.coordinator_load_in_progress
 
 
@@ -127,16 +132,37 @@ def test_a_record_that_nobody_understands_is_skipped_and_named(written, caplog):
     assert "records of 1 keys were skipped while loading: a record without a key" in caplog.text
 
 
-def test_records_of_a_transaction_are_skipped_and_named(written, caplog):
-    caplog.set_level("WARNING", logger="sparklog")
+def write_marker(coordinated, producer_id, *, is_commit):
+    batch = build_marker(
+        TransactionEnd(is_commit, coordinator_epoch=0), producer_id=producer_id, producer_epoch=0, now_ms=0
+    )
+    written = coordinated.partition.append_as_leader(batch, split(batch), -1, 1, origin=COORDINATOR)
+    assert written.error is ErrorCode.none
+
+
+@pytest.mark.parametrize(("is_commit", "counts"), [(True, 8), (False, 7)], ids=["committed", "aborted"])
+def test_records_of_a_transaction_count_if_its_marker_commits_it(written, is_commit, counts):
     write(written, offset_record(7))
     write(written, offset_record(8), producer_id=9, producer_epoch=0)
+    write_marker(written, 9, is_commit=is_commit)
+    lead_anew(written)
+    written.follow()
+    written.load()
+    written.confirm()
+    assert written.committed() == [{"events": counts}]
+
+
+def test_records_of_an_open_transaction_wait_for_its_end(written):
+    write(written, offset_record(7))
+    write(written, offset_record(8), producer_id=9, producer_epoch=0)
+    write(written, offset_record(6, "other"))
     lead_anew(written)
     written.follow()
     written.load()
     written.confirm()
     assert written.committed() == [{"events": 7}]
-    assert "records of 1 keys were skipped while loading: they belong to a transaction" in caplog.text
+    written.coordinators.on_end(COORDINATED, 9, True, written.partition.log_end_offset)
+    assert written.committed() == [{"events": 8}]
 
 
 def test_a_log_with_gaps_and_a_raised_start_is_loaded_whole(written):

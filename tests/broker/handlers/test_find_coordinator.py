@@ -12,12 +12,14 @@ from sparklog.wire.messages.discovery.find_coordinator import (
 from tests.broker.server_harness import Harness
 from tests.waiting import until
 
-NOT_AVAILABLE = ErrorCode.coordinator_not_available
-
 
 @pytest.fixture(scope="module")
 def cluster():
-    settings = {"offsets.topic.num.partitions": "4", "auto.create.topics.enable": "false"}
+    settings = {
+        "offsets.topic.num.partitions": "4",
+        "transaction.state.log.num.partitions": "3",
+        "auto.create.topics.enable": "false",
+    }
     with InProcessCluster(brokers=2, settings=settings) as cluster:
         yield cluster
 
@@ -73,7 +75,13 @@ def test_an_unknown_type_of_key_is_refused(harness):
     )
 
 
-def test_transactions_are_not_there_yet_and_the_message_says_so(harness):
-    (answer,) = find(harness, "t", key_type=TRANSACTION_KEY)
-    assert answer.error_code is NOT_AVAILABLE
-    assert "not supported yet" in answer.error_message
+def test_a_transactional_id_has_the_topic_of_transactions_created(cluster, harness):
+    until(lambda: find(harness, "t", key_type=TRANSACTION_KEY)[0].error_code is ErrorCode.none)
+    described = cluster.admin.describe_topics(["__transaction_state"])[0]
+    assert [len(partition.replicas) for partition in described.partitions] == [2] * 3
+    assert described.is_internal
+    configs = cluster.brokers[1].coordinators._metadata.topic("__transaction_state").configs
+    assert configs["cleanup.policy"] == "compact"
+    assert configs["min.insync.replicas"] == "2"
+    assert configs["compression.type"] == "uncompressed"
+    assert configs["unclean.leader.election.enable"] == "false"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sparklog.core.coordinator.actions import Reply, StateRecord, Token, Write, WriteId, Written
+from sparklog.core.coordinator.actions import Producer, Reply, StateRecord, Token, Write, WriteId, Written
 from sparklog.core.coordinator.attention import Attention
 from sparklog.core.coordinator.shard import Append, Committed, ConfirmEpoch, Shard
 from sparklog.core.coordinator.state_machine import Now
@@ -16,11 +16,14 @@ BATCH_BYTES = 1_000
 
 @dataclass(frozen=True)
 class Asked:
-    """Put with a ``value``, else Get; a Put that ``holds`` its key is as a group's new generation."""
+    """Put with a ``value``, else Get; a Put that ``holds`` its key is as a group's new generation, one with a
+    ``producer`` as an offset in that producer's transaction.
+    """
 
     key: str | None
     value: str | None = None
     holds: bool = False
+    producer: Producer | None = None
     is_invalid: bool = False
 
     def invalid(self):
@@ -42,10 +45,22 @@ class Registers:
     deadline_ms: int | None = None
     times: list = field(default_factory=list)
     gone: list = field(default_factory=list)
+    seen: list = field(default_factory=list)
+    """Keys as they are written, and the ends of transactions: in the order in which the machine sees them."""
     is_loaded: bool = False
 
     def replay(self, record):
         self.values[record.key] = record.value
+
+    def replay_pending(self, record, producer_id):
+        self.seen.append((producer_id, record))
+
+    def replay_end(self, producer_id, is_commit):
+        self.seen.append((producer_id, is_commit))
+
+    def on_end(self, producer_id, is_commit, now):
+        self.seen.append((producer_id, is_commit))
+        return []
 
     def topics(self):
         return frozenset(self.values)
@@ -60,12 +75,13 @@ class Registers:
         write_id = WriteId(len(self.puts) + 1)
         record = StateRecord(request.key, request.value)
         self.puts[write_id] = [token, record]
-        return [Write(write_id, request.key, (record,), request.holds)]
+        return [Write(write_id, request.key, (record,), request.holds, request.producer)]
 
     def on_written(self, write_id, outcome, now):
         token, record = self.puts[write_id]
         if isinstance(outcome, Written):
             self.values[record.key] = record.value
+            self.seen.append(record.key)
         if token is None:
             return []
         self.puts[write_id][0] = None
@@ -147,6 +163,9 @@ class Driven:
     def commit(self):
         self.end_offset += len(self.appends[-1].records)
         self.outcome(Committed(self.end_offset))
+
+    def end(self, producer_id, offset, *, is_commit=True):
+        self._take(self.shard.on_end(producer_id, is_commit, offset, self.now))
 
     def high_watermark(self, offset):
         self._take(self.shard.on_high_watermark(offset, self.now))

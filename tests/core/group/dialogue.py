@@ -10,13 +10,14 @@ invariants are checked, and that a machine which replays the log has the same ap
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from sparklog.core.coordinator.actions import (
     Action,
     InDoubt,
+    Producer,
     Refused,
     Reply,
     StateRecord,
@@ -41,6 +42,7 @@ from sparklog.core.group.requests import (
     OffsetFetch,
     OffsetToCommit,
     SyncGroup,
+    TransactionalOffsetCommit,
 )
 from sparklog.core.group.responses import (
     DescribeGroupResponse,
@@ -73,6 +75,13 @@ def at(monotonic_ms: int) -> Now:
     return Now(MonotonicMs(monotonic_ms), WallMs(WALL_START_MS + monotonic_ms))
 
 
+class TransactionEnded(NamedTuple):
+    """A marker in the log."""
+
+    producer_id: int
+    is_commit: bool
+
+
 @dataclass(slots=True)
 class Asked:
     """A request, and its answer once there is one."""
@@ -97,8 +106,8 @@ class Coordinator:
     settings: GroupSettings = field(
         default_factory=lambda: GroupSettings(initial_rebalance_delay_ms=INITIAL_DELAY_MS)
     )
-    log: list[StateRecord] = field(default_factory=list)
-    """The records below the high watermark."""
+    history: list[tuple[StateRecord, Producer | None] | TransactionEnded] = field(default_factory=list)
+    """The log below the high watermark: records with the producer of their transaction, and markers."""
     is_log_slow: bool = False
     open_writes: list[Write] = field(default_factory=list)
     asked: dict[Token, Asked] = field(default_factory=dict)
@@ -115,9 +124,27 @@ class Coordinator:
             self.settings = GroupSettings(**{"initial_rebalance_delay_ms": INITIAL_DELAY_MS, **settings})
         self.open_writes.clear()
         self.shard = GroupShard.of(self.settings, topics_of)
-        for record in self.log:
-            self.shard.replay(record)
+        self._replay(self.shard)
         self._carry_out(self.shard.on_loaded(self.now))
+
+    def _replay(self, shard: GroupShard) -> None:
+        for entry in self.history:
+            match entry:
+                case TransactionEnded(producer_id, is_commit):
+                    shard.replay_end(producer_id, is_commit)
+                case (record, None):
+                    shard.replay(record)
+                case (record, producer):
+                    shard.replay_pending(record, producer.producer_id)
+
+    @property
+    def log(self) -> list[StateRecord]:
+        """The records below the high watermark that are in no transaction."""
+        entries = [entry for entry in self.history if not isinstance(entry, TransactionEnded)]
+        return [record for record, producer in entries if producer is None]
+
+    def write_down(self, write: Write) -> None:
+        self.history += [(record, write.producer) for record in write.records]
 
     @property
     def now(self) -> Now:
@@ -175,7 +202,7 @@ class Coordinator:
         if not isinstance(outcome, InDoubt):
             self.open_writes.remove(write)
         if isinstance(outcome, Written):
-            self.log.extend(write.records)
+            self.write_down(write)
         self._carry_out(self.shard.on_written(write.write_id, outcome, self.now))
 
     def log_writes(self) -> None:
@@ -188,6 +215,11 @@ class Coordinator:
 
     def log_times_out(self) -> None:
         self.log_answers(InDoubt(ErrorCode.request_timed_out))
+
+    def ends(self, producer_id: int, *, is_commit: bool) -> None:
+        """The marker of a producer's transaction is below the high watermark."""
+        self.history.append(TransactionEnded(producer_id, is_commit))
+        self._carry_out(self.shard.on_end(producer_id, is_commit, self.now))
 
     def deletes_topics(self, *names: str) -> None:
         self._carry_out(self.shard.on_topics_deleted(names, self.now))
@@ -203,6 +235,7 @@ class Coordinator:
                 assert asked.is_waiting, f"answered twice: {asked.request}"
                 asked.answer = action.response
             else:
+                assert isinstance(action, Write)
                 self.open_writes.append(action)
         if not self.is_log_slow:
             self.log_writes()
@@ -210,9 +243,9 @@ class Coordinator:
     def check(self) -> None:
         self.shard.check_invariants()
         replayed = GroupShard.of(self.settings, topics_of)
-        for record in self.log:
-            replayed.replay(record)
+        self._replay(replayed)
         assert replayed.applied_state() == self.shard.applied_state()
+        assert replayed.state.applied.pending == self.shard.state.applied.pending
 
     # ---------------------------------------------------------------------------------- scenes
 
@@ -355,6 +388,24 @@ class Client:
             "offsets": tuple(OffsetToCommit(place, offset) for place, offset in offsets.items()),
         }
         return self.coordinator.ask(OffsetCommit(self.group_id, **{**fields, **changes}))
+
+    def commits_in_transaction(
+        self, producer: Producer, offsets: Mapping[TopicPartition, int], **changes: Any
+    ) -> Asked:
+        """TxnOffsetCommit; where the coordinator wants the transaction verified, it is, at once."""
+        is_member = self.joined is not None and not self.joined.is_waiting
+        fields: dict[str, Any] = {
+            "producer": producer,
+            "generation_id": self.generation if is_member else -1,
+            "member_id": self.member_id,
+            "group_instance_id": self.instance,
+            "offsets": tuple(OffsetToCommit(place, offset) for place, offset in offsets.items()),
+        }
+        request = TransactionalOffsetCommit(self.group_id, **{**fields, **changes})
+        asked = self.coordinator.ask(request)
+        if asked.answer is None or asked.answer.guard is None:
+            return asked
+        return self.coordinator.ask(replace(request, guard=asked.answer.guard))
 
 
 def errors_of(asked: Asked) -> set[ErrorCode]:

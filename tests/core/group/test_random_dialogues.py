@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from sparklog.core.coordinator.actions import InDoubt, Refused, Token, Write, WriteId, Written
+from sparklog.core.coordinator.actions import InDoubt, Producer, Refused, Token, Write, WriteId, Written
 from sparklog.core.group.records import GroupKey
 from sparklog.core.group.requests import DeleteGroup, GroupRequest, OffsetDelete
 from sparklog.core.group.settings import GroupSettings
@@ -21,6 +21,7 @@ from tests.core.group.dialogue import GROUP, MINUTE_MS, Asked, Client, Coordinat
 PLACES = (TopicPartition("orders", 0), TopicPartition("payments", 0))
 REFUSALS = (ErrorCode.not_enough_replicas, ErrorCode.message_too_large)
 DOUBTS = (ErrorCode.request_timed_out, ErrorCode.not_enough_replicas_after_append)
+PRODUCERS = (Producer(7, 0), Producer(8, 4))
 SETTINGS = GroupSettings(
     initial_rebalance_delay_ms=3_000,
     size_max=4,
@@ -62,7 +63,7 @@ class Shard(Coordinator):
             self.asked[token].answer = request.refused(ErrorCode.not_coordinator)
         self.queue.clear()
         for write in self.open_writes[:survivors]:
-            self.log.extend(write.records)
+            self.write_down(write)
         self.doubted.clear()
         self.restart()
 
@@ -166,6 +167,25 @@ class Dialogue(RuleBasedStateMachine):
     @rule(number=any_client, place=st.sampled_from(PLACES), offset=st.integers(0, 9))
     def a_client_commits(self, number: int, place: TopicPartition, offset: int) -> None:
         self.clients[number].commits({place: offset})
+
+    # -------------------------------------------------------------------------- transactions
+
+    @rule(
+        number=any_client,
+        producer=st.sampled_from(PRODUCERS),
+        place=st.sampled_from(PLACES),
+        offset=st.integers(0, 9),
+    )
+    def a_client_commits_in_a_transaction(
+        self, number: int, producer: Producer, place: TopicPartition, offset: int
+    ) -> None:
+        self.clients[number].commits_in_transaction(producer, {place: offset})
+
+    @rule(producer=st.sampled_from(PRODUCERS), is_commit=st.booleans())
+    def a_transaction_ends(self, producer: Producer, is_commit: bool) -> None:
+        """A real shard holds the end back while a write of that transaction is under way."""
+        if not any(write.producer == producer for write in self.coordinator.open_writes):
+            self.coordinator.ends(producer.producer_id, is_commit=is_commit)
 
     # ------------------------------------------------------------------ administrators and time
 

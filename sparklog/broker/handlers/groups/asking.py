@@ -32,8 +32,16 @@ def ask(call: Call, request: Any, answer: Callable[[Any], Any]) -> None:
     )
 
 
-def ask_each(call: Call, requests: Sequence[Any], answer: Callable[[list[Any]], Any]) -> None:
-    """Ask the coordinator of each request; ``answer`` gets the responses in the order of ``requests``."""
+def ask_each(
+    call: Call,
+    requests: Sequence[Any],
+    answer: Callable[[list[Any]], Any],
+    *,
+    topic: str = GROUP_OFFSETS_TOPIC,
+) -> None:
+    """Ask the coordinator of each request, of the kind that writes to ``topic``; ``answer`` gets the
+    responses in the order of ``requests``.
+    """
     responses: dict[int, Any] = {}
     guard = threading.Lock()
 
@@ -47,7 +55,7 @@ def ask_each(call: Call, requests: Sequence[Any], answer: Callable[[list[Any]], 
     if not requests:
         call.reply(answer([]))
     for number, request in enumerate(requests):
-        call.broker.coordinators.submit(GROUP_OFFSETS_TOPIC, request, _keeper(keep, number))
+        call.broker.coordinators.submit(topic, request, _keeper(keep, number))
 
 
 def _keeper(keep: Callable[[int, Any], None], number: int) -> Callable[[Any], None]:

@@ -7,6 +7,7 @@ opens and recovers the logs, listens, registers, and serves until it dies. The o
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from simulation.disks.disk import SimulatedDisk
@@ -28,6 +29,8 @@ from simulation.schedule import (
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.coordination.coordinators import CoordinatorShards
 from sparklog.broker.coordination.internal_topics import InternalTopics
+from sparklog.broker.coordination.transaction_markers import TransactionMarkers
+from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
 from sparklog.broker.dispatch import Dispatcher
 from sparklog.broker.life.controlled_shutdown import move_leaders_away
 from sparklog.broker.life.open_directories import Host, open_directories
@@ -39,10 +42,11 @@ from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller.state.znodes import CONTROLLER, CONTROLLER_EPOCH, decode_controller
-from sparklog.model.cluster import Broker, plaintext
+from sparklog.model.cluster import Broker, Node, plaintext
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId, TopicPartition
+from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 from sparklog.model.loops import Loop
 from sparklog.model.zookeeper import ZooKeeperError
 from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
@@ -51,6 +55,9 @@ from sparklog.zookeeper.registration import read_or_create_cluster_id, report_su
 STOPPED_CLEANLY: Final = "it was told to"
 
 RELAUNCH_MS: Final = 300
+
+TRANSACTION_CALL_MS: Final = 10_000
+"""Longest wait of a coordinator for another broker."""
 """What a supervisor waits before it launches a broker again that could not start."""
 
 PORT: Final = 9092
@@ -335,6 +342,11 @@ class SimulatedBroker:
         strands = self._strands = Strands(process)
         calls = ControllerCalls(strands, loops.link)
         self.coordinators = CoordinatorShards(replicas, self.metadata, ports.inside, zookeeper)
+        find_node = partial(self._find_broker, config.listeners.inter_broker)
+        markers = TransactionMarkers(
+            self.metadata, ports.inside, loops, find_node, lane=0, timeout_ms=TRANSACTION_CALL_MS
+        )
+        self.coordinators.listen(TRANSACTION_STATE_TOPIC, markers.send)
         context = BrokerContext(
             broker_id=machine.broker_id,
             cluster_id=cluster_id,
@@ -345,9 +357,22 @@ class SimulatedBroker:
             producer_ids=WatchedIds(machine.broker_id, calls, strands, world.identities),
             coordinators=self.coordinators,
             internal_topics=InternalTopics(calls, strands, lambda: replicas.config, process, Tripwire()),
+            verifier=TransactionVerifier(
+                machine.broker_id,
+                self.metadata,
+                self.coordinators,
+                ports.inside,
+                loops,
+                find_node,
+                lane=0,
+                timeout_ms=TRANSACTION_CALL_MS,
+            ),
             waiting_room=strands,
         )
         return context, replication
+
+    def _find_broker(self, listener: str, broker_id: BrokerId) -> Node | None:
+        return self.metadata.node(broker_id, listener)
 
     def _on_registration_lost(self, why: str) -> None:
         self._fail(why)

@@ -1,6 +1,6 @@
 """The time at which each group wants to be woken."""
 
-from sparklog.core.group.alarms import Alarms
+from sparklog.core.coordinator.alarms import Alarms
 from sparklog.model.time import MonotonicMs
 
 

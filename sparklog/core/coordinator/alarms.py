@@ -1,4 +1,4 @@
-"""When each group wants to be woken: the soonest first, at the cost of a heap."""
+"""When each key (a group, a transactional id) wants to be woken: the soonest first, at the cost of a heap."""
 
 import heapq
 from dataclasses import dataclass, field
@@ -8,20 +8,20 @@ from sparklog.model.time import MonotonicMs
 
 @dataclass(slots=True)
 class Alarms:
-    """At most one alarm counts for each group: the latest that was set. Older ones in the heap are void."""
+    """At most one alarm counts for each key: the latest that was set. Older ones in the heap are void."""
 
     _at_ms: dict[str, MonotonicMs] = field(default_factory=dict)
     _heap: list[tuple[MonotonicMs, str]] = field(default_factory=list)
 
-    def set(self, group_id: str, at_ms: MonotonicMs | None) -> None:
-        """Replace the group's alarm; None leaves it without one."""
-        if self._at_ms.get(group_id) == at_ms:
+    def set(self, key: str, at_ms: MonotonicMs | None) -> None:
+        """Replace the key's alarm; None leaves it without one."""
+        if self._at_ms.get(key) == at_ms:
             return
         if at_ms is None:
-            self._at_ms.pop(group_id, None)
+            self._at_ms.pop(key, None)
         else:
-            self._at_ms[group_id] = at_ms
-            heapq.heappush(self._heap, (at_ms, group_id))
+            self._at_ms[key] = at_ms
+            heapq.heappush(self._heap, (at_ms, key))
 
     def next_ms(self) -> MonotonicMs | None:
         while self._heap and self._at_ms.get(self._heap[0][1]) != self._heap[0][0]:
@@ -29,10 +29,10 @@ class Alarms:
         return self._heap[0][0] if self._heap else None
 
     def take_due(self, now_ms: MonotonicMs) -> list[str]:
-        """The groups whose time has come, without their alarms from now on."""
+        """The keys whose time has come, without their alarms from now on."""
         due: list[str] = []
         while (next_ms := self.next_ms()) is not None and next_ms <= now_ms:
-            _, group_id = heapq.heappop(self._heap)
-            del self._at_ms[group_id]
-            due.append(group_id)
+            _, key = heapq.heappop(self._heap)
+            del self._at_ms[key]
+            due.append(key)
         return due

@@ -1,0 +1,93 @@
+"""What a transactional batch needs before its append: its coordinator's word that the partition is in the
+transaction (KIP-890).
+
+Only a batch that would begin its producer's transaction in the partition is asked about; the partition gives
+it a guard for the attempt, which a marker of the producer makes void (KAFKA-14402). All partitions of a
+request are asked about at once, and nothing of the request is appended before the answer.
+
+    coordinator away, loading, ending the transaction before     NOT_ENOUGH_REPLICAS: clients send again
+    partition not in the transaction                             INVALID_TXN_STATE
+    another producer has the transactional id                    INVALID_PRODUCER_EPOCH, or _ID_MAPPING
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.broker.call import Call
+from sparklog.broker.conversion.intake import Intake
+from sparklog.broker.partition.answers import AppendResult
+from sparklog.broker.partition.partition import Partition
+from sparklog.core.transaction.verification import VerificationGuard
+from sparklog.core.transaction_coordinator.requests import VerifyPartitions
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
+
+Results = dict[TopicPartition, AppendResult]
+
+MESSAGES: Final = {
+    ErrorCode.not_enough_replicas: "the coordinator of the transaction could not be asked yet; send it again",
+    ErrorCode.invalid_txn_state: "the partition is not in the transaction: add it by AddPartitionsToTxn",
+    ErrorCode.invalid_producer_epoch: "a newer producer has the transactional id",
+    ErrorCode.invalid_producer_id_mapping: "the transactional id does not belong to this producer id",
+}
+
+SEVERAL_PRODUCERS: Final = "transactional batches of several producer ids: send a request for each"
+
+
+@dataclass(slots=True)
+class TransactionalBatch:
+    """One partition's batch, checked; ``guard`` is None if it need not be asked about."""
+
+    partition: Partition
+    taken: Intake
+    guard: VerificationGuard | None = None
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return self.partition.topic_partition
+
+
+def verify(
+    call: Call,
+    transactional_id: str,
+    batches: Sequence[TransactionalBatch],
+    answer: Callable[[Results], None],
+) -> None:
+    """``answer`` gets the refusals of batches that may not be appended, now or later on another thread."""
+    producers = {header.producer_id for batch in batches for _, header in batch.taken.accepted.batches}
+    if len(producers) > 1:
+        refusal = AppendResult(ErrorCode.invalid_producer_id_mapping, message=SEVERAL_PRODUCERS)
+        answer({batch.topic_partition: refusal for batch in batches})
+        return
+    asked: dict[TopicPartition, TransactionalBatch] = {}
+    for batch in batches:
+        batch.guard = batch.partition.begin_verification(batch.taken.records, batch.taken.accepted.batches)
+        if batch.guard is not None:
+            asked[batch.topic_partition] = batch
+    guard = next((batch.guard for batch in asked.values()), None)
+    if guard is None:
+        answer({})
+        return
+
+    def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+        answer(_refusals(asked, errors))
+
+    call.broker.verifier.verify(
+        VerifyPartitions(transactional_id, guard.producer_id, guard.producer_epoch, tuple(asked)), answered
+    )
+
+
+def _refusals(
+    asked: Mapping[TopicPartition, TransactionalBatch], errors: Mapping[TopicPartition, ErrorCode]
+) -> Results:
+    refusals: Results = {}
+    for topic_partition, error in errors.items():
+        if error is ErrorCode.none:
+            continue
+        refusals[topic_partition] = AppendResult(error, message=MESSAGES.get(error, ""))
+        if error is ErrorCode.not_enough_replicas:
+            # Those behind it must not overtake it.
+            batch = asked[topic_partition]
+            batch.partition.note_refused(batch.taken.accepted.batches)
+    return refusals

@@ -1,0 +1,31 @@
+"""How a handler asks the coordinator of a transactional id, and in which words errors are told."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from sparklog.broker.call import Call
+from sparklog.broker.handlers.groups.asking import is_too_long
+from sparklog.model.errors import ErrorCode
+from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
+
+__all__ = ["ask", "is_too_long", "told"]
+
+FIRST_WITH_PRODUCER_FENCED: Final = {22: 4, 24: 2, 25: 2, 26: 2}
+"""By API, the version from which on PRODUCER_FENCED may be answered; older ones have another word for it."""
+
+
+def ask(call: Call, request: Any, answer: Callable[[Any], Any]) -> None:
+    """Ask the coordinator of the request's id; ``answer`` makes its response one of the wire."""
+    call.broker.coordinators.submit(
+        TRANSACTION_STATE_TOPIC,
+        request,
+        lambda response: call.carefully(lambda: call.reply(answer(response))),
+    )
+
+
+def told(call: Call, error: ErrorCode) -> ErrorCode:
+    """``error`` as the request's version knows it."""
+    first = FIRST_WITH_PRODUCER_FENCED.get(call.header.api_key, 0)
+    if error is ErrorCode.producer_fenced and call.version < first:
+        return ErrorCode.invalid_producer_epoch
+    return error

@@ -1,0 +1,17 @@
+"""EndTxn: commit or abort. The answer says that the decision is in the log; its markers follow."""
+
+from sparklog.broker.call import Call
+from sparklog.broker.handlers.transactions.asking import ask, is_too_long, told
+from sparklog.core.transaction_coordinator.requests import EndTransaction
+from sparklog.model.errors import ErrorCode
+from sparklog.wire.messages.transactions.end_txn import EndTxnRequest, EndTxnResponse
+
+
+def handle(call: Call, request: EndTxnRequest) -> None:
+    if is_too_long(request.transactional_id):
+        call.reply(EndTxnResponse(error_code=ErrorCode.invalid_request))
+        return
+    end = EndTransaction(
+        request.transactional_id, request.producer_id, request.producer_epoch, request.committed
+    )
+    ask(call, end, lambda answer: EndTxnResponse(error_code=told(call, answer.error)))

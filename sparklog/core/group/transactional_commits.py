@@ -1,0 +1,114 @@
+"""TxnOffsetCommit: positions that a consumer saves together with what its producer writes.
+
+They are written as records of the producer's transaction, and count when its marker says so. A late commit
+must not enter the next transaction, or one that nobody ends. So before the first offsets of a transaction its
+coordinator is asked whether the transaction is still open, under a *guard*, which an end of the producer's
+transaction makes void (KIP-890, KAFKA-14402):
+
+    commit --> guard --> coordinator: is it open? --> commit with the guard --> void: guard again
+
+Member, generation and instance are looked at, so that a member that was replaced commits nothing (KIP-447).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.core.coordinator.actions import InDoubt, StateRecord, Token, WriteOutcome
+from sparklog.core.group.commits import java_length
+from sparklog.core.group.group import Group
+from sparklog.core.group.membership import generation_error
+from sparklog.core.group.records import OffsetKey, OffsetValue
+from sparklog.core.group.requests import UNKNOWN_MEMBER_ID, TransactionalOffsetCommit
+from sparklog.core.group.responses import TransactionalCommitResponse
+from sparklog.core.group.turn import Turn, Waiting
+from sparklog.core.group.write_errors import commit_error
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
+
+GUARDS_MAX: Final = 10_000
+"""Attempts that are remembered; the oldest is void then."""
+
+
+def commit_in_transaction(token: Token, request: TransactionalOffsetCommit, turn: Turn) -> None:
+    """Write the offsets whose metadata is short enough; the others get OFFSET_METADATA_TOO_LARGE."""
+    group = turn.state.groups.get(request.group_id)
+    error = _error(group, request)
+    if error is not ErrorCode.none:
+        turn.reply(token, request.refused(error))
+        return
+    length_max = turn.settings.offset_metadata_max_length
+    values = {
+        one.topic_partition: OffsetValue(one.offset, one.leader_epoch, one.metadata or "", turn.now.wall_ms)
+        for one in request.offsets
+        if java_length(one.metadata) <= length_max
+    }
+    if not values:
+        turn.reply(token, request.refused(ErrorCode.offset_metadata_too_large))
+        return
+    if not _is_verified(request, turn):
+        turn.reply(token, _to_be_verified(request, turn))
+        return
+    if group is None:
+        group = turn.state.groups[request.group_id] = Group(request.group_id, turn.now.wall_ms)
+    records = [StateRecord(OffsetKey(group.group_id, place), value) for place, value in values.items()]
+    group.commits_in_flight.update(values.keys())
+    after = AfterTransactionalCommit(group, request, tuple(values), Waiting(token, request))
+    turn.write(group, tuple(records), after, holds_key=False, producer=request.producer)
+
+
+def _error(group: Group | None, request: TransactionalOffsetCommit) -> ErrorCode:
+    """Unlike with a plain commit, nobody needs to be a member, and a rebalance under way does no harm."""
+    if group is None:
+        return ErrorCode.none if request.generation_id < 0 else ErrorCode.illegal_generation
+    is_anonymous = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
+    if request.generation_id < 0 and is_anonymous:
+        return ErrorCode.none
+    return generation_error(group, request.generation_id, request.member_id, request.group_instance_id)
+
+
+def _is_verified(request: TransactionalOffsetCommit, turn: Turn) -> bool:
+    """Whether the transaction has offsets in this partition already, or has passed a verification."""
+    producer_id = request.producer.producer_id
+    if producer_id in turn.state.applied.pending:
+        return True
+    return request.guard is not None and turn.state.guards.get(producer_id) == request.guard
+
+
+def _to_be_verified(request: TransactionalOffsetCommit, turn: Turn) -> TransactionalCommitResponse:
+    """Attempts of one producer share their guard."""
+    guards, producer_id = turn.state.guards, request.producer.producer_id
+    if producer_id not in guards:
+        turn.state.last_guard += 1
+        guards[producer_id] = turn.state.last_guard
+        if len(guards) > GUARDS_MAX:
+            del guards[next(iter(guards))]
+    return TransactionalCommitResponse((), guard=guards[producer_id])
+
+
+@dataclass(slots=True)
+class AfterTransactionalCommit:
+    group: Group
+    request: TransactionalOffsetCommit
+    written: tuple[TopicPartition, ...]
+    """The partitions of the request that are in the write."""
+    waiting: Waiting | None
+
+    def on_outcome(self, outcome: WriteOutcome, turn: Turn) -> None:
+        if not isinstance(outcome, InDoubt):
+            in_flight = self.group.commits_in_flight
+            in_flight.subtract(self.written)
+            self.group.commits_in_flight = +in_flight
+        for token, _ in self.take_waiting():
+            turn.reply(token, self._answer(commit_error(outcome)))
+
+    def _answer(self, error: ErrorCode) -> TransactionalCommitResponse:
+        written = frozenset(self.written)
+        too_large = ErrorCode.offset_metadata_too_large
+        places = [one.topic_partition for one in self.request.offsets]
+        return TransactionalCommitResponse(
+            tuple((place, error if place in written else too_large) for place in places)
+        )
+
+    def take_waiting(self) -> list[Waiting]:
+        waiting, self.waiting = self.waiting, None
+        return [] if waiting is None else [waiting]

@@ -1,0 +1,1 @@
+"""Transactions as a state machine: what each transactional id may do, and which markers end a transaction."""
