@@ -14,7 +14,7 @@ OLDER_SAMPLE := tests/datasource/test_spark_roundtrip.py
 # rooms first; by default those with the most tests would begin, and the longest would run last, beside nothing.
 TEST_PROCESSES := 2
 
-.PHONY: demo test proof simulate fuzz lint bench clients chaos setup clean
+.PHONY: demo test proof simulate fuzz lint bench clients remote chaos setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make fuzz FUZZ_OPTIONS='--seconds 600 --seed 7'   odd and damaged requests of every API (docs/fuzz.md)"
 	@echo "make chaos  faults upon real processes for an hour, and every long proof (docs/chaos.md)"
 	@echo "make clients   other people's clients and tools, unchanged, upon three brokers (docs/clients.md)"
+	@echo "make remote remote stores upon real HDFS and a second S3 server (docs/remote-stores.md)"
 	@echo "make bench  the figures of benchmarks/RESULTS.md, beside Apache Kafka where it can be had"
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup
@@ -73,6 +74,10 @@ bench: $(STAMP)
 clients: $(STAMP)
 	@./scripts/clients-setup $(abspath $(PYTHON))
 	$(PYTHON) -m pytest -m clients --clients-table docs/clients.md $(CLIENTS_OPTIONS)
+
+remote: $(STAMP)
+	@./scripts/remote-setup $(abspath $(PYTHON))
+	$(PYTHON) -m pytest -m remote tests/remote
 
 chaos: $(STAMP)
 	@./scripts/chaos-setup

@@ -19,6 +19,7 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "reassign": "sparklog.cli.reassign.command:COMMAND",
     "elect-leaders": "sparklog.cli.elect_leaders:COMMAND",
     "dump-log": "sparklog.cli.dump.command:COMMAND",
+    "remote": "sparklog.cli.remote:COMMAND",
 }
 """Commands of this package, in the order in which help shows them."""
 

@@ -1,5 +1,6 @@
 """What the ``sparklog`` program says to what it cannot do, and that it ends with the status for it."""
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -154,6 +155,18 @@ COMMANDS = [
         FAILED,
         "correct the path",
     ),
+    (
+        "a store's URL with a password in it",
+        "remote check --nowhere s3://AKIA:secret@bucket/history",
+        WRONG_USAGE,
+        "leave it out: [where keys come from](remote-stores.md#urls-and-keys)",
+    ),
+    (
+        "a kind of store that there is not",
+        "remote check --nowhere gs://bucket",
+        WRONG_USAGE,
+        "use one of these",
+    ),
 ]
 
 
@@ -171,6 +184,22 @@ def test_a_command_is_refused(
     monkeypatch.chdir(tmp_path)
     seen = run(command.split(), status, b"x\n")
     case(wrong, "command line", seen, do)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "url", "do"),
+    [
+        ("a store that is not there", "webhdfs://127.0.0.1:1/history", "start it, or correct its address"),
+        (
+            "a store where nothing can be written",
+            "file:///proc/history",
+            "allow it, or choose another folder",
+        ),
+    ],
+)
+def test_a_store_cannot_be_used(wrong: str, url: str, do: str, run: Run, case: Case) -> None:
+    seen = run(["remote", "check", "--nowhere", url, "--timeout", "5"], FAILED)
+    case(wrong, "command line", re.sub(r"\.probe/\w+", ".probe/4c1e", seen), do)
 
 
 def test_a_line_is_larger_than_a_message_may_be(run: Run, case: Case) -> None:

@@ -1,0 +1,119 @@
+"""Stores for the tests: a folder, S3 in memory, and servers that refuse or hang."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.waiting import until
+
+Server = Callable[[int, bytes], str]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=1):
+            return True
+    except URLError as error:
+        return hasattr(error, "code")
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a moto server with the bucket ``history``."""
+    port = free_port()
+    log = (tmp_path_factory.mktemp("moto") / "log").open("wb")
+    with (
+        log,
+        subprocess.Popen(
+            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdout=log, stderr=log
+        ) as server,
+    ):
+        address = f"http://127.0.0.1:{port}"
+        try:
+            until(lambda: answers(f"{address}/moto-api/"), "the S3 server")
+            with urlopen(Request(f"{address}/history", method="PUT"), timeout=10):
+                yield address
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def s3_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
+    """Points S3's client at an address, by the environment as an operator does."""
+
+    def point(address: str) -> None:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            monkeypatch.delenv(name)
+        for name, value in {
+            "AWS_ENDPOINT_URL": address,
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_CONFIG_FILE": str(tmp_path / "none"),
+            "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }.items():
+            monkeypatch.setenv(name, value)
+
+    return point
+
+
+@pytest.fixture
+def refusing() -> Iterator[Server]:
+    """Starts a server that answers every request with one status and body; its address."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(status: int, body: bytes) -> str:
+        class Refusing(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"  # which answers "Expect: 100-continue"
+
+            def answer(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Connection", "close")
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(body)
+
+            do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = answer  # noqa: N815 (http.server's names)
+
+            def log_message(self, *_: object) -> None:
+                """Nothing is logged."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def hanging() -> Iterator[int]:
+    """The port of a host that takes connections and never answers."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        yield int(listener.getsockname()[1])
