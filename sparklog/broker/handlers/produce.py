@@ -20,6 +20,7 @@ from sparklog.broker.handlers.transactional_produce import TransactionalBatch, v
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.joint_wait import Share, named_twice
+from sparklog.core.transaction.latest_connections import LATE
 from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
@@ -177,6 +178,7 @@ def _append_taken(
         origin=AppendOrigin.CLIENT,
         after_refusal=call.broker.replicas.has_refused(call.context.connection_id, partition.topic_partition),
         guard=guard,
+        connection=call.context.connection_id,
     )
 
 
@@ -197,6 +199,9 @@ def _asked(request: ProduceRequest) -> list[TopicPartition]:
 
 
 def _answer(call: Call, request: ProduceRequest, results: Results) -> None:
+    if any(result.error is LATE for result in results.values()):
+        call.exchange.close()
+        return
     if request.acks == 0:
         if any(result.error is not ErrorCode.none for result in results.values()):
             call.exchange.close()

@@ -247,13 +247,14 @@ class Partition:
         leader_epoch: int | None = None,
         after_refusal: bool = False,
         guard: VerificationGuard | None = None,
+        connection: int | None = None,
     ) -> AppendResult:
         """Give validated ``batches`` offsets and append them; with acks=all wait under ``token``.
 
         ``records`` is stamped in place: base offset and leader epoch, which no CRC covers.
         ``leader_epoch``: append only if this replica leads in just this epoch; None: in whichever it leads.
         ``after_refusal``: a batch was refused a moment ago on the connection of these batches.
-        ``guard``: of the verification that the batches passed; see ``begin_verification``.
+        ``guard``: of the verification that the batches passed. ``connection``: that they came over.
 
         The answer is the first of these that applies; the order is part of the rule.
 
@@ -278,7 +279,7 @@ class Partition:
             if self.log.corruption is not None and self.log.corruption.ends_log:
                 reason = f"the log of this only replica is damaged: {self.log.corruption.reason}"
                 return AppendResult(ErrorCode.kafka_storage_error, message=reason)
-            objection = self._gate.check(records, batches, origin, leader, guard)
+            objection = self._gate.check(records, batches, origin, leader, guard, connection)
             if isinstance(objection, Duplicate):
                 return self._appended(
                     leader, acks, token, objection.base_offset, objection.last_offset + 1,
@@ -290,9 +291,8 @@ class Partition:
                     self._gate.note_refused(batches)
                 return AppendResult(error, message=leader.why_refused(error))
             if self._gate.must_wait(batches, after_refusal=after_refusal):
-                return AppendResult(
-                    ErrorCode.not_enough_replicas, message=BEHIND_A_REFUSED_ONE, is_held_up=True
-                )
+                error = ErrorCode.not_enough_replicas
+                return AppendResult(error, message=BEHIND_A_REFUSED_ONE, is_held_up=True)
             if isinstance(objection, RefusedSequence):
                 return AppendResult(objection.code, message=objection.message)
             return self._append_new(leader, records, batches, acks, token)

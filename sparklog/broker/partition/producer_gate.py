@@ -8,6 +8,7 @@ from typing import Final
 
 from sparklog.broker.partition.batches import Batches
 from sparklog.core.replication.leader import Leader
+from sparklog.core.transaction.latest_connections import LATE, LatestConnections
 from sparklog.core.transaction.producer_state import NO_SEQUENCE, Duplicate, RefusedSequence
 from sparklog.core.transaction.refused_batches import RefusedBatches
 from sparklog.core.transaction.verification import VerificationGuard
@@ -37,6 +38,7 @@ class ProducerGate:
         self._log = log
         self._clock = clock
         self._refused = RefusedBatches()
+        self._connections = LatestConnections()
 
     def check(
         self,
@@ -45,11 +47,16 @@ class ProducerGate:
         origin: AppendOrigin,
         leader: Leader,
         guard: VerificationGuard | None,
+        connection: int | None,
     ) -> Duplicate | RefusedSequence | None:
         """What speaks against an append of ``batches`` of ``records``: the log's producer states; or, of a
-        client's batch that begins a transaction, that its ``guard`` is missing or void. None: nothing does.
+        client's batch that begins a transaction, that its ``guard`` is missing or void; or, of a batch or a
+        marker of a transaction, that it came late over ``connection``. None: nothing does.
         """
+        is_late = self._is_late(records, batches, connection)
         objection = self._check_states(records, batches, origin)
+        if is_late and not isinstance(objection, Duplicate):
+            return RefusedSequence(LATE, "")
         if objection is not None or origin is not AppendOrigin.CLIENT:
             return objection
         unverified = self._unverified(batches)
@@ -68,6 +75,19 @@ class ProducerGate:
             if isinstance(verdict, Duplicate | RefusedSequence):
                 return verdict
         return None
+
+    def _is_late(self, records: Buffer, batches: Batches, connection: int | None) -> bool:
+        """Whether a batch was sent again since, over a newer connection, and may be of an ended transaction.
+        Markers of one coordinator epoch are of one broker.
+        """
+        late = False
+        for position, header in batches:
+            if header.is_transactional:
+                batch = memoryview(records)[position : position + header.size_bytes]
+                end = producer_batch(header, batch).end
+                sender = (header.producer_id, None if end is None else end.coordinator_epoch)
+                late |= self._connections.is_late(sender, header.producer_epoch, connection)
+        return late
 
     def begin_verification(
         self, records: Buffer, batches: Batches, leader: Leader

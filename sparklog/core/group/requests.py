@@ -200,6 +200,8 @@ class TransactionalOffsetCommit(_OfGroup):
     group_instance_id: str | None = None
     offsets: tuple[OffsetToCommit, ...]
     guard: int | None = None
+    connection: int | None = None
+    """Over which it came; see ``core.transaction.latest_connections``."""
 
     def invalid(self) -> TransactionalCommitResponse | None:
         return None if self.group_id else self.refused(ErrorCode.invalid_group_id)

@@ -10,6 +10,7 @@ transaction makes void (KIP-890, KAFKA-14402):
 Member, generation and instance are looked at, so that a member that was replaced commits nothing (KIP-447).
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +23,7 @@ from sparklog.core.group.requests import UNKNOWN_MEMBER_ID, TransactionalOffsetC
 from sparklog.core.group.responses import TransactionalCommitResponse
 from sparklog.core.group.turn import Turn, Waiting
 from sparklog.core.group.write_errors import commit_error
+from sparklog.core.transaction.latest_connections import LATE
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 
@@ -31,6 +33,9 @@ GUARDS_MAX: Final = 10_000
 
 def commit_in_transaction(token: Token, request: TransactionalOffsetCommit, turn: Turn) -> None:
     """Write the offsets whose metadata is short enough; the others get OFFSET_METADATA_TOO_LARGE."""
+    if turn.state.connections.is_late(*_sender(request), request.connection):
+        turn.reply(token, request.refused(LATE))
+        return
     group = turn.state.groups.get(request.group_id)
     error = _error(group, request)
     if error is not ErrorCode.none:
@@ -54,6 +59,11 @@ def commit_in_transaction(token: Token, request: TransactionalOffsetCommit, turn
     group.commits_in_flight.update(values.keys())
     after = AfterTransactionalCommit(group, request, tuple(values), Waiting(token, request))
     turn.write(group, tuple(records), after, holds_key=False, producer=request.producer)
+
+
+def _sender(request: TransactionalOffsetCommit) -> tuple[Hashable, int]:
+    """The producer, for each group of its own, and its epoch."""
+    return (request.group_id, request.producer.producer_id), request.producer.producer_epoch
 
 
 def _error(group: Group | None, request: TransactionalOffsetCommit) -> ErrorCode:

@@ -26,6 +26,7 @@ from sparklog.core.group.requests import GroupRequest
 from sparklog.core.group.settings import GroupSettings
 from sparklog.core.group.states import GroupState
 from sparklog.core.recent_events import RecentEvents
+from sparklog.core.transaction.latest_connections import LatestConnections
 from sparklog.model.errors import ErrorCode
 from sparklog.model.time import MonotonicMs
 
@@ -80,6 +81,8 @@ class PartitionState:
     guards: dict[int, int] = field(default_factory=dict)
     """By producer id, the attempt to verify its transaction that no end has made void."""
     last_guard: int = 0
+    connections: LatestConnections = field(default_factory=LatestConnections)
+    """Of producers that commit in transactions."""
 
     def find_topics(self, group: Group) -> None:
         """Set the topics to which the members of the generation are subscribed (KIP-211)."""

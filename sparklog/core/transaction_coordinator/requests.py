@@ -58,6 +58,8 @@ class AddPartitions:
     producer_id: int
     producer_epoch: int
     topics: tuple[TransactionTopic, ...]
+    connection: int | None = None
+    """Over which it came; see ``core.transaction.latest_connections``."""
 
     @property
     def key(self) -> str:
@@ -104,6 +106,8 @@ class EndTransaction:
     producer_id: int
     producer_epoch: int
     is_commit: bool
+    connection: int | None = None
+    """As with ``AddPartitions``."""
 
     @property
     def key(self) -> str:

@@ -34,6 +34,7 @@ from sparklog.core.coordinator.actions import (
 from sparklog.core.coordinator.alarms import Alarms
 from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.recent_events import RecentEvents
+from sparklog.core.transaction.latest_connections import LATE, LatestConnections
 from sparklog.core.transaction_coordinator.initialisation import fenced, initialised
 from sparklog.core.transaction_coordinator.messages import SendMarkers
 from sparklog.core.transaction_coordinator.records import TransactionKey, TransactionValue
@@ -96,6 +97,7 @@ class TransactionShard:
     next_check_ms: MonotonicMs | None = None
     unchecked: deque[str] = field(default_factory=deque)
     last_write_id: int = 0
+    connections: LatestConnections = field(default_factory=LatestConnections)
 
     # --------------------------------------------------------------------------------- loading
 
@@ -134,6 +136,8 @@ class TransactionShard:
         match request:
             case InitProducerId():
                 return self._initialise(token, request, now)
+            case AddPartitions() | EndTransaction() if self._is_late(request):
+                return [Reply(token, Answer(LATE))]
             case AddPartitions():
                 moved = with_partitions(self.values.get(request.key), request, now.wall_ms)
                 return self._move(token, request, moved, now)
@@ -229,6 +233,11 @@ class TransactionShard:
         if isinstance(moved, ErrorCode):
             return [Reply(token, Answer(moved))]
         return self._write(request.key, moved, (token, request), Answer(ErrorCode.none), counts_as)
+
+    def _is_late(self, request: AddPartitions | EndTransaction) -> bool:
+        """Its producer has sent it again since, and may be in the next transaction by now."""
+        sender = (type(request), request.transactional_id)
+        return self.connections.is_late(sender, request.producer_epoch, request.connection)
 
     def _described(self, request: DescribeTransaction) -> DescribedTransaction:
         value = self.values.get(request.key)

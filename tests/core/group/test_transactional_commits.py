@@ -10,6 +10,7 @@ from sparklog.core.group.requests import (
     TransactionalOffsetCommit,
 )
 from sparklog.core.group.settings import GroupSettings
+from sparklog.core.transaction.latest_connections import LATE
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from tests.core.group.dialogue import DAY_MS, GROUP, INITIAL_DELAY_MS, Client, Coordinator, errors_of
@@ -153,6 +154,15 @@ def test_a_guard_of_the_coordinator_before_is_void(coordinator: Coordinator) -> 
     guard = coordinator.ask(commit_of(BOB_S, 5)).answer.guard
     coordinator.restart()
     assert coordinator.ask(commit_of(BOB_S, 5, guard=guard)).answer.guard is not None
+
+
+def test_a_commit_over_an_older_connection_than_a_later_one_is_late(
+    coordinator: Coordinator, pipeline: Client
+) -> None:
+    assert errors_of(pipeline.commits_in_transaction(ALICE_S, {ORDERS_0: 6}, connection=5)) == NONE
+    assert errors_of(pipeline.commits_in_transaction(ALICE_S, {ORDERS_0: 5}, connection=4)) == {LATE}
+    coordinator.ends(7, is_commit=True)
+    assert coordinator.committed() == {ORDERS_0: 6}
 
 
 # Members

@@ -1,10 +1,12 @@
 """Kafka's table of request and state, row by row, and what a coordinator's successor makes of the log."""
 
 import uuid
+from dataclasses import replace
 
 import pytest
 
 from sparklog.core.coordinator.actions import InDoubt, Refused, Written
+from sparklog.core.transaction.latest_connections import LATE
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.requests import (
     AddPartitions,
@@ -204,6 +206,20 @@ def test_markers_of_another_end_complete_nothing():
 
 
 # Who may do nothing
+
+
+def test_an_end_that_was_sent_again_does_not_end_the_next_transaction():
+    """The first of two EndTxn comes late, over the connection that its client has given up."""
+    dialogue = Dialogue()
+    producer = dialogue.producer()
+    dialogue.add(producer)
+    end = EndTransaction(ID, producer.producer_id, producer.producer_epoch, True, connection=5)
+    assert dialogue.ask(end).error is ErrorCode.none
+    dialogue.write_markers()
+    dialogue.add(producer)
+    assert dialogue.ask(replace(end, connection=4)).error is LATE
+    assert dialogue.state == "Ongoing"
+    assert dialogue.ask(end).error is ErrorCode.none
 
 
 def test_a_stranger_has_no_mapping_and_an_older_epoch_is_fenced():

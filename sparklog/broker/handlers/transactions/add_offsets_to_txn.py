@@ -29,5 +29,6 @@ def handle(call: Call, request: AddOffsetsToTxnRequest) -> None:
         request.producer_id,
         request.producer_epoch,
         (TransactionTopic(GROUPS.topic, topic.id, (number,)),),
+        call.context.connection_id,
     )
     ask(call, addition, lambda answer: AddOffsetsToTxnResponse(error_code=told(call, answer.error)))

@@ -50,6 +50,7 @@ def handle(call: Call, request: AddPartitionsToTxnRequest) -> None:
         request.v3_and_below_producer_id,
         request.v3_and_below_producer_epoch,
         _topics(call, places),
+        call.context.connection_id,
     )
     ask(call, addition, response)
 

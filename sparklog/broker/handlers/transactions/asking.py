@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.groups.asking import is_too_long
+from sparklog.core.transaction.latest_connections import LATE
 from sparklog.model.errors import ErrorCode
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 
@@ -15,12 +16,17 @@ FIRST_WITH_PRODUCER_FENCED: Final = {22: 4, 24: 2, 25: 2, 26: 2}
 
 
 def ask(call: Call, request: Any, answer: Callable[[Any], Any]) -> None:
-    """Ask the coordinator of the request's id; ``answer`` makes its response one of the wire."""
-    call.broker.coordinators.submit(
-        TRANSACTION_STATE_TOPIC,
-        request,
-        lambda response: call.carefully(lambda: call.reply(answer(response))),
-    )
+    """Ask the coordinator of the request's id; ``answer`` makes its response one of the wire. A request that
+    is late gets none: its connection is closed.
+    """
+
+    def answered(response: Any) -> None:
+        if response.error is LATE:
+            call.exchange.close()
+        else:
+            call.carefully(lambda: call.reply(answer(response)))
+
+    call.broker.coordinators.submit(TRANSACTION_STATE_TOPIC, request, answered)
 
 
 def told(call: Call, error: ErrorCode) -> ErrorCode:

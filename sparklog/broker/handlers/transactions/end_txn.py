@@ -12,6 +12,10 @@ def handle(call: Call, request: EndTxnRequest) -> None:
         call.reply(EndTxnResponse(error_code=ErrorCode.invalid_request))
         return
     end = EndTransaction(
-        request.transactional_id, request.producer_id, request.producer_epoch, request.committed
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        request.committed,
+        call.context.connection_id,
     )
     ask(call, end, lambda answer: EndTxnResponse(error_code=told(call, answer.error)))

@@ -15,6 +15,7 @@ from sparklog.core.coordinator.actions import Producer
 from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.core.group.requests import OffsetToCommit, TransactionalOffsetCommit
 from sparklog.core.group.responses import TransactionalCommitResponse
+from sparklog.core.transaction.latest_connections import LATE
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
@@ -66,6 +67,7 @@ def handle(call: Call, request: TxnOffsetCommitRequest) -> None:
             for place, partition in asked.items()
             if place not in problems
         ),
+        connection=call.context.connection_id,
     )
     _Attempts(call, request.transactional_id, tuple(asked), problems).ask(commit)
 
@@ -116,6 +118,9 @@ class _Attempts:
         )
 
     def _answer(self, response: TransactionalCommitResponse) -> None:
+        if LATE in dict(response.errors).values():
+            self._call.exchange.close()
+            return
         errors = {**self._problems, **dict(response.errors)}
         self._call.reply(_response(self._call, self._asked, errors))
 

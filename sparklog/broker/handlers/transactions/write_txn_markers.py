@@ -13,6 +13,7 @@ from sparklog.broker.call import Call
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.joint_wait import Share
+from sparklog.core.transaction.latest_connections import LATE
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
@@ -47,6 +48,9 @@ def handle(call: Call, request: WriteTxnMarkersRequest) -> None:
             answered[number] = results
             if len(answered) < len(request.markers):
                 return
+        if any(result.error is LATE for results in answered.values() for result in results.values()):
+            call.exchange.close()
+            return
         markers = [_result(marker, answered[n]) for n, marker in enumerate(request.markers)]
         call.carefully(lambda: call.reply(WriteTxnMarkersResponse(markers=markers)))
 
@@ -64,19 +68,26 @@ def _write(call: Call, marker: WritableTxnMarker, answer: "partial[None]") -> No
         if isinstance(partition, ErrorCode):
             refused[topic_partition] = AppendResult(partition)
         else:
-            append = partial(_append, partition, marker, call.broker.replicas.clock.wall_ms())
+            append = partial(_append, call, partition, marker)
             shares.append(Share(topic_partition, append, partition.forget_produce))
     call.broker.replicas.appends.run(shares, TIMEOUT_MS, answer, refused=refused)
 
 
-def _append(partition: Partition, marker: WritableTxnMarker, now_ms: int, token: int) -> AppendResult:
+def _append(call: Call, partition: Partition, marker: WritableTxnMarker, token: int) -> AppendResult:
     batch = build_marker(
         TransactionEnd(marker.transaction_result, marker.coordinator_epoch),
         producer_id=marker.producer_id,
         producer_epoch=marker.producer_epoch,
-        now_ms=now_ms,
+        now_ms=call.broker.replicas.clock.wall_ms(),
     )
-    return partition.append_as_leader(batch, split(batch), ACKS_ALL, token, origin=AppendOrigin.COORDINATOR)
+    return partition.append_as_leader(
+        batch,
+        split(batch),
+        ACKS_ALL,
+        token,
+        origin=AppendOrigin.COORDINATOR,
+        connection=call.context.connection_id,
+    )
 
 
 def _tell_coordinators(call: Call, marker: WritableTxnMarker, results: Results) -> None:
