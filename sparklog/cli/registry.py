@@ -15,6 +15,7 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "produce": "sparklog.cli.produce:COMMAND",
     "consume": "sparklog.cli.consume.command:COMMAND",
     "groups": "sparklog.cli.groups.command:COMMAND",
+    "transactions": "sparklog.cli.transactions.command:COMMAND",
     "configs": "sparklog.cli.configs:COMMAND",
     "reassign": "sparklog.cli.reassign.command:COMMAND",
     "elect-leaders": "sparklog.cli.elect_leaders:COMMAND",

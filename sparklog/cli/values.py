@@ -50,6 +50,23 @@ def offset(text: str) -> int:
     return _at_most(natural(text), INT64_MAX)
 
 
+def broker_id(text: str) -> int:
+    return _at_most(natural(text), INT32_MAX)
+
+
+def producer_id(text: str) -> int:
+    return _at_most(natural(text), INT64_MAX)
+
+
+def producer_epoch(text: str) -> int:
+    return _at_most(natural(text), INT16_MAX)
+
+
+def coordinator_epoch(text: str) -> int:
+    """An epoch; -1 stands for none, as DescribeProducers shows it."""
+    return -1 if text == "-1" else _at_most(natural(text), INT32_MAX)
+
+
 def _at_most(number: int, most: int) -> int:
     if number > most:
         raise argparse.ArgumentTypeError(f"{number} is too large; Kafka's protocol goes up to {most}")
@@ -69,6 +86,13 @@ def group_name(text: str) -> str:
     """The id of a group, as a type for argparse: anything but nothing."""
     if not text:
         raise argparse.ArgumentTypeError("is empty; give the id of a group")
+    return text
+
+
+def transactional_id(text: str) -> str:
+    """A transactional id, as a type for argparse: anything but nothing."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty; give a transactional id")
     return text
 
 

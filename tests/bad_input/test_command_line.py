@@ -156,6 +156,42 @@ COMMANDS = [
         "correct the path",
     ),
     (
+        "an abort of an unknown transactional id",
+        "transactions abort billng",
+        FAILED,
+        "`sparklog transactions list`",
+    ),
+    (
+        "an abort that does not say of what",
+        "transactions abort",
+        WRONG_USAGE,
+        "name the id, or what `sparklog transactions find-hanging` shows",
+    ),
+    (
+        "an abort where no transaction is open",
+        "transactions abort --topic t --partition 0 --start-offset 0",
+        FAILED,
+        "`sparklog transactions find-hanging`",
+    ),
+    (
+        "an abort of an id and in a partition at once",
+        "transactions abort billing --topic t --partition 0",
+        WRONG_USAGE,
+        "give one of the two",
+    ),
+    (
+        "hanging transactions of a broker that does not live",
+        "transactions find-hanging --broker-id 9",
+        FAILED,
+        "correct the id, or leave it out",
+    ),
+    (
+        "a misspelt state of transactions",
+        "transactions list --state Runing",
+        WRONG_USAGE,
+        "spell it as Kafka does",
+    ),
+    (
         "a store's URL with a password in it",
         "remote check --nowhere s3://AKIA:secret@bucket/history",
         WRONG_USAGE,

@@ -25,7 +25,7 @@ def read_alone(cluster: ClusterClient, arguments: argparse.Namespace, topics: li
         with Consumer(
             cluster,
             positions,
-            isolation_level=IsolationLevel.READ_COMMITTED,
+            isolation_level=isolation_level(arguments),
             on_out_of_range=_go_on_with_what_is_left,
         ) as consumer:
             printer = RecordPrinter(arguments)
@@ -52,7 +52,12 @@ def starting_positions(
         return dict.fromkeys(topic_partitions, arguments.offset)
     if arguments.from_beginning:
         return offsets.earliest(cluster, topic_partitions)
-    return offsets.latest(cluster, topic_partitions, IsolationLevel.READ_COMMITTED)
+    return offsets.latest(cluster, topic_partitions, isolation_level(arguments))
+
+
+def isolation_level(arguments: argparse.Namespace) -> IsolationLevel:
+    """What ``--isolation-level`` names."""
+    return IsolationLevel[arguments.isolation_level.upper()]
 
 
 def _go_on_with_what_is_left(gone: OffsetOutOfRange) -> int:

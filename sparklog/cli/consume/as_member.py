@@ -7,6 +7,7 @@ command that is killed by SIGKILL leaves its last seconds to be printed once mor
 import argparse
 import time
 
+from sparklog.cli.consume.alone import isolation_level
 from sparklog.cli.consume.printing import RecordPrinter
 from sparklog.cli.progress import PATIENCE_S, say
 from sparklog.cli.signals import end_as_flag
@@ -32,6 +33,7 @@ def read_as_member(cluster: ClusterClient, arguments: argparse.Namespace, topics
             cluster,
             settings,
             offset_reset=OffsetReset.EARLIEST if arguments.from_beginning else OffsetReset.LATEST,
+            isolation_level=isolation_level(arguments),
             on_assignment=lambda partitions: _say_assignment(group_id, partitions),
             on_out_of_range=lambda gone: _say_reset(gone, arguments),
         ) as consumer,

@@ -10,6 +10,7 @@ from sparklog.cli.consume.as_member import read_as_member
 from sparklog.cli.topic_names import find_topic, topic_name
 from sparklog.cli.values import group_name, natural, offset, partition_number
 from sparklog.client.group.settings import ASSIGNORS, DEFAULT_ASSIGNORS
+from sparklog.client.isolation import IsolationLevel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         choices=list(ASSIGNORS),
         help=f"how the group divides partitions; may be repeated; default: {', '.join(DEFAULT_ASSIGNORS)}",
+    )
+    parser.add_argument(
+        "--isolation-level",
+        choices=[level.name.lower() for level in IsolationLevel],
+        default=IsolationLevel.READ_COMMITTED.name.lower(),
+        help="read_uncommitted: also records of open and aborted transactions; default: %(default)s",
     )
     parser.add_argument("--print-key", action="store_true", help="print each key before its value")
     parser.add_argument(

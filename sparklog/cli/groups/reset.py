@@ -26,8 +26,8 @@ from sparklog.cli.progress import patience, say
 from sparklog.cli.table import render_table
 from sparklog.client import offsets
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.coordinator import Coordinator
 from sparklog.client.group.committed_offsets import commit_offsets, fetch_committed
-from sparklog.client.group.coordinator import Coordinator
 from sparklog.client.group.group_admin import GroupAdmin
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import ErrorCode, SparklogError

@@ -9,6 +9,7 @@ from pathlib import Path
 from sparklog.cli.command import DONE, UsageError
 from sparklog.cli.connect import cluster_words, wants_json
 from sparklog.cli.progress import patience, say
+from sparklog.cli.reassign.placement import plan_placement
 from sparklog.cli.reassign.plan_file import VERSION, Plan, write_plan
 from sparklog.cli.table import render_table
 from sparklog.cli.topic_names import topic_wanted
@@ -16,7 +17,6 @@ from sparklog.client.admin import UNKNOWN_TOPIC_WAIT_MS
 from sparklog.client.changes import ClusterChanges
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import ClusterMetadata
-from sparklog.client.placement import plan_placement
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import BrokerId, TopicPartition
 

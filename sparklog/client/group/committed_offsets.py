@@ -7,7 +7,7 @@ written without one, which the coordinator takes only while the group has no mem
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sparklog.client.group.coordinator import NOT_READY, Coordinator
+from sparklog.client.coordinator import NOT_READY, Coordinator
 from sparklog.client.group.handover import Identity
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
@@ -64,21 +64,19 @@ def fetch_committed(
             for topic, partitions in by_topic(topic_partitions).items()
         ]
     request = OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup(group_id=coordinator.group_id, topics=topics)],
+        groups=[OffsetFetchRequestGroup(group_id=coordinator.key, topics=topics)],
         require_stable=require_stable,
     )
     response: OffsetFetchResponse = coordinator.call(request, _fetch_error)
     (group,) = response.groups
     if group.error_code is not ErrorCode.none:
-        raise KafkaError(group.error_code, f"no offsets of group {coordinator.group_id!r}")
+        raise KafkaError(group.error_code, f"no offsets of group {coordinator.key!r}")
     committed: dict[TopicPartition, CommittedOffset] = {}
     for topic in group.topics:
         for one in topic.partitions:
             topic_partition = TopicPartition(topic.name, one.partition_index)
             if one.error_code is not ErrorCode.none:
-                raise KafkaError(
-                    one.error_code, f"no offset of {topic_partition} in {coordinator.group_id!r}"
-                )
+                raise KafkaError(one.error_code, f"no offset of {topic_partition} in {coordinator.key!r}")
             if one.committed_offset >= 0:
                 committed[topic_partition] = CommittedOffset(
                     one.committed_offset, one.committed_leader_epoch, one.metadata or ""
@@ -96,7 +94,7 @@ def commit_offsets(
 ) -> Refused:
     """Commit offsets as a member, or from outside; the partitions that were refused."""
     request = OffsetCommitRequest(
-        group_id=coordinator.group_id,
+        group_id=coordinator.key,
         generation_id_or_member_epoch=identity.generation,
         member_id=identity.member_id,
         group_instance_id=group_instance_id,
@@ -127,7 +125,7 @@ def commit_offsets(
 def delete_offsets(coordinator: Coordinator, topic_partitions: Iterable[TopicPartition]) -> Refused:
     """Delete committed offsets; KafkaError if the whole request was refused."""
     request = OffsetDeleteRequest(
-        group_id=coordinator.group_id,
+        group_id=coordinator.key,
         topics=[
             OffsetDeleteRequestTopic(
                 name=topic,
@@ -138,7 +136,7 @@ def delete_offsets(coordinator: Coordinator, topic_partitions: Iterable[TopicPar
     )
     response: OffsetDeleteResponse = coordinator.call(request, lambda answer: answer.error_code)
     if response.error_code is not ErrorCode.none:
-        raise KafkaError(response.error_code, f"group {coordinator.group_id!r}")
+        raise KafkaError(response.error_code, f"group {coordinator.key!r}")
     return {
         TopicPartition(topic.name, one.partition_index): one.error_code
         for topic in response.topics

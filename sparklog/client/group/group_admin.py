@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sparklog.client.bootstrap import Endpoint
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.group.coordinator import NOT_READY, Coordinator
+from sparklog.client.coordinator import Coordinator, ask_when_ready
 from sparklog.client.group.subscriptions import assignment_of, subscribed_topics
 from sparklog.model.cluster import Node
 from sparklog.model.errors import ErrorCode, KafkaError
@@ -85,7 +84,10 @@ class GroupAdmin:
         found: dict[str, GroupListing] = {}
         brokers = self._cluster.metadata([], max_age_ms=0).brokers
         for broker_id in sorted(brokers):
-            for group in self._groups_of(brokers[broker_id], request).groups:
+            response: ListGroupsResponse = ask_when_ready(
+                self._cluster, brokers[broker_id], request, lambda answer: answer.error_code, "groups"
+            )
+            for group in response.groups:
                 found[group.group_id] = GroupListing(
                     group_id=group.group_id,
                     protocol_type=group.protocol_type,
@@ -114,21 +116,6 @@ class GroupAdmin:
             DeleteGroupsRequest(groups_names=[group_id]), lambda answer: answer.results[0].error_code
         )
         return response.results[0].error_code
-
-    def _groups_of(self, broker: Node, request: ListGroupsRequest) -> ListGroupsResponse:
-        deadline = self._cluster.deadline()
-        backoff = self._cluster.backoff(deadline)
-        while True:
-            response: ListGroupsResponse = self._cluster.call_endpoint(
-                Endpoint(broker.host, broker.port), request, deadline
-            )
-            code = response.error_code
-            if code is ErrorCode.none:
-                return response
-            refusal = KafkaError(code, f"broker {broker.id} cannot list its groups")
-            if code not in NOT_READY:
-                raise refusal
-            backoff.pause(lambda error=refusal: error)  # type: ignore[misc]
 
 
 def _description(group: DescribedGroup, coordinator: Node) -> GroupDescription:

@@ -22,9 +22,9 @@ import pyarrow as pa
 from sparklog.client import offsets
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.consumer import Consumer
+from sparklog.client.coordinator import Coordinator
 from sparklog.client.errors import ClusterUnavailable, OffsetOutOfRange
 from sparklog.client.group.committed_offsets import commit_offsets, fetch_committed
-from sparklog.client.group.coordinator import Coordinator
 from sparklog.client.group.handover import Assigned, Handover, Lost, Revoked
 from sparklog.client.group.loop_calls import LoopCalls
 from sparklog.client.group.membership import Membership, leave_request
@@ -159,9 +159,7 @@ class GroupConsumer:
         self._committed.update({one: position for one, position in moved.items() if one not in refused})
         if refused:
             topic_partition, code = next(iter(refused.items()))
-            raise KafkaError(
-                code, f"the position of {topic_partition} in group {self._coordinator.group_id!r}"
-            )
+            raise KafkaError(code, f"the position of {topic_partition} in group {self._coordinator.key!r}")
 
     def close(self, *, commit: bool = True) -> None:
         """Commit the positions, end the heartbeats and leave the group.

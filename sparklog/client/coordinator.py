@@ -1,7 +1,7 @@
-"""Calls to the coordinator of one group: found when it is needed, found again when it has moved.
+"""Calls to the coordinator of a group or a transactional id: found when needed, and again when it has moved.
 
-A coordinator moves with the leadership of its partition of ``__consumer_offsets``. The next one answers that
-it loads until it has read that partition. Calls are repeated over both, until a deadline.
+A coordinator moves with the leadership of its partition of an internal topic. The next one answers that it
+loads until it has read that partition. Calls are repeated over both, until a deadline.
 """
 
 from collections.abc import Callable
@@ -15,25 +15,34 @@ from sparklog.client.retry import Deadline
 from sparklog.model.cluster import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId
-from sparklog.wire.messages.discovery.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from sparklog.wire.messages.discovery.find_coordinator import (
+    GROUP_KEY,
+    TRANSACTION_KEY,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 
 _MOVED: Final = (ErrorCode.not_coordinator, ErrorCode.coordinator_not_available)
 NOT_READY: Final = (*_MOVED, ErrorCode.coordinator_load_in_progress)
 """Codes of a coordinator that has moved, or that does not answer yet."""
 
+_KINDS: Final = {GROUP_KEY: "group", TRANSACTION_KEY: "transactional id"}
+
 
 class Coordinator:
-    """The coordinator of ``group_id``; for one thread."""
+    """The coordinator of ``key``, which is a group's id, or a transactional id; for one thread."""
 
-    def __init__(self, cluster: ClusterClient, group_id: str) -> None:
+    def __init__(self, cluster: ClusterClient, key: str, key_type: int = GROUP_KEY) -> None:
         self._cluster = cluster
-        self.group_id = group_id
+        self.key = key
+        self._key_type = key_type
+        self._what = f"{_KINDS[key_type]} {key!r}"
         self._node: Node | None = None
 
     def find(self, deadline: Deadline | None = None) -> Node:
-        """The broker that coordinates the group now; KafkaError if none is known until the deadline."""
+        """The broker that coordinates the key now; KafkaError if none is known until the deadline."""
         deadline = deadline or self._cluster.deadline()
-        request = FindCoordinatorRequest(coordinator_keys=[self.group_id])
+        request = FindCoordinatorRequest(key_type=self._key_type, coordinator_keys=[self.key])
         response: FindCoordinatorResponse = self._cluster.call_any(
             request, lambda answer: answer.coordinators[0].error_code, timeout_ms=deadline.remaining_ms
         )
@@ -41,8 +50,7 @@ class Coordinator:
         if found.error_code is not ErrorCode.none:
             raise KafkaError(
                 found.error_code,
-                found.error_message
-                or f"no coordinator of group {self.group_id!r} at {self._cluster.bootstrap_servers}",
+                found.error_message or f"no coordinator of {self._what} at {self._cluster.bootstrap_servers}",
             )
         self._node = Node(BrokerId(found.node_id), found.host, found.port)
         return self._node
@@ -70,10 +78,30 @@ class Coordinator:
                 return response
             if code in _MOVED:
                 self._node = None
-            backoff.pause(partial(KafkaError, code, f"group {self.group_id!r} at broker {node.id}"))
+            backoff.pause(partial(KafkaError, code, f"{self._what} at broker {node.id}"))
 
     def _unreachable(self, node: Node, error: OSError, deadline: Deadline) -> ClusterUnavailable:
         return ClusterUnavailable(
-            f"broker {node.id}, the coordinator of group {self.group_id!r}, did not answer within "
+            f"broker {node.id}, the coordinator of {self._what}, did not answer within "
             f"{deadline.timeout_ms} ms: {error}"
         )
+
+
+def ask_when_ready(
+    cluster: ClusterClient, broker: Node, message: Any, error_of: Callable[[Any], ErrorCode], what: str
+) -> Any:
+    """The answer of one broker about all that it coordinates; KafkaError or OSError if it has none.
+
+    Repeated while a coordinator of that broker is not ready, because the answer would be incomplete.
+    """
+    deadline = cluster.deadline()
+    backoff = cluster.backoff(deadline)
+    while True:
+        response = cluster.call_endpoint(Endpoint(broker.host, broker.port), message, deadline)
+        code = error_of(response)
+        if code is ErrorCode.none:
+            return response
+        refusal = partial(KafkaError, code, f"broker {broker.id} cannot list its {what}")
+        if code not in NOT_READY:
+            raise refusal()
+        backoff.pause(refusal)

@@ -1,0 +1,1 @@
+"""``sparklog transactions``: list, describe and abort transactions, and find those that hang."""
