@@ -77,5 +77,7 @@ CLIENTS = (
         CACHE / "javascript",
     ),
 )
+KAFKA_PYTHON = Client("kafka-python", _python("kafka_python"))
+"""The release in our own environment, for ``make test``, which fetches nothing."""
 SARAMA = tuple(_go(f"sarama as {version}", "sarama", version) for version in SARAMA_VERSIONS)
-BY_NAME = {client.name: client for client in (*CLIENTS, *SARAMA)}
+BY_NAME = {client.name: client for client in (*CLIENTS, *SARAMA, KAFKA_PYTHON)}

@@ -22,6 +22,7 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
     "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
+    "transaction.state.log.num.partitions": str(OFFSETS_PARTITIONS),
     "auto.create.topics.enable": "false",
     "log.cleaner.enable": "false",
 }
@@ -41,10 +42,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a case that asks for ``client`` or its driver with each client, unless the case names some."""
+    """Run a case that asks for ``client`` or its driver with each client, unless the case names some.
+
+    A file with ``IN_MAKE_TEST`` runs with these clients in ``make test``, and with all in ``make clients``.
+    """
     named = any("client" in marker.args[0] for marker in metafunc.definition.iter_markers("parametrize"))
-    if "client" in metafunc.fixturenames and not named:
-        metafunc.parametrize("client", [client.name for client in CLIENTS])
+    if "client" not in metafunc.fixturenames or named:
+        return
+    names = [client.name for client in CLIENTS]
+    in_make_test = getattr(metafunc.module, "IN_MAKE_TEST", None)
+    if in_make_test is None:
+        metafunc.parametrize("client", names)
+    elif metafunc.config.option.markexpr == "clients":
+        metafunc.parametrize("client", [pytest.param(name, marks=pytest.mark.clients) for name in names])
+    else:
+        metafunc.parametrize("client", in_make_test)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,12 +18,17 @@ The commands, with what they take and answer:
 - ``produce(topic, records, acks, codec, idempotent, pace_ms)``: partition and offset of each record. A record
   has ``key``, ``value`` (text or null), ``size`` (so many bytes instead of a value), ``headers``,
   ``timestamp``, ``partition``
-- ``read(topic, partition, start, count, timeout_ms, fetch_bytes, reset)``: up to ``count`` records; ``start``
-  is an offset, "earliest", "latest" or {"time": milliseconds}; ``reset`` as the client's auto.offset.reset
+- ``read(topic, partition, start, count, timeout_ms, fetch_bytes, reset, committed)``: up to ``count``
+  records; ``start`` is an offset, "earliest", "latest" or {"time": milliseconds}; ``reset`` as the client's
+  auto.offset.reset; ``committed``: nothing of transactions that are open or aborted
 - ``offsets(topic, partition, times)``: earliest, latest, and the offset of each time, -1 if none is so late
 - ``join(member, group, topics | pattern, assignor, instance, session_ms)``: a member begins to poll
 - ``state(member)``: its assignment, all records that it was given, its errors, how often it was assigned
 - ``commit(member, offsets)``, ``committed(member, partitions)``, ``leave(member)``
+- ``txn_init(producer, transactional_id, timeout_ms)``, ``txn_begin(producer)``,
+  ``txn_end(producer, commit)``, ``txn_close(producer)``: a transactional producer, which lives until closed
+- ``txn_send(producer, topic, records)``: partition and offset of each record, once all are acknowledged
+- ``txn_offsets(producer, member, offsets)``: the member's group goes on there, if the transaction commits
 - ``create_topic``, ``delete_topic``, ``add_partitions``, ``topics``, ``configs``, ``set_config``,
   ``delete_records``, ``cluster``, ``groups``, ``describe_group``, ``delete_group``, ``group_offsets``,
   ``set_group_offsets``: what an admin client asks

@@ -24,6 +24,8 @@ OWN_NAMES: dict[tuple[str, str], tuple[str, ...]] = {
     # librdkafka tells of fencing by an error that ends the consumer; aiokafka commits without its instance id
     ("confluent-kafka", "FENCED_INSTANCE_ID"): ("_FATAL",),
     ("aiokafka", "FENCED_INSTANCE_ID"): ("CommitFailedError",),
+    ("confluent-kafka", "PRODUCER_FENCED"): ("_FENCED",),
+    ("aiokafka", "PRODUCER_FENCED"): ("ProducerFenced",),
 }
 """(client, error of Kafka's table) -> what the client says instead, always or where it refuses by itself."""
 

@@ -35,32 +35,38 @@ class Target(Protocol):
 
     def leader(self, topic: str, partition: int) -> int: ...
 
-    def coordinator_partition(self, group: str) -> int: ...
+    def coordinator_partition(self, name: str) -> int: ...
 
     def coordinator(self, group: str) -> int:
         """The broker that coordinates the group."""
+
+    def transaction_coordinator(self, transactional_id: str) -> int:
+        """The broker that coordinates the transactional id."""
 
     def wait_in_sync(self, topic: str) -> None: ...
 
 
 OFFSETS_PARTITIONS = 5
-"""``offsets.topic.num.partitions`` of the target."""
+"""``offsets.topic.num.partitions`` and ``transaction.state.log.num.partitions`` of the target."""
 
 
 class _Described:
     """What both targets learn by our own client."""
 
     @staticmethod
-    def coordinator_partition(group: str) -> int:
-        """The partition of __consumer_offsets that holds the group: Java's hash of its name."""
+    def coordinator_partition(name: str) -> int:
+        """The partition of its internal topic that holds a group or a transactional id: Java's hash of it."""
         code = 0
-        for character in group:
+        for character in name:
             code = (31 * code + ord(character)) & 0xFFFFFFFF
         signed = code - (1 << 32) if code >> 31 else code
         return abs(signed) % OFFSETS_PARTITIONS
 
     def coordinator(self, group: str) -> int:
         return self.leader("__consumer_offsets", self.coordinator_partition(group))
+
+    def transaction_coordinator(self, transactional_id: str) -> int:
+        return self.leader("__transaction_state", self.coordinator_partition(transactional_id))
 
     @property
     def bootstrap_servers(self) -> str:

@@ -61,8 +61,8 @@ class Listener(ConsumerRebalanceListener):
 
 
 class GroupMember:
-    def __init__(self):
-        self.records, self.errors, self.rebalances = [], [], 0
+    def __init__(self, group):
+        self.group, self.records, self.errors, self.rebalances = group, [], [], 0
 
     async def start(self, settings, topics, pattern):
         self.consumer = AIOKafkaConsumer(**settings)
@@ -97,7 +97,7 @@ class GroupMember:
 class Driver:
     def __init__(self, servers):
         self._base = {"bootstrap_servers": servers, "retry_backoff_ms": 50}
-        self._members, self._the_admin = {}, None
+        self._members, self._producers, self._the_admin = {}, {}, None
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
@@ -141,7 +141,17 @@ class Driver:
         done = self._await(produce())
         return [[-1, -1] if one is None else [one.partition, one.offset] for one in done]
 
-    def read(self, topic, partition, start, count, timeout_ms=10_000, fetch_bytes=None, reset="error"):
+    def read(
+        self,
+        topic,
+        partition,
+        start,
+        count,
+        timeout_ms=10_000,
+        fetch_bytes=None,
+        reset="error",
+        committed=False,
+    ):
         limits = (
             {"max_partition_fetch_bytes": fetch_bytes, "fetch_max_bytes": fetch_bytes} if fetch_bytes else {}
         )
@@ -151,6 +161,7 @@ class Driver:
             consumer = AIOKafkaConsumer(
                 **self._base,
                 **limits,
+                isolation_level="read_committed" if committed else "read_uncommitted",
                 enable_auto_commit=False,
                 auto_offset_reset={"error": "none"}.get(reset, reset),
             )
@@ -194,6 +205,48 @@ class Driver:
 
         return self._await(ask())
 
+    # Transactions
+
+    def txn_init(self, producer, transactional_id, timeout_ms=60_000):
+        async def begin():
+            one = AIOKafkaProducer(
+                **self._base,
+                transactional_id=transactional_id,
+                transaction_timeout_ms=timeout_ms,
+                linger_ms=5,
+                request_timeout_ms=REQUEST_MS,
+            )
+            self._producers[producer] = one
+            await one.start()
+
+        self._await(begin())
+
+    def txn_begin(self, producer):
+        self._await(self._producers[producer].begin_transaction())
+
+    def txn_send(self, producer, topic, records):
+        async def send():
+            one = self._producers[producer]
+            sent = [
+                await one.send(topic, value_of(record), key_of(record), partition=record.get("partition"))
+                for record in records
+            ]
+            return [await future for future in sent]
+
+        return [[found.partition, found.offset] for found in self._await(send())]
+
+    def txn_offsets(self, producer, member, offsets):
+        wanted = {TopicPartition(t, p): OffsetAndMetadata(offset, "") for t, p, offset in offsets}
+        group = self._members[member].group
+        self._await(self._producers[producer].send_offsets_to_transaction(wanted, group))
+
+    def txn_end(self, producer, commit):
+        one = self._producers[producer]
+        self._await(one.commit_transaction() if commit else one.abort_transaction())
+
+    def txn_close(self, producer):
+        self._await(self._producers.pop(producer).stop())
+
     # Groups
 
     def join(
@@ -216,13 +269,14 @@ class Driver:
             "client_id": client,
             "auto_offset_reset": "earliest",
             "enable_auto_commit": False,
+            "isolation_level": "read_committed",
             "session_timeout_ms": session_ms,
             "heartbeat_interval_ms": session_ms // 6,
             "rebalance_timeout_ms": session_ms,
             "partition_assignment_strategy": [ASSIGNORS[assignor]],
             "metadata_max_age_ms": 500,
         }
-        self._members[member] = GroupMember()
+        self._members[member] = GroupMember(group)
         self._await(self._members[member].start(settings, topics, pattern))
 
     def state(self, member):

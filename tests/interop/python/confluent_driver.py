@@ -71,6 +71,9 @@ class GroupMember(Member):
         found = self._consumer.committed([TopicPartition(t, p) for t, p in partitions], timeout=TIMEOUT_S)
         return [[p.topic, p.partition, max(p.offset, -1), p.metadata or ""] for p in found]
 
+    def metadata(self):
+        return self._consumer.consumer_group_metadata()
+
     def close(self):
         self._consumer.close()
 
@@ -80,6 +83,7 @@ class Driver:
         self._base = {"bootstrap.servers": servers, **QUIET}
         self._admin = AdminClient(dict(self._base))
         self._members = {}
+        self._producers = {}
 
     def hello(self):
         return f"librdkafka {confluent_kafka.libversion()[0]}"
@@ -98,6 +102,10 @@ class Driver:
                 "error_cb": lambda error: None,
             }
         )
+        return self._send(producer, topic, records, pace_ms)
+
+    @staticmethod
+    def _send(producer, topic, records, pace_ms=0):
         results = [None] * len(records)
 
         def delivered(number, error, message):
@@ -120,9 +128,20 @@ class Driver:
                 raise RefusedError("no answer" if result is None else code_of(result), str(result))
         return results
 
-    def read(self, topic, partition, start, count, timeout_ms=10_000, fetch_bytes=None, reset="error"):
+    def read(
+        self,
+        topic,
+        partition,
+        start,
+        count,
+        timeout_ms=10_000,
+        fetch_bytes=None,
+        reset="error",
+        committed=False,
+    ):
         settings = {
             **self._base,
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
             "group.id": "reader",
             "enable.auto.commit": False,
             "auto.offset.reset": reset,
@@ -162,6 +181,39 @@ class Driver:
         finally:
             consumer.close()
 
+    # Transactions
+
+    def txn_init(self, producer, transactional_id, timeout_ms=60_000):
+        self._producers[producer] = Producer(
+            {
+                **self._base,
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": timeout_ms,
+                "message.timeout.ms": timeout_ms,
+                "linger.ms": 5,
+                "error_cb": lambda error: None,
+            }
+        )
+        self._producers[producer].init_transactions(TIMEOUT_S)
+
+    def txn_begin(self, producer):
+        self._producers[producer].begin_transaction()
+
+    def txn_send(self, producer, topic, records):
+        return self._send(self._producers[producer], topic, records)
+
+    def txn_offsets(self, producer, member, offsets):
+        one = self._members[member]
+        parts = [TopicPartition(t, p, offset) for t, p, offset in offsets]
+        self._producers[producer].send_offsets_to_transaction(parts, one.call(one.metadata), TIMEOUT_S)
+
+    def txn_end(self, producer, commit):
+        one = self._producers[producer]
+        (one.commit_transaction if commit else one.abort_transaction)(TIMEOUT_S)
+
+    def txn_close(self, producer):
+        self._producers.pop(producer).purge()
+
     # Groups
 
     def join(
@@ -183,6 +235,7 @@ class Driver:
             "client.id": client,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
+            "isolation.level": "read_committed",
             "session.timeout.ms": session_ms,
             "heartbeat.interval.ms": session_ms // 6,
             "partition.assignment.strategy": assignor,

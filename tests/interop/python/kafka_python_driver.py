@@ -91,6 +91,9 @@ class GroupMember(Member):
             found.append([t, p, -1, ""] if value is None else [t, p, value.offset, value.metadata])
         return found
 
+    def metadata(self):
+        return self._consumer.group_metadata()
+
     def close(self):
         self._consumer.close(autocommit=False)
 
@@ -98,7 +101,7 @@ class GroupMember(Member):
 class Driver:
     def __init__(self, servers):
         self._base = {"bootstrap_servers": servers.split(","), "retry_backoff_ms": 50}
-        self._members = {}
+        self._members, self._producers = {}, {}
         self._the_admin = None
 
     @property
@@ -157,10 +160,23 @@ class Driver:
     def _consumer(self, **settings):
         return KafkaConsumer(**self._base, enable_auto_commit=False, **settings)
 
-    def read(self, topic, partition, start, count, timeout_ms=10_000, fetch_bytes=None, reset="error"):
+    def read(
+        self,
+        topic,
+        partition,
+        start,
+        count,
+        timeout_ms=10_000,
+        fetch_bytes=None,
+        reset="error",
+        committed=False,
+    ):
         limits = (
             {"max_partition_fetch_bytes": fetch_bytes, "fetch_max_bytes": fetch_bytes} if fetch_bytes else {}
         )
+        if committed:
+            only_3("committed readers")
+            limits["isolation_level"] = "read_committed"
         consumer = self._consumer(auto_offset_reset={"error": "none"}.get(reset, reset), **limits)
         try:
             part = TopicPartition(topic, partition)
@@ -193,6 +209,43 @@ class Driver:
         finally:
             consumer.close()
 
+    # Transactions
+
+    def txn_init(self, producer, transactional_id, timeout_ms=60_000):
+        only_3("transactions")
+        self._producers[producer] = KafkaProducer(
+            **self._base,
+            transactional_id=transactional_id,
+            transaction_timeout_ms=timeout_ms,
+            linger_ms=5,
+            max_block_ms=TIMEOUT_S * 1_000,
+        )
+        self._producers[producer].init_transactions()
+
+    def txn_begin(self, producer):
+        self._producers[producer].begin_transaction()
+
+    def txn_send(self, producer, topic, records):
+        one = self._producers[producer]
+        sent = [
+            one.send(topic, value_of(record), key_of(record), partition=record.get("partition"))
+            for record in records
+        ]
+        one.flush(TIMEOUT_S)
+        return [[found.partition, found.offset] for found in (future.get(TIMEOUT_S) for future in sent)]
+
+    def txn_offsets(self, producer, member, offsets):
+        one = self._members[member]
+        wanted = {TopicPartition(t, p): OffsetAndMetadata(offset, "", -1) for t, p, offset in offsets}
+        self._producers[producer].send_offsets_to_transaction(wanted, one.call(one.metadata))
+
+    def txn_end(self, producer, commit):
+        one = self._producers[producer]
+        (one.commit_transaction if commit else one.abort_transaction)()
+
+    def txn_close(self, producer):
+        self._producers.pop(producer).close(timeout=1)
+
     # Groups
 
     def join(
@@ -214,6 +267,7 @@ class Driver:
             "client_id": client,
             "auto_offset_reset": "earliest",
             "enable_auto_commit": False,
+            **({"isolation_level": "read_committed"} if IS_3 else {}),
             "session_timeout_ms": session_ms,
             "heartbeat_interval_ms": session_ms // 6,
             "partition_assignment_strategy": [ASSIGNORS[assignor]],
