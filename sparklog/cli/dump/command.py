@@ -53,9 +53,6 @@ BY_SUFFIX: Final[Mapping[str, tuple[Dump, str]]] = {
     "snapshot": (states.dump_snapshot, "producers"),
 }
 
-NOT_YET: Final = {
-    "transaction_log_decoder": "records of __transaction_state",
-}
 REFUSED: Final = {
     "value_decoder_class": "it names a Java class; values are shown as UTF-8 text, as by StringDecoder",
     "key_decoder_class": "it names a Java class; keys are shown as UTF-8 text, as by StringDecoder",
@@ -129,12 +126,11 @@ def _add_decoders(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="records of __consumer_offsets decoded, whatever the directory's name; implies --print-data-log",
     )
-    for name, what in NOT_YET.items():
-        parser.add_argument(
-            _option(name),
-            action="store_true",
-            help=f"accepted; {what} are not decoded yet, but shown as text",
-        )
+    parser.add_argument(
+        "--transaction-log-decoder",
+        action="store_true",
+        help="the same for records of __transaction_state",
+    )
     for name in REFUSED:
         parser.add_argument(
             _option(name), nargs="?", const="", default=None, metavar="CLASS", help=argparse.SUPPRESS
@@ -162,16 +158,15 @@ def _options(arguments: argparse.Namespace) -> DumpOptions:
     for name, reason in REFUSED.items():
         if getattr(arguments, name) is not None:
             raise UsageError(f"{_option(name)} cannot be used: {reason}")
-    wants_decoder: bool = arguments.offsets_decoder
-    for name, what in NOT_YET.items():
-        if getattr(arguments, name):
-            wants_decoder = True
-            say(f"warning: {_option(name)}: {what} are not decoded yet; they are shown as text")
+    if arguments.offsets_decoder and arguments.transaction_log_decoder:
+        raise UsageError("--offsets-decoder and --transaction-log-decoder are both given; give one of them")
+    wants_decoder: bool = arguments.offsets_decoder or arguments.transaction_log_decoder
     prints = arguments.print_data_log or wants_decoder
     return DumpOptions(
         deep_iteration=arguments.deep_iteration or prints,
         print_data_log=prints,
         offsets_decoder=arguments.offsets_decoder,
+        transaction_log_decoder=arguments.transaction_log_decoder,
         skip_record_metadata=arguments.skip_record_metadata,
         verify_index_only=arguments.verify_index_only,
         index_sanity_check=arguments.index_sanity_check,

@@ -7,10 +7,10 @@ and assignments are decoded too. Bytes that cannot be decoded are shown in base6
 import base64
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
+from sparklog.cli.dump.decoded import DELETED, DecodedRecord
 from sparklog.core.group.records import GroupKey, GroupValue, MemberValue, OffsetKey, OffsetValue
 from sparklog.model.errors import WireError
 from sparklog.model.ids import TopicPartition
@@ -18,26 +18,7 @@ from sparklog.wire import consumer_protocol
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
 from sparklog.wire.coordinator_records.record_codec import UnreadableRecord
 
-DELETED: Final = "<DELETE>"
-"""What Kafka's tool shows for a tombstone."""
-
 _CODEC: Final = GroupOffsetsCodec()
-
-
-@dataclass(frozen=True, slots=True)
-class DecodedRecord:
-    """Key and value as Kafka's JSON; ``value`` None is a tombstone."""
-
-    key: Mapping[str, Any]
-    value: Mapping[str, Any] | None
-
-    @property
-    def key_text(self) -> str:
-        return _json(self.key)
-
-    @property
-    def value_text(self) -> str:
-        return DELETED if self.value is None else _json(self.value)
 
 
 def decoded(key: bytes | None, value: bytes | None) -> DecodedRecord | UnreadableRecord:
@@ -47,9 +28,10 @@ def decoded(key: bytes | None, value: bytes | None) -> DecodedRecord | Unreadabl
     assert key is not None
     shown_key = {"type": str(_version(key)), "data": _key(record.key)}
     if value is None or record.value is None:
-        return DecodedRecord(shown_key, None)
+        return DecodedRecord(shown_key, None, _json(shown_key), DELETED)
     version = _version(value)
-    return DecodedRecord(shown_key, {"version": str(version), "data": _value(record.value, version)})
+    shown = {"version": str(version), "data": _value(record.value, version)}
+    return DecodedRecord(shown_key, shown, _json(shown_key), _json(shown))
 
 
 def _key(key: OffsetKey | GroupKey) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from sparklog.cli.dump.arrow_columns import arrow_row, column_rows
-from sparklog.cli.dump.group_records import decoded
 from sparklog.cli.dump.options import Report
 from sparklog.cli.dump.problems import Kind
 from sparklog.cli.dump.records import record_rows
@@ -85,7 +84,7 @@ def _show_columns(report: Report, found: FoundBatch, payload: memoryview) -> Non
 def _show_records(
     report: Report, found: FoundBatch, batch: memoryview, last_offset: int | None
 ) -> int | None:
-    options = report.options
+    options, decode = report.options, report.decoder
     rows = record_rows(
         batch,
         found.header,
@@ -97,8 +96,8 @@ def _show_records(
             if last_offset is not None and row.offset != last_offset + 1:
                 report.problem(Kind.NON_CONSECUTIVE, first=last_offset, second=row.offset)
             last_offset = row.offset
-            if report.decodes_group_records and not found.header.is_control:
-                row = replace(row, decoded=decoded(row.key, row.value))
+            if decode is not None and not found.header.is_control:
+                row = replace(row, decoded=decode(row.key, row.value))
             report.output.part("records", row)
     except CorruptBatch as error:
         report.output.remark(f"Found invalid records in the batch at position {found.position}: {error}")

@@ -2,16 +2,26 @@
 
 import os
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from sparklog.cli.dump import group_records, transaction_records
+from sparklog.cli.dump.decoded import DecodedRecord
 from sparklog.cli.dump.output import Output
 from sparklog.cli.dump.problems import Kind, Problems
-from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from sparklog.wire.coordinator_records.record_codec import UnreadableRecord
 
 _BASE_OFFSET: Final = re.compile(r"(\d{1,19}|\d{20})\.")
-_OFFSETS_DIRECTORY: Final = re.compile(re.escape(GROUP_OFFSETS_TOPIC) + r"-\d+(\.|$)")
+_PARTITION: Final = re.compile(r"(.+)-\d+(\.|$)")
 """A partition's directory, also one that is about to be deleted."""
+
+Decode = Callable[[bytes | None, bytes | None], DecodedRecord | UnreadableRecord]
+_DECODERS: Final[Mapping[str, Decode]] = {
+    GROUP_OFFSETS_TOPIC: group_records.decoded,
+    TRANSACTION_STATE_TOPIC: transaction_records.decoded,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +31,7 @@ class DumpOptions:
     deep_iteration: bool
     print_data_log: bool
     offsets_decoder: bool
+    transaction_log_decoder: bool
     skip_record_metadata: bool
     verify_index_only: bool
     index_sanity_check: bool
@@ -52,13 +63,19 @@ class Report:
         return int(found[1]) if found else None
 
     @property
-    def decodes_group_records(self) -> bool:
-        """Whether keys and values are shown decoded: on request, or because the directory's name says that
-        it is one of ``__consumer_offsets``.
+    def decoder(self) -> Decode | None:
+        """Decodes keys and values: the one that was asked for, or the one of the directory's topic.
+
+        None if they are shown as they are, or not at all.
         """
-        directory = os.path.basename(os.path.dirname(self.full_path))
-        named = _OFFSETS_DIRECTORY.match(directory) is not None
-        return self.options.print_data_log and (self.options.offsets_decoder or named)
+        if not self.options.print_data_log:
+            return None
+        if self.options.offsets_decoder:
+            return group_records.decoded
+        if self.options.transaction_log_decoder:
+            return transaction_records.decoded
+        named = _PARTITION.match(os.path.basename(os.path.dirname(self.full_path)))
+        return None if named is None else _DECODERS.get(named[1])
 
     def beside(self, suffix: str) -> str:
         """The file of the same segment with another suffix."""

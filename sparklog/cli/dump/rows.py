@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from sparklog.cli.dump.group_records import DecodedRecord
+from sparklog.cli.dump.decoded import DecodedRecord
 from sparklog.records.envelope import DELETE_HORIZON_BIT, SEQUENCE_MODULUS, BatchHeader, Compression
 from sparklog.storage.inspection.inspect_index import AbortedTransaction, OffsetEntry, TimeEntry
 from sparklog.storage.inspection.inspect_log import FoundBatch
@@ -121,7 +121,7 @@ class RecordRow:
     shows_metadata: bool
     shows_content: bool
     decoded: DecodedRecord | UnreadableRecord | None = None
-    """Key and value of a record of ``__consumer_offsets``; None if the dump shows them as they are."""
+    """Key and value of a record of an internal topic; None if the dump shows them as they are."""
 
     @property
     def sequence(self) -> int:

@@ -21,7 +21,8 @@ from sparklog.core.transaction.producer_state import ProducerBatch, ProducerStat
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.wire.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
-from tests.wire.coordinator_records import golden
+from sparklog.wire.coordinator_records.transaction_state import TransactionStateCodec
+from tests.wire.coordinator_records import golden, golden_transactions
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -114,6 +115,27 @@ def test_records_of_groups_in_every_version(both: Both, make: Any) -> None:
     theirs, ours = both(make.root / "__consumer_offsets-7" / f"{FIRST}.log", "--offsets-decoder")
     assert ours == theirs
     assert len(ours) == 3 + len(records) + 1
+
+
+def test_records_of_transactions_in_every_version(both: Both, make: Any) -> None:
+    """Our tags are skipped. Kafka prints partitions in the order of a hash table, so there is one."""
+    value = replace(golden_transactions.OURS, topics=golden_transactions.OURS.topics[1:])
+    ours_bytes = TransactionStateCodec().encode(StateRecord(golden_transactions.KEY, value)).value
+    values = (
+        ours_bytes,
+        *golden_transactions.EMPTY_BYTES.values(),
+        golden_transactions.COMPLETE_BYTES,
+        None,
+    )
+    log = make.log("__transaction_state-7")
+    records = [Record(golden_transactions.KEY_BYTES, one) for one in values]
+    make.append(log, build_records_batch(records, now_ms=1))
+    log.close()
+    path = make.root / "__transaction_state-7" / f"{FIRST}.log"
+    theirs, ours = both(path, "--transaction-log-decoder")
+    assert ours == theirs
+    assert len(ours) == 3 + len(records) + 1
+    assert "partitions=[b-5]" in ours[3]
 
 
 def test_segments_that_were_rolled_with_all_their_indexes(both: Both, make: Any) -> None:

@@ -252,11 +252,10 @@ def test_an_empty_segment_has_no_lines(dump: Dump, tmp_path: Path) -> None:
     assert (ran.status, ran.lines) == (DONE, [f"Dumping {path}", "Log starting offset: 42"])
 
 
-def test_the_decoder_that_is_not_there_yet_says_so_and_prints_text(dump: Dump, make: Any) -> None:
-    ran = dump(make.records_log() / f"{FIRST}.log", "--transaction-log-decoder")
-    assert ran.status == DONE
-    assert ran.err.startswith("sparklog: warning: --transaction-log-decoder: records of __transaction_state")
-    assert "payload: value-0" in ran.out
+def test_a_segment_has_the_records_of_one_topic(dump: Dump, make: Any) -> None:
+    ran = dump(make.records_log() / f"{FIRST}.log", "--transaction-log-decoder", "--offsets-decoder")
+    assert ran.status == WRONG_USAGE
+    assert "--offsets-decoder and --transaction-log-decoder are both given" in ran.err
 
 
 @pytest.mark.parametrize(
