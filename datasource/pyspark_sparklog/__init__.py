@@ -41,7 +41,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]
 
     def streamReader(self, schema: Any) -> Any:  # noqa: N802 (Spark's name)
         """A micro-batch read."""
-        from pyspark_sparklog.stream_reader import stream_reader
+        from pyspark_sparklog.stream.stream_reader import stream_reader
 
         return stream_reader(self.options, schema)
 

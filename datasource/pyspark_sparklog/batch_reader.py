@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark_sparklog.bounds import AtOffset, AtTime, Everywhere, Place
 from pyspark_sparklog.clients import cluster_client
 from pyspark_sparklog.discovery import Discovery
-from pyspark_sparklog.errors import LossReport
+from pyspark_sparklog.losses import Loss, Losses, Reason
 from pyspark_sparklog.ranges import OffsetRange, split_ranges
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.reading import read_rows
@@ -94,7 +94,7 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
     def _resolved_and_cut(self, ranges: list[LateRange]) -> list[LateRange]:
         """Raise for timestamps without a match here, not in a task; and cut ranges if an option says so."""
         options = self._options
-        is_cut = options.partitions_min is not None or options.records_per_partition_max is not None
+        is_cut = options.cuts_ranges
         if not is_cut and not any(isinstance(late.start, AtTime) for late in ranges):
             return ranges
         by_tp = {late.topic_partition: late for late in ranges}
@@ -137,10 +137,17 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         latest = latest_offsets(admin, [topic_partition], self._options.isolation_level)[topic_partition]
         if latest >= wanted.end_offset:
             return wanted
-        LossReport(self._options.fail_on_data_loss).report(
-            f"the ending offset {wanted.end_offset} of {topic_partition} is beyond the end of the log, "
-            f"{latest}"
+        losses = Losses(self._options.fail_on_data_loss)
+        losses.note(
+            Loss(
+                topic_partition,
+                max(latest, wanted.start_offset),
+                wanted.end_offset,
+                Reason.BEYOND_THE_LOG,
+                f"the ending offset {wanted.end_offset} is beyond the end of the log, {latest}",
+            )
         )
+        losses.tell()
         return replace(wanted, end_offset=latest)
 
 

@@ -3,26 +3,34 @@
 An offset is the next one to read. Keys are sorted by topic, then by partition number, so that equal offsets
 are equal texts: Spark compares texts.
 
-If Spark restarts a source before its first micro-batch is committed, it asks for the initial offsets again,
-and has not saved the first answer. The end of the first micro-batch therefore carries the initial offsets,
-under a key that no topic can have:
+A note stands under a key that no topic can have:
 
-    {"$sparklog": {"version": 1, "initial": {"topic": {"0": 20}}}, "topic": {"0": 23}}
+    {"$sparklog": {"version": 2, "topics": {"topic": "6ba7b810-…"}, "initial": {"topic": {"0": 20}}},
+     "topic": {"0": 23}}
+
+- ``topics``: the ids of the topics that the offsets belong to. A topic that was deleted and created again has
+  another id, however long its log is.
+- ``initial``, in the end of a first micro-batch only: the initial offsets. If Spark restarts a source before
+  its first micro-batch is committed, it asks for them again, and has not saved the first answer.
+
+Version 1, of earlier releases, has no ``topics``, and only the ends of first micro-batches carry it.
 """
 
 import json
+import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
 from sparklog.model.errors import ConfigError, SparklogError
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import TopicId, TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
 
 NOTE_KEY: Final = "$sparklog"
 """Not a legal name of a topic."""
 
-NOTE_VERSION: Final = 1
+NOTE_VERSION: Final = 2
+NOTE_VERSIONS_READ: Final = (1, NOTE_VERSION)
 
 OFFSET_MAX: Final = 2**63 - 1
 
@@ -31,10 +39,21 @@ _TIMESTAMPS_SAMPLE: Final = '{"topicA":{"0":1700000000000,"1":1700000000000}}'
 _ASSIGNMENT_SAMPLE: Final = '{"topicA":[0,1],"topicB":[2,4]}'
 
 
-def offsets_to_json(offsets: Offsets, *, initial: Offsets | None = None) -> dict[str, Any]:
-    """The JSON object of these offsets; ``initial`` is for the end of a first micro-batch."""
-    note = {} if initial is None else {NOTE_KEY: {"version": NOTE_VERSION, "initial": _nested(initial)}}
-    return {**note, **_nested(offsets)}
+def offsets_to_json(
+    offsets: Offsets, *, topic_ids: Mapping[str, TopicId] | None = None, initial: Offsets | None = None
+) -> dict[str, Any]:
+    """The JSON object of these offsets; ``initial`` is for the end of a first micro-batch.
+
+    Of ``topic_ids`` those of the offsets' topics are noted.
+    """
+    note: dict[str, Any] = {}
+    names = {topic_partition.topic for topic_partition in offsets}
+    noted = {name: str(topic_id) for name, topic_id in sorted((topic_ids or {}).items()) if name in names}
+    if noted:
+        note["topics"] = noted
+    if initial is not None:
+        note["initial"] = _nested(initial)
+    return {**({NOTE_KEY: {"version": NOTE_VERSION, **note}} if note else {}), **_nested(offsets)}
 
 
 def offsets_of_json(nested: Mapping[str, Any]) -> dict[TopicPartition, int]:
@@ -46,7 +65,14 @@ def offsets_of_json(nested: Mapping[str, Any]) -> dict[TopicPartition, int]:
 def initial_of_json(nested: Mapping[str, Any]) -> dict[TopicPartition, int] | None:
     """The initial offsets that the end of a first micro-batch carries, or None."""
     note = _checked_note(nested)
-    return None if note is None else _flat(note["initial"])
+    return None if note is None or "initial" not in note else _flat(note["initial"])
+
+
+def topic_ids_of_json(nested: Mapping[str, Any]) -> dict[str, TopicId]:
+    """The ids of the topics that the offsets belong to, as far as they were noted."""
+    note = _checked_note(nested)
+    noted = {} if note is None else note.get("topics", {})
+    return {name: uuid.UUID(text) for name, text in noted.items()}
 
 
 def parse_offsets(option: str, text: str) -> dict[TopicPartition, int]:
@@ -101,10 +127,10 @@ def _checked_note(nested: Mapping[str, Any]) -> Mapping[str, Any] | None:
     note = nested.get(NOTE_KEY)
     if note is None:
         return None
-    if note.get("version") != NOTE_VERSION:
+    if note.get("version") not in NOTE_VERSIONS_READ:
         raise SparklogError(
             f"the checkpoint's offset has a note of version {note.get('version')!r}, but this release reads "
-            f"version {NOTE_VERSION}; use the release that wrote the checkpoint, or a newer one"
+            f"versions 1 to {NOTE_VERSION}; use the release that wrote the checkpoint, or a newer one"
         )
     return dict(note)
 

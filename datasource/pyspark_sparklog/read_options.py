@@ -59,6 +59,11 @@ class ReadOptions:
     offset_retries_max: int
     offset_retry_interval_ms: int
 
+    @property
+    def cuts_ranges(self) -> bool:
+        """Whether ranges of offsets are cut into pieces for several tasks."""
+        return self.partitions_min is not None or self.records_per_partition_max is not None
+
     @classmethod
     def of_any(cls, given: Mapping[str, str]) -> "ReadOptions":
         """Options checked as far as possible before Spark says whether this is a batch or a stream."""

@@ -7,13 +7,14 @@ compacted records) are no loss.
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
 
 from pyspark_sparklog.clients import cluster_client
 from pyspark_sparklog.discovery import UNKNOWN_TOPIC
-from pyspark_sparklog.errors import LossReport
+from pyspark_sparklog.losses import Loss, Losses, Reason, deletion_reason
 from pyspark_sparklog.ranges import OffsetRange
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.resolution import latest_offsets
@@ -35,8 +36,12 @@ def read_rows(
     topic_partition = wanted.topic_partition
     cluster = cluster_client(options.connection)
     look_again(cluster, topic_partition.topic, topic_id)
-    rows = _what_is_left(cluster, options, wanted, topic_id)
-    yield from put_together(with_place(batch, topic_partition, options.include_headers) for batch in rows)
+    losses = Losses(options.fail_on_data_loss)
+    rows = _what_is_left(cluster, options, wanted, topic_id, losses)
+    try:
+        yield from put_together(with_place(batch, topic_partition, options.include_headers) for batch in rows)
+    finally:
+        losses.tell()  # a reader who leaves early learns of what was passed over until then
 
 
 def look_again(cluster: ClusterClient, topic: str, topic_id: TopicId | None) -> None:
@@ -58,12 +63,16 @@ def look_again(cluster: ClusterClient, topic: str, topic_id: TopicId | None) -> 
 
 
 def _what_is_left(
-    cluster: ClusterClient, options: ReadOptions, wanted: OffsetRange, topic_id: TopicId | None
+    cluster: ClusterClient,
+    options: ReadOptions,
+    wanted: OffsetRange,
+    topic_id: TopicId | None,
+    losses: Losses,
 ) -> Iterator[pa.RecordBatch]:
-    position: int | None = wanted.start_offset
-    while position is not None and position < wanted.end_offset:
+    position = wanted.start_offset
+    while position < wanted.end_offset:
         try:
-            yield from read_range(
+            for batch in read_range(
                 cluster,
                 wanted.topic_partition,
                 position,
@@ -71,37 +80,40 @@ def _what_is_left(
                 isolation_level=options.isolation_level,
                 topic_id=topic_id,
                 timeout_ms=options.poll_timeout_ms,
-            )
+            ):
+                yield batch
+                position = batch.column("offset")[-1].as_py() + 1
             return
         except (OffsetOutOfRange, RangeNotReadable, KafkaError) as error:
-            position = _next_position(error, cluster, options, wanted)
+            loss = _loss(error, cluster, options, replace(wanted, start_offset=position))
+            losses.note(loss)
+            if losses.is_fatal:
+                losses.tell()
+            position = wanted.end_offset if loss.end_offset is None else loss.end_offset
 
 
-def _next_position(
+def _loss(
     error: OffsetOutOfRange | RangeNotReadable | KafkaError,
     cluster: ClusterClient,
     options: ReadOptions,
-    wanted: OffsetRange,
-) -> int | None:
-    """The position after a loss, or None at the range's end; raises other errors, and fatal losses."""
-    losses = LossReport(options.fail_on_data_loss)
+    left: OffsetRange,
+) -> Loss:
+    """What of the rest of a range an error says to be lost; raises an error that is no loss."""
+    topic_partition, end = left.topic_partition, left.end_offset
     if isinstance(error, OffsetOutOfRange):
-        losses.report(f"cannot read all of {_text(wanted)}: {error}")
-        return error.log_start_offset if error.log_start_offset > error.offset else None
+        # A start after the last record that was read may lie behind markers; the error has the true one.
+        start = max(left.start_offset, error.offset)
+        if error.log_start_offset > error.offset:
+            reason = deletion_reason(cluster, topic_partition.topic)
+            return Loss(topic_partition, start, min(error.log_start_offset, end), reason)
+        return Loss(topic_partition, start, end, Reason.LOG_CUT)
     if isinstance(error, RangeNotReadable):
-        topic_partition = wanted.topic_partition
-        if (
-            latest_offsets(Admin(cluster), [topic_partition], options.isolation_level)[topic_partition]
-            > error.offset
-        ):
+        latest = latest_offsets(Admin(cluster), [topic_partition], options.isolation_level)[topic_partition]
+        if latest > error.offset:
             raise error
-        losses.report(f"cannot read all of {_text(wanted)}: {error}")
-        return None
-    if isinstance(error, TopicRecreated) or error.code in UNKNOWN_TOPIC:
-        losses.report(f"cannot read all of {_text(wanted)}: {error}")
-        return None
+        return Loss(topic_partition, max(left.start_offset, error.offset), end, Reason.LOG_CUT)
+    if isinstance(error, TopicRecreated):
+        return Loss(topic_partition, left.start_offset, end, Reason.TOPIC_RECREATED)
+    if error.code in UNKNOWN_TOPIC:
+        return Loss(topic_partition, left.start_offset, end, Reason.TOPIC_DELETED)
     raise error
-
-
-def _text(wanted: OffsetRange) -> str:
-    return f"{wanted.topic_partition} from {wanted.start_offset} up to, not including, {wanted.end_offset}"

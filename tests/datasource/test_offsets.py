@@ -11,9 +11,10 @@ from pyspark_sparklog.offsets import (
     parse_assignment,
     parse_offsets,
     parse_timestamps,
+    topic_ids_of_json,
 )
 from sparklog.model.errors import ConfigError, SparklogError
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import TopicId, TopicPartition
 
 A0, A2, A10, B0 = (TopicPartition(*tp) for tp in [("a", 0), ("a", 2), ("a", 10), ("b", 0)])
 
@@ -31,14 +32,33 @@ def test_offsets_come_back_as_they_were() -> None:
 
 def test_the_end_of_a_first_micro_batch_carries_the_initial_offsets() -> None:
     end = json.loads(json.dumps(offsets_to_json({A0: 9}, initial={A0: 5})))
-    assert end == {"$sparklog": {"version": 1, "initial": {"a": {"0": 5}}}, "a": {"0": 9}}
+    assert end == {"$sparklog": {"version": 2, "initial": {"a": {"0": 5}}}, "a": {"0": 9}}
     assert offsets_of_json(end) == {A0: 9}
     assert initial_of_json(end) == {A0: 5}
+    assert topic_ids_of_json(end) == {}
+
+
+def test_offsets_carry_the_ids_of_their_topics() -> None:
+    ids = {"b": TopicId(int=2), "a": TopicId(int=1), "unread": TopicId(int=3)}
+    written = json.dumps(offsets_to_json({B0: 1, A0: 9}, topic_ids=ids))
+    assert written == (
+        '{"$sparklog": {"version": 2, "topics": {"a": "00000000-0000-0000-0000-000000000001", '
+        '"b": "00000000-0000-0000-0000-000000000002"}}, "a": {"0": 9}, "b": {"0": 1}}'
+    )
+    end = json.loads(written)
+    assert topic_ids_of_json(end) == {"a": ids["a"], "b": ids["b"]}
+    assert (offsets_of_json(end), initial_of_json(end)) == ({A0: 9, B0: 1}, None)
+
+
+def test_a_note_of_an_earlier_release_is_read() -> None:
+    end = {"$sparklog": {"version": 1, "initial": {"a": {"0": 5}}}, "a": {"0": 9}}
+    assert (offsets_of_json(end), initial_of_json(end)) == ({A0: 9}, {A0: 5})
+    assert topic_ids_of_json(end) == {}
 
 
 def test_a_note_of_a_newer_release_is_refused() -> None:
-    end = {"$sparklog": {"version": 2, "initial": {}}, "a": {"0": 9}}
-    with pytest.raises(SparklogError, match=r"version 2.*reads version 1"):
+    end = {"$sparklog": {"version": 3, "topics": {}}, "a": {"0": 9}}
+    with pytest.raises(SparklogError, match=r"version 3.*reads versions 1 to 2"):
         offsets_of_json(end)
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_sparklog import reading as module
-from pyspark_sparklog.errors import DataLost
+from pyspark_sparklog.losses import DataLost, Reason
 from pyspark_sparklog.ranges import OffsetRange
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.reading import look_again, read_rows
@@ -56,6 +56,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     monkeypatch.setattr(module, "look_again", lambda *_: None)
     monkeypatch.setattr(module, "read_range", made.read_range)
     monkeypatch.setattr(module, "latest_offsets", lambda *_: {T0: made.end})
+    monkeypatch.setattr(module, "deletion_reason", lambda *_: Reason.DELETED)
     return made
 
 
@@ -72,7 +73,7 @@ def test_a_range_is_read_exactly(log: Log) -> None:
 
 def test_records_that_aged_out_fail_the_task(log: Log) -> None:
     log.start = 4
-    with pytest.raises(DataLost, match=r"t-0 from 2 up to, not including, 8: .*offset 2 of t-0 was deleted"):
+    with pytest.raises(DataLost, match=r"t-0: 2 offsets are lost \(from 2 up to, not including, 4\): reten"):
         offsets()
 
 
@@ -81,14 +82,41 @@ def test_reading_goes_on_with_what_is_left_if_that_is_wanted(log: Log) -> None:
     assert offsets(fail_on_data_loss=False) == [4, 5, 6, 7]
 
 
-def test_records_that_age_out_while_they_are_read_are_not_read_twice(log: Log) -> None:
+def test_records_that_age_out_while_they_are_read_are_not_read_twice(
+    log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
     log.failures[4] = OffsetOutOfRange(T0, 4, 6, 100)
     assert offsets(fail_on_data_loss=False) == [2, 3, 6, 7]
+    assert caplog.messages == [
+        "t-0: 2 offsets are lost (from 4 up to, not including, 6): retention or DeleteRecords deleted them. "
+        "Some data may have been missed; the query goes on with what is left"
+    ]
+
+
+def test_one_warning_tells_all_that_a_task_lost(log: Log, caplog: pytest.LogCaptureFixture) -> None:
+    log.failures[3] = OffsetOutOfRange(T0, 3, 4, 100)
+    log.failures[4] = OffsetOutOfRange(T0, 4, 5, 100)
+    log.failures[7] = TopicRecreated(T0)
+    assert offsets(fail_on_data_loss=False) == [2, 5, 6]
+    (told,) = caplog.messages
+    assert "2 offsets are lost (from 3 up to, not including, 5): retention or DeleteRecords" in told
+    assert "1 offset is lost (from 7 up to, not including, 8): the topic was deleted" in told
+
+
+def test_a_reader_who_leaves_early_is_told_of_what_was_passed_over(
+    log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.start = 4
+    given = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t", "failOnDataLoss": "false"}
+    rows = read_rows(ReadOptions.of_batch(given), WANTED)
+    next(rows)
+    rows.close()  # type: ignore[attr-defined]
+    assert len(caplog.messages) == 1
 
 
 def test_a_log_that_ends_within_the_range_is_a_loss(log: Log) -> None:
     log.end = 5
-    with pytest.raises(DataLost, match="offset 5 of t-0 is beyond the end"):
+    with pytest.raises(DataLost, match=r"3 offsets are lost \(from 5 up to, not including, 8\): the log"):
         offsets()
     assert offsets(fail_on_data_loss=False) == [2, 3, 4]
 

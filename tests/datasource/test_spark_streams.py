@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from sparklog.client.admin import Admin
 from sparklog.testing import InProcessCluster
@@ -121,17 +123,72 @@ def test_a_deleted_topic_fails_the_query_or_is_passed_over(
     assert sink.all[2:] == ["more"]
 
 
-def test_a_topic_that_was_created_again_shorter_fails_the_query(
-    cluster: InProcessCluster, values: Frames, read_stream: Frames, append: Append, tmp_path: Path
+@pytest.mark.every_spark
+@pytest.mark.parametrize("later", [("x",), ("x", "y", "z", "zz")], ids=["shorter", "longer"])
+def test_a_topic_that_was_created_again_while_the_query_was_down_is_a_loss(
+    later: tuple[str, ...],
+    cluster: InProcessCluster,
+    read_stream: Frames,
+    tmp_path: Path,
 ) -> None:
-    append(values("a", "b", "c"), "shorter")
+    topic = f"recreated-{len(later)}"
+    cluster.create_topic(topic)
+    cluster.produce(topic, ["a", "b", "c"])
     sink = Batches()
-    options = {"startingOffsets": "earliest", "fetchOffset.retryIntervalMs": "10"}
-    run(read_stream("shorter", **options), sink, tmp_path)
-    Admin(cluster.client).delete_topics(["shorter"])
-    append(values("x"), "shorter")
-    with pytest.raises(Exception, match="the offset of shorter-0 was changed from 3 to 1"):
-        run(read_stream("shorter", **options), sink, tmp_path)
+    run(read_stream(topic, startingOffsets="earliest"), sink, tmp_path)
+    Admin(cluster.client).delete_topics([topic])
+    cluster.create_topic(topic)
+    cluster.produce(topic, later)
+    message = f"{topic}-0: all offsets from 3 on are lost: the topic was deleted and created again"
+    with pytest.raises(Exception, match=message):
+        run(read_stream(topic), sink, tmp_path)
+    run(read_stream(topic, failOnDataLoss="false"), sink, tmp_path)
+    assert sink.all == ["a", "b", "c", *later]
+
+
+@pytest.mark.every_spark
+def test_deleted_records_are_told_with_their_range_and_the_reason(
+    cluster: InProcessCluster, read_stream: Frames, tmp_path: Path
+) -> None:
+    for topic, configs in (("deleted", {}), ("deleted-for-sure", {"retention.ms": "-1"})):
+        cluster.create_topic(topic, configs=configs)
+        cluster.produce(topic, [str(i) for i in range(10)])
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    cut = [TopicPartition("deleted", 0, 4), TopicPartition("deleted-for-sure", 0, 9)]
+    for future in admin.delete_records(cut).values():
+        future.result(30)
+    start = {name: json.dumps({name: {"0": 1}}) for name in ("deleted", "deleted-for-sure")}
+    told = {
+        "deleted": r"3 offsets are lost \(from 1 up to, not including, 4\): retention or DeleteRecords",
+        "deleted-for-sure": r"8 offsets are lost \(from 1 up to, not including, 9\): DeleteRecords deleted",
+    }
+    for name, message in told.items():
+        with pytest.raises(Exception, match=f"{name}-0: {message}"):
+            run(read_stream(name, startingOffsets=start[name]), Batches(), tmp_path / name)
+    sink = Batches()
+    frame = read_stream("deleted", startingOffsets=start["deleted"], failOnDataLoss="false")
+    run(frame, sink, tmp_path / "deleted")
+    assert sink.all == [str(i) for i in range(4, 10)]
+
+
+def test_a_checkpoint_of_an_earlier_release_goes_on(
+    cluster: InProcessCluster, read_stream: Frames, tmp_path: Path
+) -> None:
+    cluster.create_topic("earlier-release")
+    cluster.produce("earlier-release", ["a", "b"])
+    sink = Batches()
+    frame = read_stream("earlier-release", startingOffsets="earliest")
+    run(frame, sink, tmp_path)
+    written = tmp_path / "offsets" / "0"
+    lines = written.read_text().splitlines()
+    offset = json.loads(lines[-1])
+    assert offset["$sparklog"]["version"] == 2
+    offset["$sparklog"] = {"version": 1, "initial": offset["$sparklog"]["initial"]}
+    written.write_text("\n".join([*lines[:-1], json.dumps(offset)]))
+    (written.parent / ".0.crc").unlink()
+    cluster.produce("earlier-release", ["c"])
+    run(frame, sink, tmp_path)
+    assert sink.all == ["a", "b", "c"]
 
 
 @pytest.mark.every_spark

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_sparklog.limits import MinimumGate, limited
+from pyspark_sparklog.stream.limits import MinimumGate, limited
 from sparklog.model.ids import TopicPartition
 from sparklog.model.time import MonotonicMs
 

@@ -15,15 +15,16 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
 
-from pyspark_sparklog.available_now import AvailableNow
-from pyspark_sparklog.errors import LossReport
-from pyspark_sparklog.latest import LatestOffsets
-from pyspark_sparklog.limits import MinimumGate, limited
-from pyspark_sparklog.offsets import NOTE_KEY, initial_of_json, offsets_of_json, offsets_to_json
+from pyspark_sparklog.losses import Losses
+from pyspark_sparklog.offsets import initial_of_json, offsets_of_json, offsets_to_json, topic_ids_of_json
 from pyspark_sparklog.ranges import OffsetRange, split_ranges
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.reading import read_rows
 from pyspark_sparklog.rows import refuse_other_schema
+from pyspark_sparklog.stream.available_now import AvailableNow
+from pyspark_sparklog.stream.latest import LatestOffsets, others
+from pyspark_sparklog.stream.limits import MinimumGate, limited
+from pyspark_sparklog.stream.plan import Edge, planned_ranges, without_deleted
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicId, TopicPartition
 
@@ -45,10 +46,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def __init__(self, options: ReadOptions, latest: LatestOffsets | None = None) -> None:
         self._options = options
         self._latest = LatestOffsets(options) if latest is None else latest
-        self._losses = LossReport(options.fail_on_data_loss)
         self._initial: dict[TopicPartition, int] | None = None
         self._is_under_way = False
         self._seen_ends: dict[TopicPartition, int] = {}
+        self._seen_ids: dict[str, TopicId] = {}
+        """Of the topics of the last ends, or of those that ``Trigger.AvailableNow`` captured."""
+
         self._available_now: AvailableNow | None = None
         least = options.offsets_per_trigger_min
         self._gate = None if least is None else MinimumGate(least, options.trigger_delay_max_ms)
@@ -66,19 +69,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
         if self._initial is None:
             self._initial = self._latest.initial()
-        return offsets_to_json(self._initial)
+        return offsets_to_json(self._initial, topic_ids=self._latest.topic_ids)
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802 (Spark's name)
         """The end of the next micro-batch; ``start`` itself if there is none to run."""
+        start_ids = topic_ids_of_json(start)
         starts = offsets_of_json(start)
-        is_first = not self._is_under_way and NOTE_KEY not in start and starts == self._initial
+        is_first = not self._is_under_way and initial_of_json(start) is None and starts == self._initial
         self._is_under_way = not is_first
-        ends = self._ends(starts)
+        ends = self._ends(starts, start_ids)
+        recreated = others(start_ids, self._seen_ids)
         if not isinstance(limit, ReadAllAvailable):
-            ends = self._limited(starts, ends)
-        if not ends or (ends == starts and not is_first):
+            known = {place: offset for place, offset in starts.items() if place.topic not in recreated}
+            ends = self._limited(known, ends)
+        if not ends or (ends == starts and not is_first and not recreated):
             return start
-        return offsets_to_json(ends, initial=starts if is_first else None)
+        return offsets_to_json(ends, topic_ids=self._seen_ids, initial=starts if is_first else None)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 (Spark's name)
         """For the query's progress: how far the log is, whatever the limits."""
@@ -93,20 +99,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     # The plan of a micro-batch, and its reading.
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Any]:
-        ends = offsets_of_json(end)
+        ends, end_ids = offsets_of_json(end), topic_ids_of_json(end)
         initial = initial_of_json(end)
-        starts = offsets_of_json(start) if initial is None else initial
+        starts = Edge(offsets_of_json(start) if initial is None else initial, topic_ids_of_json(start))
         if self._available_now is not None and self._available_now.target is not None:
-            self._available_now.check_end(ends, self._latest.latest(ends))
-        starts = self._with_newcomers(starts, ends)
-        ranges = self._ranges(starts, self._within_log(ends))
+            self._available_now.check_end(ends, self._latest.latest(ends, end_ids))
+        self._see_as_far_as(ends, end_ids)
+        losses = Losses(self._options.fail_on_data_loss)
+        ranges = planned_ranges(starts, Edge(ends, end_ids), self._seen_ends, self._latest, losses)
+        if self._options.cuts_ranges:
+            ranges = without_deleted(ranges, self._latest, losses)
+        losses.tell()
         pieces = split_ranges(
             ranges,
             partitions_min=self._options.partitions_min,
             records_max=self._options.records_per_partition_max,
         )
-        topic_id = self._latest.topic_id
-        return [RangePartition(piece, topic_id(piece.topic_partition.topic)) for piece in pieces]
+        topic_ids = {**self._latest.topic_ids, **end_ids}
+        return [RangePartition(piece, topic_ids.get(piece.topic_partition.topic)) for piece in pieces]
 
     def read(self, partition: Any) -> Iterator[Any]:
         if isinstance(partition, RangePartition):
@@ -114,10 +124,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     # Inside.
 
-    def _ends(self, starts: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+    def _ends(
+        self, starts: dict[TopicPartition, int], start_ids: dict[str, TopicId]
+    ) -> dict[TopicPartition, int]:
         if self._available_now is not None and self._available_now.target is not None:
             return self._available_now.target
-        self._seen_ends = self._latest.latest(starts)
+        self._seen_ends = self._latest.latest(starts, start_ids)
+        self._seen_ids = self._latest.topic_ids
         if self._available_now is not None:
             self._available_now.target = self._seen_ends
         return self._seen_ends
@@ -134,54 +147,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             return {}
         return ends if most is None else limited(most, starts, ends)
 
-    def _with_newcomers(
-        self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]
-    ) -> dict[TopicPartition, int]:
-        """Partitions added since the start are read from their beginning, which should be 0."""
-        new = ends.keys() - starts.keys()
-        found = self._latest.earliest(new)
-        if deleted := sorted(new - found.keys()):
-            self._losses.report(
-                f"cannot find the earliest offsets of {_names(deleted)}, which were added and deleted"
-            )
-        for topic_partition, offset in sorted(found.items()):
-            if offset != 0:
-                self._losses.report(f"added partition {topic_partition} starts from {offset} instead of 0")
-        if gone := sorted(starts.keys() - ends.keys()):
-            self._losses.report(f"partitions {_names(gone)} are gone")
-        return {**found, **starts}
-
-    def _ranges(
-        self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]
-    ) -> list[OffsetRange]:
-        ranges = [
-            OffsetRange(topic_partition, starts[topic_partition], end)
-            for topic_partition, end in sorted(ends.items())
-            if topic_partition in starts
-        ]
-        for wanted in ranges:
-            if wanted.size < 0:
-                self._losses.report(
-                    f"the offset of {wanted.topic_partition} was changed from {wanted.start_offset} to "
-                    f"{wanted.end_offset}"
-                )
-        return ranges
-
-    def _within_log(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Check ends that are from a checkpoint, because the log may be shorter now."""
-        if all(end <= self._seen_ends.get(topic_partition, -1) for topic_partition, end in ends.items()):
-            return ends
-        self._seen_ends = self._latest.latest(ends)
-        nearer = dict(ends)
-        for topic_partition, end in sorted(ends.items()):
-            latest = self._seen_ends.get(topic_partition)
-            if latest is None:
-                self._losses.report(f"partition {topic_partition} is gone")
-                del nearer[topic_partition]
-            elif latest < end:
-                self._losses.report(f"the end of {topic_partition} was changed from {end} to {latest}")
-                nearer[topic_partition] = latest
-        return nearer
+    def _see_as_far_as(self, ends: dict[TopicPartition, int], end_ids: dict[str, TopicId]) -> None:
+        """Ask again unless the log was seen to have these ends: they may be from a checkpoint."""
+        if any(end > self._seen_ends.get(topic_partition, -1) for topic_partition, end in ends.items()):
+            self._seen_ends = self._latest.latest(ends, end_ids)
 
 
 class RefusingReader(DataSourceStreamReader):  # type: ignore[misc]
@@ -218,7 +187,3 @@ def stream_reader(given: Mapping[str, str], schema: Any) -> StreamReader | Refus
     except ConfigError as error:
         return RefusingReader(str(error))
     return StreamReader(options)
-
-
-def _names(topic_partitions: list[TopicPartition]) -> str:
-    return ", ".join(str(topic_partition) for topic_partition in topic_partitions)

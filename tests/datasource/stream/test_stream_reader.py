@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from pyspark_sparklog.errors import DataLost
+from pyspark_sparklog.losses import DataLost, Reason
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.rows import row_type
-from pyspark_sparklog.stream_reader import RefusingReader, StreamReader, stream_reader
+from pyspark_sparklog.stream.stream_reader import RefusingReader, StreamReader, stream_reader
 from sparklog.model.errors import ConfigError, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.time import MonotonicMs
@@ -27,6 +27,7 @@ class Log:
     def __init__(self, **ends: int) -> None:
         self.starts: dict[TopicPartition, int] = {}
         self.ends: dict[TopicPartition, int] = {}
+        self.topic_ids = {"t": TOPIC_ID}
         self.now = 0
         self.grow(**ends)
 
@@ -39,13 +40,18 @@ class Log:
     def now_ms(self) -> MonotonicMs:
         return MonotonicMs(self.now)
 
-    def topic_id(self, topic: str) -> TopicId | None:
-        return TOPIC_ID
+    def deletion_reason(self, topic: str) -> Reason:
+        return Reason.DELETED
+
+    def recreate(self, topic: str, **ends: int) -> None:
+        self.topic_ids = {**self.topic_ids, topic: TopicId(int=self.topic_ids[topic].int + 1)}
+        self.starts, self.ends = {}, {}
+        self.grow(**ends)
 
     def initial(self) -> dict[TopicPartition, int]:
         return dict(self.ends)
 
-    def latest(self, known: Any) -> dict[TopicPartition, int]:
+    def latest(self, known: Any, known_ids: Any) -> dict[TopicPartition, int]:
         return dict(self.ends)
 
     def earliest(self, tps: set[TopicPartition]) -> dict[TopicPartition, int]:
@@ -64,6 +70,11 @@ def over_the_wire(offset: Json) -> Json:
     return returned
 
 
+def bare(offset: Json) -> Json:
+    """Without the note."""
+    return {topic: inner for topic, inner in offset.items() if topic != "$sparklog"}
+
+
 def planned(source: StreamReader, start: Json, end: Json) -> list[tuple[TopicPartition, int, int]]:
     pieces = [part.wanted for part in source.partitions(over_the_wire(start), over_the_wire(end))]
     return [(piece.topic_partition, piece.start_offset, piece.end_offset) for piece in pieces]
@@ -74,7 +85,8 @@ def test_the_initial_offset_is_the_same_when_it_is_asked_for_again() -> None:
     source = reader(log)
     first = source.initialOffset()
     log.grow(t0=9)
-    assert source.initialOffset() == first == {"t": {"0": 5}}
+    assert source.initialOffset() == first
+    assert bare(first) == {"t": {"0": 5}}
 
 
 def test_the_end_of_the_first_micro_batch_carries_the_initial_offset() -> None:
@@ -99,7 +111,8 @@ def test_after_a_restart_an_uncommitted_first_micro_batch_reads_what_it_was_plan
     log.grow(t0=150)
     next_end = after.latestOffset(end, ALL)
     assert planned(after, end, next_end) == [(T0, 9, 150)]
-    assert next_end == {"t": {"0": 150}}
+    assert bare(next_end) == {"t": {"0": 150}}
+    assert "initial" not in next_end["$sparklog"]
 
 
 def test_an_empty_first_micro_batch_fixes_the_start_too() -> None:
@@ -107,7 +120,7 @@ def test_an_empty_first_micro_batch_fixes_the_start_too() -> None:
     source = reader(log)
     start = over_the_wire(source.initialOffset())
     end = over_the_wire(source.latestOffset(start, ALL))
-    assert end["$sparklog"]["initial"] == start
+    assert end["$sparklog"]["initial"] == bare(start)
     assert planned(source, start, end) == []
     assert source.latestOffset(end, ALL) == end
 
@@ -127,19 +140,23 @@ def test_a_source_without_partitions_returns_its_start() -> None:
     assert planned(source, start, start) == []
 
 
-def test_a_later_micro_batch_carries_no_note() -> None:
+def test_every_offset_carries_the_ids_of_its_topics() -> None:
     log = Log(t0=5)
     source = reader(log)
-    end = over_the_wire(source.latestOffset(over_the_wire(source.initialOffset()), ALL))
+    ids = {"t": str(TOPIC_ID)}
+    start = over_the_wire(source.initialOffset())
+    end = over_the_wire(source.latestOffset(start, ALL))
     log.grow(t0=6)
-    assert source.latestOffset(end, ALL) == {"t": {"0": 6}}
+    later = source.latestOffset(end, ALL)
+    assert [offset["$sparklog"]["topics"] for offset in (start, end, later)] == [ids, ids, ids]
+    assert later == {"$sparklog": {"version": 2, "topics": ids}, "t": {"0": 6}}
 
 
 def test_new_partitions_are_read_from_their_beginning() -> None:
     log = Log(t0=5, t1=3)
     source = reader(log)
     start, end = {"t": {"0": 5}}, {"t": {"0": 5, "1": 3}}
-    assert source.latestOffset(start, ALL) == end
+    assert bare(source.latestOffset(start, ALL)) == end
     assert planned(source, start, end) == [(T1, 0, 3)]
 
 
@@ -181,15 +198,101 @@ def test_a_checkpoint_that_ends_behind_the_log_is_a_loss() -> None:
     assert planned(reader(log, failOnDataLoss="false"), start, end) == [(T0, 2, 5)]
 
 
+def noted(topic_id: int, **offsets: int) -> Json:
+    """A checkpoint's offset of partition t-0, with the id of the topic."""
+    return {
+        "$sparklog": {"version": 2, "topics": {"t": str(TopicId(int=topic_id))}},
+        "t": {number.removeprefix("t"): offset for number, offset in offsets.items()},
+    }
+
+
+@pytest.mark.parametrize("end_now", [2, 5, 9], ids=["shorter", "as long", "longer"])
+def test_a_topic_that_was_created_again_is_a_loss_whatever_its_length(end_now: int) -> None:
+    log = Log(t0=5)
+    log.recreate("t", t0=end_now)
+    start = noted(7, t0=5)
+    strict, lenient = reader(log), reader(log, failOnDataLoss="false")
+    end = strict.latestOffset(start, ALL)
+    assert end == noted(8, t0=end_now)
+    with pytest.raises(DataLost, match=r"all offsets from 5 on are lost: the topic was deleted and creat"):
+        planned(strict, start, end)
+    assert planned(lenient, start, lenient.latestOffset(start, ALL)) == [(T0, 0, end_now)]
+    assert lenient.latestOffset(end, ALL) is end
+
+
+def test_the_limit_counts_a_topic_that_was_created_again_from_its_beginning() -> None:
+    log = Log(t0=5)
+    log.recreate("t", t0=9)
+    source = reader(log, maxOffsetsPerTrigger="3", failOnDataLoss="false")
+    end = source.latestOffset(noted(7, t0=5), ReadMaxRows(3))
+    assert bare(end) == {"t": {"0": 3}}
+    assert planned(source, noted(7, t0=5), end) == [(T0, 0, 3)]
+
+
+def test_a_planned_micro_batch_of_a_topic_that_was_created_again_is_lost(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log = Log(t0=5)
+    log.recreate("t", t0=9)
+    start, end = noted(7, t0=2), noted(7, t0=5)
+    with pytest.raises(DataLost, match=r"3 offsets are lost \(from 2 up to, not including, 5\): the topic"):
+        planned(reader(log), start, end)
+    source = reader(log, failOnDataLoss="false")
+    assert planned(source, start, end) == []
+    assert planned(source, end, source.latestOffset(end, ALL)) == [(T0, 0, 9)]
+    assert len(caplog.messages) == 2
+
+
+def test_a_checkpoint_of_an_earlier_release_has_no_ids_and_is_read() -> None:
+    log = Log(t0=5)
+    source = reader(log)
+    start = {"$sparklog": {"version": 1, "initial": {"t": {"0": 0}}}, "t": {"0": 3}}
+    assert source.latestOffset({"t": {"0": 5}}, ALL) == {"t": {"0": 5}}
+    end = source.latestOffset(start, ALL)
+    assert end == noted(7, t0=5)
+    assert planned(source, start, end) == [(T0, 3, 5)]
+
+
+def test_all_that_a_plan_loses_is_told_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    log = Log(t0=5)
+    start, end = {"t": {"0": 6, "1": 4}, "u": {"0": 1}}, {"t": {"0": 5}}
+    told = (
+        "t-1: all offsets from 4 on are lost: the topic was deleted; partitions t-1 are gone; "
+        "u-0: all offsets from 1 on are lost: the topic was deleted; partitions u-0 are gone; "
+        "t-0: all offsets from 6 on are lost: the log ends before them (an unclean election cut it, or the "
+        "topic was created again); the offset of t-0 was changed from 6 to 5. Some data may have been missed"
+    )
+    with pytest.raises(DataLost) as caught:
+        planned(reader(log), start, end)
+    assert str(caught.value).startswith(told)
+    assert planned(reader(log, failOnDataLoss="false"), start, end) == []
+    assert caplog.messages == [f"{told}; the query goes on with what is left"]
+
+
+def test_records_that_aged_out_are_told_of_once_before_their_range_is_cut(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log = Log(t0=100)
+    log.starts[T0] = 60
+    source = reader(log, minPartitions="4", failOnDataLoss="false")
+    assert planned(source, {"t": {"0": 0}}, {"t": {"0": 100}}) == [
+        (T0, 60, 70), (T0, 70, 80), (T0, 80, 90), (T0, 90, 100)
+    ]  # fmt: skip
+    assert caplog.messages == [
+        "t-0: 60 offsets are lost (from 0 up to, not including, 60): retention or DeleteRecords deleted "
+        "them. Some data may have been missed; the query goes on with what is left"
+    ]
+
+
 def test_the_maximum_is_shared_also_with_new_partitions() -> None:
     source = reader(Log(t0=100, t1=100), maxOffsetsPerTrigger="10")
     assert source.getDefaultReadLimit() == ReadMaxRows(10)
-    assert source.latestOffset({"t": {"0": 0}}, ReadMaxRows(10)) == {"t": {"0": 5, "1": 5}}
+    assert bare(source.latestOffset({"t": {"0": 0}}, ReadMaxRows(10))) == {"t": {"0": 5, "1": 5}}
 
 
 def test_once_ignores_the_maximum() -> None:
     source = reader(Log(t0=100), maxOffsetsPerTrigger="10")
-    assert source.latestOffset({"t": {"0": 0}}, ALL) == {"t": {"0": 100}}
+    assert bare(source.latestOffset({"t": {"0": 0}}, ALL)) == {"t": {"0": 100}}
 
 
 def test_without_limits_everything_is_asked_for() -> None:
@@ -201,11 +304,11 @@ def test_the_minimum_holds_micro_batches_back() -> None:
     source = reader(log, minOffsetsPerTrigger="10", maxTriggerDelay="1s")
     limit = source.getDefaultReadLimit()
     first = source.latestOffset({"t": {"0": 0}}, limit)
-    assert first == {"t": {"0": 1}}
+    assert bare(first) == {"t": {"0": 1}}
     log.grow(t0=5)
     assert source.latestOffset(first, limit) is first
     log.now = 1_000
-    assert source.latestOffset(first, limit) == {"t": {"0": 5}}
+    assert bare(source.latestOffset(first, limit)) == {"t": {"0": 5}}
 
 
 def test_progress_tells_the_latest_offset_whatever_the_limit() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_sparklog.available_now import AvailableNow
+from pyspark_sparklog.stream.available_now import AvailableNow
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 

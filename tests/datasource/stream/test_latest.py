@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from pyspark_sparklog import latest as module
-from pyspark_sparklog.errors import DataLost
-from pyspark_sparklog.latest import ASK_INTERVAL_MS, LatestOffsets
 from pyspark_sparklog.read_options import ReadOptions
+from pyspark_sparklog.stream import latest as module
+from pyspark_sparklog.stream.latest import ASK_INTERVAL_MS, LatestOffsets
 from sparklog.model.ids import TopicId, TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -61,9 +60,9 @@ def test_a_question_too_soon_waits_and_is_then_answered_afresh(
 ) -> None:
     latest = latest_of()
     world.ends = [5, 6, 7]
-    assert [latest.latest({}) for _ in range(2)] == [{T0: 5}, {T0: 6}]
+    assert [latest.latest({}, {}) for _ in range(2)] == [{T0: 5}, {T0: 6}]
     world.now += 10 * ASK_INTERVAL_MS
-    latest.latest({})
+    latest.latest({}, {})
     assert world.asked_at == [1_000, 1_000 + ASK_INTERVAL_MS, 1_000 + 11 * ASK_INTERVAL_MS]
 
 
@@ -71,7 +70,7 @@ def test_an_end_below_what_is_known_is_asked_for_again(
     world: World, latest_of: Callable[..., LatestOffsets]
 ) -> None:
     world.ends = [3, 4, 5]
-    assert latest_of(**{"fetchOffset.retryIntervalMs": "20"}).latest({T0: 5}) == {T0: 5}
+    assert latest_of(**{"fetchOffset.retryIntervalMs": "20"}).latest({T0: 5}, {}) == {T0: 5}
     assert world.asked_at == [1_000, 1_020, 1_040]
 
 
@@ -79,16 +78,15 @@ def test_an_end_that_stays_below_is_returned_after_the_retries(
     world: World, latest_of: Callable[..., LatestOffsets]
 ) -> None:
     world.ends = [3]
-    assert latest_of(**{"fetchOffset.numRetries": "2"}).latest({T0: 5}) == {T0: 3}
+    assert latest_of(**{"fetchOffset.numRetries": "2"}).latest({T0: 5}, {}) == {T0: 3}
     assert len(world.asked_at) == 3
 
 
-def test_a_topic_created_again_is_a_loss(world: World, latest_of: Callable[..., LatestOffsets]) -> None:
-    strict, lenient = latest_of(), latest_of(failOnDataLoss="false")
-    for latest in (strict, lenient):
-        latest.latest({})
-    world.topic_id = TopicId(int=2)
-    with pytest.raises(DataLost, match="topic 't' was deleted and created again"):
-        strict.latest({})
-    lenient.latest({})
-    assert lenient.topic_id("t") == TopicId(int=2)
+def test_an_end_of_another_topic_of_the_same_name_is_not_asked_for_again(
+    world: World, latest_of: Callable[..., LatestOffsets]
+) -> None:
+    world.ends = [3]
+    latest = latest_of()
+    assert latest.latest({T0: 5}, {"t": TopicId(int=2)}) == {T0: 3}
+    assert latest.topic_ids == {"t": TopicId(int=1)}
+    assert len(world.asked_at) == 1
