@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from sparklog.model.setting import INT_MAX, Setting
+from sparklog.model.setting import INT_MAX, LONG_MAX, Setting
 
 COORDINATOR_SETTINGS: Final = (
     Setting("offsets.topic.num.partitions", "int", 50,
@@ -46,8 +46,11 @@ COORDINATOR_SETTINGS: Final = (
             1, INT_MAX),
     Setting("transaction.remove.expired.transaction.cleanup.interval.ms", "int", 3_600_000,
             "How often to look for transactional ids that have expired.", 1, INT_MAX),
+    Setting("write.app.id.expiration.ms", "int", 31_536_000_000,
+            "sparklog's own: the last version that an app id (of a streaming query, or `txnAppId`) has "
+            "committed is forgotten this long after its last atomic write.", 1, LONG_MAX),
 )  # fmt: skip
-"""With Kafka's names and defaults."""
+"""With Kafka's names and defaults, those of atomic writes excepted."""
 
 REPLICATION_FACTOR_MAX: Final = 3
 MIN_ISR_MAX: Final = 2

@@ -12,8 +12,7 @@ from sparklog.broker.coordination.transaction_metrics import transaction_metrics
 from sparklog.core.coordinator.state_machine import StateMachine
 from sparklog.core.group.group_shard import GroupShard
 from sparklog.core.group.settings import GroupSettings
-from sparklog.core.transaction_coordinator.settings import TransactionSettings
-from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
+from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import WireError
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
@@ -22,7 +21,7 @@ from sparklog.records.envelope import Compression
 from sparklog.wire.consumer_protocol import decode_subscription
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
 from sparklog.wire.coordinator_records.record_codec import RecordCodec
-from sparklog.wire.coordinator_records.transaction_state import TransactionStateCodec
+from sparklog.wire.coordinator_records.transaction_topic import TransactionTopicCodec
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +102,11 @@ def _transactions_topic(config: BrokerConfig) -> NewInternalTopic:
 
 
 TRANSACTIONS: Final = CoordinatorKind(
-    what="transactions",
+    what="transactions and atomic writes",
     topic=TRANSACTION_STATE_TOPIC,
-    codec=TransactionStateCodec(),
+    codec=TransactionTopicCodec(),
     new_topic=_transactions_topic,
-    new_machine=lambda config: TransactionShard(TransactionSettings.of(config)),
+    new_machine=TransactionStateShard.of,
     timeout_ms=lambda config: config.get_int("offsets.commit.timeout.ms"),
     compression=lambda config: Compression.NONE,
     metrics=transaction_metrics,

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
+from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
 from sparklog.model.metric import Metric, counter, gauge
 
 ENDS = ("committed", "aborted", "timed_out", "fenced")
 
 
-def transaction_metrics(machines: Sequence[TransactionShard], counts: Mapping[str, int]) -> list[Metric]:
+def transaction_metrics(machines: Sequence[TransactionStateShard], counts: Mapping[str, int]) -> list[Metric]:
     """Transactions that are coordinated here, and how others have ended since the broker's start."""
-    open_now = [value for machine in machines for value in machine.open_transactions()]
+    open_now = [value for machine in machines for value in machine.transactions.open_transactions()]
     return [
         gauge(
             "sparklog_transactions_open",

@@ -1,0 +1,132 @@
+"""How a write ends: by its driver, by silence, or by the end of its markers.
+
+    Open v           commit: prepared, with its winners    abort of a run: its members are aborted, and with
+                                                           them the write if nobody else is living
+    Prepared v       the same commit waits                 anything else: ask again
+    Idle(B)          v <= B: already committed             v > B: not open; a commit of nothing counts as v
+
+A version of which nothing was written is committed like any other, so that the next one to write it is told.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sparklog.core.write_coordinator.app import App, Change
+from sparklog.core.write_coordinator.ids import write_and_member
+from sparklog.core.write_coordinator.records import NO_VERSION, NO_WRITE_NUMBER, Head
+from sparklog.core.write_coordinator.requests import EndWrite
+from sparklog.core.write_coordinator.responses import EndedWrite, EndOutcome, OpenedWrite
+from sparklog.core.write_coordinator.states import AppState, MemberState
+
+_ABORTED = EndedWrite(outcome=EndOutcome.ABORTED)
+_BEING_ENDED = EndedWrite(outcome=EndOutcome.BEING_ENDED)
+
+
+class WaitsForMarkers:
+    """The answer of a commit that has been decided by the same request before."""
+
+
+def ended(app: App | None, request: EndWrite, wall_ms: int) -> Change | EndedWrite | WaitsForMarkers:
+    """The change that the driver wants, or the answer if nothing changes."""
+    if app is None:
+        return _not_open(request, NO_VERSION, wall_ms)
+    head = app.head
+    if app.is_ending:
+        return WaitsForMarkers() if _is_decided(app, request) else _BEING_ENDED
+    if request.version <= head.committed_version:
+        return EndedWrite(outcome=EndOutcome.ALREADY_COMMITTED, version=head.committed_version)
+    if head.state is AppState.IDLE:
+        return _not_open(request, head.committed_version, wall_ms)
+    if request.version < head.version:
+        return EndedWrite(outcome=EndOutcome.OLDER_VERSION, version=head.version)
+    if request.version > head.version:
+        if request.is_commit and not request.winners:
+            return aborted_whole(app, wall_ms, _BEING_ENDED, "replaced")
+        return _not_open(request, head.committed_version, wall_ms)
+    return _committed(app, request, wall_ms) if request.is_commit else _run_aborted(app, request, wall_ms)
+
+
+def _not_open(request: EndWrite, committed_version: int, wall_ms: int) -> Change | EndedWrite:
+    if not request.is_commit:
+        return _ABORTED
+    if request.winners:
+        return EndedWrite(outcome=EndOutcome.NOT_OPEN)
+    head = Head(
+        state=AppState.IDLE,
+        version=request.version,
+        write_number=NO_WRITE_NUMBER,
+        committed_version=request.version,
+        timeout_ms=0,
+        is_plain=request.is_plain,
+        start_ms=wall_ms,
+        last_update_ms=wall_ms,
+    )
+    return Change(head=head, answer=EndedWrite(), counts_as="committed")
+
+
+def _committed(app: App, request: EndWrite, wall_ms: int) -> Change | EndedWrite:
+    if app.lost_topics:
+        lost = EndedWrite(outcome=EndOutcome.LOST_TOPIC, topic=min(app.lost_topics))
+        return aborted_whole(app, wall_ms, lost, "aborted")
+    winners = set[int]()
+    for producer_id in request.winners:
+        write_number, number = write_and_member(producer_id)
+        member = app.members.get(number) if write_number == app.head.write_number else None
+        if member is None or member.state is not MemberState.FINISHED or app.decision(number) is not None:
+            return EndedWrite(outcome=EndOutcome.LOST_MEMBER, producer_id=producer_id)
+        winners.add(number)
+    head = replace(
+        app.head, state=AppState.PREPARED_COMMIT, winners=frozenset(winners), last_update_ms=wall_ms
+    )
+    return Change(head=head, counts_as="prepared")
+
+
+def _is_decided(app: App, request: EndWrite) -> bool:
+    """Whether just this commit is being carried out."""
+    return (
+        request.is_commit
+        and app.head.state is AppState.PREPARED_COMMIT
+        and app.head.version == request.version
+        and {app.producer_id(number) for number in app.head.winners} == set(request.winners)
+    )
+
+
+def _run_aborted(app: App, request: EndWrite, wall_ms: int) -> Change | EndedWrite:
+    if all(app.members[number].run == request.run for number in app.living()):
+        return aborted_whole(app, wall_ms, _ABORTED, "aborted")
+    if request.run in app.head.aborted_runs:
+        return _ABORTED
+    runs = (*app.head.aborted_runs, request.run)
+    return Change(
+        head=replace(app.head, aborted_runs=runs, last_update_ms=wall_ms),
+        answer=_ABORTED,
+        counts_as="run_aborted",
+    )
+
+
+def aborted_whole(app: App, wall_ms: int, answer: OpenedWrite | EndedWrite | None, counts_as: str) -> Change:
+    """All members of the open write lose."""
+    head = replace(app.head, state=AppState.PREPARED_ABORT, last_update_ms=wall_ms)
+    return Change(head=head, answer=answer, counts_as=counts_as)
+
+
+def members_aborted(app: App, numbers: Iterable[int]) -> Change:
+    """These members alone have been silent for too long."""
+    members = {number: replace(app.members[number], state=MemberState.ABORTED) for number in numbers}
+    return Change(members=members, counts_as="silent")
+
+
+def completed(app: App, wall_ms: int) -> Change:
+    """All markers of the prepared end are written."""
+    head, is_commit = app.head, app.head.state is AppState.PREPARED_COMMIT
+    return Change(
+        head=replace(
+            head,
+            state=AppState.IDLE,
+            committed_version=head.version if is_commit else head.committed_version,
+            winners=frozenset(),
+            aborted_runs=(),
+            last_update_ms=wall_ms,
+        ),
+        counts_as="committed" if is_commit else "completed_abort",
+    )

@@ -1,0 +1,101 @@
+"""What OpenWrite does to an app: who becomes a member, and what a member may say later.
+
+    Idle(B)          v > B: the write of v is opened       v <= B: already committed
+    Open v           v: one member more, of whatever run   later than v: v is aborted first
+                                                           earlier than v: older version
+    Prepared         ask again
+
+An attempt that names a producer id which is not that of its living member is over, whatever else holds: it
+may have been silent for so long that its write has ended and another one is open under the same version.
+"""
+
+from dataclasses import replace
+
+from sparklog.core.transaction_coordinator.transitions import merged
+from sparklog.core.write_coordinator.app import App, Change
+from sparklog.core.write_coordinator.ending import aborted_whole
+from sparklog.core.write_coordinator.ids import MEMBERS_MAX, WRITE_NUMBER_MAX, producer_id_of
+from sparklog.core.write_coordinator.records import NO_VERSION, Head, Member
+from sparklog.core.write_coordinator.requests import OpenWrite
+from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, OpenedWrite, OpenOutcome
+from sparklog.core.write_coordinator.states import AppState, MemberState
+from sparklog.model.errors import ErrorCode
+
+_BEING_ENDED = OpenedWrite(outcome=OpenOutcome.BEING_ENDED)
+_MEMBER_ENDED = OpenedWrite(outcome=OpenOutcome.MEMBER_ENDED)
+
+
+def opened(app: App | None, request: OpenWrite, wall_ms: int) -> Change | OpenedWrite:
+    """The change that the request wants, or the answer if nothing changes."""
+    if app is None:
+        return _first_member(request, NO_VERSION, wall_ms)
+    head = app.head
+    if app.is_ending:
+        return _BEING_ENDED
+    if request.version <= head.committed_version:
+        return OpenedWrite(outcome=OpenOutcome.ALREADY_COMMITTED, version=head.committed_version)
+    if head.state is AppState.IDLE:
+        return _first_member(request, head.committed_version, wall_ms)
+    if request.version < head.version:
+        return OpenedWrite(outcome=OpenOutcome.OLDER_VERSION, version=head.version)
+    if request.version > head.version:
+        return aborted_whole(app, wall_ms, _BEING_ENDED, "replaced")
+    number = app.numbers.get((request.run, request.attempt))
+    return _next_member(app, request) if number is None else _known_member(app, number, request)
+
+
+def _first_member(request: OpenWrite, committed_version: int, wall_ms: int) -> Change | OpenedWrite:
+    if not _may_join(request):
+        return _MEMBER_ENDED
+    if request.fresh_write_number is None:
+        return OpenedWrite(outcome=OpenOutcome.NEEDS_WRITE_NUMBER)
+    if not 0 <= request.fresh_write_number <= WRITE_NUMBER_MAX:
+        return request.refused(ErrorCode.unknown_server_error)
+    head = Head(
+        state=AppState.OPEN,
+        version=request.version,
+        write_number=request.fresh_write_number,
+        committed_version=committed_version,
+        timeout_ms=request.timeout_ms,
+        is_plain=request.is_plain,
+        start_ms=wall_ms,
+        last_update_ms=wall_ms,
+    )
+    return _joined(0, request, head)
+
+
+def _next_member(app: App, request: OpenWrite) -> Change | OpenedWrite:
+    if not _may_join(request) or request.run in app.head.aborted_runs:
+        return _MEMBER_ENDED
+    if app.next_number >= MEMBERS_MAX:
+        return OpenedWrite(outcome=OpenOutcome.TOO_MANY_MEMBERS)
+    return _joined(app.next_number, request, app.head)
+
+
+def _may_join(request: OpenWrite) -> bool:
+    return request.producer_id == NO_PRODUCER_ID and request.state is MemberState.WORKING
+
+
+def _joined(number: int, request: OpenWrite, head: Head) -> Change:
+    member = Member(MemberState.WORKING, request.run, request.attempt, merged((), request.topics))
+    return Change(
+        head=head if number == 0 else None,
+        members={number: member},
+        answer=OpenedWrite(producer_id=producer_id_of(head.write_number, number)),
+        counts_as="opened" if number == 0 else "joined",
+    )
+
+
+def _known_member(app: App, number: int, request: OpenWrite) -> Change | OpenedWrite:
+    member, producer_id = app.members[number], app.producer_id(number)
+    if app.decision(number) is not None or request.producer_id not in (NO_PRODUCER_ID, producer_id):
+        return _MEMBER_ENDED
+    topics = merged(member.topics, request.topics)
+    if member.state is MemberState.FINISHED and topics != member.topics:
+        return request.refused(ErrorCode.invalid_request)
+    # A sign of life that was overtaken on its way does not make a finished member work again.
+    moved = replace(member, topics=topics, state=max(member.state, request.state))
+    answer = OpenedWrite(producer_id=producer_id)
+    if moved == member:
+        return answer
+    return Change(members={number: moved}, answer=answer)

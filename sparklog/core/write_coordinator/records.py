@@ -1,0 +1,56 @@
+"""The typed records of writes in ``__transaction_state``: one for each app, and one for each member."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.core.transaction_coordinator.records import TransactionTopic
+from sparklog.core.write_coordinator.states import AppState, MemberState
+
+NO_VERSION: Final = -1
+NO_WRITE_NUMBER: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class HeadKey:
+    """An app. It has no more to do with a transactional id of the same name than their partition."""
+
+    app: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberKey:
+    app: str
+    write_number: int
+    member_number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """What is known of an app, beside the members of its write.
+
+    ``version`` and ``write_number`` are those of the write that is open or being ended, else of the last one.
+    ``committed_version``: the last version that was committed; -1 for none. ``winners``: member numbers, once
+    a commit is decided. ``aborted_runs``: their members are aborted. ``is_plain``: nobody will ask for the
+    version again. Times by the wall clock.
+    """
+
+    state: AppState
+    version: int
+    write_number: int
+    committed_version: int
+    timeout_ms: int
+    is_plain: bool
+    start_ms: int
+    last_update_ms: int
+    winners: frozenset[int] = frozenset()
+    aborted_runs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One task attempt. ``topics``: the partitions to which it may write, and so will need its marker."""
+
+    state: MemberState
+    run: str
+    attempt: str
+    topics: tuple[TransactionTopic, ...]

@@ -1,0 +1,45 @@
+"""What a new coordinator reads in its log, until it has read all of it.
+
+A log that was compacted, and pieces of one that were read at a time, have the records of an app in another
+order than they were written. So heads and members are brought together only at the end.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparklog.core.coordinator.actions import StateRecord
+from sparklog.core.write_coordinator.app import App
+from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
+from sparklog.core.write_coordinator.states import AppState
+from sparklog.model.time import MonotonicMs
+
+
+@dataclass(slots=True)
+class Replay:
+    """The last record of each key."""
+
+    heads: dict[str, Head] = field(default_factory=dict)
+    members: dict[MemberKey, Member] = field(default_factory=dict)
+
+    def take(self, record: StateRecord) -> None:
+        is_head = isinstance(record.key, HeadKey)
+        known: dict[Any, Any] = self.heads if is_head else self.members
+        key = record.key.app if is_head else record.key
+        if record.value is None:
+            known.pop(key, None)
+        else:
+            known[key] = record.value
+
+    def apps(self, now_ms: MonotonicMs) -> tuple[dict[str, App], list[MemberKey]]:
+        """All apps, as if everybody had spoken just now; and the members of writes that are over."""
+        apps = {name: App(name, head) for name, head in self.heads.items()}
+        orphans: list[MemberKey] = []
+        for key in sorted(self.members, key=lambda key: key.member_number):
+            app = apps.get(key.app)
+            if app is None or app.head.state is AppState.IDLE or app.head.write_number != key.write_number:
+                orphans.append(key)
+            else:
+                app.put(key.member_number, self.members[key], now_ms)
+        for app in apps.values():
+            app.last_sign_ms = now_ms
+        return apps, orphans

@@ -1,0 +1,91 @@
+"""The requests about writes that a coordinator answers, each with the answers that need no machine."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sparklog.core.transaction_coordinator.records import TransactionTopic
+from sparklog.core.write_coordinator.ids import MEMBERS_MAX
+from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, EndedWrite, OpenedWrite
+from sparklog.core.write_coordinator.states import MemberState
+from sparklog.model.errors import ErrorCode
+
+APP_LENGTH_MAX: Final = 1_000
+NAME_LENGTH_MAX: Final = 200
+"""Characters of the names of runs and attempts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenWrite:
+    """A task attempt joins the write of ``version``, says that it lives, or that it is done.
+
+    ``run``: one driver's try at the write. ``attempt``: unique in the run. ``topics``: partitions to be added
+    to those of the member. ``producer_id``: what the attempt was told before, -1 for nothing. ``state``
+    ABORTED withdraws the member. ``fresh_write_number`` is sent along once the answer was NEEDS_WRITE_NUMBER.
+    """
+
+    app: str
+    version: int
+    run: str
+    attempt: str
+    timeout_ms: int
+    is_plain: bool
+    topics: tuple[TransactionTopic, ...] = ()
+    state: MemberState = MemberState.WORKING
+    producer_id: int = NO_PRODUCER_ID
+    fresh_write_number: int | None = None
+
+    @property
+    def key(self) -> str:
+        return self.app
+
+    def invalid(self) -> OpenedWrite | None:
+        is_valid = _is_app(self.app, self.version) and _is_name(self.run) and _is_name(self.attempt)
+        return None if is_valid else self.refused(ErrorCode.invalid_request)
+
+    def while_loading(self) -> OpenedWrite:
+        return self.refused(ErrorCode.coordinator_load_in_progress)
+
+    def refused(self, error: ErrorCode) -> OpenedWrite:
+        return OpenedWrite(error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndWrite:
+    """A driver commits the write of ``version``, or aborts the members of its own ``run``.
+
+    ``winners``: producer ids of the members whose rows count; empty for an abort.
+    """
+
+    app: str
+    version: int
+    run: str
+    is_commit: bool
+    is_plain: bool
+    winners: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return self.app
+
+    def invalid(self) -> EndedWrite | None:
+        is_valid = (
+            _is_app(self.app, self.version)
+            and _is_name(self.run)
+            and len(set(self.winners)) == len(self.winners) <= MEMBERS_MAX
+            and (self.is_commit or not self.winners)
+        )
+        return None if is_valid else self.refused(ErrorCode.invalid_request)
+
+    def while_loading(self) -> EndedWrite:
+        return self.refused(ErrorCode.coordinator_load_in_progress)
+
+    def refused(self, error: ErrorCode) -> EndedWrite:
+        return EndedWrite(error)
+
+
+def _is_app(app: str, version: int) -> bool:
+    return 0 < len(app) <= APP_LENGTH_MAX and version >= 0
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= NAME_LENGTH_MAX

@@ -1,0 +1,102 @@
+"""All that one partition of ``__transaction_state`` coordinates: Kafka's transactions, and atomic writes.
+
+The two share the partition, its log, and the markers, and nothing else: each has its own keys in the log. An
+app and a transactional id of the same name are different things; only their requests wait for each other's
+records. A producer id says to which of the two a marker or a verification belongs.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from sparklog.core.coordinator.actions import Action, Reply, StateRecord, Token, WriteId, WriteOutcome
+from sparklog.core.coordinator.state_machine import Now
+from sparklog.core.transaction_coordinator.records import TransactionKey
+from sparklog.core.transaction_coordinator.requests import (
+    MarkersWritten,
+    TransactionRequest,
+    VerifyPartitions,
+)
+from sparklog.core.transaction_coordinator.settings import TransactionSettings
+from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
+from sparklog.core.write_coordinator.ids import is_of_a_write
+from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
+from sparklog.core.write_coordinator.settings import WriteSettings
+from sparklog.core.write_coordinator.write_shard import FIRST_WRITE_ID, WriteShard
+from sparklog.model.config import TypedSettings
+from sparklog.model.time import MonotonicMs
+
+
+@dataclass(slots=True)
+class TransactionStateShard:
+    """The state machine that a shard of ``__transaction_state`` drives."""
+
+    transactions: TransactionShard
+    writes: WriteShard
+
+    @classmethod
+    def of(cls, config: TypedSettings) -> Self:
+        """With the settings of a broker's configuration."""
+        return cls(TransactionShard(TransactionSettings.of(config)), WriteShard(WriteSettings.of(config)))
+
+    def replay(self, record: StateRecord) -> None:
+        if isinstance(record.key, TransactionKey):
+            self.transactions.replay(record)
+        else:
+            self.writes.replay(record)
+
+    def replay_pending(self, record: StateRecord, producer_id: int) -> None:
+        """Nobody writes to ``__transaction_state`` in a transaction."""
+
+    def replay_end(self, producer_id: int, is_commit: bool) -> None:
+        """As ``replay_pending``."""
+
+    def on_end(self, producer_id: int, is_commit: bool, now: Now) -> list[Action]:
+        """As ``replay_pending``."""
+        return []
+
+    def on_loaded(self, now: Now) -> list[Action]:
+        return [*self.transactions.on_loaded(now), *self.writes.on_loaded(now)]
+
+    def on_request(
+        self, token: Token, request: TransactionRequest | OpenWrite | EndWrite, now: Now
+    ) -> list[Action]:
+        match request:
+            case OpenWrite() | EndWrite():
+                return self.writes.on_request(token, request, now)
+            case VerifyPartitions() | MarkersWritten() if is_of_a_write(request.producer_id):
+                return self.writes.on_request(token, request, now)
+            case _:
+                return self.transactions.on_request(token, request, now)
+
+    def on_written(self, write_id: WriteId, outcome: WriteOutcome, now: Now) -> list[Action]:
+        machine = self.writes if write_id > FIRST_WRITE_ID else self.transactions
+        return machine.on_written(write_id, outcome, now)
+
+    def on_time(self, now: Now) -> list[Action]:
+        return [*self.transactions.on_time(now), *self.writes.on_time(now)]
+
+    def next_deadline_ms(self) -> MonotonicMs | None:
+        deadlines = (self.transactions.next_deadline_ms(), self.writes.next_deadline_ms())
+        return min((one for one in deadlines if one is not None), default=None)
+
+    def on_topics_deleted(self, names: Iterable[str], now: Now) -> list[Action]:
+        gone = frozenset(names)
+        return [
+            *self.transactions.on_topics_deleted(gone, now),
+            *self.writes.on_topics_deleted(gone, now),
+        ]
+
+    def topics(self) -> frozenset[str]:
+        return self.transactions.topics() | self.writes.topics()
+
+    def on_resigned(self) -> list[Reply]:
+        return [*self.transactions.on_resigned(), *self.writes.on_resigned()]
+
+    def counts(self) -> Mapping[str, int]:
+        of_writes = {f"writes_{what}": count for what, count in self.writes.counts().items()}
+        return {**self.transactions.counts(), **of_writes}
+
+    def check_invariants(self) -> None:
+        self.transactions.check_invariants()
+        self.writes.check_invariants()

@@ -1,0 +1,329 @@
+"""All apps of one partition of ``__transaction_state``: the state machine of atomic writes.
+
+A state counts once its record is below the high watermark; while a record of an app is on its way, the shard
+holds every request of the app. What has been decided follows from the applied state alone: after each record,
+and after a load, the markers of all members whose end is decided are sent, unless that was done before.
+
+    OpenWrite --> member --> Write ... Written --> its producer id
+    EndWrite  --> prepared, with winners --> Write ... Written --> markers ... all written
+                                                 --> Idle(v) --> Write ... Written --> COMMITTED
+
+Signs of life are not written. A new coordinator begins to count anew, as if it had heard everybody just now.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from sparklog.core.coordinator.actions import (
+    Action,
+    InDoubt,
+    Refused,
+    Reply,
+    StateRecord,
+    Tell,
+    Token,
+    Write,
+    WriteId,
+    WriteOutcome,
+    Written,
+)
+from sparklog.core.coordinator.alarms import Alarms
+from sparklog.core.coordinator.state_machine import Now
+from sparklog.core.recent_events import RecentEvents
+from sparklog.core.transaction_coordinator.requests import MarkersWritten, VerifyPartitions
+from sparklog.core.transaction_coordinator.responses import Answer
+from sparklog.core.transaction_coordinator.write_errors import write_error
+from sparklog.core.write_coordinator.app import App, Change
+from sparklog.core.write_coordinator.deadlines import has_expired, has_timed_out, next_look_ms, silent_members
+from sparklog.core.write_coordinator.ending import (
+    WaitsForMarkers,
+    aborted_whole,
+    completed,
+    ended,
+    members_aborted,
+)
+from sparklog.core.write_coordinator.ids import write_and_member
+from sparklog.core.write_coordinator.opening import opened
+from sparklog.core.write_coordinator.records import NO_WRITE_NUMBER, HeadKey, MemberKey
+from sparklog.core.write_coordinator.replay import Replay
+from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
+from sparklog.core.write_coordinator.responses import EndedWrite, EndOutcome
+from sparklog.core.write_coordinator.settings import WriteSettings
+from sparklog.core.write_coordinator.states import AppState
+from sparklog.core.write_coordinator.verification import verified
+from sparklog.model.errors import ErrorCode
+from sparklog.model.time import MonotonicMs
+
+RETRY_MS: Final = 1_000
+"""Pause before the log is asked again to take a record that no client waits for."""
+
+RECORDS_PER_WRITE: Final = 200
+"""Records of members that are written together."""
+
+FIRST_WRITE_ID: Final = 1 << 40
+"""Beyond those of the machine beside this one."""
+
+SWEEP: Final = ""
+"""The key of what belongs to no app: the removal of garbage."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A record under way. ``change`` None forgets the app, or removes ``garbage``."""
+
+    app: str
+    change: Change | None
+    waiting: tuple[Token, OpenWrite | EndWrite] | None = None
+    garbage: tuple[MemberKey, ...] = ()
+
+
+WriteRequest = OpenWrite | EndWrite | VerifyPartitions | MarkersWritten
+
+
+@dataclass(slots=True)
+class WriteShard:
+    """The apps of one partition, in one leader epoch of its coordinator."""
+
+    settings: WriteSettings
+    apps: dict[str, App] = field(default_factory=dict)
+    pending: dict[WriteId, _Pending] = field(default_factory=dict)
+    held: set[str] = field(default_factory=set)
+    """The apps with a write under way: at most one each, those of garbage not counted."""
+    garbage: deque[MemberKey] = field(default_factory=deque)
+    """Members of writes that are over, whose records are still in the log."""
+    alarms: Alarms = field(default_factory=Alarms)
+    """When an app needs a look: a silent member, a time-out, a commit that waited too long, its expiry."""
+    counters: Counter[str] = field(default_factory=Counter)
+    events: RecentEvents = field(default_factory=RecentEvents)
+    replayed: Replay = field(default_factory=Replay)
+    last_write_id: int = FIRST_WRITE_ID
+
+    # --------------------------------------------------------------------------------- loading
+
+    def replay(self, record: StateRecord) -> None:
+        self.replayed.take(record)
+
+    def on_loaded(self, now: Now) -> list[Action]:
+        self.apps, orphans = self.replayed.apps(now.monotonic_ms)
+        self.replayed = Replay()
+        self.garbage.extend(orphans)
+        actions: list[Action] = []
+        for app in list(self.apps.values()):
+            actions += [*self._send_markers(app, app.members), *self._go_on(app, now)]
+        return [*actions, *self._sweep()]
+
+    # ----------------------------------------------------------------------------------- facts
+
+    def on_request(self, token: Token, request: WriteRequest, now: Now) -> list[Action]:
+        name = request.key
+        if name in self.held:
+            raise self.events.illegal(f"{request} while a write holds its app")
+        app = self.apps.get(name)
+        match request:
+            case OpenWrite():
+                return self._open(token, app, request, now)
+            case EndWrite():
+                return self._end(token, app, request, now)
+            case VerifyPartitions():
+                return [Reply(token, verified(app, request))]
+            case MarkersWritten():
+                return [Reply(token, Answer(ErrorCode.none)), *self._marked(app, request, now)]
+
+    def _open(self, token: Token, app: App | None, request: OpenWrite, now: Now) -> list[Action]:
+        if not 0 < request.timeout_ms <= self.settings.timeout_max_ms:
+            return [Reply(token, request.refused(ErrorCode.invalid_transaction_timeout))]
+        change = opened(app, request, now.wall_ms)
+        if isinstance(change, Change):
+            return self._write(request.app, change, (token, request))
+        if app is not None and change.producer_id >= 0:
+            app.hear(write_and_member(change.producer_id)[1], now.monotonic_ms)
+        return [Reply(token, change)]
+
+    def _end(self, token: Token, app: App | None, request: EndWrite, now: Now) -> list[Action]:
+        change = ended(app, request, now.wall_ms)
+        if isinstance(change, Change):
+            return self._write(request.app, change, (token, request))
+        if app is not None and isinstance(change, WaitsForMarkers):
+            self._wait_for_markers(app, token, request, now)
+            return self._go_on(app, now)
+        return [Reply(token, change)]
+
+    def _marked(self, app: App | None, request: MarkersWritten, now: Now) -> list[Action]:
+        """One member has all its markers. With the last one of a prepared write, the write is complete."""
+        write_number, number = write_and_member(request.producer_id)
+        if app is None or app.head.write_number != write_number or number not in app.marking:
+            return []
+        app.marking.discard(number)
+        app.marked.add(number)
+        return self._go_on(app, now) if app.is_ending else []
+
+    def on_written(self, write_id: WriteId, outcome: WriteOutcome, now: Now) -> list[Action]:
+        pending = self.pending.get(write_id)
+        if pending is None:
+            raise self.events.illegal(f"{outcome} of write {write_id}, which is not under way")
+        actions = [] if isinstance(outcome, Written) else _refused(pending, outcome)
+        if isinstance(outcome, InDoubt):
+            return actions
+        del self.pending[write_id]
+        if pending.garbage:
+            return self._swept(pending.garbage, outcome, now)
+        self.held.discard(pending.app)
+        if isinstance(outcome, Refused):
+            self.events.note(f"{now.monotonic_ms} {pending.app}: {outcome}")
+            self.alarms.set(pending.app, _later(now, RETRY_MS))
+            return actions
+        if pending.change is None:
+            del self.apps[pending.app]
+            self.counters["expired"] += 1
+            return []
+        return self._applied(pending.app, pending.change, pending.waiting, now)
+
+    def on_time(self, now: Now) -> list[Action]:
+        actions: list[Action] = []
+        for name in self.alarms.take_due(now.monotonic_ms):
+            app = self.apps.get(name)
+            if name == SWEEP:
+                actions += self._sweep()
+            elif app is not None:
+                app.has_alarm = False
+                actions += [] if name in self.held else self._look_at(app, now)
+        return actions
+
+    def next_deadline_ms(self) -> MonotonicMs | None:
+        return self.alarms.next_ms()
+
+    def on_topics_deleted(self, names: Iterable[str], now: Now) -> list[Action]:
+        """A write that has partitions of such a topic cannot be committed any more."""
+        gone = frozenset(names)
+        changes = {one.app: one.change for one in self.pending.values() if one.change is not None}
+        for app in self.apps.values():
+            app.lost_topics |= gone & app.topics()
+            change = changes.get(app.name)
+            joining = () if change is None else change.members.values()
+            app.lost_topics |= gone & {topic.name for member in joining for topic in member.topics}
+        return []
+
+    def topics(self) -> frozenset[str]:
+        return frozenset(name for app in self.apps.values() for name in app.topics())
+
+    def on_resigned(self) -> list[Reply]:
+        waiting = [pending.waiting for pending in self.pending.values() if pending.waiting is not None]
+        waiting += [(token, request) for app in self.apps.values() for token, request, _ in app.waiting]
+        for part in (self.apps, self.pending, self.held, self.garbage):
+            part.clear()
+        self.alarms = Alarms()
+        return [Reply(token, request.refused(ErrorCode.not_coordinator)) for token, request in waiting]
+
+    # ----------------------------------------------------------------------------------- steps
+
+    def _write(
+        self, name: str, change: Change | None, waiting: tuple[Token, OpenWrite | EndWrite] | None = None
+    ) -> list[Action]:
+        app = self.apps.get(name)
+        write_number = NO_WRITE_NUMBER if app is None else app.head.write_number
+        forgotten = (StateRecord(HeadKey(name), None),)
+        records = forgotten if change is None else change.records(name, write_number)
+        self.held.add(name)
+        return self._append(name, records, _Pending(name, change, waiting))
+
+    def _append(self, key: str, records: tuple[StateRecord, ...], pending: _Pending) -> list[Action]:
+        self.last_write_id += 1
+        write_id = WriteId(self.last_write_id)
+        self.pending[write_id] = pending
+        return [Write(write_id, key, records, holds_key=key != SWEEP)]
+
+    def _applied(
+        self, name: str, change: Change, waiting: tuple[Token, OpenWrite | EndWrite] | None, now: Now
+    ) -> list[Action]:
+        app = self.apps.get(name)
+        if app is None:
+            if change.head is None:
+                raise self.events.illegal(f"{change} of {name!r}, which is unknown")
+            app = self.apps[name] = App(name, change.head)
+        self.garbage.extend(app.apply(change, now.monotonic_ms))
+        self.counters[change.counts_as] += 1
+        actions: list[Action] = []
+        if waiting is not None and change.answer is not None:
+            actions.append(Reply(waiting[0], change.answer))
+        elif waiting is not None and isinstance(waiting[1], EndWrite):
+            self._wait_for_markers(app, waiting[0], waiting[1], now)
+        if app.head.state is AppState.IDLE:
+            actions += [Reply(token, EndedWrite()) for token, _, _ in app.waiting]
+            app.waiting.clear()
+        decided = change.members if change.head is None else app.members
+        app.has_alarm &= change.head is None
+        return [*actions, *self._send_markers(app, decided), *self._go_on(app, now), *self._sweep()]
+
+    def _send_markers(self, app: App, numbers: Iterable[int]) -> list[Action]:
+        return [Tell(markers) for markers in app.markers_due(numbers)]
+
+    def _go_on(self, app: App, now: Now) -> list[Action]:
+        """Complete the write if it has all its markers; else look at it again in time."""
+        if app.is_ending and app.has_all_markers and app.name not in self.held:
+            return self._write(app.name, completed(app, now.wall_ms))
+        if not app.has_alarm:
+            look_ms = next_look_ms(app, self.settings, now)
+            self.alarms.set(app.name, look_ms)
+            app.has_alarm = look_ms is not None
+        return []
+
+    def _wait_for_markers(self, app: App, token: Token, request: EndWrite, now: Now) -> None:
+        app.waiting.append((token, request, _later(now, self.settings.end_wait_ms)))
+        app.has_alarm = False
+
+    def _look_at(self, app: App, now: Now) -> list[Action]:
+        """Whatever is due."""
+        late = [one for one in app.waiting if one[2] <= now.monotonic_ms]
+        app.waiting = [one for one in app.waiting if one not in late]
+        if has_timed_out(app, now):
+            return self._write(app.name, aborted_whole(app, now.wall_ms, None, "timed_out"))
+        if has_expired(app, self.settings, now):
+            return self._write(app.name, None)
+        silent = silent_members(app, self.settings, now)
+        if silent:
+            return self._write(app.name, members_aborted(app, silent[:RECORDS_PER_WRITE]))
+        not_yet = EndedWrite(outcome=EndOutcome.NOT_VISIBLE_YET)
+        return [*(Reply(token, not_yet) for token, _, _ in late), *self._go_on(app, now)]
+
+    # --------------------------------------------------------------------------------- garbage
+
+    def _sweep(self) -> list[Action]:
+        """Remove the records of members whose write is over, a piece at a time."""
+        if not self.garbage or any(pending.garbage for pending in self.pending.values()):
+            return []
+        keys = tuple(self.garbage.popleft() for _ in range(min(len(self.garbage), RECORDS_PER_WRITE)))
+        records = tuple(StateRecord(key, None) for key in keys)
+        return self._append(SWEEP, records, _Pending(SWEEP, None, garbage=keys))
+
+    def _swept(self, keys: tuple[MemberKey, ...], outcome: WriteOutcome, now: Now) -> list[Action]:
+        if isinstance(outcome, Written):
+            return self._sweep()
+        self.garbage.extendleft(reversed(keys))
+        self.alarms.set(SWEEP, _later(now, RETRY_MS))
+        return []
+
+    # ----------------------------------------------------------------------- for those who look
+
+    def counts(self) -> Mapping[str, int]:
+        return dict(self.counters)
+
+    def check_invariants(self) -> None:
+        names = [pending.app for pending in self.pending.values() if not pending.garbage]
+        assert sorted(names) == sorted(self.held), (names, self.held)
+        for app in self.apps.values():
+            app.check_invariants()
+
+
+def _refused(pending: _Pending, outcome: Refused | InDoubt) -> list[Action]:
+    """Answer whoever waits for the record, once."""
+    waiting, pending.waiting = pending.waiting, None
+    if waiting is None:
+        return []
+    token, request = waiting
+    return [Reply(token, request.refused(write_error(outcome)))]
+
+
+def _later(now: Now, span_ms: int) -> MonotonicMs:
+    return MonotonicMs(now.monotonic_ms + span_ms)

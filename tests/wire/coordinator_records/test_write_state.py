@@ -1,0 +1,105 @@
+"""The records of atomic writes, beside Kafka's in the same topic: their bytes, and damage."""
+
+import random
+import uuid
+
+import pytest
+
+from sparklog.core.coordinator.actions import StateRecord
+from sparklog.core.transaction_coordinator.records import TransactionKey, TransactionTopic, TransactionValue
+from sparklog.core.transaction_coordinator.states import TransactionState
+from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
+from sparklog.core.write_coordinator.states import AppState, MemberState
+from sparklog.wire.coordinator_records.record_codec import UnreadableRecord
+from sparklog.wire.coordinator_records.transaction_topic import TransactionTopicCodec
+
+CODEC = TransactionTopicCodec()
+
+HEAD_KEY = HeadKey("query-7")
+HEAD_KEY_BYTES = b"\x27\x10\x08query-7\x00"
+HEAD = Head(
+    state=AppState.PREPARED_COMMIT,
+    version=9,
+    write_number=1_003,
+    committed_version=-1,
+    timeout_ms=300_000,
+    is_plain=True,
+    start_ms=256,
+    last_update_ms=512,
+    winners=frozenset({2, 0}),
+    aborted_runs=("old", "older"),
+)
+HEAD_BYTES = bytes.fromhex(
+    "0000" "02" "0000000000000009" "00000000000003eb" "ffffffffffffffff" "000493e0" "01"
+    "0000000000000100" "0000000000000200" "03" "00000000" "00000002" "03" "046f6c64" "066f6c646572" "00"
+)  # fmt: skip
+MEMBER_KEY = MemberKey("query-7", 1_003, 2)
+MEMBER_KEY_BYTES = b"\x27\x11\x08query-7" + bytes.fromhex("00000000000003eb0000000200")
+MEMBER = Member(MemberState.FINISHED, "run", "a", (TransactionTopic("orders", uuid.UUID(int=1), (0, 5)),))
+MEMBER_BYTES = bytes.fromhex(
+    "0000" "01" "0472756e" "0261" "02" "076f7264657273" "00000000000000000000000000000001"
+    "03" "00000000" "00000005" "00" "00"
+)  # fmt: skip
+RECORDS = {
+    "head": (StateRecord(HEAD_KEY, HEAD), (HEAD_KEY_BYTES, HEAD_BYTES)),
+    "member": (StateRecord(MEMBER_KEY, MEMBER), (MEMBER_KEY_BYTES, MEMBER_BYTES)),
+}
+
+
+@pytest.mark.parametrize("which", RECORDS)
+def test_a_record_has_its_bytes_and_is_read_from_them(which):
+    record, written = RECORDS[which]
+    assert CODEC.encode(record) == written
+    assert CODEC.decode(*written) == record
+
+
+@pytest.mark.parametrize("which", RECORDS)
+def test_a_tombstone_has_a_key_only(which):
+    key = RECORDS[which][0].key
+    written = CODEC.encode(StateRecord(key, None))
+    assert written.value is None
+    assert CODEC.decode(*written) == StateRecord(key, None)
+
+
+def test_a_transactional_id_of_the_same_name_is_another_key():
+    value = TransactionValue(5, 0, 60_000, TransactionState.EMPTY, (), 7)
+    record = StateRecord(TransactionKey("query-7"), value)
+    written = CODEC.encode(record)
+    assert written.key != HEAD_KEY_BYTES
+    assert CODEC.decode(*written) == record
+
+
+def test_a_tagged_field_of_a_later_release_is_passed_over():
+    later = HEAD_BYTES[:-1] + b"\x01\x07\x02hi"
+    assert CODEC.decode(HEAD_KEY_BYTES, later) == StateRecord(HEAD_KEY, HEAD)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "kind"),
+    [
+        (None, b"", "a record without a key"),
+        (b"\x27", b"", "a key of version -1"),
+        (b"\x27\x12\x02a\x00", b"", "a key of version 10002"),
+        (b"\x27\x10", b"", "a malformed key of version 10000"),
+        (MEMBER_KEY_BYTES[:-5] + b"\xff\xff\xff\xff\x00", None, "a malformed key of version 10001"),
+        (HEAD_KEY_BYTES, b"\x00", "a write's state of version -1"),
+        (HEAD_KEY_BYTES, b"\x00\x01" + HEAD_BYTES[2:], "a write's state of version 1"),
+        (HEAD_KEY_BYTES, b"\x00\x00\x09" + HEAD_BYTES[3:], "a write's state of version 0 that is malformed"),
+        (MEMBER_KEY_BYTES, MEMBER_BYTES[:-9], "a write's state of version 0 that is malformed"),
+    ],
+)
+def test_what_nobody_understands_is_named(key, value, kind):
+    assert CODEC.decode(key, value) == UnreadableRecord(kind)
+
+
+@pytest.mark.parametrize("which", RECORDS)
+def test_damaged_bytes_are_read_or_refused_but_never_raise(which):
+    key, value = RECORDS[which][1]
+    dice = random.Random(7)
+    for _ in range(3_000):
+        damaged = [bytearray(key), bytearray(value)]
+        for part in damaged:
+            for _ in range(dice.randrange(3)):
+                part[dice.randrange(len(part))] = dice.randrange(256)
+            del part[dice.randrange(len(part) + 1) :]
+        CODEC.decode(bytes(damaged[0]), bytes(damaged[1]))
