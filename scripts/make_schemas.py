@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
 from sparklog.wire import schema
-from sparklog.wire.versions import KNOWN_VERSIONS, VersionRange
+from sparklog.wire.versions import API_VERSIONS, INTERNAL_VERSIONS, VersionRange
 
 FILE = Path(schema.__file__).with_name(schema.SCHEMAS)
 
@@ -28,7 +28,7 @@ def main() -> None:
 def schemas_text() -> str:
     """The file, one line for each run of versions with the same layout."""
     messages = []
-    for _, api in sorted(KNOWN_VERSIONS.items()):
+    for _, api in sorted({**API_VERSIONS, **INTERNAL_VERSIONS}.items()):
         for direction in ("request", "response"):
             lines = ",\n".join(json.dumps(layout) for layout in _layouts(api, direction))
             messages.append(f'"{api.name} {direction}": [\n{lines}\n]')

@@ -55,6 +55,7 @@ from sparklog.broker.handlers.transactions import (
     txn_offset_commit,
     write_txn_markers,
 )
+from sparklog.broker.handlers.writes import end_write, open_write
 from sparklog.wire.messages.admin.alter_client_quotas import AlterClientQuotasRequest
 from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
 from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
@@ -100,6 +101,8 @@ from sparklog.wire.messages.transactions.end_txn import EndTxnRequest
 from sparklog.wire.messages.transactions.list_transactions import ListTransactionsRequest
 from sparklog.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
 from sparklog.wire.messages.transactions.write_txn_markers import WriteTxnMarkersRequest
+from sparklog.wire.messages.writes.end_write import EndWriteRequest
+from sparklog.wire.messages.writes.open_write import OpenWriteRequest
 
 Handler = Callable[[Call, Any], None]
 
@@ -156,6 +159,8 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
         TxnOffsetCommitRequest.API_KEY: Api(txn_offset_commit.handle, needs_metadata=True),
         DescribeTransactionsRequest.API_KEY: Api(describe_transactions.handle),
         ListTransactionsRequest.API_KEY: Api(list_transactions.handle),
+        OpenWriteRequest.API_KEY: Api(open_write.handle, needs_metadata=True),
+        EndWriteRequest.API_KEY: Api(end_write.handle),
         CreateTopicsRequest.API_KEY: _FORWARDED,
         DeleteTopicsRequest.API_KEY: _FORWARDED,
         CreatePartitionsRequest.API_KEY: _FORWARDED,

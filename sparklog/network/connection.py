@@ -186,7 +186,9 @@ class Connection:
             response = self._call_api_versions(theirs.get(ApiVersionsRequest.API_KEY, 0))  # KIP-511
         if response.error_code is not ErrorCode.none:
             raise KafkaError(response.error_code, f"{self.peer} does not tell which versions it serves")
-        return {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
+        listed = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
+        own = iter(response.own_apis)
+        return listed | {key: (least, greatest) for key, least, greatest in zip(own, own, own, strict=False)}
 
     def _call_api_versions(self, version: int) -> ApiVersionsResponse:
         request = ApiVersionsRequest(client_software_name="sparklog", client_software_version=__version__)

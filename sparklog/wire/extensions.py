@@ -57,6 +57,7 @@ _LOST_IN_EPOCH: Final = Extension(5_008, "lost_in_epoch", "int64")
 _TOPIC_ID: Final = Extension(5_009, "topic_id", "uuid")
 _PUSH: Final = Extension(5_010, "push", "int64")
 _PRODUCERS: Final = Extension(5_011, "producers", "bytes")
+_OWN_APIS: Final = Extension(5_012, "own_apis", "int16 array")
 
 EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
     {
@@ -72,6 +73,7 @@ EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = 
         (6, "request", "UpdateMetadataPartitionState"): (_LOST_IN_EPOCH,),
         (6, "request", "UpdateMetadataTopicState"): (_CONFIGS,),
         (6, "request", "UpdateMetadataBroker"): (_BROKER_EPOCH,),
+        (18, "response", "ApiVersionsResponse"): (_OWN_APIS,),
     }
 )
 """By API key, direction and the name of the message class that carries them."""

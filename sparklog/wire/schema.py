@@ -6,7 +6,9 @@ layout: ``{"versions": [first, last], "flexible": ..., "fields": [...]}``, with 
 which they are written. A field has a ``name``, either a ``type`` of Kafka's or an entity's ``fields``, and
 where they apply ``tag``, ``"array": true`` and ``"nullable": true``.
 
-The file is read when the first message is coded.
+``own_schemas.json`` has those of sparklog's own messages, which are written by hand, in the same form.
+
+The files are read when the first message is coded.
 """
 
 import json
@@ -19,6 +21,7 @@ from sparklog.wire.extensions import Direction
 from sparklog.wire.versions import KNOWN_VERSIONS
 
 SCHEMAS: Final = "schemas.json"
+OWN_SCHEMAS: Final = "own_schemas.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,11 @@ def load_schema(api_key: int, version: int, direction: Direction) -> Schema:
 
 @cache
 def _schemas() -> dict[str, Any]:
-    text = get_data(__package__, SCHEMAS)
+    return _read(SCHEMAS) | _read(OWN_SCHEMAS)
+
+
+def _read(name: str) -> dict[str, Any]:
+    text = get_data(__package__, name)
     assert text is not None, f"{__package__} is not loaded from files"
     found: dict[str, Any] = json.loads(text)
     return found

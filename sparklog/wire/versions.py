@@ -5,6 +5,9 @@ broker's release from it. It begins at version 0 everywhere: a Produce minimum o
 send its batches uncompressed without a word (KAFKA-18659). ``INTERNAL_VERSIONS`` are spoken between
 brokers and the controller only; both ends are ours, so there is one version of each.
 
+``OWN_VERSIONS`` are sparklog's own APIs, far above Kafka's keys. They are never in the list of ApiVersions; a
+tagged field of it tells them to sparklog's clients.
+
 "Flexible" (KIP-482) versions have compact lengths and tagged fields, and a header that ends in tags.
 """
 
@@ -14,7 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
-Family = Literal["data", "discovery", "groups", "transactions", "admin", "security", "control"]
+Family = Literal["data", "discovery", "groups", "transactions", "writes", "admin", "security", "control"]
 """The packages of ``sparklog.wire.messages``."""
 
 
@@ -104,7 +107,16 @@ INTERNAL_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
     }
 )
 
-KNOWN_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType({**API_VERSIONS, **INTERNAL_VERSIONS})
+OWN_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
+    {
+        10_000: VersionRange("writes", "OpenWrite", 0, 0, 0),
+        10_001: VersionRange("writes", "EndWrite", 0, 0, 0),
+    }
+)
+
+KNOWN_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
+    {**API_VERSIONS, **INTERNAL_VERSIONS, **OWN_VERSIONS}
+)
 """Everything that can be encoded and decoded."""
 
 API_VERSIONS_KEY: Final = 18

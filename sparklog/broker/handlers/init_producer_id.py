@@ -28,14 +28,14 @@ def handle(call: Call, request: InitProducerIdRequest) -> None:
         bumped = request.producer_epoch + 1
         call.reply(InitProducerIdResponse(producer_id=request.producer_id, producer_epoch=bumped))
         return
-    producer_id = _fresh_id(call)
+    producer_id = fresh_id(call)
     if isinstance(producer_id, ErrorCode):
         call.reply(InitProducerIdResponse(error_code=producer_id))
     else:
         call.reply(InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
 
 
-def _fresh_id(call: Call) -> int | ErrorCode:
+def fresh_id(call: Call) -> int | ErrorCode:
     """An id that nobody has; waits for the controller if this broker has none left."""
     try:
         return call.broker.producer_ids.take(call.broker.replicas.broker_epoch)
@@ -63,7 +63,7 @@ def _initialise_transactions(call: Call, request: InitProducerIdRequest, transac
 
 def _ask_with_id(call: Call, asked: InitProducerId) -> None:
     """On a thread that may wait for the controller."""
-    fresh = _fresh_id(call)
+    fresh = fresh_id(call)
     if isinstance(fresh, ErrorCode):
         call.reply(InitProducerIdResponse(error_code=fresh))
     else:

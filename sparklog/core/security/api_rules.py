@@ -165,5 +165,7 @@ API_RULES: Final[Mapping[int, ApiRule]] = MappingProxyType(
         66: ApiRule("ListTransactions", _CLIENTS, (_DESCRIBE_TRANSACTION,), Quota.request),
         67: _between_brokers("AllocateProducerIds", _CONTROLLER),
         73: _between_brokers("AssignReplicasToDirs", _CONTROLLER),
+        10_000: ApiRule("OpenWrite", _CLIENTS, (_WRITE_TRANSACTION, _WRITE_TOPIC), Quota.request),
+        10_001: ApiRule("EndWrite", _CLIENTS, (_WRITE_TRANSACTION,), Quota.request),
     }
 )

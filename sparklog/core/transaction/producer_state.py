@@ -15,6 +15,9 @@ After its start has moved, a log no longer has the earlier batches, but their pr
 A replica that restarts its log at the leader's log start therefore gets the states ``before`` that offset,
 as Kafka's followers of tiered logs get a snapshot (KIP-405; Kafka's other followers get none).
 
+A member of an atomic write (``model.write_ids``) is forgotten with its marker: its producer id never comes
+again, and a batch that comes late is refused by its coordinator (``verification``).
+
 A producer is forgotten when it has been silent long enough, but never while its transaction is open. Silence
 is measured from the host's clock at the batch's arrival, not from the batch's timestamps, because those may
 be years old in copied data.
@@ -34,6 +37,7 @@ from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import NO_OFFSET, Offset, ProducerId
 from sparklog.model.transaction_end import TransactionEnd
+from sparklog.model.write_ids import is_of_a_write
 
 BATCHES_KEPT: Final = 5
 SEQUENCE_MAX: Final = 2**31 - 1
@@ -192,6 +196,8 @@ class ProducerStates:
         is_numbered = origin is AppendOrigin.CLIENT
         if is_numbered and batch.first_sequence < 0:
             return _refused(batch, state, ErrorCode.invalid_record, "a producer id without a sequence")
+        if is_numbered and not batch.is_transactional and is_of_a_write(batch.producer_id):
+            return _refused(batch, state, ErrorCode.invalid_txn_state, "it belongs to an atomic write")
         if state is None:
             return Fresh()
         if batch.producer_epoch < state.epoch:
@@ -267,6 +273,8 @@ class ProducerStates:
         state.open_since = NO_OFFSET
         state.coordinator_epoch = batch.end.coordinator_epoch
         ended = self.transactions.end(producer_id, batch.first_offset)
+        if is_of_a_write(producer_id):
+            del self.producers[producer_id]
         return None if batch.end.is_commit else ended
 
     def expire(self, now_ms: int, max_age_ms: int) -> list[ProducerId]:

@@ -6,11 +6,12 @@ from typing import Any
 
 from sparklog.core.coordinator.actions import StateRecord, Token
 from sparklog.core.transaction_coordinator.messages import SendMarkers
-from sparklog.core.write_coordinator.ids import MEMBER_EPOCH, producer_id_of
 from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
 from sparklog.core.write_coordinator.requests import EndWrite
-from sparklog.core.write_coordinator.states import AppState, MemberState
+from sparklog.core.write_coordinator.states import AppState
 from sparklog.model.time import MonotonicMs
+from sparklog.model.write_ids import MEMBER_EPOCH, producer_id_of
+from sparklog.model.write_outcomes import MemberState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

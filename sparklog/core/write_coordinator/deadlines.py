@@ -3,8 +3,9 @@
 from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.write_coordinator.app import App
 from sparklog.core.write_coordinator.settings import WriteSettings
-from sparklog.core.write_coordinator.states import AppState, MemberState
+from sparklog.core.write_coordinator.states import AppState
 from sparklog.model.time import MonotonicMs
+from sparklog.model.write_outcomes import MemberState
 
 
 def next_look_ms(app: App, settings: WriteSettings, now: Now) -> MonotonicMs | None:

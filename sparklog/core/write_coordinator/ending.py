@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from sparklog.core.write_coordinator.app import App, Change
-from sparklog.core.write_coordinator.ids import write_and_member
 from sparklog.core.write_coordinator.records import NO_VERSION, NO_WRITE_NUMBER, Head
 from sparklog.core.write_coordinator.requests import EndWrite
-from sparklog.core.write_coordinator.responses import EndedWrite, EndOutcome, OpenedWrite
-from sparklog.core.write_coordinator.states import AppState, MemberState
+from sparklog.core.write_coordinator.responses import EndedWrite, OpenedWrite
+from sparklog.core.write_coordinator.states import AppState
+from sparklog.model.write_ids import write_and_member
+from sparklog.model.write_outcomes import EndOutcome, MemberState
 
 _ABORTED = EndedWrite(outcome=EndOutcome.ABORTED)
 _BEING_ENDED = EndedWrite(outcome=EndOutcome.BEING_ENDED)

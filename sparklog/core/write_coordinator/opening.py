@@ -14,12 +14,13 @@ from dataclasses import replace
 from sparklog.core.transaction_coordinator.transitions import merged
 from sparklog.core.write_coordinator.app import App, Change
 from sparklog.core.write_coordinator.ending import aborted_whole
-from sparklog.core.write_coordinator.ids import MEMBERS_MAX, WRITE_NUMBER_MAX, producer_id_of
 from sparklog.core.write_coordinator.records import NO_VERSION, Head, Member
 from sparklog.core.write_coordinator.requests import OpenWrite
-from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, OpenedWrite, OpenOutcome
-from sparklog.core.write_coordinator.states import AppState, MemberState
+from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, OpenedWrite
+from sparklog.core.write_coordinator.states import AppState
 from sparklog.model.errors import ErrorCode
+from sparklog.model.write_ids import MEMBERS_MAX, WRITE_NUMBER_MAX, producer_id_of
+from sparklog.model.write_outcomes import MemberState, OpenOutcome
 
 _BEING_ENDED = OpenedWrite(outcome=OpenOutcome.BEING_ENDED)
 _MEMBER_ENDED = OpenedWrite(outcome=OpenOutcome.MEMBER_ENDED)

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.core.transaction_coordinator.records import TransactionTopic
-from sparklog.core.write_coordinator.states import AppState, MemberState
+from sparklog.core.write_coordinator.states import AppState
+from sparklog.model.write_outcomes import MemberState
 
 NO_VERSION: Final = -1
 NO_WRITE_NUMBER: Final = -1

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.core.transaction_coordinator.records import TransactionTopic
-from sparklog.core.write_coordinator.ids import MEMBERS_MAX
 from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, EndedWrite, OpenedWrite
-from sparklog.core.write_coordinator.states import MemberState
 from sparklog.model.errors import ErrorCode
+from sparklog.model.write_ids import MEMBERS_MAX
+from sparklog.model.write_outcomes import MemberState
 
 APP_LENGTH_MAX: Final = 1_000
 NAME_LENGTH_MAX: Final = 200

@@ -1,4 +1,4 @@
-"""The states of an app and of a write's members. The numbers are those of the records in the log.
+"""The states of an app. The numbers are those of the records in the log.
 
          OpenWrite              EndWrite, no sign of life, a newer version           all markers written
 Idle(B) ----------> Open(v > B) -------------> PreparedCommit or PreparedAbort -------------> Idle(v or B)
@@ -14,14 +14,3 @@ class AppState(enum.IntEnum):
     OPEN = 1
     PREPARED_COMMIT = 2
     PREPARED_ABORT = 3
-
-
-class MemberState(enum.IntEnum):
-    """``WORKING``: it may still write. ``FINISHED``: all that it wrote is acknowledged, and it may win.
-
-    ``ABORTED``: it has withdrawn, or was silent for too long; it cannot come back.
-    """
-
-    WORKING = 0
-    FINISHED = 1
-    ABORTED = 2

@@ -19,12 +19,12 @@ from sparklog.core.transaction_coordinator.requests import (
 )
 from sparklog.core.transaction_coordinator.settings import TransactionSettings
 from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
-from sparklog.core.write_coordinator.ids import is_of_a_write
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
 from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.write_shard import FIRST_WRITE_ID, WriteShard
 from sparklog.model.config import TypedSettings
 from sparklog.model.time import MonotonicMs
+from sparklog.model.write_ids import is_of_a_write
 
 
 @dataclass(slots=True)

@@ -7,9 +7,9 @@ partition after the member's marker was written there.
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions
 from sparklog.core.transaction_coordinator.responses import PartitionAnswers
 from sparklog.core.write_coordinator.app import App
-from sparklog.core.write_coordinator.ids import MEMBER_EPOCH, write_and_member
-from sparklog.core.write_coordinator.states import MemberState
 from sparklog.model.errors import ErrorCode
+from sparklog.model.write_ids import MEMBER_EPOCH, write_and_member
+from sparklog.model.write_outcomes import MemberState
 
 
 def verified(app: App | None, request: VerifyPartitions) -> PartitionAnswers:

@@ -44,17 +44,18 @@ from sparklog.core.write_coordinator.ending import (
     ended,
     members_aborted,
 )
-from sparklog.core.write_coordinator.ids import write_and_member
 from sparklog.core.write_coordinator.opening import opened
 from sparklog.core.write_coordinator.records import NO_WRITE_NUMBER, HeadKey, MemberKey
 from sparklog.core.write_coordinator.replay import Replay
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
-from sparklog.core.write_coordinator.responses import EndedWrite, EndOutcome
+from sparklog.core.write_coordinator.responses import EndedWrite
 from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.states import AppState
 from sparklog.core.write_coordinator.verification import verified
 from sparklog.model.errors import ErrorCode
 from sparklog.model.time import MonotonicMs
+from sparklog.model.write_ids import write_and_member
+from sparklog.model.write_outcomes import EndOutcome
 
 RETRY_MS: Final = 1_000
 """Pause before the log is asked again to take a record that no client waits for."""

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.transaction_coordinator.records import TransactionTopic
-from sparklog.core.write_coordinator.ids import MEMBERS_MAX
 from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
-from sparklog.core.write_coordinator.states import AppState, MemberState
+from sparklog.core.write_coordinator.states import AppState
 from sparklog.model.parts import read_parts
+from sparklog.model.write_ids import MEMBERS_MAX
+from sparklog.model.write_outcomes import MemberState
 from sparklog.wire.coordinator_records.layout import (
     FLEXIBLE,
     read_int32,

@@ -26,6 +26,7 @@ from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import ProducerId
 from sparklog.model.transaction_end import TransactionEnd
+from sparklog.model.write_ids import FIRST_PRODUCER_ID
 
 
 def batch(
@@ -396,3 +397,34 @@ def test_what_is_before_a_batch_is_lacking_where_there_is_a_gap(sequence, epoch,
 def test_of_an_unknown_producer_all_but_its_first_number_lacks_what_is_before_it():
     assert not ProducerStates().lacks_what_is_before(batch(0))
     assert ProducerStates().lacks_what_is_before(batch(1))
+
+
+# Members of atomic writes
+
+
+MEMBER = FIRST_PRODUCER_ID + 5
+
+
+def test_a_member_of_a_write_is_forgotten_with_its_marker() -> None:
+    states = ProducerStates()
+    states.apply(batch(0, pid=MEMBER, offset=3, transactional=True), 0)
+    assert states.transactions.first_open() == 3
+    aborted = states.apply(marker(pid=MEMBER, offset=4, commits=False), 0)
+    assert aborted == AbortedTransaction(MEMBER, 3, 4, 5)
+    assert states.producers == {}
+    assert states.transactions.first_open() is None
+    assert states.transactions.first_unstable(4) == 3
+
+
+def test_a_marker_that_comes_twice_leaves_nothing_of_its_member() -> None:
+    states = ProducerStates()
+    assert states.apply(marker(pid=MEMBER, offset=4), 0) is None
+    assert states.producers == {}
+
+
+def test_a_member_writes_in_its_transaction_only() -> None:
+    verdict = ProducerStates().check(batch(0, pid=MEMBER))
+    assert isinstance(verdict, RefusedSequence)
+    assert verdict.code is ErrorCode.invalid_txn_state
+    assert "belongs to an atomic write" in verdict.message
+    assert ProducerStates().check(batch(0, pid=MEMBER, transactional=True)) == Fresh()

@@ -9,14 +9,14 @@ from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.transaction_coordinator.messages import SendMarkers
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.requests import MarkersWritten, VerifyPartitions
-from sparklog.core.write_coordinator.ids import write_and_member
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
-from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, OpenOutcome
+from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID
 from sparklog.core.write_coordinator.settings import WriteSettings
-from sparklog.core.write_coordinator.states import MemberState
 from sparklog.core.write_coordinator.write_shard import WriteShard
 from sparklog.model.ids import TopicPartition
 from sparklog.model.time import MonotonicMs, WallMs
+from sparklog.model.write_ids import write_and_member
+from sparklog.model.write_outcomes import MemberState, OpenOutcome
 
 APP = "query-7"
 TIMEOUT_MS = 300_000

@@ -9,17 +9,17 @@ import pytest
 from sparklog.core.coordinator.actions import InDoubt, Refused
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.requests import MarkersWritten
-from sparklog.core.write_coordinator.ids import (
+from sparklog.core.write_coordinator.records import HeadKey, MemberKey
+from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
+from sparklog.core.write_coordinator.settings import WriteSettings
+from sparklog.model.errors import ErrorCode
+from sparklog.model.write_ids import (
     FIRST_PRODUCER_ID,
     WRITE_NUMBER_MAX,
     producer_id_of,
     write_and_member,
 )
-from sparklog.core.write_coordinator.records import HeadKey, MemberKey
-from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
-from sparklog.core.write_coordinator.settings import WriteSettings
-from sparklog.core.write_coordinator.states import MemberState
-from sparklog.model.errors import ErrorCode
+from sparklog.model.write_outcomes import MemberState
 from tests.core.write_coordinator.dialogue import (
     APP,
     BILLS,

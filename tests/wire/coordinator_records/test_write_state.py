@@ -9,7 +9,8 @@ from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.transaction_coordinator.records import TransactionKey, TransactionTopic, TransactionValue
 from sparklog.core.transaction_coordinator.states import TransactionState
 from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
-from sparklog.core.write_coordinator.states import AppState, MemberState
+from sparklog.core.write_coordinator.states import AppState
+from sparklog.model.write_outcomes import MemberState
 from sparklog.wire.coordinator_records.record_codec import UnreadableRecord
 from sparklog.wire.coordinator_records.transaction_topic import TransactionTopicCodec
 

@@ -1,5 +1,6 @@
 """ApiVersions (key 18): which APIs and versions a broker serves; the first request of nearly every client."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -40,6 +41,10 @@ class FinalizedFeatureKey:
 
 @dataclass(slots=True, kw_only=True)
 class ApiVersionsResponse:
+    """``own_apis`` is an extension of ours: key, least and greatest version of each of sparklog's own APIs,
+    one after the other.
+    """
+
     API_KEY: ClassVar[int] = 18
 
     error_code: ErrorCode = ErrorCode.none
@@ -49,3 +54,4 @@ class ApiVersionsResponse:
     finalized_features_epoch: int = -1
     finalized_features: list[FinalizedFeatureKey] = field(default_factory=list)
     zk_migration_ready: bool = False
+    own_apis: Sequence[int] = ()
