@@ -185,6 +185,7 @@ def test_a_start_that_lacks_executors_says_why_and_stops_on_a_signal_to_sparks_j
     assert not (tmp_path / "root/cluster.json").exists()
 
 
+@pytest.mark.proof
 def test_one_host_of_three_without_sparklog_is_named_before_anything_is_opened_there(
     spark_submit, standalone, tmp_path
 ):

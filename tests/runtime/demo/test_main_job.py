@@ -80,6 +80,7 @@ def test_ctrl_c_while_brokers_start_ends_the_demo_with_130_and_leaves_no_process
     wait_until_gone(root)
 
 
+@pytest.mark.proof
 def test_a_second_demo_in_the_folder_is_refused_and_ctrl_c_in_the_first_is_130(
     tmp_path,
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_second_demo_in_the_folder_is_refused_and_ctrl_c_in_the_first_is_130(
     wait_until_gone(root)
 
 
+@pytest.mark.proof
 def test_a_demo_whose_spark_dies_fails_with_1_and_leaves_no_process(tmp_path) -> None:
     root = tmp_path / "demo"
     process = demo(root)
