@@ -8,11 +8,12 @@ Options, rows and rules are those of Spark's Kafka connector, so that a job move
 ``format("kafka")`` to ``format("sparklog")``. Each module's docstring names its differences.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql.datasource import DataSource
 
-__all__ = ["DefaultSource", "register"]
+__all__ = ["DefaultSource", "lag", "lag_listener", "register"]
 
 
 class DefaultSource(DataSource):  # type: ignore[misc]
@@ -71,3 +72,21 @@ def register(spark: Any) -> None:
     java_session = getattr(spark, "_jsparkSession", None)
     if java_session is not None:  # a Spark Connect session has none, and needs none
         spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(java_session)
+
+
+def lag(query: Any) -> dict[str, str]:
+    """How far a streaming query is behind its logs, as of its last progress report.
+
+    ``{"minOffsetsBehindLatest": "0", "maxOffsetsBehindLatest": "9", "avgOffsetsBehindLatest": "4.5"}`` over
+    all its partitions: the names and form of the Kafka connector's metrics. Empty before the first report.
+    """
+    from pyspark_sparklog.monitoring.lag import lag_of_query
+
+    return lag_of_query(query)
+
+
+def lag_listener(report: Callable[[str, dict[str, str]], None]) -> Any:
+    """A listener for ``spark.streams.addListener`` that calls ``report(query_id, lag)`` at each progress."""
+    from pyspark_sparklog.monitoring.lag import LagListener
+
+    return LagListener(report)
