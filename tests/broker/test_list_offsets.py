@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.broker.handlers.list_offsets import _partition
+from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.data.list_offsets import ListOffsetsPartition, ListOffsetsRequest
 
 LATEST, EARLIEST = -1, -2
@@ -30,3 +31,11 @@ def test_an_answer_has_the_epoch_of_the_leader_that_gave_it(timestamp, offset):
     asked = ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)
     answer = _partition(call, ListOffsetsRequest(replica_id=-1), "quakes", asked)
     assert (answer.offset, answer.leader_epoch) == (offset, 3)
+
+
+@pytest.mark.parametrize(("timestamp", "first_version"), [(-3, 7), (-4, 8)])
+def test_a_special_time_is_refused_in_versions_that_do_not_know_it(timestamp, first_version):
+    call = SimpleNamespace(partition=lambda topic_partition: ErrorCode.none, version=first_version - 1)
+    asked = ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)
+    answer = _partition(call, ListOffsetsRequest(replica_id=-1), "quakes", asked)
+    assert answer.error_code is ErrorCode.unsupported_version

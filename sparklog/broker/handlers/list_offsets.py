@@ -32,6 +32,7 @@ from sparklog.wire.messages.data.list_offsets import (
 
 CONSUMER = -1
 FIRST_VERSION_OF_NOT_AVAILABLE = 5
+FIRST_VERSION_OF_TIMESTAMP = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL_TIMESTAMP: 8}
 
 
 def handle(call: Call, request: ListOffsetsRequest) -> None:
@@ -53,6 +54,8 @@ def _partition(
 ) -> ListOffsetsPartitionResponse:
     if request.isolation_level not in ISOLATION_LEVELS:
         return _error(asked, ErrorCode.invalid_request)
+    if call.version < FIRST_VERSION_OF_TIMESTAMP.get(asked.timestamp, 0):
+        return _error(asked, ErrorCode.unsupported_version)
     partition = call.partition(TopicPartition(topic, asked.partition_index))
     if isinstance(partition, ErrorCode):
         return _error(asked, partition)

@@ -32,6 +32,11 @@ MESSAGES: Final = {
     ErrorCode.invalid_producer_id_mapping: "the transactional id does not belong to this producer id",
 }
 
+OF_ANOTHER_PRODUCER: Final = frozenset(
+    {ErrorCode.invalid_producer_epoch, ErrorCode.invalid_producer_id_mapping}
+)
+"""Answers to a producer id or epoch that the transactional id does not have."""
+
 SEVERAL_PRODUCERS: Final = "transactional batches of several producer ids: send a request for each"
 
 
@@ -86,8 +91,10 @@ def _refusals(
         if error is ErrorCode.none:
             continue
         refusals[topic_partition] = AppendResult(error, message=MESSAGES.get(error, ""))
+        batch = asked[topic_partition]
         if error is ErrorCode.not_enough_replicas:
             # Those behind it must not overtake it.
-            batch = asked[topic_partition]
             batch.partition.note_refused(batch.taken.accepted.batches)
+        elif error in OF_ANOTHER_PRODUCER and batch.guard is not None:
+            batch.guard.is_refused = True
     return refusals

@@ -27,12 +27,16 @@ ATTEMPT_MAX_MS: Final = 300_000
 """Attempts that are older are forgotten: nobody waits as long for an answer."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class VerificationGuard:
     """One attempt of one producer in one partition and leader epoch. Guards are compared by identity."""
 
     producer_id: ProducerId
     producer_epoch: int
+    is_refused: bool = False
+    """Set once, by whoever gets the coordinator's answer that it has another producer: an epoch that nobody
+    has must not keep the present one out.
+    """
 
 
 @dataclass(slots=True)
@@ -51,10 +55,11 @@ class Verifications:
         """
         guard = VerificationGuard(producer_id, producer_epoch)
         known = self._attempts.get(producer_id)
-        if known is not None and known[0].producer_epoch > producer_epoch:
-            return guard
-        if known is not None and known[0].producer_epoch == producer_epoch:
-            guard = known[0]
+        if known is not None and not known[0].is_refused:
+            if known[0].producer_epoch > producer_epoch:
+                return guard
+            if known[0].producer_epoch == producer_epoch:
+                guard = known[0]
         self._attempts[producer_id] = (guard, now_ms)
         return guard
 

@@ -42,6 +42,14 @@ def test_a_newer_epoch_voids_the_older_ones_guard_and_an_older_epoch_gets_a_void
     assert verifications.holds(new, A, 1)
 
 
+def test_an_epoch_that_its_coordinator_does_not_know_leaves_the_present_one_alone():
+    verifications = Verifications()
+    verifications.begin(A, 7, NOW).is_refused = True
+    present = verifications.begin(A, 0, NOW)
+    assert verifications.holds(present, A, 0)
+    assert verifications.begin(A, 0, NOW) is present
+
+
 def test_attempts_that_nobody_ended_are_forgotten():
     verifications = Verifications()
     guard = verifications.begin(A, 0, NOW)

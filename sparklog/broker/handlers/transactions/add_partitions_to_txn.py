@@ -1,6 +1,8 @@
 """AddPartitionsToTxn: partitions that a producer is about to write to, or that a broker wants to verify.
 
-All or nothing: if one partition does not exist, it is named, and the others get OPERATION_NOT_ATTEMPTED.
+All or nothing: if one partition does not exist, it is named, and the others get OPERATION_NOT_ATTEMPTED. So
+with partitions of internal topics, which are closed to clients: a group's partition is added by
+AddOffsetsToTxn.
 """
 
 import threading
@@ -14,7 +16,7 @@ from sparklog.core.transaction_coordinator.requests import AddPartitions, Verify
 from sparklog.core.transaction_coordinator.responses import Answer, PartitionAnswers
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
-from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
+from sparklog.model.internal_topics import INTERNAL_TOPICS, TRANSACTION_STATE_TOPIC
 from sparklog.wire.messages.transactions.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
@@ -117,14 +119,15 @@ def _problem(
     """The errors of a request that changes nothing, whatever the coordinator knows."""
     if is_too_long(transactional_id):
         return dict.fromkeys(places, ErrorCode.invalid_request)
-    metadata = call.broker.metadata
-    unknown = {place for place in places if metadata.partition(place) is None}
-    if not unknown:
+    metadata, problems = call.broker.metadata, {}
+    for place in places:
+        if place.topic in INTERNAL_TOPICS:
+            problems[place] = ErrorCode.topic_authorization_failed
+        elif metadata.partition(place) is None:
+            problems[place] = ErrorCode.unknown_topic_or_partition
+    if not problems:
         return None
-    return {
-        place: ErrorCode.unknown_topic_or_partition if place in unknown else ErrorCode.operation_not_attempted
-        for place in places
-    }
+    return dict.fromkeys(places, ErrorCode.operation_not_attempted) | problems
 
 
 def _places(topics: Iterable[AddPartitionsToTxnTopic]) -> tuple[TopicPartition, ...]:

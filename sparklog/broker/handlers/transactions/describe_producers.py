@@ -8,7 +8,7 @@ from sparklog.broker.call import Call
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.transaction.producer_state import ProducerState
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import ProducerId, TopicPartition
+from sparklog.model.ids import ProducerId, TopicPartition, topic_name_problem
 from sparklog.wire.messages.transactions.describe_producers import (
     ActiveProducer,
     DescribeProducersPartitionResponse,
@@ -32,14 +32,23 @@ def handle(call: Call, request: DescribeProducersRequest) -> None:
 
 
 def _describe(call: Call, topic_partition: TopicPartition) -> DescribeProducersPartitionResponse:
-    number, partition = topic_partition.partition, call.partition(topic_partition)
+    number, problem = topic_partition.partition, topic_name_problem(topic_partition.topic)
+    if problem is not None:
+        return _refused(number, ErrorCode.invalid_topic_exception, problem)
+    partition = call.partition(topic_partition)
     if isinstance(partition, ErrorCode):
-        return DescribeProducersPartitionResponse(partition_index=number, error_code=partition)
+        return _refused(
+            number, partition, f"broker {call.broker.broker_id} has no replica of {topic_partition}"
+        )
     producers = _producers(partition) if partition.is_leader else None
     if producers is None:
         error = ErrorCode.kafka_storage_error if partition.is_offline else ErrorCode.not_leader_or_follower
-        return DescribeProducersPartitionResponse(partition_index=number, error_code=error)
+        return _refused(number, error, f"broker {call.broker.broker_id} does not lead {topic_partition}")
     return DescribeProducersPartitionResponse(partition_index=number, active_producers=producers)
+
+
+def _refused(number: int, error: ErrorCode, why: str) -> DescribeProducersPartitionResponse:
+    return DescribeProducersPartitionResponse(partition_index=number, error_code=error, error_message=why)
 
 
 def _producers(partition: Partition) -> list[ActiveProducer] | None:

@@ -133,8 +133,12 @@ def _problem(
 ) -> ErrorCode | None:
     if is_too_long(request.group_id):
         return ErrorCode.invalid_group_id
-    if is_too_long(request.transactional_id) or request.producer_id < 0 or request.producer_epoch < 0:
+    if is_too_long(request.transactional_id):
         return ErrorCode.invalid_request
+    if request.producer_id < 0:
+        return ErrorCode.invalid_producer_id_mapping
+    if request.producer_epoch < 0:
+        return ErrorCode.invalid_producer_epoch
     if call.broker.metadata.partition(place) is None:
         return ErrorCode.unknown_topic_or_partition
     if len((partition.committed_metadata or "").encode()) > STORED_BYTES_MAX:

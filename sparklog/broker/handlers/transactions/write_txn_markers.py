@@ -64,13 +64,19 @@ def _write(call: Call, marker: WritableTxnMarker, answer: "partial[None]") -> No
     refused: Results = {}
     shares: list[Share[AppendResult]] = []
     for topic_partition in _places(marker):
-        partition = call.partition(topic_partition)
+        partition = _writable(call, marker, topic_partition)
         if isinstance(partition, ErrorCode):
             refused[topic_partition] = AppendResult(partition)
         else:
             append = partial(_append, call, partition, marker)
             shares.append(Share(topic_partition, append, partition.forget_produce))
     call.broker.replicas.appends.run(shares, TIMEOUT_MS, answer, refused=refused)
+
+
+def _writable(call: Call, marker: WritableTxnMarker, place: TopicPartition) -> Partition | ErrorCode:
+    if marker.producer_id < 0 or marker.producer_epoch < 0:
+        return ErrorCode.invalid_request
+    return call.partition(place)
 
 
 def _append(call: Call, partition: Partition, marker: WritableTxnMarker, token: int) -> AppendResult:
