@@ -78,6 +78,7 @@ def test_rows_that_were_read_can_be_written_to_where_they_came_from(
     assert sorted(texts(read("again"))) == ["a", "a", "b", "b", "c", "c"]
 
 
+@pytest.mark.every_spark
 def test_topic_and_partition_columns_decide_where_rows_go(
     cluster: InProcessCluster, spark: Any, read: Frames, append: Append
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_pattern_without_topics_is_an_empty_frame(read: Frames) -> None:
     assert read(subscribePattern="^nothing-is-called-so").count() == 0
 
 
+@pytest.mark.every_spark
 def test_offsets_bound_a_read(
     values: Frames, read: Frames, append: Append, cluster: InProcessCluster
 ) -> None:
@@ -136,6 +138,7 @@ def test_offsets_bound_a_read(
     assert texts(lenient) == list("abcdef")
 
 
+@pytest.mark.every_spark
 def test_timestamps_bound_a_read(
     values: Frames, read: Frames, append: Append, cluster: InProcessCluster
 ) -> None:
@@ -157,6 +160,7 @@ def test_timestamps_bound_a_read(
         read("times", startingTimestamp=never).count()
 
 
+@pytest.mark.every_spark
 def test_a_read_is_split_as_asked_for_and_loses_nothing(
     cluster: InProcessCluster, spark: Any, read: Frames, append: Append
 ) -> None:
@@ -212,6 +216,7 @@ def consumed(consumer: Consumer, topic: str, count: int) -> list[str]:
     return found
 
 
+@pytest.mark.every_spark
 def test_large_data_is_written_in_batches_that_the_topic_takes(
     cluster: InProcessCluster, spark: Any, read: Frames, append: Append
 ) -> None:
@@ -223,6 +228,7 @@ def test_large_data_is_written_in_batches_that_the_topic_takes(
     )
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [
@@ -261,6 +267,7 @@ def test_a_log_is_not_overwritten(values: Frames, append: Append) -> None:
         append(values("a"), "t", mode="overwrite")
 
 
+@pytest.mark.every_spark
 def test_rows_need_a_topic(values: Frames, append: Append) -> None:
     with pytest.raises(Exception, match="'topic' not found among value"):
         append(values("a"))
@@ -268,6 +275,7 @@ def test_rows_need_a_topic(values: Frames, append: Append) -> None:
         append(values("a").selectExpr("value", "string(null) topic"))
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize(
     ("options", "message"),
     [

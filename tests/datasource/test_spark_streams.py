@@ -106,6 +106,7 @@ def test_a_stream_is_written_and_complete_mode_appends(
     assert sorted(tuple(row) for row in rows) == [("0", "25"), ("0", "50"), ("1", "25"), ("1", "50")]
 
 
+@pytest.mark.every_spark
 def test_a_deleted_topic_fails_the_query_or_is_passed_over(
     cluster: InProcessCluster, values: Frames, read_stream: Frames, append: Append, tmp_path: Path
 ) -> None:
@@ -171,6 +172,7 @@ def test_deleted_records_are_told_with_their_range_and_the_reason(
     assert sink.all == [str(i) for i in range(4, 10)]
 
 
+@pytest.mark.every_spark
 def test_a_checkpoint_of_an_earlier_release_goes_on(
     cluster: InProcessCluster, read_stream: Frames, tmp_path: Path
 ) -> None:
@@ -208,6 +210,7 @@ def test_what_cannot_be_streamed_fails_with_the_reason(
     assert "UnboundLocalError" not in str(caught.value)
 
 
+@pytest.mark.every_spark
 def test_a_stream_survives_the_death_of_leaders(
     spark: Any, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
