@@ -29,7 +29,7 @@ from simulation.story import Story
 from simulation.witness import Witness
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 
 REPORT_MS: Final = 2
@@ -82,7 +82,12 @@ class Cluster:
             self.story,
             ensemble.tree,
             config,
-            (MAIN_TOPIC, SIDE_TOPIC, *([GROUP_OFFSETS_TOPIC] if plan.groups else [])),
+            (
+                MAIN_TOPIC,
+                SIDE_TOPIC,
+                *([GROUP_OFFSETS_TOPIC] if plan.groups else []),
+                *([TRANSACTION_STATE_TOPIC] if plan.transactions else []),
+            ),
             identities,
             leadership,
             clocks_jump=any(fault.kind == "jump clock" for fault in plan.faults),
@@ -108,7 +113,9 @@ class Cluster:
         self.before_launch: Callable[[str, int], None] = lambda host, launches: None
         """Called with a broker's host, and how often it was launched there, before it starts."""
         self._commits = CommitsWhatTheIsrHas()
-        self._coordinators = CoordinatorsAreAReplay(self.witness.marks) if plan.groups else None
+        self._coordinators: CoordinatorsAreAReplay | None = None
+        if plan.groups or plan.transactions:
+            self._coordinators = CoordinatorsAreAReplay(self.witness.marks)
         rot = ("rot what derives", "rot a log")
         self.witness.remembers.checkpoints_rot = any(fault.kind in rot for fault in plan.faults)
         slow_news = ("delay watches", "lag zookeeper")

@@ -8,8 +8,18 @@ from collections import Counter
 from typing import Final
 
 ALL_MARKS: Final = (
+    "a marker ended nothing",
+    "a producer died in a transaction",
+    "a producer was replaced in a transaction",
+    "a read-committed reader read from a follower",
+    "a reader passed over an aborted transaction",
     "a second process was refused a directory's lock",
     "a twin of a static member began",
+    "a transaction was aborted",
+    "a transaction was aborted in another epoch",
+    "a transaction was committed",
+    "a transactional producer gave up what it had sent",
+    "a transactional producer was fenced",
     "an acks=1 producer lost batches with a leader",
     "a batch rotted under its broker",
     "a bit of a batch flipped on its way",

@@ -271,6 +271,7 @@ def _dump(names: _Names, seen: SeenDump, now_ns: int) -> Dump:
         else [
             (offset, batch.leader_epoch, value)
             for batch in seen.batches
+            if not batch.is_control
             for offset, value in names.records(_entry(batch))
             if offset >= seen.start
         ],

@@ -23,10 +23,12 @@ from simulation.black_box import judge
 from simulation.clients.client import Workplace
 from simulation.clients.consumers import Consumer, consumer_unrest
 from simulation.clients.end_askers import EndAsker
-from simulation.clients.groups.crowd import crowds_of
+from simulation.clients.groups.crowd import Crowd, crowds_of
 from simulation.clients.idempotent_producers import Producer
 from simulation.clients.plain_producers import PlainProducer
 from simulation.clients.rereaders import Rereader
+from simulation.clients.transactions.crew import Crew, crews_of
+from simulation.clients.transactions.reader import CommittedReader
 from simulation.cluster import Cluster
 from simulation.dumps import dump_replicas
 from simulation.invariants.invariant import Violation
@@ -192,6 +194,10 @@ class _Run:
         )
         read = [TopicPartition(MAIN_TOPIC, number) for number in range(plan.partitions)]
         self._crowds = crowds_of(self._place, plan.groups, read, cluster.witness.groups)
+        written = [*read, TopicPartition(SIDE_TOPIC, 0)]
+        self._crews = crews_of(self._place, plan.transactions, cluster.witness.transactions, written)
+        self._everybody: list[Crowd | Crew] = [*self._crowds, *self._crews]
+        self._committed_readers: list[CommittedReader] = []
 
     def go(self) -> None:
         self.cluster.schedule.steps_max = self.plan.steps_max
@@ -213,6 +219,8 @@ class _Run:
                 self.cluster.witness.recorder,
             )
         self.cluster.witness.groups.check_what_is_owed()
+        if not self._for_clients_only:
+            self.cluster.witness.transactions.check_what_is_owed(tuple(self.cluster.witness.truths.values()))
         judge(self.cluster.witness, self.consumers, is_at_rest=not self._for_clients_only)
 
     def _run_until(self, ms: int) -> None:
@@ -251,7 +259,7 @@ class _Run:
         self._start_more_clients()
         if any(one.kind in TOPIC_KINDS for one in self.plan.operations):
             self._start_both(TopicPartition(SIDE_TOPIC, 0))
-        for crowd in self._crowds:
+        for crowd in self._everybody:
             crowd.start()
         self.cluster.witness.on_partition = self._on_partition
 
@@ -312,6 +320,11 @@ class _Run:
         )
         self.consumers.append(consumer)
         consumer.start()
+        if self._crews:
+            name = f"committed-{len(self._committed_readers)}"
+            reader = CommittedReader(self._place, name, topic_partition, self.cluster.witness.transactions)
+            self._committed_readers.append(reader)
+            reader.start()
 
     def _takes_arrow(self, name: str) -> bool:
         return self.plan.mix.arrow_share > 0 and dice(self.plan.seed, f"{name} takes arrow").random() < 0.5
@@ -335,8 +348,10 @@ class _Run:
         self.cluster.witness.recorder.healed_us = schedule.now_us
         self.cluster.story.tell("HEALED", "nothing goes wrong any more")
         self._is_healed = True
-        for crowd in self._crowds:
+        for crowd in self._everybody:
             crowd.calm()
+        for reader in self._committed_readers:
+            reader.is_hushed = True
         self._run_until(schedule.now_ms + QUIET_MS)
         for producer in self.producers:
             producer.is_stopping = True
@@ -416,7 +431,7 @@ class _Run:
             return f"topics {doomed} are not deleted yet"
         if self.cluster.administrator.errands:
             return "an administrator has not done yet"
-        for crowd in self._crowds:
+        for crowd in self._everybody:
             if (trouble := crowd.unrest()) is not None:
                 return trouble
         truths = self.cluster.witness.truths
@@ -436,7 +451,7 @@ class _Run:
         for plain in self._plain:
             if plain.waiting:
                 return f"{plain.name} still waits for {plain.waiting} answers"
-        for consumer in self.consumers:
+        for consumer in (*self.consumers, *self._committed_readers):
             if consumer.topic_partition in truths:
                 trouble = consumer_unrest(consumer, truths[consumer.topic_partition])
                 if trouble is not None:
@@ -479,6 +494,11 @@ class _Run:
             return (
                 f"has high watermark {partition.high_watermark} and end {partition.log_end_offset}; "
                 f"committed is {truth.committed_end}"
+            )
+        if partition._replica.marks.last_stable_offset != truth.committed_end:
+            marks = partition._replica.marks
+            return (
+                f"has the last stable offset {marks.last_stable_offset}; committed is {truth.committed_end}"
             )
         view = truth.view(broker_id)
         if view.matched < len(view.entries) or view.shared_end < truth.committed_end:

@@ -21,6 +21,8 @@ from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import read_parts
+from sparklog.model.transaction_end import TransactionEnd
+from sparklog.records.control import end_of_transaction
 from sparklog.records.envelope import BatchHeader, crc_matches, split
 from sparklog.records.payload import payload_of
 from sparklog.storage.log import Log
@@ -39,6 +41,21 @@ Rows = tuple[tuple[bytes, bytes | None], ...]
 
 Fingerprint = tuple[int, int, int, int, int, bool, bool]
 """Of a partition: whatever an invariant asks for changes with it."""
+
+
+class TransactionPart(NamedTuple):
+    """What a transactional batch is to its producer's transaction: records of it, or its end.
+
+    ``end`` is None for records, and for control batches that end nothing (any more).
+    """
+
+    is_control: bool
+    has_records: bool
+    end: TransactionEnd | None
+
+
+Parts = dict[tuple[int, int], TransactionPart]
+"""Of the transactional batches of a log, by base offset and CRC."""
 
 
 class Entry(NamedTuple):
@@ -103,6 +120,8 @@ class ReplicaView:
     """Base offsets of batches whose CRC did not hold when they were appended last."""
     kept: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Where a topic is compacted: the offsets of the records in each batch, by its base offset."""
+    parts: Parts = field(default_factory=dict)
+    """Of the transactional batches that it has, or had."""
     log: Log | None = None
     partition: Partition | None = None
     segments: tuple[Segment, ...] = ()
@@ -198,13 +217,21 @@ class ReplicaView:
             piece = _piece(read_parts((part,)), is_thinned)
             if not piece.is_whole and len(read.parts) > 1:
                 piece = _piece(read_parts(read.parts), is_thinned)  # damaged: as who reads all of it sees it
-                self.kept.update(piece.kept)
+                self._note(piece)
                 return list(piece.entries)
             entries += piece.entries
-            self.kept.update(piece.kept)
+            self._note(piece)
             if spoilt is not None:
                 spoilt += piece.spoilt
         return entries
+
+    def _note(self, piece: "_Piece") -> None:
+        self.kept.update(piece.kept)
+        self.parts.update(piece.parts)
+
+    def part(self, entry: Entry) -> TransactionPart | None:
+        """What a batch of this log is to a transaction; None if it is in none."""
+        return self.parts.get((entry.base_offset, entry.crc))
 
 
 def _shared_length(one: list[Entry], other: list[Entry]) -> int:
@@ -219,6 +246,7 @@ class _Piece(NamedTuple):
     entries: tuple[Entry, ...]
     kept: Mapping[int, tuple[int, ...]]
     spoilt: tuple[int, ...]
+    parts: Parts
     is_whole: bool
     """Whether the last batch ends where the bytes do."""
 
@@ -231,7 +259,18 @@ def _piece(data: bytes, is_thinned: bool) -> _Piece:
     }
     end = batches[-1][0] + batches[-1][1].size_bytes if batches else 0
     spoilt = tuple(header.base_offset for at, header in batches if not crc_matches(data, at, header))
-    return _Piece(tuple(entry_of(header) for _, header in batches), kept, spoilt, end == len(data))
+    parts = {
+        (header.base_offset, header.crc): _part(data, position, header)
+        for position, header in batches
+        if header.is_transactional
+    }
+    return _Piece(tuple(entry_of(header) for _, header in batches), kept, spoilt, parts, end == len(data))
+
+
+def _part(data: bytes, position: int, header: BatchHeader) -> TransactionPart:
+    batch = memoryview(data)[position : position + header.size_bytes]
+    end = end_of_transaction(batch, header) if header.is_control else None
+    return TransactionPart(header.is_control, header.record_count > 0, end)
 
 
 def offsets_in(data: bytes, position: int, header: BatchHeader) -> tuple[int, ...]:
@@ -423,7 +462,8 @@ class PartitionTruth:
         del self.committed[kept:]
         self.last_sequences.clear()
         for entry in self.committed:
-            self.last_sequences[entry.producer_id, entry.producer_epoch] = entry.sequence
+            producer = entry.producer_id, entry.producer_epoch
+            self.last_sequences[producer] = max(entry.sequence, self.last_sequences.get(producer, -1))
         self._forget_records(self.committed_end)
         for view in self.views.values():
             view.matched = -1

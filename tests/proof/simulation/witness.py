@@ -4,6 +4,7 @@ It reads topics, partitions and their replicas from ZooKeeper. A topic that is m
 longer watched. A topic that is created under the same name is another topic.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ from simulation.invariants.presence import CountsWhoIsThere, StopsOutsideTheIsr
 from simulation.invariants.replication import NoElectionLoses, rules_of_replication
 from simulation.invariants.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
 from simulation.invariants.states import ControllersAreSane, StatesAreSound, check_write
+from simulation.invariants.transaction_replay import LastStableIsAsTheLogSays
+from simulation.invariants.transactions import TransactionRules
 from simulation.machines.controller import SimulatedController
 from simulation.machines.producer_id_blocks import ProducerIdsAreUnique
 from simulation.marks import Marks
@@ -44,7 +47,11 @@ from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig, TopicConfig
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
-from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
+from sparklog.model.internal_topics import (
+    GROUP_OFFSETS_TOPIC,
+    INTERNAL_TOPICS,
+    TRANSACTION_STATE_TOPIC,
+)
 from sparklog.model.zookeeper import Operation
 from sparklog.testing.memory_zookeeper import ZooKeeperTree
 
@@ -90,6 +97,7 @@ class Witness:
     sent: dict[tuple[int, int, int], Rows] = field(default_factory=dict)
     """Keys and values of batches to compacted topics, by producer and sequence."""
     excuses: Excuses = field(init=False)
+    transactions: TransactionRules = field(init=False)
     recorder: Recorder = field(init=False)
     """Is told of topics and leaders, too; what clients see they tell it themselves."""
     is_silent: bool = False
@@ -111,6 +119,9 @@ class Witness:
         self.identities.reach = self.marks.reach
         self.excuses = Excuses(self.truths)
         self.invariants.append(self.leadership)
+        self.transactions = TransactionRules(lambda: self.story.schedule.now_us, self.marks)
+        if TRANSACTION_STATE_TOPIC in self.topics:
+            self.invariants += (LastStableIsAsTheLogSays(), self.transactions)
         if GROUP_OFFSETS_TOPIC in self.topics:
             self.invariants.append(self.groups)
             self.groups.on_lost = self.recorder.group_lost
@@ -129,6 +140,7 @@ class Witness:
         self.is_silent, self._no_loss = True, Invariant()
         self.remembers.checkpoints_rot = self.presence.is_blind = True
         self.identities.is_silent = self.leadership.is_silent = self.groups.is_silent = True
+        self.transactions.is_silent = True
         for rules in (self._of_replicas, self._of_commits, self._of_states, self._of_leaders):
             rules.clear()
         self.invariants.clear()
@@ -244,8 +256,8 @@ class Witness:
         first, start = truth.committed_end, leader.log_start
         added = [
             entry
-            for entry in leader.entries
-            if entry.base_offset >= first and entry.next_offset <= high_watermark
+            for entry in leader.entries[bisect_left(leader.entries, first, key=_base_offset) :]
+            if entry.next_offset <= high_watermark
             if entry.next_offset > start or not truth.was_lost(entry)
         ]
         if not added:
@@ -261,7 +273,7 @@ class Witness:
 
     def _rows_of(self, truth: PartitionTruth, leader: ReplicaView, entry: Entry) -> Rows:
         """What coordinators write is known from the log alone."""
-        if truth.topic_partition.topic != GROUP_OFFSETS_TOPIC:
+        if truth.topic_partition.topic not in INTERNAL_TOPICS:
             return self.sent[entry.send]
         assert leader.log is not None
         return rows_in(leader.log, entry)
@@ -413,6 +425,7 @@ class Witness:
         lost = truth.lose(truth.view(state.leader), state.leader_epoch)
         name = truth.topic_partition.topic
         self.groups.on_loss(truth, len(self.seen_topics[name].node.assignments))
+        self.transactions.on_loss(truth)
         for entry in lost:
             self.story.tell("LOST", f"{truth.topic_partition} {entry}")
         must_survive = self._must_survive(truth)
@@ -462,6 +475,10 @@ class Witness:
         if truth is not None and truth.topic_id == topic_id:
             for invariant in self.invariants:
                 invariant.on_read(truth, entry)
+
+
+def _base_offset(entry: Entry) -> int:
+    return entry.base_offset
 
 
 def _fingerprint(partition: Partition) -> Fingerprint:

@@ -15,7 +15,7 @@ from simulation.story import Story
 from simulation.truth import PartitionTruth
 from simulation.witness import Witness
 from sparklog.model.errors import ErrorCode
-from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
+from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE
 from sparklog.wire.messages.admin.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -58,7 +58,7 @@ sent twice, and controllers stand still, or wait for ZooKeeper, with what they w
 
 PARTITIONS_MAX: Final = 3
 
-INTERNAL: Final = frozenset({GROUP_OFFSETS_TOPIC})
+INTERNAL: Final = INTERNAL_TOPICS
 
 AGAIN: Final = frozenset(
     {ErrorCode.not_controller, ErrorCode.request_timed_out, ErrorCode.unknown_server_error}

@@ -27,6 +27,9 @@ RACKS: Final = ("rack-0", "rack-1")
 class Consumer(Client):
     """Reads everything, from the beginning, over and over to the end."""
 
+    isolation_level = 0
+    bytes_max = 1 << 20
+
     def __init__(
         self,
         place: Workplace,
@@ -81,11 +84,12 @@ class Consumer(Client):
             current_leader_epoch=self._leader_epoch,
             fetch_offset=self.offset,
             last_fetched_epoch=self._last_epoch,
-            partition_max_bytes=1 << 20,
+            partition_max_bytes=self.bytes_max,
         )
         request = FetchRequest(
             max_wait_ms=FETCH_WAIT_MS,
             min_bytes=1,
+            isolation_level=self.isolation_level,
             topics=[FetchTopic(topic_id=self._topic_id, partitions=[asked])],
             rack_id=self._rack,
             payload_kinds=self._payload_kinds,
@@ -124,12 +128,23 @@ class Consumer(Client):
         if is_asked:
             self.has_followed |= self._follower is not None
             start = self.offset
+            self._open(data)
             found = self._take(read_parts(data.records))
+            self._close(data, start)
             self.is_at_end = self.offset == start and data.preferred_read_replica < 0
             now_us = self._place.schedule.now_us
             seen = SeenPoll(self.name, self.topic_partition, start, found, asked_us, now_us, asked_epoch)
-            self._place.recorder.reads.append(seen)
+            self._keep(seen)
         self.later(self._draw.uniform(10, 120), self.go_on)
+
+    def _keep(self, poll: SeenPoll) -> None:
+        self._place.recorder.reads.append(poll)
+
+    def _open(self, data: FetchPartitionData) -> None:
+        """An answer is about to be taken."""
+
+    def _close(self, data: FetchPartitionData, start: int) -> None:
+        """An answer was taken, from ``start`` on."""
 
     def _settle_position(self, data: FetchPartitionData, *, diverges: bool) -> None:
         """Records were deleted, or lost, where we wanted to go on."""
@@ -153,10 +168,7 @@ class Consumer(Client):
             if self._place.story.is_told:
                 self._place.story.tell(self.name, f"read {entry}")
             self._place.witness.on_read(self.topic_partition, self._topic_id, entry)
-            if self._reads_records:
-                self._note(records, position, header, found)
-            else:
-                found.append(entry)
+            self._take_batch(_bytes_of(records, position, header), header, entry, found)
             self.offset, self._last_epoch = entry.next_offset, entry.leader_epoch
         return found
 
@@ -175,13 +187,22 @@ class Consumer(Client):
         is_same = self._reads_records or is_as_sent(_bytes_of(records, position, header), header, sent)
         return entry._replace(crc=sent.crc) if is_same else entry
 
-    def _note(
-        self, records: bytes, position: int, header: BatchHeader, found: list[Entry | FoundRow]
+    def _take_batch(
+        self, batch: memoryview, header: BatchHeader, entry: Entry, found: list[Entry | FoundRow]
     ) -> None:
+        """A batch was read. Markers are for nobody."""
+        if header.is_control:
+            return
+        if self._reads_records:
+            self._note(batch, header, found)
+        else:
+            found.append(entry)
+
+    def _note(self, batch: memoryview, header: BatchHeader, found: list[Entry | FoundRow]) -> None:
         if not header.record_count:
             return
         producer = header.producer_id, header.producer_epoch
-        for row in rows_in(_bytes_of(records, position, header), header):
+        for row in rows_in(batch, header):
             assert row.key is not None, header
             offset, sequence = header.base_offset + row.offset_delta, header.base_sequence + row.offset_delta
             self.table[row.key] = (offset, row.value)

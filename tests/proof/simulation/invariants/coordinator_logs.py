@@ -1,17 +1,24 @@
 """Reads the records of coordinators out of a replica's log."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
 from simulation.truth import PIECES_KEPT, Entry, Rows
 from sparklog.core.coordinator.actions import StateRecord
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import split
 from sparklog.records.reading import read_columns
 from sparklog.storage.log import Log
 from sparklog.wire.coordinator_records.group_offsets import GroupOffsetsCodec
+from sparklog.wire.coordinator_records.record_codec import RecordCodec
+from sparklog.wire.coordinator_records.transaction_topic import TransactionTopicCodec
 
-CODEC: Final = GroupOffsetsCodec()
+CODECS: Final[Mapping[str, RecordCodec]] = {
+    GROUP_OFFSETS_TOPIC: GroupOffsetsCodec(),
+    TRANSACTION_STATE_TOPIC: TransactionTopicCodec(),
+}
 
 
 def rows_in(log: Log, entry: Entry) -> Rows:
@@ -21,9 +28,9 @@ def rows_in(log: Log, entry: Entry) -> Rows:
     return _rows(read_parts(read.parts))
 
 
-def records_in(log: Log, entry: Entry) -> tuple[StateRecord, ...]:
-    """What a coordinator wrote in that batch."""
-    return _records(rows_in(log, entry))
+def records_in(log: Log, entry: Entry, topic: str = GROUP_OFFSETS_TOPIC) -> tuple[StateRecord, ...]:
+    """What a coordinator wrote in that batch of its topic."""
+    return _records(rows_in(log, entry), topic)
 
 
 @lru_cache(PIECES_KEPT)
@@ -36,8 +43,8 @@ def _rows(batch: bytes) -> Rows:
 
 
 @lru_cache(PIECES_KEPT)
-def _records(rows: Rows) -> tuple[StateRecord, ...]:
-    decoded = [CODEC.decode(key, value) for key, value in rows]
+def _records(rows: Rows, topic: str) -> tuple[StateRecord, ...]:
+    decoded = [CODECS[topic].decode(key, value) for key, value in rows]
     records = tuple(one for one in decoded if isinstance(one, StateRecord))
     assert len(records) == len(decoded), decoded
     return records

@@ -15,9 +15,13 @@ from simulation.marks import Marks
 from simulation.truth import entry_of
 from sparklog.broker.coordination.shard_host import ShardHost
 from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.coordinator.shard import Phase
 from sparklog.core.group.applied import AppliedState
+from sparklog.core.transaction_coordinator.records import TransactionKey
+from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
 from sparklog.model.ids import TopicPartition
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 from sparklog.model.parts import read_parts
 from sparklog.records.envelope import split
 from sparklog.storage.log import Log
@@ -26,17 +30,34 @@ ALL_BYTES = 1 << 40
 
 
 @dataclass(slots=True)
+class _States:
+    """The last record of each key, where no record depends on another."""
+
+    records: dict[Any, Any] = field(default_factory=dict)
+
+    def apply(self, record: StateRecord) -> None:
+        if record.value is None:
+            self.records.pop(record.key, None)
+        else:
+            self.records[record.key] = record.value
+
+    def as_records(self) -> dict[Any, Any]:
+        return dict(self.records)
+
+
+@dataclass(slots=True)
 class _Replay:
     """One log, replayed up to ``position``."""
 
+    topic: str
     log: Log
     generation: int
     position: int
-    state: AppliedState = field(default_factory=AppliedState)
+    state: AppliedState | _States
 
     def go_to(self, end: int) -> None:
         for entry in _entries(self.log, self.position, end):
-            for record in records_in(self.log, entry):
+            for record in records_in(self.log, entry, self.topic):
                 self.state.apply(record)
         self.position = end
 
@@ -71,7 +92,7 @@ class CoordinatorsAreAReplay:
         if shard._in_doubt:
             self.marks.reach("an append of a coordinator was in doubt")
         log, high_watermark = partition.log, leader.marks.high_watermark
-        applied = shard.machine.applied_state()  # type: ignore[attr-defined]
+        applied = _applied(shard.machine)
         now = (log.log_end_offset, high_watermark, len(shard._in_doubt), shard._in_flight, applied)
         if self._seen.get(host) == now:
             return
@@ -98,13 +119,27 @@ class CoordinatorsAreAReplay:
         except AssertionError as error:
             raise Violation("CoordinatorsAreSane", f"{host.topic_partition}: {error}") from error
 
-    def _replay(self, where: TopicPartition, log: Log, end: int) -> AppliedState:
+    def _replay(self, where: TopicPartition, log: Log, end: int) -> AppliedState | _States:
         known = self._replays.get(where)
         is_same = known is not None and known.log is log and known.generation == log.generation
         if known is None or not is_same or known.position > end:
-            known = self._replays[where] = _Replay(log, log.generation, log.log_start_offset)
+            known = self._replays[where] = _Replay(
+                where.topic,
+                log,
+                log.generation,
+                log.log_start_offset,
+                AppliedState() if where.topic == GROUP_OFFSETS_TOPIC else _States(),
+            )
         known.go_to(end)
         return known.state
+
+
+def _applied(machine: Any) -> dict[Any, Any]:
+    """The last record of each key that the machine has applied."""
+    if isinstance(machine, TransactionStateShard):
+        return {TransactionKey(one): value for one, value in machine.transactions.values.items()}
+    applied: dict[Any, Any] = machine.applied_state()
+    return applied
 
 
 def _ends(in_doubt: Any, in_flight: Any, log: Log, high_watermark: int) -> list[int] | None:

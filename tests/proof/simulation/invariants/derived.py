@@ -59,7 +59,7 @@ class ProducersAreAsTheLogSays(Invariant):
                 raise self.broken(truth, f"broker {view.broker_id} knows producer {producer} {what}")
             there = batches[-BATCHES_KEPT:]
             if not view.is_read_anew:
-                known = known[-len(there) :]
+                known = known[max(0, len(known) - len(there)) :]
             if known != there and not (view.is_read_anew and _is_explained(truth, view, known, batches)):
                 raise self.broken(
                     truth,
@@ -78,7 +78,8 @@ def _replay(entries: Sequence[Entry]) -> dict[int, tuple[int, list[Sequenced]]]:
         if epoch != entry.producer_epoch:
             batches = []
             replayed[entry.producer_id] = entry.producer_epoch, batches
-        batches.append(Sequenced.of(entry))
+        if entry.sequence >= 0:  # coordinators number nothing
+            batches.append(Sequenced.of(entry))
     return replayed
 
 

@@ -55,9 +55,6 @@ from sparklog.zookeeper.registration import read_or_create_cluster_id, report_su
 STOPPED_CLEANLY: Final = "it was told to"
 
 RELAUNCH_MS: Final = 300
-
-TRANSACTION_CALL_MS: Final = 10_000
-"""Longest wait of a coordinator for another broker."""
 """What a supervisor waits before it launches a broker again that could not start."""
 
 PORT: Final = 9092
@@ -329,7 +326,7 @@ class SimulatedBroker:
             zookeeper_loops=loops,
             zookeeper=zookeeper,
             link=loops.link,
-            hang_up=lambda leader, lane: loops.hang_up(leader),
+            hang_up=loops.hang_up,
             lanes=1,
         )
         self._replication = replication = Replication(
@@ -344,7 +341,12 @@ class SimulatedBroker:
         self.coordinators = CoordinatorShards(replicas, self.metadata, ports.inside, zookeeper)
         find_node = partial(self._find_broker, config.listeners.inter_broker)
         markers = TransactionMarkers(
-            self.metadata, ports.inside, loops, find_node, lane=0, timeout_ms=TRANSACTION_CALL_MS
+            self.metadata,
+            ports.inside,
+            loops,
+            find_node,
+            lane=1,
+            timeout_ms=config.get_int("request.timeout.ms"),
         )
         self.coordinators.listen(TRANSACTION_STATE_TOPIC, markers.send)
         context = BrokerContext(
@@ -364,8 +366,8 @@ class SimulatedBroker:
                 ports.inside,
                 loops,
                 find_node,
-                lane=0,
-                timeout_ms=TRANSACTION_CALL_MS,
+                lane=2,
+                timeout_ms=config.get_int("request.timeout.ms"),
             ),
             waiting_room=strands,
         )

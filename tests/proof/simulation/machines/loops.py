@@ -40,10 +40,10 @@ class LoopTasks:
         self._running.append(task)
         self.process.soon(task.begin)
 
-    def hang_up(self, broker_id: BrokerId) -> None:
-        """End the calls to this broker, as ``PeerConnections.forget`` does."""
+    def hang_up(self, broker_id: BrokerId, lane: int = 0) -> None:
+        """End the calls to this broker on that lane, as ``PeerConnections.forget`` does."""
         for task in self._running:
-            if (call := task.call_to(broker_id)) is not None:
+            if (call := task.call_to(broker_id, lane)) is not None:
                 call.abandon()
 
     def call_controller(
@@ -69,10 +69,12 @@ class _LoopTask:
     def begin(self) -> None:
         self._take(go_on(self._loop))
 
-    def call_to(self, broker_id: BrokerId) -> Call | None:
-        """The call that it waits for, if that goes to this broker."""
+    def call_to(self, broker_id: BrokerId, lane: int) -> Call | None:
+        """The call that it waits for, if that goes to this broker on that lane."""
         question = self._question
-        return self._call if isinstance(question, CallBroker) and question.node.id == broker_id else None
+        if not isinstance(question, CallBroker) or (question.node.id, question.lane) != (broker_id, lane):
+            return None
+        return self._call
 
     def _take(self, question: Question | None) -> None:
         self._question, self._call = question, None
@@ -83,7 +85,7 @@ class _LoopTask:
                 self._after(delay_ms * US_PER_MS, lambda: self._answered(None))
             case Await(signal, timeout_ms):
                 self._await(signal, timeout_ms)
-            case CallBroker(node, message, timeout_ms):
+            case CallBroker(node, message, timeout_ms, lane):
                 tasks = self._tasks
                 self._call = tasks.network.call(
                     self._process,
@@ -93,6 +95,7 @@ class _LoopTask:
                     timeout_ms=timeout_ms,
                     on_response=self._answered,
                     on_failure=self._failed,
+                    lane=lane,
                 )
             case CallController():
                 self._tasks.call_controller(question, self._answered, self._failed)

@@ -123,9 +123,11 @@ class Connection:
         *,
         is_echo: bool = False,
         is_bound: bool = False,
+        lane: int = 0,
     ) -> None:
-        """``is_bound``: to the process that listens there. What is on its way to that one is nothing to the
-        next; otherwise it comes to that as well, as if the caller had tried again.
+        """``lane``: which of the caller's connections to that address. ``is_bound``: to the process that
+        listens there. What is on its way to that one is nothing to the next; otherwise it comes to that as
+        well, as if the caller had tried again.
         """
         self.network = network
         self._is_echo = is_echo
@@ -135,6 +137,7 @@ class Connection:
         self.caller = caller
         self.origin = origin
         self.address = address
+        self.lane = lane
         self.is_open = True
         self.hangs = False
         self.number = next(network.numbers)
@@ -316,7 +319,7 @@ class Network:
     """How likely a bit flips of a batch on its way to an address."""
     _flip_dice: dict[tuple[str, str], random.Random] = field(default_factory=dict)
     """Not those of the weather: a frame that is damaged takes no other time than without."""
-    _connections: dict[tuple[Process, str], Connection] = field(default_factory=dict)
+    _connections: dict[tuple[Process, str, int], Connection] = field(default_factory=dict)
     _correlation: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
     callers: list[str] = field(default_factory=list)
     """Whoever has called and does not listen: the clients."""
@@ -353,11 +356,12 @@ class Network:
         on_response: OnResponse,
         on_failure: OnFailure,
         is_bound: bool = False,
+        lane: int = 0,
     ) -> Call | None:
         """Send a request; None if the caller is dead and nothing leaves it any more."""
         if not caller.is_alive:
             return None
-        connection = self._connect(caller, origin, address, is_bound=is_bound)
+        connection = self._connect(caller, origin, address, is_bound=is_bound, lane=lane)
         version = KNOWN_VERSIONS[message.API_KEY].max
         frame = self._frame(origin, address, message, version)
         call = Call(connection, message, version, on_response, on_failure)
@@ -399,17 +403,19 @@ class Network:
         damaged[frame.index(batch) + place] ^= 1 << draw.randrange(8)
         return bytes(damaged)
 
-    def _connect(self, caller: Process, origin: str, address: str, *, is_bound: bool = False) -> Connection:
+    def _connect(
+        self, caller: Process, origin: str, address: str, *, is_bound: bool = False, lane: int = 0
+    ) -> Connection:
         """The connection that is there, or a new one."""
-        connection = self._connections.get((caller, address))
+        connection = self._connections.get((caller, address, lane))
         if connection is None or not connection.is_open:
-            connection = Connection(self, caller, origin, address, is_bound=is_bound)
+            connection = Connection(self, caller, origin, address, is_bound=is_bound, lane=lane)
             if is_bound and origin not in self.callers:
                 self.callers.append(origin)
-            self._connections[caller, address] = connection
+            self._connections[caller, address, lane] = connection
         return connection
 
     def drop(self, connection: Connection) -> None:
-        key = (connection.caller, connection.address)
+        key = (connection.caller, connection.address, connection.lane)
         if self._connections.get(key) is connection:
             del self._connections[key]

@@ -173,6 +173,8 @@ class Hunt:
     clients: ClientMix = NO_MIX
     groups: float = 0.0
     """Share of the seeds that have groups."""
+    transactions: float = 0.0
+    """Share of the seeds that have transactional producers."""
 
 
 NO_HUNT: Final = Hunt()

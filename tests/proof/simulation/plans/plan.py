@@ -22,6 +22,12 @@ from simulation.plans.operations import (
     draw_times,
 )
 from simulation.plans.swarm import add_blackouts, add_flips, draw_faults
+from simulation.plans.transactions import (
+    TransactionPlan,
+    draw_transactions,
+    settings_for_transactions,
+    transactional_id,
+)
 from simulation.schedule import dice
 
 BROKERS: Final = ("broker-1", "broker-2", "broker-3")
@@ -89,6 +95,7 @@ class Plan:
     topic_configs: dict[str, str] = field(default_factory=dict)
     mix: ClientMix = NO_MIX
     groups: tuple[GroupPlan, ...] = ()
+    transactions: tuple[TransactionPlan, ...] = ()
     load_turn_us: int = 50
     """How long a coordinator takes at least to read the next piece of its log."""
     steps_max: int | None = None
@@ -147,6 +154,10 @@ def _draw_operations(seed: int, hunt: Hunt | None, end_ms: int) -> tuple[Operati
     return draw_times(draw, hunt.operations, begin_ms=FAULTS_BEGIN_MS, end_ms=end_ms)
 
 
+def _draw_transactions(seed: int, hunt: Hunt | None) -> tuple[TransactionPlan, ...]:
+    return draw_transactions(seed) if hunt is None else draw_transactions(seed, share=hunt.transactions)
+
+
 def _draw_producers(draw: random.Random, partitions: int) -> tuple[ProducerPlan, ...]:
     records_max = draw.choice((1, 3))
     return tuple(
@@ -175,12 +186,16 @@ def draw_plan(
     session_timeout_ms = draw.choice((1_000, 2_000))
     topic_configs = draw.choice((PLAIN, PLAIN, PLAIN, PLAIN, COMPACTED, COMPACTED, RETAINED, AGED))
     groups = draw_groups(seed) if hunt is None else draw_groups(seed, share=hunt.groups)
+    if hunt is not None:
+        topic_configs = COMPACTED if hunt.is_compacted else dict(hunt.topic_configs)
+    is_compacted = "compact" in str(topic_configs)
+    transactions = () if is_compacted else _draw_transactions(seed, hunt)
+    if transactions:
+        settings.update(settings_for_transactions(seed, session_timeout_ms))
     if groups:
         settings.update(settings_for_groups(seed, session_timeout_ms))
     if hunt is not None:
-        topic_configs = COMPACTED if hunt.is_compacted else dict(hunt.topic_configs)
         settings.update(hunt.settings)
-    is_compacted = "compact" in str(topic_configs)
     mix = draw_mix(seed, is_compacted=is_compacted) if hunt is None else hunt.clients
     if mix.arrow_share:
         topic_configs, settings = _for_arrow(topic_configs), _for_arrow(settings)
@@ -201,7 +216,9 @@ def draw_plan(
         settings["min.insync.replicas"] = "2"
         operations = tuple(one for one in operations if one.kind not in MINIMUM_KINDS)
     if hunt is None:
-        clients = _clients(len(producers), partitions, mix, groups, has_administrators=bool(operations))
+        clients = _clients(
+            len(producers), partitions, mix, groups, transactions, has_administrators=bool(operations)
+        )
         faults = _add_what_is_drawn_apart(seed, settings, faults, faults_end_ms, brokers, clients)
     return Plan(
         seed=seed,
@@ -218,6 +235,7 @@ def draw_plan(
         topic_configs=topic_configs,
         mix=mix,
         groups=groups,
+        transactions=transactions,
         load_turn_us=draw_load_turn_us(seed),
         steps_max=steps_max,
     )
@@ -228,6 +246,7 @@ def _clients(
     partitions: int,
     mix: ClientMix,
     groups: tuple[GroupPlan, ...],
+    transactions: tuple[TransactionPlan, ...],
     *,
     has_administrators: bool,
 ) -> tuple[str, ...]:
@@ -243,6 +262,7 @@ def _clients(
         *(f"plain-{number}" for number in range(len(mix.plain_acks))),
         *(f"{kind}-{number}" for kind in of_partitions for number in range(partitions)),
         *(name for number, group in enumerate(groups) for name in clients_of_group(number, group)),
+        *(transactional_id(number) for number in range(len(transactions))),
         *([ADMINISTRATOR] if has_administrators else []),
         EVERY_CLIENT,
         EVERY_CLIENT,

@@ -69,6 +69,7 @@ CLIENTS = (
     "member-",
     "offsets-",
     "keeper-",
+    "transactional-",
     ADMINISTRATOR,
     EVERY_CLIENT,
 )

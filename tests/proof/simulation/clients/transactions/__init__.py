@@ -1,0 +1,1 @@
+"""Transactional producers, and readers of what they have committed."""

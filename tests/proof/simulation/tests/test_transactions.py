@@ -1,0 +1,98 @@
+"""Transactions in whole runs: calm ones, troubled ones, and what is checked of their coordinators."""
+
+from dataclasses import replace
+
+import pytest
+
+from simulation.clients.transactions.producer import TransactionalProducer
+from simulation.clients.transactions.script import Wait
+from simulation.invariants.coordinators import CoordinatorsAreAReplay
+from simulation.plans.plan import draw_plan
+from simulation.plans.transactions import (
+    ALL_TRANSACTION_CHURN,
+    WITH_TRANSACTIONS,
+    draw_transactions,
+    transactional_id,
+)
+from simulation.run import simulate
+from sparklog.core.replication.watermarks import Watermarks
+from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
+
+SEEDS = [seed for seed in range(1, 60) if draw_plan(seed).transactions]
+
+
+def calm(seed, **changes):
+    """The plan of a seed with transactions; the first id is changed, and nothing goes wrong."""
+    plan = draw_plan(seed, without_faults=True)
+    return replace(plan, transactions=(replace(plan.transactions[0], **changes), *plan.transactions[1:]))
+
+
+@pytest.mark.parametrize("seed", SEEDS[:3])
+def test_transactions_that_nothing_happens_to_break_no_rule_and_come_to_rest(seed):
+    outcome = simulate(calm(seed, timeout_ms=3_000, abort_share=0.5))
+    assert outcome.violation is None
+    assert outcome.marks["a transaction was committed"]
+    assert outcome.marks["a transaction was aborted"]
+    assert outcome.marks["a reader passed over an aborted transaction"]
+
+
+def test_a_producer_that_is_replaced_goes_on_until_it_is_fenced():
+    outcome = simulate(calm(SEEDS[0], churn=("replace",), churn_ms=300.0, interval_ms=60.0))
+    assert outcome.violation is None
+    assert outcome.marks["a producer was replaced in a transaction"]
+    assert outcome.marks["a transactional producer was fenced"]
+
+
+def test_what_a_dead_producer_left_open_is_aborted_in_another_epoch():
+    changes = {"churn": ("die",), "churn_ms": 200.0, "interval_ms": 20.0, "timeout_ms": 400}
+    outcome = simulate(calm(SEEDS[1], **changes))
+    assert outcome.violation is None
+    assert outcome.marks["a producer died in a transaction"]
+    assert outcome.marks["a transaction was aborted in another epoch"]
+
+
+def test_a_producer_that_never_ends_what_it_began_keeps_a_cluster_from_rest(monkeypatch):
+    def end(self, transaction, *, wants_commit):
+        while True:
+            yield Wait(100)
+
+    monkeypatch.setattr(TransactionalProducer, "_end", end)
+    violation = simulate(calm(SEEDS[0], timeout_ms=3_000)).violation
+    assert violation.invariant == "ComesToRest"
+    assert "has committed nothing since all was mended" in violation.what
+
+
+def test_a_last_stable_offset_that_is_the_high_watermark_is_found(monkeypatch):
+    monkeypatch.setattr(Watermarks, "_stable_offset", lambda self: self.high_watermark)
+    violation = simulate(calm(SEEDS[0])).violation
+    assert violation.invariant == "LastStableIsAsTheLogSays"
+
+
+def test_a_coordinator_that_applies_something_else_than_its_log_is_found(monkeypatch):
+    monkeypatch.setattr(TransactionShard, "replay", lambda self, record: None)
+    violation = simulate(calm(SEEDS[0])).violation
+    assert violation.invariant == CoordinatorsAreAReplay.__name__
+
+
+def test_a_seed_with_transactions_is_the_same_run_twice():
+    plan = draw_plan(SEEDS[1])
+    first, second = simulate(plan, is_told=True), simulate(plan, is_told=True)
+    assert first.violation is None
+    assert first.digest == second.digest
+
+
+def test_some_seeds_have_transactions_and_links_to_their_producers_fail():
+    plans = [draw_plan(seed) for seed in range(1, 501)]
+    having = [plan for plan in plans if plan.transactions]
+    drawn = [seed for seed in range(1, 501) if draw_transactions(seed)]
+    assert 0.8 * WITH_TRANSACTIONS < len(drawn) / len(plans) < 1.2 * WITH_TRANSACTIONS
+    names = {transactional_id(number) for plan in having for number in range(len(plan.transactions))}
+    ends = {end for plan in having for fault in plan.faults for end in (fault.target, fault.other)}
+    assert names <= ends
+    churn = {kind for plan in having for one in plan.transactions for kind in one.churn}
+    assert churn == set(ALL_TRANSACTION_CHURN)
+
+
+def test_what_a_seed_without_transactions_draws_knows_nothing_of_transactions():
+    for plan in (draw_plan(seed) for seed in range(1, 60) if seed not in SEEDS):
+        assert not any(name.startswith("transaction.") for name in plan.settings)
