@@ -21,6 +21,9 @@ PRODUCER_EPOCH_MAX: Final = 32_767
 
 
 def handle(call: Call, request: InitProducerIdRequest) -> None:
+    if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
+        call.reply(InitProducerIdResponse(error_code=ErrorCode.invalid_request))
+        return
     if request.transactional_id is not None:
         _initialise_transactions(call, request, request.transactional_id)
         return
@@ -45,11 +48,11 @@ def fresh_id(call: Call) -> int | ErrorCode:
 
 
 def _initialise_transactions(call: Call, request: InitProducerIdRequest, transactional_id: str) -> None:
-    has_id, has_epoch = request.producer_id != NO_PRODUCER_ID, request.producer_epoch != NO_PRODUCER_EPOCH
-    if has_id != has_epoch or is_too_long(transactional_id):
+    if is_too_long(transactional_id):
         call.reply(InitProducerIdResponse(error_code=ErrorCode.invalid_request))
         return
-    expected = ProducerIdentity(request.producer_id, request.producer_epoch) if has_id else None
+    has_identity = request.producer_id != NO_PRODUCER_ID
+    expected = ProducerIdentity(request.producer_id, request.producer_epoch) if has_identity else None
     asked = InitProducerId(transactional_id, request.transaction_timeout_ms, expected)
 
     def answered(response: InitializedProducer) -> None:

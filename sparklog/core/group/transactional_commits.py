@@ -21,6 +21,7 @@ from sparklog.core.group.membership import generation_error
 from sparklog.core.group.records import OffsetKey, OffsetValue
 from sparklog.core.group.requests import UNKNOWN_MEMBER_ID, TransactionalOffsetCommit
 from sparklog.core.group.responses import TransactionalCommitResponse
+from sparklog.core.group.states import GroupState
 from sparklog.core.group.turn import Turn, Waiting
 from sparklog.core.group.write_errors import commit_error
 from sparklog.core.transaction.latest_connections import LATE
@@ -68,10 +69,11 @@ def _sender(request: TransactionalOffsetCommit) -> tuple[Hashable, int]:
 
 def _error(group: Group | None, request: TransactionalOffsetCommit) -> ErrorCode:
     """Unlike with a plain commit, nobody needs to be a member, and a rebalance under way does no harm."""
-    if group is None:
-        return ErrorCode.none if request.generation_id < 0 else ErrorCode.illegal_generation
+    is_simple = request.generation_id < 0
     is_anonymous = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
-    if request.generation_id < 0 and is_anonymous:
+    if group is None:
+        return ErrorCode.none if is_simple else ErrorCode.unknown_member_id
+    if is_simple and (is_anonymous or group.state is GroupState.EMPTY):
         return ErrorCode.none
     return generation_error(group, request.generation_id, request.member_id, request.group_instance_id)
 

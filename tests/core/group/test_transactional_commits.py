@@ -200,7 +200,13 @@ def test_a_commit_is_taken_during_a_rebalance(coordinator: Coordinator) -> None:
 
 def test_a_generation_of_a_group_that_nobody_knows_is_refused(pipeline: Client) -> None:
     asked = pipeline.commits_in_transaction(ALICE_S, {ORDERS_0: 5}, generation_id=3, member_id="m")
-    assert errors_of(asked) == {ErrorCode.illegal_generation}
+    assert errors_of(asked) == {ErrorCode.unknown_member_id}
+
+
+def test_without_a_generation_anybody_commits_to_a_group_without_members(pipeline: Client) -> None:
+    for _ in ("no group yet", "an empty one"):
+        asked = pipeline.commits_in_transaction(ALICE_S, {ORDERS_0: 5}, generation_id=-1, member_id="m")
+        assert errors_of(asked) == NONE
 
 
 def test_metadata_that_are_too_long_are_refused_and_need_no_verification(coordinator: Coordinator) -> None:

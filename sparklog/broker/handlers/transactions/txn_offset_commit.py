@@ -133,7 +133,7 @@ def _problem(
 ) -> ErrorCode | None:
     if is_too_long(request.group_id):
         return ErrorCode.invalid_group_id
-    if is_too_long(request.transactional_id):
+    if not request.transactional_id or is_too_long(request.transactional_id):
         return ErrorCode.invalid_request
     if request.producer_id < 0:
         return ErrorCode.invalid_producer_id_mapping

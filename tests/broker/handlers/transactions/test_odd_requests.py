@@ -4,6 +4,7 @@ import pytest
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest
 from sparklog.wire.messages.transactions.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersTopic,
@@ -77,3 +78,21 @@ def test_producers_of_what_is_not_there_are_not_described(wire, name, code):
     told = wire.call(1, DescribeProducersRequest(topics=topics)).topics[0].partitions[0]
     assert told.error_code.value == code
     assert told.error_message
+
+
+@pytest.mark.parametrize("transactional_id", [None, "payments"])
+@pytest.mark.parametrize(("producer_id", "producer_epoch"), [(-1, 5), (5, -1)])
+def test_half_an_identity_is_none(wire, transactional_id, producer_id, producer_epoch):
+    request = InitProducerIdRequest(
+        transactional_id=transactional_id,
+        transaction_timeout_ms=60_000,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+    )
+    assert wire.call(1, request).error_code is ErrorCode.invalid_request
+
+
+def test_offsets_of_no_transactional_id_are_refused(producer):
+    producer.transactional_id = ""
+    told = producer.commit_offsets("pipeline", {T0: 5})
+    assert set(told.values()) == {ErrorCode.invalid_request}
