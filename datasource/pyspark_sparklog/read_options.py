@@ -58,6 +58,9 @@ class ReadOptions:
     poll_timeout_ms: int
     offset_retries_max: int
     offset_retry_interval_ms: int
+    reports_offsets: bool
+    report_as: str | None
+    """The group under which a stream's offsets are reported; None: one with the query's id."""
 
     @property
     def cuts_ranges(self) -> bool:
@@ -112,6 +115,8 @@ class ReadOptions:
             poll_timeout_ms=POLL_TIMEOUT_MS if poll_ms is None else poll_ms,
             offset_retries_max=OFFSET_RETRIES if retries is None else retries,
             offset_retry_interval_ms=OFFSET_RETRY_INTERVAL_MS if pause_ms is None else pause_ms,
+            reports_offsets=options.boolean("reportOffsets", True),
+            report_as=_report_as(options),
         )
 
 
@@ -157,6 +162,21 @@ def _or_latest(options: Options) -> bool:
 def _isolation_level(options: Options) -> IsolationLevel:
     choices = ("read_uncommitted", "read_committed")
     return IsolationLevel(choices.index(options.client_choice("isolation.level", "read_committed", choices)))
+
+
+def _report_as(options: Options) -> str | None:
+    text = options.text("reportAs")
+    if text is None:
+        return None
+    name = text.strip()
+    if not name:
+        raise ConfigError("option reportAs is empty; name a group, or leave it out")
+    if name == options.client("group.id"):
+        raise ConfigError(
+            f"options reportAs and kafka.group.id are both {name!r}: nothing is ever committed to the group "
+            "of kafka.group.id; name another one"
+        )
+    return name
 
 
 def _refuse_place(bound: Bound, sentinel: int, what: str, word: str) -> None:

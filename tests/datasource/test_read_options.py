@@ -182,3 +182,13 @@ def test_a_pattern_is_searched_anywhere_and_never_finds_internal_topics() -> Non
 def test_an_assigned_partition_that_does_not_exist_is_left_out() -> None:
     subscription = ReadOptions.of_any({**BASE, "assign": '{"t":[1,7]}'}).subscription
     assert subscription.partitions_of([topic("t")]) == [T1]
+
+
+def test_offsets_are_reported_unless_told_otherwise_and_never_to_the_users_group() -> None:
+    assert (stream().reports_offsets, stream().report_as) == (True, None)
+    given = stream(reportOffsets="false", reportAs=" billing ", **{"kafka.group.id": "other"})
+    assert (given.reports_offsets, given.report_as) == (False, "billing")
+    with pytest.raises(ConfigError, match=r"reportAs and kafka.group.id are both 'g'"):
+        stream(reportAs="g", **{"kafka.group.id": "g"})
+    with pytest.raises(ConfigError, match="reportAs is empty"):
+        stream(reportAs=" ")

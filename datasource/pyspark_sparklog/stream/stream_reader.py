@@ -16,7 +16,14 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
 
 from pyspark_sparklog.losses import Losses
-from pyspark_sparklog.offsets import initial_of_json, offsets_of_json, offsets_to_json, topic_ids_of_json
+from pyspark_sparklog.monitoring.reporting import group_of_task, reporter
+from pyspark_sparklog.offsets import (
+    Offsets,
+    initial_of_json,
+    offsets_of_json,
+    offsets_to_json,
+    topic_ids_of_json,
+)
 from pyspark_sparklog.ranges import OffsetRange, split_ranges
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.reading import read_rows
@@ -30,11 +37,17 @@ from sparklog.model.ids import TopicId, TopicPartition
 
 
 class RangePartition(InputPartition):  # type: ignore[misc]
-    """One Spark partition: a range, and the id of the topic that its offsets belong to."""
+    """One Spark partition: a range, and the id of the topic that its offsets belong to.
 
-    def __init__(self, wanted: OffsetRange, topic_id: TopicId | None) -> None:
+    The first one of a micro-batch has ``reported``: the ends of all partitions.
+    """
+
+    def __init__(
+        self, wanted: OffsetRange, topic_id: TopicId | None, reported: Offsets | None = None
+    ) -> None:
         self.wanted = wanted
         self.topic_id = topic_id
+        self.reported = reported
 
     def __repr__(self) -> str:
         return f"RangePartition({self.wanted})"
@@ -116,10 +129,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             records_max=self._options.records_per_partition_max,
         )
         topic_ids = {**self._latest.topic_ids, **end_ids}
-        return [RangePartition(piece, topic_ids.get(piece.topic_partition.topic)) for piece in pieces]
+        reported = ends if self._options.reports_offsets else None
+        return [
+            RangePartition(piece, topic_ids.get(piece.topic_partition.topic), reported if i == 0 else None)
+            for i, piece in enumerate(pieces)
+        ]
 
     def read(self, partition: Any) -> Iterator[Any]:
         if isinstance(partition, RangePartition):
+            group = group_of_task(self._options.report_as)
+            if group is not None and partition.reported is not None:
+                reporter(self._options.connection).report(group, partition.reported)
             yield from read_rows(self._options, partition.wanted, partition.topic_id)
 
     # Inside.

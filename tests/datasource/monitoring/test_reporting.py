@@ -1,0 +1,110 @@
+"""Offsets of a query become those of a group: the newest ones, and never in the reader's way."""
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pyspark_sparklog.monitoring import reporting as module
+from pyspark_sparklog.monitoring.reporting import Reporter, group_of_task, reporter
+from pyspark_sparklog.offsets import Offsets
+from pyspark_sparklog.options import ConnectionOptions
+from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.ids import TopicPartition
+from tests.waiting import until
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+CONNECTION = ConnectionOptions(
+    bootstrap_servers="127.0.0.1:1", client_id="test", request_timeout_ms=1_000, retry_timeout_ms=1_000
+)
+
+
+class Cluster:
+    """Takes commits, each only when it may."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.committed: list[tuple[str, Offsets]] = []
+        self.answers = list(answers)
+        self.began = threading.Event()
+        self.may = threading.Event()
+        self.may.set()
+
+    def commit(self, group: str, offsets: Offsets) -> dict[TopicPartition, ErrorCode]:
+        self.began.set()
+        assert self.may.wait(10)
+        self.committed.append((group, offsets))
+        answer = self.answers.pop(0) if self.answers else {}
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(answer)
+
+
+def settle(made: Reporter) -> None:
+    until(lambda: made._thread is None, "the end of the reporter's thread")
+
+
+def test_offsets_are_committed_and_the_thread_ends() -> None:
+    cluster = Cluster()
+    made = Reporter(cluster.commit)
+    made.report("g", {T0: 5})
+    settle(made)
+    made.report("g", {T0: 6})
+    settle(made)
+    assert cluster.committed == [("g", {T0: 5}), ("g", {T0: 6})]
+
+
+def test_offsets_that_newer_ones_overtake_are_not_committed() -> None:
+    cluster = Cluster()
+    cluster.may.clear()
+    made = Reporter(cluster.commit)
+    made.report("g", {T0: 1})
+    assert cluster.began.wait(10)
+    for offset in (2, 3, 4):
+        made.report("g", {T0: offset})
+    made.report("other", {T1: 9})
+    cluster.may.set()
+    settle(made)
+    assert cluster.committed == [("g", {T0: 1}), ("g", {T0: 4}), ("other", {T1: 9})]
+
+
+def test_a_cluster_that_refuses_costs_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    refusal = KafkaError(ErrorCode.group_authorization_failed, "group 'g'")
+    cluster = Cluster(refusal, {T0: ErrorCode.unknown_member_id}, {})
+    made = Reporter(cluster.commit)
+    for offset in (1, 2, 3):
+        made.report("g", {T0: offset})
+        settle(made)
+    assert len(cluster.committed) == 3
+    (told,) = caplog.messages
+    assert "could not be reported as those of group 'g': GROUP_AUTHORIZATION_FAILED" in told
+    assert "set option reportOffsets to false" in told
+
+
+def test_a_partition_that_is_gone_is_no_refusal(caplog: pytest.LogCaptureFixture) -> None:
+    made = Reporter(Cluster({T0: ErrorCode.unknown_topic_or_partition}).commit)
+    made.report("g", {T0: 1})
+    settle(made)
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("query_id", "report_as", "group"),
+    [("7a", None, "sparklog-query-7a"), ("7a", "billing", "billing"), (None, "billing", None)],
+)
+def test_the_group_has_the_querys_id_or_the_users_name(
+    query_id: str | None, report_as: str | None, group: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    properties = {"sql.streaming.queryId": query_id}
+    context = SimpleNamespace(getLocalProperty=properties.get)
+    monkeypatch.setattr(module.TaskContext, "get", lambda: context)
+    assert group_of_task(report_as) == group
+
+
+def test_outside_of_a_task_there_is_no_group() -> None:
+    assert group_of_task("billing") is None
+
+
+def test_a_process_has_one_reporter_for_each_cluster() -> None:
+    assert reporter(CONNECTION) is reporter(CONNECTION)
+    module._reporters.clear()
