@@ -28,7 +28,7 @@ The commands, with what they take and answer:
 - ``txn_init(producer, transactional_id, timeout_ms)``, ``txn_begin(producer)``,
   ``txn_end(producer, commit)``, ``txn_close(producer)``: a transactional producer, which lives until closed
 - ``txn_send(producer, topic, records)``: partition and offset of each record, once all are acknowledged
-- ``txn_offsets(producer, member, offsets)``: the member's group goes on there, if the transaction commits
+- ``txn_offsets(producer, member, group, offsets)``: the member's group goes on there, if it commits
 - ``create_topic``, ``delete_topic``, ``add_partitions``, ``topics``, ``configs``, ``set_config``,
   ``delete_records``, ``cluster``, ``groups``, ``describe_group``, ``delete_group``, ``group_offsets``,
   ``set_group_offsets``: what an admin client asks

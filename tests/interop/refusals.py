@@ -26,6 +26,9 @@ OWN_NAMES: dict[tuple[str, str], tuple[str, ...]] = {
     ("aiokafka", "FENCED_INSTANCE_ID"): ("CommitFailedError",),
     ("confluent-kafka", "PRODUCER_FENCED"): ("_FENCED",),
     ("aiokafka", "PRODUCER_FENCED"): ("ProducerFenced",),
+    # EndTxn 0 and 1 have no other error for it
+    ("Java 2.1.1", "PRODUCER_FENCED"): ("INVALID_PRODUCER_EPOCH",),
+    ("kafkajs", "PRODUCER_FENCED"): ("INVALID_PRODUCER_EPOCH",),
 }
 """(client, error of Kafka's table) -> what the client says instead, always or where it refuses by itself."""
 

@@ -22,7 +22,7 @@ LISTS = {
     "test_spark_connector": "Spark's Kafka connector, release 4.2.0",
     "test_franz_go_suite": "franz-go's own integration tests",
 }
-FRANZ_GO_NOTE = "Each with 4,000 records. Not run: transactions, share groups, KIP-848, SCRAM, OAUTHBEARER."
+FRANZ_GO_NOTE = "Each with 4,000 records. Not run: share groups, KIP-848, SCRAM, OAUTHBEARER."
 MESSAGE_CHARACTERS = 160
 
 INTRODUCTION = """# Clients and tools

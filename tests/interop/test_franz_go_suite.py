@@ -1,6 +1,6 @@
 """franz-go's own integration tests, unchanged, with few records: all that talk to a cluster, but some.
 
-Not run: transactions, share groups, the group protocol of KIP-848, SCRAM and OAUTHBEARER.
+Not run: share groups, the group protocol of KIP-848, SCRAM and OAUTHBEARER.
 """
 
 import os
@@ -20,7 +20,7 @@ TESTS = """
     TestIssue865 TestIssueFetchLargerThanBrokerMaxReadBytes TestPooling TestGroupSimple TestHookPollStart
     TestConsumeMaxDecompressBatchBytes TestGroupETL TestClient_Produce TestIssue769
     TestIssueProduceBrokerTooOldFailsRecords TestIssueProduceSyncManualPartitionNegativeDoesNotPanic
-    TestIssue831 TestClient_ProduceLargeMessages
+    TestIssue831 TestClient_ProduceLargeMessages TestTxnEtl
 """.split()
 RECORDS = "4000"
 
@@ -41,6 +41,6 @@ def test_franz_go(target, tmp_path, name):
     done = subprocess.run(line, capture_output=True, text=True, timeout=200, env=environment, cwd=tmp_path)
     output = done.stdout + done.stderr
     assert done.returncode == 0, output[-4000:]
-    if f"--- SKIP: {name}" in output:
+    if f"\n--- SKIP: {name} " in output:  # of a part alone it is indented
         pytest.skip("franz-go skips it: " + output.partition("--- SKIP")[0].strip().splitlines()[-1][:100])
     assert f"--- PASS: {name}" in output, output[-4000:]

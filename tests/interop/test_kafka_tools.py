@@ -214,6 +214,48 @@ def test_kafka_consumer_groups_delete(consumer_groups, reference, wide, group):
 # Offsets, records, replicas
 
 
+@pytest.fixture
+def open_transaction(reference, topic):
+    """The transactional id of an open transaction, which begins at offset 0 of the topic's only partition."""
+    transactional_id = f"open-{topic}"
+    reference.txn_init(producer=transactional_id, transactional_id=transactional_id)
+    reference.txn_begin(producer=transactional_id)
+    reference.txn_send(producer=transactional_id, topic=topic, records=[{"partition": 0, "value": "open"}])
+    yield transactional_id
+    reference.txn_close(producer=transactional_id)
+
+
+def test_kafka_transactions(tool, reference, topic, open_transaction):
+    command, partition = f"{TOOLS}.TransactionsCommand", ("--topic", topic, "--partition", 0)
+    (listed,) = [line.split() for line in tool(command, "list").splitlines() if open_transaction in line]
+    assert (listed[0], listed[-1]) == (open_transaction, "Ongoing")
+    described = tool(command, "describe", "--transactional-id", open_transaction)
+    assert re.search(rf"{open_transaction}.*Ongoing.*{topic}-0", described), described
+    producers = tool(command, "describe-producers", *partition)
+    assert re.search(rf"^{listed[2]}\s.*\s0\s*$", producers, re.MULTILINE), producers
+    assert topic not in tool(command, "find-hanging", "--topic", topic)
+    reference.produce(topic=topic, records=[{"partition": 0, "value": "behind it"}])
+    tool(command, "abort", *partition, "--start-offset", 0)
+    (seen,) = reference.read(topic=topic, partition=0, start="earliest", count=1, committed=True)
+    assert seen["value"] == "behind it"
+
+
+def test_kafka_dump_log_of_transactions(tool, target, topic, open_transaction):
+    number = target.coordinator_partition(open_transaction)
+    (segment,) = target.log_files("__transaction_state", number)
+    files = ("--files", segment, "--transaction-log-decoder")
+    ours = f"key: transaction_metadata::transactionalId={open_transaction} payload: producerId:"
+    lines = []
+
+    def are_there():
+        dumped = tool("kafka.tools.DumpLogSegments", *files, server="").splitlines()
+        lines[:] = [line for line in dumped if ours in line]
+        return any(f"state=Ongoing,partitions=[{topic}-0]," in line for line in lines)
+
+    until(are_there, lambda: str(lines))
+    assert any("state=Empty,partitions=[]," in line for line in lines)
+
+
 def test_kafka_get_offsets(tool, wide):
     command = f"{TOOLS}.GetOffsetShell"
     assert tool(command, "--topic", wide).splitlines() == [f"{wide}:0:10", f"{wide}:1:10"]
@@ -368,6 +410,18 @@ def test_kafka_producer_and_consumer_performance(tool, target, topic):
     assert "5000 records sent" in said
     read = tool(f"{TOOLS}.ConsumerPerformance", "--topic", topic, "--messages", 5000, "--timeout", 20_000)
     assert re.search(r", 5\d\d\d, ", read), read
+
+
+def test_kafka_producer_performance_in_transactions(tool, target, reference, topic):
+    said = tool(
+        f"{TOOLS}.ProducerPerformance", "--topic", topic, "--num-records", 3000, "--record-size", 100,
+        "--throughput", 2000, "--transaction-duration-ms", 200, "--transactional-id", f"performance-{topic}",
+        "--producer-props", f"bootstrap.servers={target.bootstrap_servers}", server="",
+    )  # fmt: skip
+    assert "3000 records sent" in said
+    found = reference.read(topic=topic, partition=0, start="earliest", count=3000, committed=True)
+    assert len(found) == 3000
+    assert found[-1]["offset"] > 3000  # the markers of several transactions
 
 
 def test_kafka_end_to_end_latency(tool, target, topic):

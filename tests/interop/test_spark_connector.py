@@ -36,6 +36,7 @@ def spark_job(target, make_topic, tmp_path):
         assert done.returncode == 0, done.stderr[-3000:]
         return json.loads(done.stdout.splitlines()[-1])
 
+    run.topics = topics
     return run
 
 
@@ -48,6 +49,26 @@ def test_spark_reads_and_writes_batches(spark_job):
 
 def test_spark_streams_from_a_checkpoint(spark_job):
     assert spark_job("stream")["counts"] == [50, 100]
+
+
+def test_spark_reads_what_is_committed(spark_job, reference):
+    reference.txn_init(producer="for-spark", transactional_id="for-spark")
+    for number, commits in enumerate((True, False, True)):
+        reference.txn_begin(producer="for-spark")
+        records = [{"partition": part, "key": "k", "value": f"{number}:{part}"} for part in (0, 1)]
+        reference.txn_send(producer="for-spark", topic=spark_job.topics[0], records=records)
+        reference.txn_end(producer="for-spark", commit=commits)
+    reference.txn_begin(producer="for-spark")
+    reference.txn_send(
+        producer="for-spark", topic=spark_job.topics[0], records=[{"partition": 0, "value": "open"}]
+    )
+    try:
+        found = spark_job("committed")
+    finally:
+        reference.txn_close(producer="for-spark")
+    assert found["committed"] == [["k", "0:0"], ["k", "0:1"], ["k", "2:0"], ["k", "2:1"]]
+    assert found["streamed"] == 4
+    assert found["uncommitted"] == 7
 
 
 def test_spark_in_real_time_mode(spark_job):

@@ -128,7 +128,7 @@ def test_consume_transform_produce_counts_each_record_once(
             driver.txn_begin(producer="p")
             batch = [f"{value}!" for _, _, _, value in given[first : first + 10]]
             driver.txn_send(producer="p", topic=sink, records=records(*batch))
-            driver.txn_offsets(producer="p", member="m", offsets=[[source, 0, first + 10]])
+            driver.txn_offsets(producer="p", member="m", group=group, offsets=[[source, 0, first + 10]])
             driver.txn_end(producer="p", commit=commits)
             wanted = first + 10 if commits else first
             until(lambda wanted=wanted: reference.group_offsets(group=group) == [[source, 0, wanted]])

@@ -146,6 +146,9 @@ func (driver *franz) read(ctx context.Context, request *Request) (any, error) {
 		kgo.ConsumeResetOffset(reset),
 		kgo.FetchMaxWait(500 * time.Millisecond),
 	}
+	if request.Committed {
+		options = append(options, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	}
 	if request.FetchBytes > 0 {
 		options = append(options, kgo.FetchMaxBytes(request.FetchBytes), kgo.FetchMaxPartitionBytes(request.FetchBytes))
 	}

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"sort"
 	"strings"
@@ -63,6 +64,10 @@ type Request struct {
 	Name       string            `json:"name"`
 	Value      string            `json:"value"`
 	Offset     int64             `json:"offset"`
+	Committed  bool              `json:"committed"`
+	Producer   string            `json:"producer"`
+	ID         string            `json:"transactional_id"`
+	Commit     bool              `json:"commit"`
 }
 
 // Sent is a record of a request.
@@ -204,19 +209,25 @@ type Command func(ctx context.Context, request *Request) (any, error)
 func main() {
 	arguments := os.Args[1:]
 	servers := strings.Split(arguments[len(arguments)-1], ",")
-	var commands map[string]Command
+	var commands, transactions map[string]Command
 	var named func(error) any // an error's number or name in Kafka's table; nil for any other error
 	switch arguments[0] {
 	case "franz":
 		commands, named = franzCommands(servers), franzName
+		transactions = franzTransactions(servers)
 	case "sarama":
 		commands, named = saramaCommands(arguments[1], servers), saramaName
+		transactions = saramaTransactions(arguments[1], servers)
 	case "kafka-go":
 		commands, named = kafkaGoCommands(servers), kafkaGoName
+		transactions = map[string]Command{"txn_init": func(context.Context, *Request) (any, error) {
+			return nil, Unsupported("kafka-go has no transactions")
+		}}
 	default:
 		fmt.Fprintf(os.Stderr, "no such client: %s\n", arguments[0])
 		os.Exit(2)
 	}
+	maps.Copy(commands, transactions)
 	requests := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := requests.ReadBytes('\n')

@@ -154,6 +154,9 @@ func (driver *saramaDriver) produce(_ context.Context, request *Request) (any, e
 
 func (driver *saramaDriver) read(_ context.Context, request *Request) (any, error) {
 	config := driver.config()
+	if request.Committed {
+		config.Consumer.IsolationLevel = sarama.ReadCommitted
+	}
 	if request.FetchBytes > 0 {
 		config.Consumer.Fetch.Default = request.FetchBytes
 		config.Consumer.Fetch.Max = 0

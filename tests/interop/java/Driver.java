@@ -33,7 +33,9 @@ public final class Driver {
         PrintStream answers = new PrintStream(System.out, true, "UTF-8");
         Map<String, Command> commands = new LinkedHashMap<>();
         new Records(arguments[0]).register(commands);
-        new Groups(arguments[0]).register(commands);
+        Groups groups = new Groups(arguments[0]);
+        groups.register(commands);
+        new Transactions(arguments[0], groups).register(commands);
         new Administration(arguments[0]).register(commands);
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {

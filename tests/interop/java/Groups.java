@@ -58,6 +58,16 @@ final class Groups {
         return member.call(() -> work.on(member));
     }
 
+    interface OnConsumer {
+        Object run(KafkaConsumer<byte[], byte[]> consumer) throws Exception;
+    }
+
+    /** The result of work in the thread of a member, with its consumer. */
+    Object with(String name, OnConsumer work) throws Exception {
+        Member member = members.get(name);
+        return member.call(() -> work.run(member.consumer));
+    }
+
     private Object join(JsonNode request) throws Exception {
         String assignor = ASSIGNORS.get(Driver.textOf(request, "assignor", "range"));
         String instance = Driver.textOf(request, "instance", null);
@@ -75,6 +85,7 @@ final class Groups {
         settings.put("group.id", request.get("group").asText());
         settings.put("client.id", Driver.textOf(request, "client", "interop"));
         settings.put("auto.offset.reset", "earliest");
+        settings.put("isolation.level", "read_committed");
         settings.put("session.timeout.ms", session);
         settings.put("heartbeat.interval.ms", session / 6);
         settings.put("partition.assignment.strategy", assignor);

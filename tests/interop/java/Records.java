@@ -82,7 +82,7 @@ final class Records {
         return done;
     }
 
-    private static ProducerRecord<byte[], byte[]> recordOf(String topic, JsonNode record) {
+    static ProducerRecord<byte[], byte[]> recordOf(String topic, JsonNode record) {
         byte[] value = Driver.bytesOf(record, "value");
         if (record.has("size")) {
             value = new byte[record.get("size").asInt()];
@@ -104,6 +104,8 @@ final class Records {
         Properties settings = consumerSettings(servers);
         String reset = Driver.textOf(request, "reset", "error");
         settings.put("auto.offset.reset", reset.equals("error") ? "none" : reset);
+        boolean committed = request.has("committed") && request.get("committed").asBoolean();
+        settings.put("isolation.level", committed ? "read_committed" : "read_uncommitted");
         if (request.hasNonNull("fetch_bytes")) {
             settings.put("max.partition.fetch.bytes", request.get("fetch_bytes").asText());
             settings.put("fetch.max.bytes", request.get("fetch_bytes").asText());

@@ -112,12 +112,13 @@ async function startOf(topic, partition, start) {
   return Number(start === 'earliest' ? found.low : found.high)
 }
 
-async function read({ topic, partition, start, count, timeout_ms: timeout = 10000, fetch_bytes: bytes, reset }) {
+async function read({ topic, partition, start, count, timeout_ms: timeout = 10000, fetch_bytes: bytes, reset, committed = false }) {
   await connected
   const offset = await startOf(topic, partition, start)
   const consumer = kafka.consumer({
     groupId: `reader-${process.pid}-${readers++}`,
     maxWaitTimeInMs: 500,
+    readUncommitted: !committed,
     ...(bytes ? { maxBytesPerPartition: bytes, maxBytes: bytes } : {}),
   })
   const found = []
@@ -157,6 +158,53 @@ async function offsets({ topic, partition, times = [] }) {
     latest: await startOf(topic, partition, 'latest'),
     times: found,
   }
+}
+
+// Transactions
+
+const producers = new Map()
+
+/** kafkajs asks for its producer id with the first transaction; one without a partition sends nothing else. */
+async function txnInit({ producer, transactional_id: transactionalId, timeout_ms: timeout = 60000 }) {
+  const one = kafka.producer({
+    transactionalId,
+    transactionTimeout: timeout,
+    idempotent: true,
+    maxInFlightRequests: 1,
+    createPartitioner: Partitioners.DefaultPartitioner,
+  })
+  producers.set(producer, { producer: one })
+  await one.connect()
+  await (await one.transaction()).abort()
+}
+
+async function txnBegin({ producer }) {
+  const one = producers.get(producer)
+  one.transaction = await one.producer.transaction()
+}
+
+async function txnSend({ producer, topic, records }) {
+  const done = []
+  for (const { value, partition } of records) {
+    const [answer] = await producers.get(producer).transaction.send({ topic, messages: [{ value, partition }] })
+    done.push([answer.partition, Number(answer.baseOffset)])
+  }
+  return done
+}
+
+async function txnOffsets({ producer, group, offsets: wanted }) {
+  const topics = wanted.map(([topic, partition, offset]) => ({ topic, partitions: [{ partition, offset: String(offset) }] }))
+  await producers.get(producer).transaction.sendOffsets({ consumerGroupId: group, topics })
+}
+
+async function txnEnd({ producer, commit: commits }) {
+  const { transaction } = producers.get(producer)
+  await (commits ? transaction.commit() : transaction.abort())
+}
+
+async function txnClose({ producer }) {
+  await producers.get(producer).producer.disconnect()
+  producers.delete(producer)
 }
 
 // Groups
@@ -334,6 +382,12 @@ const commands = {
   produce,
   read,
   offsets,
+  txn_init: txnInit,
+  txn_begin: txnBegin,
+  txn_send: txnSend,
+  txn_offsets: txnOffsets,
+  txn_end: txnEnd,
+  txn_close: txnClose,
   join,
   state,
   commit,

@@ -61,8 +61,8 @@ class Listener(ConsumerRebalanceListener):
 
 
 class GroupMember:
-    def __init__(self, group):
-        self.group, self.records, self.errors, self.rebalances = group, [], [], 0
+    def __init__(self):
+        self.records, self.errors, self.rebalances = [], [], 0
 
     async def start(self, settings, topics, pattern):
         self.consumer = AIOKafkaConsumer(**settings)
@@ -235,9 +235,8 @@ class Driver:
 
         return [[found.partition, found.offset] for found in self._await(send())]
 
-    def txn_offsets(self, producer, member, offsets):
+    def txn_offsets(self, producer, member, group, offsets):
         wanted = {TopicPartition(t, p): OffsetAndMetadata(offset, "") for t, p, offset in offsets}
-        group = self._members[member].group
         self._await(self._producers[producer].send_offsets_to_transaction(wanted, group))
 
     def txn_end(self, producer, commit):
@@ -276,7 +275,7 @@ class Driver:
             "partition_assignment_strategy": [ASSIGNORS[assignor]],
             "metadata_max_age_ms": 500,
         }
-        self._members[member] = GroupMember(group)
+        self._members[member] = GroupMember()
         self._await(self._members[member].start(settings, topics, pattern))
 
     def state(self, member):

@@ -202,7 +202,7 @@ class Driver:
     def txn_send(self, producer, topic, records):
         return self._send(self._producers[producer], topic, records)
 
-    def txn_offsets(self, producer, member, offsets):
+    def txn_offsets(self, producer, member, group, offsets):
         one = self._members[member]
         parts = [TopicPartition(t, p, offset) for t, p, offset in offsets]
         self._producers[producer].send_offsets_to_transaction(parts, one.call(one.metadata), TIMEOUT_S)

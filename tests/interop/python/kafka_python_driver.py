@@ -234,7 +234,7 @@ class Driver:
         one.flush(TIMEOUT_S)
         return [[found.partition, found.offset] for found in (future.get(TIMEOUT_S) for future in sent)]
 
-    def txn_offsets(self, producer, member, offsets):
+    def txn_offsets(self, producer, member, group, offsets):
         one = self._members[member]
         wanted = {TopicPartition(t, p): OffsetAndMetadata(offset, "", -1) for t, p, offset in offsets}
         self._producers[producer].send_offsets_to_transaction(wanted, one.call(one.metadata))

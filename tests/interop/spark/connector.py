@@ -88,6 +88,19 @@ class Job:
             counts.append(self._read(self.other).count())
         return {"counts": counts}
 
+    def committed(self):
+        """Reads in either isolation, and copies what is committed by a query."""
+        options = {"kafka.isolation.level": "read_committed"}
+        writer = self._stream(**options).writeStream.format("kafka")
+        writer = writer.option("kafka.bootstrap.servers", self.servers).option("topic", self.other)
+        query = writer.option("checkpointLocation", self.folder).trigger(availableNow=True).start()
+        query.awaitTermination(BOUNDED_S)
+        return {
+            "committed": self._rows(self._read(self.topic, **options)),
+            "uncommitted": self._read(self.topic).count(),
+            "streamed": self._read(self.other).count(),
+        }
+
     def real_time(self):
         """The real-time mode: a query that hands on each record while its batch still runs."""
         self._write(self._numbers(10))
