@@ -37,6 +37,8 @@ BANNED: Final = {
 """Words that must not come back, each with what to write instead."""
 
 CALLED_BY_OTHERS: Final = {
+    "SegmentBuilder": "copying to the remote tier, which comes next",
+    "nth_with": "reads from the remote tier, which come next",
     "applied_state": "the simulation",
     "decode_assignment": "coordinators, and our own consumer, which come with groups",
     "decode_subscription": "coordinators, and our own consumer, which come with groups",

@@ -67,7 +67,7 @@ class _Column:
     buffer_count: int
 
 
-_UNTYPED_COLUMNS: Final = {
+UNTYPED_COLUMNS: Final = {
     KEY_COLUMN: _Column(pa.field("key", pa.binary()), 1, 3),
     VALUE_COLUMN: _Column(pa.field("value", pa.binary()), 1, 3),
     TIMESTAMP_COLUMN: _Column(pa.field("timestamp", WIRE_TIMESTAMP), 1, 2),
@@ -154,8 +154,8 @@ def payload_pieces(
         HEADERS_COLUMN: rows.headers,
     }
     present = {number: column for number, column in columns.items() if column is not None}
-    schema = pa.schema([_UNTYPED_COLUMNS[number].field for number in present])
-    message = _serialise(pa.RecordBatch.from_arrays(list(present.values()), schema=schema), compression)
+    schema = pa.schema([UNTYPED_COLUMNS[number].field for number in present])
+    message = serialise(pa.RecordBatch.from_arrays(list(present.values()), schema=schema), compression)
     layout = parse_layout(message)
     header = ArrowHeader(
         schema_id=UNTYPED_SCHEMA,
@@ -178,7 +178,7 @@ def _timestamp_column(timestamps_ms: Int64s | None, base_timestamp_ms: int) -> A
     return numbers(timestamps_ms).view(WIRE_TIMESTAMP)
 
 
-def _serialise(batch: pa.RecordBatch, compression: Compression) -> memoryview:
+def serialise(batch: pa.RecordBatch, compression: Compression) -> memoryview:
     """The record-batch message. Arrow writes it with one copy, and normalises slices and their bitmaps."""
     if compression is Compression.NONE:
         return memoryview(batch.serialize())
@@ -198,7 +198,7 @@ def _directory(numbers: list[int], layout: IpcLayout, body: memoryview) -> tuple
     lengths = uncompressed_bytes(body, layout)
     node = buffer = start = 0
     for number in numbers:
-        column = _UNTYPED_COLUMNS[number]
+        column = UNTYPED_COLUMNS[number]
         last_buffer = buffer + column.buffer_count
         end = layout.buffers[last_buffer].offset if last_buffer < len(layout.buffers) else layout.body_length
         entries.append(
@@ -260,9 +260,9 @@ def _schema_of(ours: ArrowHeader) -> pa.Schema:
     numbers = [column.column_id for column in ours.columns]
     if ours.schema_id != UNTYPED_SCHEMA:
         raise CorruptBatch(f"schema {ours.schema_id} is unknown to this release; a newer one may read it")
-    if VALUE_COLUMN not in numbers or numbers != sorted(set(numbers) & _UNTYPED_COLUMNS.keys()):
+    if VALUE_COLUMN not in numbers or numbers != sorted(set(numbers) & UNTYPED_COLUMNS.keys()):
         raise CorruptBatch(f"columns {numbers} are not those of an untyped topic")
-    return pa.schema([_UNTYPED_COLUMNS[number].field for number in numbers])
+    return pa.schema([UNTYPED_COLUMNS[number].field for number in numbers])
 
 
 def _check_layout(layout: IpcLayout, ours: ArrowHeader, header: BatchHeader) -> None:
@@ -277,7 +277,7 @@ def _check_layout(layout: IpcLayout, ours: ArrowHeader, header: BatchHeader) -> 
         raise CorruptBatch(f"the Arrow message has {layout.size_bytes} bytes; its header says otherwise")
     node = buffer = 0
     for entry in ours.columns:
-        column = _UNTYPED_COLUMNS[entry.column_id]
+        column = UNTYPED_COLUMNS[entry.column_id]
         expected = (node, column.node_count, buffer, column.buffer_count)
         if (entry.first_node, entry.node_count, entry.first_buffer, entry.buffer_count) != expected:
             raise CorruptBatch(f"column {entry.column_id} has wrong nodes or buffers; expected {expected}")

@@ -109,7 +109,7 @@ def _parse(message: memoryview) -> IpcLayout:
     if continuation != _CONTINUATION or padded <= 0 or metadata_length > len(message):
         raise CorruptBatch(f"{len(message)} bytes that begin {bytes(message[:8]).hex()} are no Arrow message")
     metadata = message[PREFIX.size : metadata_length]
-    table = _Table(metadata, _U32.unpack_from(metadata, 0)[0])
+    table = FlatTable(metadata, _U32.unpack_from(metadata, 0)[0])
     version, kind = table.number(0, _I16), table.number(1, _U8)
     if version != _METADATA_V5 or kind != _RECORD_BATCH:
         raise CorruptBatch(f"an Arrow message of version {version} and type {kind} is not a V5 record batch")
@@ -136,7 +136,7 @@ def _buffers(pairs: list[tuple[int, int]], body_length: int) -> tuple[Region, ..
     return tuple(Region(*pair) for pair in pairs)
 
 
-def _codec(compression: "_Table | None") -> int | None:
+def _codec(compression: "FlatTable | None") -> int | None:
     if compression is None:
         return None
     codec, method = compression.number(0, _U8), compression.number(1, _U8)
@@ -145,7 +145,7 @@ def _codec(compression: "_Table | None") -> int | None:
     return codec
 
 
-class _Table:
+class FlatTable:
     """A flatbuffer table. Raises struct.error or CorruptBatch for a position outside the metadata."""
 
     __slots__ = ("_metadata", "_position", "_vtable", "_vtable_length")
@@ -170,17 +170,18 @@ class _Table:
         position = self.field(number)
         return int(form.unpack_from(self._metadata, position)[0]) if position else 0
 
-    def _target(self, number: int) -> int:
+    def target(self, number: int) -> int:
+        """Position in the metadata of what a field points to; 0 if it is absent."""
         position = self.field(number)
         return position + int(_U32.unpack_from(self._metadata, position)[0]) if position else 0
 
-    def table(self, number: int) -> "_Table | None":
-        position = self._target(number)
-        return _Table(self._metadata, position) if position else None
+    def table(self, number: int) -> "FlatTable | None":
+        position = self.target(number)
+        return FlatTable(self._metadata, position) if position else None
 
     def pairs(self, number: int) -> list[tuple[int, int]]:
         """A vector of structs of two i64; its count is checked against the available bytes."""
-        position = self._target(number)
+        position = self.target(number)
         if not position:
             return []
         count = int(_U32.unpack_from(self._metadata, position)[0])

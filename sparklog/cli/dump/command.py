@@ -15,7 +15,7 @@ from typing import Final
 from sparklog import __version__
 from sparklog.cli.command import DONE, FAILED, Command, UsageError
 from sparklog.cli.connect import add_json_argument, wants_json
-from sparklog.cli.dump import indexes, log, states, texts
+from sparklog.cli.dump import indexes, log, remote_objects, states, texts
 from sparklog.cli.dump.options import DumpOptions, Report
 from sparklog.cli.dump.output import JsonOutput, Output, TextOutput
 from sparklog.cli.dump.problems import Kind, Problems
@@ -51,6 +51,8 @@ BY_SUFFIX: Final[Mapping[str, tuple[Dump, str]]] = {
     "timeindex": (indexes.dump_time_index, "entries"),
     "txnindex": (indexes.dump_aborted_transactions, "entries"),
     "snapshot": (states.dump_snapshot, "producers"),
+    "arrow": (remote_objects.dump_arrow, "record_batches"),
+    "rest": (remote_objects.dump_rest, "batches"),
 }
 
 REFUSED: Final = {
@@ -63,7 +65,8 @@ REFUSED: Final = {
 DESCRIPTION: Final = """\
 Shows what is in the files of a log directory, in the lines of Kafka's DumpLogSegments:
 segments (.log), indexes (.index, .timeindex, .txnindex), producer states (.snapshot),
-checkpoints, leader-epoch-checkpoint, partition.metadata, meta.properties.
+checkpoints, leader-epoch-checkpoint, partition.metadata, meta.properties;
+and the objects of a remote segment (.arrow, .rest).
 
 Files are only read, and not locked: a broker may be running on them.
 Exit status: 0, or 1 if something is damaged or two files contradict each other, or 2 for wrong usage."""
