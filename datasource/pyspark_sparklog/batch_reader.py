@@ -4,17 +4,18 @@ Spark plans a DataFrame's read once and reuses the plan for every action, while 
 the latest of each action. The plan therefore holds places, not offsets, and tasks resolve them when they
 read. The task of the last planned range also reads partitions that were added since the plan was made.
 
-With ``minPartitions`` or ``maxRecordsPerPartition`` a range is cut at the offsets of planning time; only its
-outer edges move later.
+With ``bytesPerTask``, ``minPartitions`` or ``maxRecordsPerPartition`` a range is cut at the offsets of
+planning time; only its outer edges move later.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pyspark_sparklog.bounds import AtOffset, AtTime, Everywhere, Place
+from pyspark_sparklog.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
 from pyspark_sparklog.clients import cluster_client
 from pyspark_sparklog.discovery import Discovery
 from pyspark_sparklog.losses import Loss, Losses, Reason
@@ -41,7 +42,7 @@ class LateRange:
 class LatePartition(InputPartition):  # type: ignore[misc]
     """One Spark partition. The last one knows all ``planned`` partitions and looks for newer ones."""
 
-    def __init__(self, wanted: LateRange, planned: frozenset[TopicPartition] | None = None) -> None:
+    def __init__(self, wanted: Sequence[LateRange], planned: frozenset[TopicPartition] | None = None) -> None:
         self.wanted = wanted
         self.planned = planned
 
@@ -59,15 +60,16 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         """The plan: a list, because Spark takes nothing else."""
         ranges = self._plan()
         _refuse_backward(ranges)
-        ranges = self._resolved_and_cut(ranges)
-        planned = frozenset(late.topic_partition for late in ranges)
-        last = len(ranges) - 1
-        return [LatePartition(late, planned if i == last else None) for i, late in enumerate(ranges)]
+        tasks = self._tasks(ranges)
+        planned = frozenset(late.topic_partition for task in tasks for late in task)
+        last = len(tasks) - 1
+        return [LatePartition(task, planned if i == last else None) for i, task in enumerate(tasks)]
 
     def read(self, partition: Any) -> Iterator[Any]:
         """The rows of one Spark partition; None stands for a plan that found no partitions."""
         if isinstance(partition, LatePartition):
-            yield from self._read(partition.wanted)
+            for late in partition.wanted:
+                yield from self._read(late)
             planned = partition.planned
         else:
             planned = frozenset()
@@ -90,6 +92,19 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
             LateRange(topic_partition, starts[topic_partition], ends[topic_partition])
             for topic_partition in topic_partitions
         ]
+
+    def _tasks(self, ranges: list[LateRange]) -> list[list[LateRange]]:
+        """The ranges of each task."""
+        bytes_max = self._options.bytes_per_task
+        if bytes_max is None:
+            return [[late] for late in self._resolved_and_cut(ranges)]
+        by_tp = {late.topic_partition: late for late in ranges}
+        density = bytes_per_offset(cluster_client(self._options.connection), by_tp)
+        pieces = cut_by_bytes(self._resolved(ranges), density, bytes_max)
+        sizes = [piece.size * density[piece.topic_partition] for piece in pieces]
+        late = _with_open_edges(by_tp, pieces)
+        empty = [0.0] * (len(late) - len(pieces))
+        return gathered(late, [*sizes, *empty], bytes_max)
 
     def _resolved_and_cut(self, ranges: list[LateRange]) -> list[LateRange]:
         """Raise for timestamps without a match here, not in a task; and cut ranges if an option says so."""

@@ -67,6 +67,8 @@ _logger: Final = logging.getLogger(__name__)
 _warned_of: Final[set[str]] = set()
 
 _DURATION: Final = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?", re.IGNORECASE)
+_BYTES: Final = re.compile(r"(\d{1,19})\s*([kmgtp]?b?)", re.IGNORECASE)
+_BITS_OF_UNIT: Final = {"b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _MS_PER_UNIT: Final = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -142,6 +144,19 @@ class Options:
             raise ConfigError(f"option {name}={text!r}: must be a duration such as 500ms, 30s or 15m")
         unit = (match[2] or "ms").lower()
         return int(match[1]) // 1_000 if unit == "us" else int(match[1]) * _MS_PER_UNIT[unit]
+
+    def byte_count(self, name: str, *, minimum: int) -> int | None:
+        """As Spark writes them: 64m, 1g, 512k; bytes without a unit."""
+        text = self.text(name)
+        if text is None:
+            return None
+        match = _BYTES.fullmatch(text.strip())
+        if match is None:
+            raise ConfigError(f"option {name}={text!r}: must be a size such as 512k, 64m or 1g")
+        value = int(match[1]) << _BITS_OF_UNIT[(match[2] or "b")[0].lower()]
+        if not minimum <= value <= LONG_MAX:
+            raise ConfigError(f"option {name}={text!r}: must be between {minimum} and {LONG_MAX} bytes")
+        return value
 
     def connection(self, *, retry_option: str, auto_create_topics: bool = False) -> ConnectionOptions:
         return ConnectionOptions(

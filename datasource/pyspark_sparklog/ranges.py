@@ -32,7 +32,7 @@ def split_ranges(
     """The ranges of the tasks; together they hold exactly the offsets of the given ranges."""
     whole = [piece for piece in ranges if piece.size > 0]
     if records_max is not None:
-        whole = [part for piece in whole for part in _cut(piece, math.ceil(piece.size / records_max))]
+        whole = [part for piece in whole for part in cut(piece, math.ceil(piece.size / records_max))]
     if partitions_min is None or len(whole) >= partitions_min:
         return whole
     return _cut_in_proportion(whole, partitions_min)
@@ -45,7 +45,7 @@ def _cut_in_proportion(ranges: Sequence[OffsetRange], partitions_min: int) -> li
     for_large = max(partitions_min - sum(is_small), 1)
     pieces: list[OffsetRange] = []
     for piece, small in zip(ranges, is_small, strict=True):
-        pieces.extend(_cut(piece, 1 if small else _share(piece.size, large_total, for_large)))
+        pieces.extend(cut(piece, 1 if small else _share(piece.size, large_total, for_large)))
     return pieces
 
 
@@ -54,7 +54,7 @@ def _share(size: int, total: int, parts: int) -> int:
     return max(math.floor(size / total * parts + 0.5), 1)
 
 
-def _cut(piece: OffsetRange, parts: int) -> Iterator[OffsetRange]:
+def cut(piece: OffsetRange, parts: int) -> Iterator[OffsetRange]:
     """Nearly equal parts; the last has the remainder."""
     start = piece.start_offset
     for i in range(parts):

@@ -31,6 +31,7 @@ from pyspark_sparklog.subscription import Subscription, subscription_of
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import ConfigError
 
+BYTES_PER_TASK_MIN: Final = 64 * 1024
 POLL_TIMEOUT_MS: Final = 120_000
 MAX_TRIGGER_DELAY_MS: Final = 15 * 60_000
 OFFSET_RETRIES: Final = 3
@@ -52,6 +53,9 @@ class ReadOptions:
     isolation_level: IsolationLevel
     partitions_min: int | None
     records_per_partition_max: int | None
+    bytes_per_task: int | None
+    """How much a task of a batch read shall read, in bytes of the log."""
+
     offsets_per_trigger_max: int | None
     offsets_per_trigger_min: int | None
     trigger_delay_max_ms: int
@@ -109,6 +113,7 @@ class ReadOptions:
             isolation_level=_isolation_level(options),
             partitions_min=options.integer("minPartitions", minimum=1, maximum=INT_MAX),
             records_per_partition_max=options.integer("maxRecordsPerPartition", minimum=1),
+            bytes_per_task=_bytes_per_task(options),
             offsets_per_trigger_max=most,
             offsets_per_trigger_min=least,
             trigger_delay_max_ms=options.duration_ms("maxTriggerDelay", MAX_TRIGGER_DELAY_MS),
@@ -162,6 +167,14 @@ def _or_latest(options: Options) -> bool:
 def _isolation_level(options: Options) -> IsolationLevel:
     choices = ("read_uncommitted", "read_committed")
     return IsolationLevel(choices.index(options.client_choice("isolation.level", "read_committed", choices)))
+
+
+def _bytes_per_task(options: Options) -> int | None:
+    bytes_max = options.byte_count("bytesPerTask", minimum=BYTES_PER_TASK_MIN)
+    for other in ("minPartitions", "maxRecordsPerPartition"):
+        if bytes_max is not None and options.text(other) is not None:
+            raise ConfigError(f"options bytesPerTask and {other} both say how ranges are cut; leave one")
+    return bytes_max
 
 
 def _report_as(options: Options) -> str | None:

@@ -179,6 +179,16 @@ READS = [
         "give a number from 1 on",
     ),
     (
+        "a task of too few bytes",
+        {"subscribe": "t", "bytesPerTask": "1k"},
+        "give 64k or more, such as 64m",
+    ),
+    (
+        "offsets that shall be reported to the group of `kafka.group.id`",
+        {"subscribe": "t", "reportAs": "billing", "kafka.group.id": "billing"},
+        "name another group",
+    ),
+    (
         "an option of Kafka's consumer that cannot be honoured",
         {"subscribe": "t", "kafka.auto.offset.reset": "earliest"},
         "use Spark's own option, as with the Kafka connector",

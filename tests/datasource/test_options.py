@@ -161,3 +161,23 @@ def test_a_duration_that_is_none_is_refused() -> None:
 def test_equal_connections_are_equal_so_that_they_can_share_a_client() -> None:
     first = options(SERVERS).connection(retry_option="max.block.ms")
     assert first == options(SERVERS).connection(retry_option="max.block.ms")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("70000", 70_000), ("64k", 65_536), ("64m", 67_108_864), (" 1 GB ", 2**30)],
+)
+def test_sizes_are_read_as_spark_writes_them(text: str, count: int) -> None:
+    assert options({"minPartitions": text}).byte_count("minPartitions", minimum=65_536) == count
+
+
+@pytest.mark.parametrize("text", ["", "m", "64x", "-1m", "1.5m"])
+def test_a_size_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="must be a size such as 512k, 64m or 1g"):
+        options({"minPartitions": text}).byte_count("minPartitions", minimum=1)
+
+
+@pytest.mark.parametrize("text", ["1k", "9999999999999999999p"])
+def test_a_size_out_of_bounds_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="must be between 65536 and"):
+        options({"minPartitions": text}).byte_count("minPartitions", minimum=65_536)

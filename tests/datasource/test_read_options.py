@@ -192,3 +192,10 @@ def test_offsets_are_reported_unless_told_otherwise_and_never_to_the_users_group
         stream(reportAs="g", **{"kafka.group.id": "g"})
     with pytest.raises(ConfigError, match="reportAs is empty"):
         stream(reportAs=" ")
+
+
+@pytest.mark.parametrize("other", ["minPartitions", "maxRecordsPerPartition"])
+def test_bytes_per_task_and_counts_exclude_each_other(other: str) -> None:
+    assert batch(bytesPerTask="1m").bytes_per_task == 2**20
+    with pytest.raises(ConfigError, match=f"bytesPerTask and {other} both say how ranges are cut"):
+        batch(bytesPerTask="1m", **{other: "5"})

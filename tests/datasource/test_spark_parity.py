@@ -203,3 +203,16 @@ def test_a_stopped_stream_ends_at_once(write: Write, read_stream: Frames, tmp_pa
     assert not query.isActive
     assert query.exception() is None
     assert time.monotonic() - began < WAIT_S
+
+
+def test_tasks_read_about_as_many_bytes_as_asked_for(write: Write, read: Frames) -> None:
+    write("by-bytes", *[str(i) + "x" * 2_000 for i in range(200)], partitions=6)
+    for partition in range(1, 5):
+        write("by-bytes", f"small-{partition}", partition=partition)
+    assert read("by-bytes").rdd.getNumPartitions() == 6
+    frame = read("by-bytes", bytesPerTask="128k")
+    assert frame.rdd.getNumPartitions() in (4, 5)  # 400 kB in four, and small ones with the last or apart
+    assert frame.count() == 204
+    write("by-bytes", "late", partition=5)
+    assert frame.count() == 205
+    assert read("by-bytes", bytesPerTask="1g").rdd.getNumPartitions() == 1
