@@ -82,6 +82,11 @@ def _abort_transactional_id(cluster: ClusterClient, arguments: argparse.Namespac
     transactional_id: str = arguments.transactional_id
     described = find_transactional_id(cluster, arguments, transactional_id)
     state = described.transaction_state
+    if described.is_write:
+        raise SparklogError(
+            f"{transactional_id!r} is an atomic write, and cannot be aborted from outside. Stop its driver: "
+            f"its coordinator aborts it when nobody has spoken for {described.timeout_ms} ms"
+        )
     if state in NO_TRANSACTION:
         raise SparklogError(f"transactional id {transactional_id!r} has no open transaction: it is {state}")
     if state == TransactionState.PREPARE_COMMIT.label:
@@ -112,6 +117,12 @@ def _hanging(
             hint = f"; transactions are open since {others}" if others else ", nor any other"
             raise SparklogError(f"no open transaction begins at offset {start} of {topic_partition}{hint}")
         known = coordinated(cluster, found).get(found[0])
+    if known is not None and known.is_write:
+        raise SparklogError(
+            f"the transaction at offset {start} of {topic_partition} does not hang: it belongs to the atomic "
+            f"write {known.transactional_id!r} ({known.transaction_state}), which broker {known.coordinator} "
+            "coordinates. Stop its driver to have it aborted"
+        )
     if known is not None:
         raise SparklogError(
             f"the transaction at offset {start} of {topic_partition} does not hang: broker "

@@ -52,8 +52,9 @@ def _no_such_id(transactional_id: str, known: list[str], cluster: str) -> str:
 
 def _as_text(one: TransactionDescription, now_ms: int) -> str:
     node = one.coordinator
+    what = "atomic write" if one.is_write else "transactional id"
     title = (
-        f"transactional id {one.transactional_id}: {one.transaction_state}, producer {one.producer_id} "
+        f"{what} {one.transactional_id}: {one.transaction_state}, producer {one.producer_id} "
         f"in epoch {one.producer_epoch}, coordinator {node.id} ({node.host}:{node.port})"
     )
     timeout = f"its transactions may take {one.timeout_ms} ms"

@@ -31,11 +31,15 @@ class OpenTransaction:
 
 @dataclass(frozen=True, slots=True)
 class KnownTransaction:
-    """An open transaction that its coordinator still has, and ends at its time-out at the latest."""
+    """An open transaction that its coordinator still has, and ends at its time-out at the latest.
+
+    With ``is_write`` it belongs to an atomic write, and ``transactional_id`` is the app id of that.
+    """
 
     transactional_id: str
     transaction_state: str
     coordinator: int
+    is_write: bool
 
 
 def open_transactions(
@@ -98,10 +102,13 @@ def _lookup(
         if described is None:
             continue
         known = KnownTransaction(
-            described.transactional_id, described.transaction_state, described.coordinator.id
+            described.transactional_id,
+            described.transaction_state,
+            described.coordinator.id,
+            described.is_write,
         )
         for one in transactions:
-            is_same = one.producer.producer_id == described.producer_id
+            is_same = one.producer.producer_id == listing.producer_id
             if is_same and one.topic_partition in described.partitions:
                 found[one] = known
     return found

@@ -15,6 +15,7 @@ from sparklog.client.metadata import KnownLeader
 from sparklog.model.cluster import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
+from sparklog.model.write_ids import is_of_a_write
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from sparklog.wire.messages.discovery.find_coordinator import TRANSACTION_KEY
 from sparklog.wire.messages.transactions.describe_producers import (
@@ -53,7 +54,7 @@ class TransactionListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionDescription:
-    """A transactional id with its latest transaction, in the units of Kafka's protocol.
+    """A transactional id with its latest transaction, or an app with its open atomic write.
 
     ``start_ms`` by the wall clock, -1 if no transaction has begun. ``partitions`` are those of the
     transaction that is open or being ended, sorted.
@@ -67,6 +68,11 @@ class TransactionDescription:
     timeout_ms: int
     start_ms: int
     partitions: tuple[TopicPartition, ...]
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it is an atomic write: ``producer_id`` is then that of one of its members."""
+        return is_of_a_write(self.producer_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,24 +102,25 @@ class TransactionAdmin:
     ) -> list[TransactionListing]:
         """The transactional ids of all live brokers, sorted; those in these states, and of these producers.
 
-        None given: all. KafkaError or OSError if a broker does not answer, because the list would lack its
-        transactions.
+        None given: all. An atomic write that is open is listed under its app id, once for each of the
+        ``producer_ids`` that is a member of it, else once. KafkaError or OSError if a broker does not answer,
+        because the list would lack its transactions.
         """
         request = ListTransactionsRequest(state_filters=list(states), producer_id_filters=list(producer_ids))
-        found: dict[str, TransactionListing] = {}
+        found: dict[tuple[str, int], TransactionListing] = {}
         brokers = self._cluster.metadata([], max_age_ms=0).brokers
         for broker_id in sorted(brokers):
             response: ListTransactionsResponse = ask_when_ready(
                 self._cluster, brokers[broker_id], request, lambda answer: answer.error_code, "transactions"
             )
             for one in response.transaction_states:
-                found[one.transactional_id] = TransactionListing(
+                found[one.transactional_id, one.producer_id] = TransactionListing(
                     transactional_id=one.transactional_id,
                     producer_id=one.producer_id,
                     transaction_state=one.transaction_state,
                     coordinator=broker_id,
                 )
-        return [found[transactional_id] for transactional_id in sorted(found)]
+        return [found[ids] for ids in sorted(found)]
 
     def describe(self, transactional_id: str) -> TransactionDescription | None:
         """The transactional id; None if its coordinator knows none of that name. KafkaError."""

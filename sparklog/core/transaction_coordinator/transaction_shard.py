@@ -155,7 +155,7 @@ class TransactionShard:
             case DescribeTransaction():
                 return [Reply(token, self._described(request))]
             case ListTransactions():
-                return [Reply(token, self._listed(request))]
+                return [Reply(token, self.listed(request))]
 
     def on_written(self, write_id: WriteId, outcome: WriteOutcome, now: Now) -> list[Action]:
         pending = self.writes.get(write_id)
@@ -245,7 +245,7 @@ class TransactionShard:
             return request.refused(ErrorCode.transactional_id_not_found)
         return DescribedTransaction(ErrorCode.none, request.transactional_id, value)
 
-    def _listed(self, request: ListTransactions) -> ListedTransactions:
+    def listed(self, request: ListTransactions) -> ListedTransactions:
         return ListedTransactions(
             transactions=tuple(
                 (transactional_id, value)

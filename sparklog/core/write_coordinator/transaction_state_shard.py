@@ -13,16 +13,21 @@ from sparklog.core.coordinator.actions import Action, Reply, StateRecord, Token,
 from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.transaction_coordinator.records import TransactionKey
 from sparklog.core.transaction_coordinator.requests import (
+    DescribeTransaction,
+    ListTransactions,
     MarkersWritten,
     TransactionRequest,
     VerifyPartitions,
 )
+from sparklog.core.transaction_coordinator.responses import DescribedTransaction, ListedTransactions
 from sparklog.core.transaction_coordinator.settings import TransactionSettings
 from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
+from sparklog.core.write_coordinator import as_transactions
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
 from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.write_shard import FIRST_WRITE_ID, WriteShard
 from sparklog.model.config import TypedSettings
+from sparklog.model.errors import ErrorCode
 from sparklog.model.time import MonotonicMs
 from sparklog.model.write_ids import is_of_a_write
 
@@ -66,8 +71,24 @@ class TransactionStateShard:
                 return self.writes.on_request(token, request, now)
             case VerifyPartitions() | MarkersWritten() if is_of_a_write(request.producer_id):
                 return self.writes.on_request(token, request, now)
+            case ListTransactions():
+                return [Reply(token, self._listed(request))]
+            case DescribeTransaction() if request.key not in self.transactions.values:
+                return [Reply(token, self._described(request))]
             case _:
                 return self.transactions.on_request(token, request, now)
+
+    def _listed(self, request: ListTransactions) -> ListedTransactions:
+        mine = self.transactions.listed(request)
+        return ListedTransactions(
+            transactions=(*mine.transactions, *as_transactions.listed(self.writes.apps.values(), request))
+        )
+
+    def _described(self, request: DescribeTransaction) -> DescribedTransaction:
+        value = as_transactions.described(self.writes.apps.get(request.key))
+        if value is None:
+            return request.refused(ErrorCode.transactional_id_not_found)
+        return DescribedTransaction(ErrorCode.none, request.transactional_id, value)
 
     def on_written(self, write_id: WriteId, outcome: WriteOutcome, now: Now) -> list[Action]:
         machine = self.writes if write_id > FIRST_WRITE_ID else self.transactions

@@ -12,14 +12,19 @@ import pytest
 
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
 from sparklog.client import offsets
+from sparklog.client.coordinator import Coordinator
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import ACKS_ALL
+from sparklog.model.write_ids import is_of_a_write
 from sparklog.records.envelope import split
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
+from sparklog.wire.messages.discovery.find_coordinator import TRANSACTION_KEY
+from sparklog.wire.messages.writes.end_write import EndWriteRequest
+from sparklog.wire.messages.writes.open_write import OpenWriteRequest, OpenWriteTopic
 from tests.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -245,6 +250,33 @@ def test_a_batch_in_a_partition_that_the_transaction_does_not_have_hangs(world: 
     assert ran.status == DONE, ran.err
     producer.commit_transaction(30)
     assert world.held_back(1) == 0
+
+
+def test_a_member_of_an_atomic_write_does_not_hang(world: World) -> None:
+    app = f"app-{world.topic}"
+    opening = OpenWriteRequest(
+        app_id=app,
+        app_version=1,
+        run="r",
+        attempt="a",
+        timeout_ms=60_000,
+        topics=[OpenWriteTopic(name=world.topic, partitions=[1])],
+    )
+    coordinator = Coordinator(world.cluster.client, app, TRANSACTION_KEY)
+    member = coordinator.call(opening, lambda answer: answer.error_code)
+    assert is_of_a_write(member.producer_id)
+    world.hang(member.producer_id)
+    assert world.listed("find-hanging", "--topic", world.topic) == []
+    assert world.run("describe", app).out.startswith(f"atomic write {app}: Ongoing, producer ")
+    in_partition = world.run("abort", "--topic", world.topic, "--partition", "1", "--start-offset", "0")
+    assert in_partition.status == FAILED
+    assert f"it belongs to the atomic write '{app}' (Ongoing), which broker" in in_partition.err
+    whole = world.run("abort", app)
+    assert whole.status == FAILED
+    assert f"'{app}' is an atomic write, and cannot be aborted from outside. Stop its driver" in whole.err
+    ending = EndWriteRequest(app_id=app, app_version=1, run="r", is_commit=False)
+    coordinator.call(ending, lambda answer: answer.error_code)
+    until(lambda: world.held_back(1) == 0, "the write is not aborted")
 
 
 def test_a_marker_without_checks_needs_the_newest_epoch(world: World) -> None:
