@@ -20,7 +20,9 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from chaos.clients.admin import EVERY_S, MISTAKES, Administrators
 from chaos.clients.finale import FinalReadFailed, dump_replicas, read_everything
+from chaos.clients.member_parts import GROUP, POLL_INTERVAL_MS
 from chaos.clients.workload import CLIENTS, ClientPlan, Workload
+from chaos.groups import wait_for_rest
 from chaos.machines.bare import BareBench
 from chaos.machines.bench import Bench, BenchOptions, Replicas
 from chaos.machines.places import Places
@@ -36,6 +38,8 @@ SETTLE_S = 6.0
 """From then on after healing every send must be answered, until producers stop."""
 CLIENTS_ANSWERED_S = 90.0
 """For so long everybody may take to be answered once more, who may have begun again just before."""
+GROUP_AT_REST_S = POLL_INTERVAL_MS / 1_000 + 15.0
+"""Until the group is stable: its longest rebalance, and a session."""
 CONSUMERS_READ_ON_S = 5.0
 CLIENTS_END_S = 90.0
 WINDOW_ACKS_MIN = 1
@@ -335,6 +339,7 @@ class _Life:
         idle = self._workload.wait_for_all(CLIENTS_ANSWERED_S)
         if idle:
             self._part.findings.append(f"clients had no answer any more after healing: {', '.join(idle)}")
+        self._look_at_the_group()
         killed = self._workload.stop(CLIENTS_END_S, CONSUMERS_READ_ON_S)
         if killed:
             self._part.findings.append(f"clients did not come to their end: {', '.join(killed)}")
@@ -342,6 +347,14 @@ class _Life:
             self._part.records = read_everything(self._bench.bootstrap_servers, topics, self._writer)
         except (FinalReadFailed, KafkaException) as error:
             self._part.findings.append(f"the final read failed: {error}")
+
+    def _look_at_the_group(self) -> None:
+        members = sum(plan.is_member for plan in self._options.clients)
+        if members:
+            servers = self._bench.bootstrap_servers
+            wrong = wait_for_rest(servers, GROUP, members, TOPICS, GROUP_AT_REST_S)
+            if wrong is not None:
+                self._part.findings.append(f"the group has not come to rest after healing: {wrong}")
 
 
 def strike(nemesis: Nemesis, bench: Bench, rng: Random, part: Part) -> tuple[str, bool]:

@@ -120,6 +120,13 @@ RULES: Final = (
         "assignments",
         rules_of_groups.one_owner_in_a_generation,
     ),
+    Rule(
+        "GroupsAreGivenEverything",
+        "L14",
+        "members of a group are given every record of the partitions in which they commit, at least once",
+        "records of partitions in which a group commits",
+        rules_of_groups.groups_are_given_everything,
+    ),
 )
 
 

@@ -57,7 +57,7 @@ class Rule:
 
     name: str
     number: str
-    """In the list of invariants: L1 to L13."""
+    """In the list of invariants: L1 to L14."""
     says: str
     matter: str
     """What it counts, in the plural: ``no`` before it says why a rule was not judged."""

@@ -1,4 +1,6 @@
-"""Rules about consumer groups: committed offsets are a register, a share has one owner in a generation."""
+"""Rules about consumer groups: committed offsets are a register, a share has one owner in a generation, and
+members are given every record.
+"""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -6,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Final, TypeVar
 
-from histories.facts import FOREVER, Facts
-from histories.findings import Found, Judged, seconds
-from histories.model import Assigned, Commit, CommittedRead
+from histories.facts import FOREVER, Facts, PartitionFacts
+from histories.findings import Found, Judged, seconds, told_final
+from histories.model import Assigned, Commit, CommittedRead, Poll
+from histories.rules_of_readers import NO_HEAL
 
 GROUP_LOST: Final = "group lost"
 """Why what a group did is not judged: an election may have cost it what it committed."""
@@ -89,6 +92,44 @@ def one_owner_in_a_generation(facts: Facts, judged: Judged) -> Found:
             if owner.member != one.member:
                 what = f"{share} has two owners in generation {one.generation}"
                 yield f"group {one.group}", what, tuple(_told_assigned([owner, one]))
+
+
+def groups_are_given_everything(facts: Facts, judged: Judged) -> Found:
+    """At least once: of a partition in which a group commits, its members are given every record that is
+    there at the end, from where the first of them began. A member is whoever commits.
+    """
+    members: defaultdict[str, set[str]] = defaultdict(set)
+    for commit in facts.history.commits:
+        members[commit.group].add(commit.process)
+    places = {(one.group, one.topic, one.partition) for one in facts.history.commits}
+    for group, topic, number in sorted(places):
+        one = facts.partition(topic, number)
+        given, start = _given(one, members[group])
+        if one.final is None:
+            judged.leave_out(one.why_no_final, bool(given))
+            continue
+        due = one.offsets_between(start, one.final.end)
+        if facts.history.healed_ns < 0 or facts.group_lost_ns(group) < FOREVER:
+            judged.leave_out(NO_HEAL if facts.history.healed_ns < 0 else GROUP_LOST, len(due))
+            continue
+        judged.add(len(due))
+        missed = [offset for offset in due if offset not in given]
+        if missed:
+            what = f"no member was given {len(missed)} records, from {missed[0]} to {missed[-1]}"
+            yield _told((group, topic, number)), what, (f"members began at {start}", told_final(one))
+
+
+def _given(one: PartitionFacts, members: set[str]) -> tuple[set[int], int]:
+    """What members polled in the partition's last life, and where the first of them began."""
+    given: set[int] = set()
+    start = FOREVER
+    for read in one.reads:
+        if read.process not in members:
+            continue
+        if isinstance(read, Poll) and one.life_of_read(read) == one.last_life:
+            given.update(offset for offset, _ in read.records)
+            start = min(start, read.start)
+    return given, start
 
 
 def _told(register: Register) -> str:

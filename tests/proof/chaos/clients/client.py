@@ -23,6 +23,10 @@ ROLES = {
     ("producer", "spark"): ("spark_client", "produce"),
     ("tail", "confluent"): ("confluent_client", "tail"),
     ("tail", "spark"): ("spark_client", "tail"),
+    ("member", "confluent"): ("confluent_member", "join"),
+    ("member", "kafka-python"): ("kafka_python_member", "join"),
+    ("static-member", "confluent"): ("confluent_member", "join"),
+    ("static-member", "kafka-python"): ("kafka_python_member", "join"),
     ("reader", "confluent"): ("confluent_client", "re_read"),
     ("reader", "kafka-python"): ("kafka_python_client", "re_read"),
 }

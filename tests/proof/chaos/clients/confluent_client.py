@@ -41,7 +41,7 @@ def produce(settings: Settings, writer: Writer) -> None:
     def new_producer() -> Producer:
         return Producer(
             {
-                **_confluent(settings),
+                **common_settings(settings),
                 "acks": settings.acks,
                 "enable.idempotence": settings.idempotent,
                 "max.in.flight.requests.per.connection": IN_FLIGHT_MAX if settings.idempotent else 1,
@@ -94,7 +94,8 @@ def produce(settings: Settings, writer: Writer) -> None:
     producer.flush(FLUSH_S)
 
 
-def _confluent(settings: Settings) -> dict[str, Any]:
+def common_settings(settings: Settings) -> dict[str, Any]:
+    """Of every client, whatever it does."""
     return {
         "bootstrap.servers": settings.bootstrap,
         "client.id": settings.name,
@@ -112,7 +113,7 @@ def _confluent_consumer(settings: Settings) -> Any:
 
     return Consumer(
         {
-            **_confluent(settings),
+            **common_settings(settings),
             "group.id": settings.name,
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
@@ -175,7 +176,7 @@ def re_read(settings: Settings, writer: Writer) -> None:
     """Reads pieces from anywhere, again and again, and asks for the ends."""
 
     consumer, positions = _confluent_consumer(settings), Positions(settings, writer)
-    admin = AdminClient(_confluent(settings))
+    admin = AdminClient(common_settings(settings))
     rng, pace = random.Random(settings.seed), Pace(settings.rate)
     while not settings.is_stopping:
         time.sleep(pace.next_in_s())

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from chaos.clients.disturbances import TWIN, Disturbances
 from chaos.machines.processes import MARK, mark_of, send
 
 CRASH_EVERY_S = (20.0, 60.0)
@@ -32,6 +33,16 @@ class ClientPlan:
     idempotent: bool = False
     compression: str = "none"
 
+    @property
+    def is_member(self) -> bool:
+        """Of the consumer group."""
+        return self.role in ("member", "static-member")
+
+    @property
+    def has_twin(self) -> bool:
+        """Whether its next life has the same identity for brokers, and takes it from this one."""
+        return self.role == "static-member"
+
 
 CLIENTS = (
     ClientPlan("producer-1", "producer", "confluent", 0.30, idempotent=True),
@@ -43,12 +54,20 @@ CLIENTS = (
     ClientPlan("consumer-1", "tail", "confluent", 1.0),
     ClientPlan("consumer-2", "reader", "confluent", 0.02),
     ClientPlan("consumer-3", "reader", "kafka-python", 0.01),
+    ClientPlan("member-1", "member", "confluent", 1.0),
+    ClientPlan("member-2", "static-member", "confluent", 1.0),
+    ClientPlan("member-3", "member", "kafka-python", 1.0),
+    ClientPlan("member-4", "static-member", "kafka-python", 1.0),
 )
 SPARK_CLIENTS = (
     ClientPlan("producer-7", "producer", "spark", 0.10, idempotent=True),
     ClientPlan("consumer-4", "tail", "spark", 1.0),
 )
 """Applications of their own, beside the one that runs the brokers."""
+
+
+ANSWERED = {"producer": "send", "member": "commit", "static-member": "commit"}
+"""What a client of a role is answered, as its history calls it; others poll."""
 
 
 class Workload:
@@ -72,6 +91,7 @@ class Workload:
         self._compacted = sorted(compacted)
         self._lives: dict[str, int] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._disturbances = Disturbances(Random(rng.random()))
         self._leave, self._is_calm = threading.Event(), threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="clients", daemon=True)
 
@@ -87,7 +107,7 @@ class Workload:
         self._running[name].kill()
 
     def crash_nobody_more(self) -> None:
-        """From now on clients live; who ended by itself is still replaced."""
+        """From now on clients live and do not stall; who ended by itself is still replaced."""
         self._is_calm.set()
 
     def wait_for_all(self, timeout_s: float) -> list[str]:
@@ -101,8 +121,8 @@ class Workload:
             time.sleep(_POLL_S)
 
     def _answers(self, plan: ClientPlan) -> int:
-        """How many sends or polls of its lives, so far, were answered."""
-        answer = '"type":"ok","f":"send"' if plan.role == "producer" else '"type":"ok","f":"poll"'
+        """How many sends, commits or polls of its lives, so far, were answered."""
+        answer = f'"type":"ok","f":"{ANSWERED.get(plan.role, "poll")}"'
         histories = [self.histories / f"{plan.name}-{life}.jsonl" for life in range(self._lives[plan.name])]
         return sum(path.read_text("utf-8").count(answer) for path in histories if path.exists())
 
@@ -111,6 +131,7 @@ class Workload:
         self._leave.set()
         if self._keeper.is_alive():
             self._keeper.join()
+        self._disturbances.go_on(is_over=True)
         producers = [plan.name for plan in self._clients if plan.role == "producer"]
         killed = self._end(producers, timeout_s)
         time.sleep(between_s)
@@ -167,6 +188,17 @@ class Workload:
             if time.monotonic() > next_crash and not self._is_calm.is_set():
                 next_crash = time.monotonic() + self._rng.uniform(*CRASH_EVERY_S)
                 self.crash(self._rng.choice(self._clients).name)
+            if self._disturbances.is_due() and not self._is_calm.is_set():
+                self._disturb()
+            self._disturbances.go_on(is_over=self._is_calm.is_set())
             for plan in self._clients:
                 if self._running[plan.name].poll() is not None:
                     self._launch(plan)
+
+    def _disturb(self) -> None:
+        """A member of the group, if there is any."""
+        members = [plan for plan in self._clients if plan.is_member]
+        if members:
+            plan = self._rng.choice(members)
+            if self._disturbances.begin(self._running[plan.name], has_twin=plan.has_twin) == TWIN:
+                self._launch(plan)

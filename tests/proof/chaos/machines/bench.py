@@ -347,6 +347,8 @@ class Bench:
             "default.replication.factor": "3",
             "auto.create.topics.enable": "false",
             "log.segment.delete.delay.ms": "5000",
+            "offsets.topic.num.partitions": "5",
+            "group.initial.rebalance.delay.ms": "500",
             "replica.high.watermark.checkpoint.interval.ms": "1000",
             **self.options.settings,
         }

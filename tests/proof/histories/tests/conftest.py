@@ -81,17 +81,17 @@ class Scribe:
         ]
         self.history.dumps.append(Dump(broker, "t", 0, start, end, mark, copies, batches, self.tick()))
 
-    def begin_commit(self, value):
+    def begin_commit(self, value, process="member"):
         """A commit without an answer yet; ``answer_commit`` gives it one."""
-        commit = Commit("member", "g", "t", 0, value, self.tick())
+        commit = Commit(process, "g", "t", 0, value, self.tick())
         self.history.commits.append(commit)
         return commit
 
     def answer_commit(self, commit, outcome="ok"):
         commit.outcome, commit.done_ns = outcome, self.tick()
 
-    def commit(self, value, outcome="ok"):
-        commit = self.begin_commit(value)
+    def commit(self, value, outcome="ok", process="member"):
+        commit = self.begin_commit(value, process)
         self.answer_commit(commit, outcome)
         return commit
 

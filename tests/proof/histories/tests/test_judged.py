@@ -21,7 +21,7 @@ def whole(scribe):
     scribe.send("c", 2, acks=1)
     scribe.poll(0, (0, "a"), (1, "b"), (2, "c"))
     scribe.end(3)
-    scribe.commit("1")
+    scribe.commit("1", process="consumer")
     scribe.committed("1")
     scribe.assigned("m", "t-0")
     scribe.heal()
@@ -122,6 +122,10 @@ def no_assignments(it):
     it.history.assigned.clear()
 
 
+def no_commits(it):
+    it.history.commits.clear()
+
+
 def no_dumps(it):
     it.history.dumps.clear()
 
@@ -194,6 +198,12 @@ LACKING = {
     "OneOwnerInAGeneration": [
         (no_assignments, "no assignments"),
         (a_lost_group, "group lost (1)"),
+    ],
+    "GroupsAreGivenEverything": [
+        (no_commits, "no records of partitions in which a group commits"),
+        (no_heal, "no heal (4)"),
+        (no_final, "no final read (1)"),
+        (a_lost_group, "group lost (4)"),
     ],
 }
 """For each rule: how a history comes to lack its matter, and what is said of the rule then."""
@@ -270,6 +280,7 @@ def test_a_broken_rule_was_judged(scribe, name):
         ("ReplicasAreEqual", "ok, 2 dumps of replicas' logs"),
         ("CommittedOffsetsAreARegister", "ok, 1 committed offsets read"),
         ("OneOwnerInAGeneration", "ok, 1 assignments"),
+        ("GroupsAreGivenEverything", "ok, 4 records of partitions in which a group commits"),
     ],
 )
 def test_a_rule_that_is_kept_says_how_much_it_judged(whole, name, told):

@@ -1,4 +1,4 @@
-"""L12 and L13: committed offsets, and who owns what in a generation."""
+"""L12 to L14: committed offsets, who owns what in a generation, and what members are given."""
 
 from histories.tests.breaches.registry import breaks, legal
 
@@ -116,3 +116,45 @@ def a_generation_that_was_lost_comes_again(it):
     it.assigned("a", "t-0")
     it.group_lost()
     it.assigned("b", "t-0")
+
+
+# ---- L14 -----------------------------------------------------------------------------------------------
+
+
+def _three_records_of_which_members_are_given(it, *given):
+    """By two members, of which the second goes on elsewhere than where the first stopped."""
+    for offset, value in enumerate("abc"):
+        it.send(value, offset)
+    for offset, value in given:
+        it.seek(offset, process=f"member-{offset}")
+        it.poll(offset, (offset, value), process=f"member-{offset}")
+        it.commit(str(offset + 1), process=f"member-{offset}")
+    it.heal()
+    it.poll(0, (0, "a"), (1, "b"), (2, "c"))
+    it.final((0, "a"), (1, "b"), (2, "c"))
+
+
+@breaks("GroupsAreGivenEverything")
+def a_record_between_two_members_is_given_to_neither(it):
+    _three_records_of_which_members_are_given(it, (0, "a"), (2, "c"))
+
+
+@breaks("GroupsAreGivenEverything")
+def the_last_record_is_given_to_nobody(it):
+    _three_records_of_which_members_are_given(it, (0, "a"), (1, "b"))
+
+
+@legal
+def a_record_is_given_twice(it):
+    _three_records_of_which_members_are_given(it, (0, "a"), (1, "b"), (1, "b"), (2, "c"))
+
+
+@legal
+def a_group_begins_behind_the_logs_start(it):
+    _three_records_of_which_members_are_given(it, (1, "b"), (2, "c"))
+
+
+@legal
+def a_group_whose_offsets_an_election_may_have_cost_skips_records(it):
+    it.group_lost()
+    _three_records_of_which_members_are_given(it, (0, "a"), (2, "c"))
