@@ -47,7 +47,7 @@ WINDOWS_MAX = 1_000_000
 CLEAN, FOUND, UNUSABLE = 0, 1, 2
 MAY_CHANGE = ("minutes", "windows", "out", "resume", "keep", "list")
 """Options that do not make another run of it."""
-CLIENT_LIBRARIES = ("confluent-kafka", "kafka-python", "pyspark", "kazoo")
+CLIENT_LIBRARIES = ("confluent-kafka", "kafka-python", "aiokafka", "pyspark", "kazoo")
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -50,6 +50,9 @@ TOPICS = {"plain": 3, "rolled": 2, "moved": 2, "keyed": 2}
 is compacted.
 """
 
+TRANSACTED = {"ledger": 2, "copied": 2}
+"""Topics with transactions. Pipelines copy ``ledger`` into ``copied``."""
+
 MEASURED = ("plain", "rolled")
 """Topics that a single fault leaves with enough replicas for acks=all."""
 
@@ -172,6 +175,7 @@ class _Life:
             options.rate,
             options.clients,
             COMPACTED,
+            TRANSACTED,
         )
         self._administrators = Administrators(
             bench.bootstrap_servers,
@@ -214,13 +218,13 @@ class _Life:
         busy = BUSY_TOPIC_SETTINGS if self._options.has_busy_files else {}
         new = [
             NewTopic(name, count, REPLICAS.get(name, 3), config={**TOPIC_SETTINGS.get(name, {}), **busy})
-            for name, count in TOPICS.items()
+            for name, count in {**TOPICS, **TRANSACTED}.items()
         ]
         for made in admin.create_topics(new, request_timeout=30).values():
             made.result(60)
         for name in COMPACTED:
             self._writer.event("harness", "topic", topic=name, what="created", cleanup="compact")
-        self._bench.topics = dict(TOPICS)
+        self._bench.topics = {**TOPICS, **TRANSACTED}
         missing = self._bench.wait_whole(WHOLE_TIMEOUT_S)
         if missing is not None:
             raise RuntimeError(f"new topics are not whole: {missing}")
@@ -329,7 +333,7 @@ class _Life:
 
     def _mend(self) -> None:
         self._administrators.stop()
-        self._bench.topics = topics = {**TOPICS, **self._administrators.scratch}
+        self._bench.topics = topics = {**TOPICS, **TRANSACTED, **self._administrators.scratch}
         missing = self._bench.wait_whole(WHOLE_TIMEOUT_S)
         if missing is not None:
             self._part.findings.append(f"not whole at the end: {missing}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Final
 
-from histories import rules_of_groups, rules_of_logs, rules_of_readers
+from histories import rules_of_groups, rules_of_logs, rules_of_readers, rules_of_transactions
 from histories.facts import Facts, Limits
 from histories.figures import Figures, figures_of
 from histories.findings import Finding, Judged, Judgement, Rule
@@ -126,6 +126,48 @@ RULES: Final = (
         "members of a group are given every record of the partitions in which they commit, at least once",
         "records of partitions in which a group commits",
         rules_of_groups.groups_are_given_everything,
+    ),
+    Rule(
+        "TransactionsAreAtomic",
+        "T1",
+        "of a committed transaction all is there at the end, of another nothing, and none is torn",
+        "transactions",
+        rules_of_transactions.transactions_are_atomic,
+    ),
+    Rule(
+        "NothingUncommittedIsRead",
+        "T2",
+        "readers of committed records are given nothing of an open or aborted transaction",
+        "records of transactions read as committed",
+        rules_of_transactions.nothing_uncommitted_is_read,
+    ),
+    Rule(
+        "ReadersStopAtTheLastStableOffset",
+        "T3",
+        "readers of committed records do not pass the first record of an open transaction",
+        "polls of committed records",
+        rules_of_transactions.readers_stop_at_the_last_stable_offset,
+    ),
+    Rule(
+        "FencedProducersHaveNoEffect",
+        "T4",
+        "once a later producer has its transactional id, a producer neither sends nor commits",
+        "sends and commits of fenced producers",
+        rules_of_transactions.fenced_producers_have_no_effect,
+    ),
+    Rule(
+        "PipelinesCopyOnce",
+        "T5",
+        "each record of a pipeline's input has one committed copy",
+        "records of pipelines' inputs",
+        rules_of_transactions.pipelines_copy_once,
+    ),
+    Rule(
+        "NothingHangs",
+        "T7",
+        "after healing, committed records end where the log ends",
+        "ends of logs for both kinds of readers",
+        rules_of_transactions.nothing_hangs,
     ),
 )
 

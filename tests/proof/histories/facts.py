@@ -23,6 +23,7 @@ from histories.model import (
     Seek,
     Send,
 )
+from histories.transactions import Transaction, transactions_of
 
 SECOND: Final = 1_000_000_000
 FOREVER: Final = 1 << 63
@@ -188,6 +189,9 @@ class Facts:
     partitions: dict[tuple[str, int], PartitionFacts] = field(default_factory=dict)
     send_of: dict[str, Send] = field(default_factory=dict)
     """The send of each value."""
+    transactions: dict[str, Transaction] = field(default_factory=dict)
+    final_values: set[str] = field(default_factory=set)
+    """Of all final reads."""
     sent_twice: list[Send] = field(default_factory=list)
     """Sends whose value is another one's too."""
 
@@ -211,6 +215,7 @@ class Facts:
 
     def _gather(self) -> None:
         history, send_of = self.history, self.send_of
+        self.transactions = transactions_of(history)
         for send in history.sends:
             self.partition(send.topic, send.partition).sends.append(send)
             if send_of.setdefault(send.value, send) is not send:
@@ -233,14 +238,19 @@ class Facts:
         if one.final is not None:
             one.value_at = dict(one.final.records)
             one.offsets = [offset for offset, _ in one.final.records]
+            self.final_values.update(one.value_at.values())
         begin, _ = one.spans[-1]
         one.may_be_gone_before = max((it.before for it in one.deleted if it.at_ns >= begin), default=0)
         self._settle_acked(one)
         if one.is_compacted:
             self._settle_keys(one)
 
+    def stays(self, send: Send) -> bool:
+        """Whether it is for certain not undone by the end of its transaction."""
+        return send.transaction is None or self.transactions[send.transaction].is_committed
+
     def _settle_acked(self, one: PartitionFacts) -> None:
-        acked = [send for send in one.sends if send.outcome == "ok" and send.acks == ACKS_ALL]
+        acked = [send for send in one.sends if send.is_ok and send.acks == ACKS_ALL and self.stays(send)]
         one.acked = [send for send in acked if one.life_of_send(send) == one.last_life]
         reasons: Counter[str] = Counter()
         if len(one.acked) < len(acked):

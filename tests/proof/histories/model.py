@@ -37,6 +37,10 @@ class Send:
     offset: int = -1
     leader_epoch: int = -1
     error: str = "no answer"
+    transaction: str | None = None
+    """To which it belongs."""
+    source: str | None = None
+    """The value of the record of which a pipeline made it."""
 
     @property
     def is_ok(self) -> bool:
@@ -57,6 +61,8 @@ class Poll:
     leader_epoch: int = -1
     epochs: Sequence[tuple[int, int]] = ()
     """From which of these records on they were appended in which leader epoch; for no record if not known."""
+    isolation: Literal["", "committed", "uncommitted"] = ""
+    """Empty where nobody tells: then its topic has no transactions."""
 
 
 @dataclass(slots=True, eq=False)
@@ -91,6 +97,8 @@ class FinalRead:
     end: int
     records: list[Record]
     done_ns: int
+    high_watermark: int = -1
+    """The log's end for readers of uncommitted records, where ``end`` is that of committed ones."""
 
 
 @dataclass(slots=True, eq=False)
@@ -118,6 +126,40 @@ class Commit:
     topic: str
     partition: int
     value: str
+    invoked_ns: int
+    outcome: Outcome = "info"
+    done_ns: int = -1
+    error: str = "no answer"
+
+    @property
+    def is_ok(self) -> bool:
+        return self.outcome == "ok"
+
+
+@dataclass(slots=True, eq=False)
+class Init:
+    """A producer asks for its transactional id; from the answer on, producers before it are fenced."""
+
+    process: str
+    transactional_id: str
+    session: str
+    invoked_ns: int
+    outcome: Outcome = "info"
+    done_ns: int = -1
+    error: str = "no answer"
+
+    @property
+    def is_ok(self) -> bool:
+        return self.outcome == "ok"
+
+
+@dataclass(slots=True, eq=False)
+class Finish:
+    """The end of a transaction is asked for. ``fail``: it is certain that this did not end it."""
+
+    process: str
+    transaction: str
+    is_commit: bool
     invoked_ns: int
     outcome: Outcome = "info"
     done_ns: int = -1
@@ -216,6 +258,8 @@ class History:
     finals: list[FinalRead] = field(default_factory=list)
     dumps: list[Dump] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
+    inits: list[Init] = field(default_factory=list)
+    finishes: list[Finish] = field(default_factory=list)
     committed: list[CommittedRead] = field(default_factory=list)
     assigned: list[Assigned] = field(default_factory=list)
     groups_lost: list[GroupLost] = field(default_factory=list)

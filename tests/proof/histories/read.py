@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from histories.model import (
     ACKS_ALL,
@@ -21,8 +21,10 @@ from histories.model import (
     End,
     FaultWindow,
     FinalRead,
+    Finish,
     GroupLost,
     History,
+    Init,
     Leader,
     Outcome,
     Poll,
@@ -41,7 +43,7 @@ IGNORED_FAILURES: Final = ("poll", "end", "seek", "final", "dump", "committed", 
 ACKS: Final = {"all": ACKS_ALL, 1: 1, 0: 0}
 
 Fields = dict[str, Any]
-Operation = TypeVar("Operation", Send, Commit)
+Operation = TypeVar("Operation", Send, Commit, Init, Finish)
 
 
 class HistoryError(ValueError):
@@ -166,6 +168,18 @@ def _epochs(fields: Fields, records: list[tuple[int, str]]) -> list[tuple[int, i
     return epochs
 
 
+def _isolation(fields: Fields) -> Literal["", "committed", "uncommitted"]:
+    match fields.get("isolation"):
+        case None:
+            return ""
+        case "committed":
+            return "committed"
+        case "uncommitted":
+            return "uncommitted"
+        case other:
+            raise HistoryError(f"isolation is {_shown(other)}, not committed or uncommitted")
+
+
 def _triples(fields: Fields, name: str) -> list[tuple[int, int, str]]:
     triples: list[tuple[int, int, str]] = []
     for one in _list(fields, name):
@@ -188,7 +202,7 @@ class _Joiner:
 
     def __init__(self) -> None:
         self._history = History()
-        self._sends: dict[tuple[str, int], Send | Commit] = {}
+        self._sends: dict[tuple[str, int], Send | Commit | Init | Finish] = {}
         self._asked: dict[tuple[str, int], tuple[str, int, str, int]] = {}
         """Polls and questions without an answer: topic, partition, what, when."""
         self._groups_asked: dict[tuple[str, int], CommittedRead] = {}
@@ -209,6 +223,14 @@ class _Joiner:
             ("ok", "commit"): self._done,
             ("fail", "commit"): self._not_done,
             ("info", "commit"): self._not_done,
+            ("invoke", "init"): self._init,
+            ("ok", "init"): self._inited,
+            ("fail", "init"): self._not_inited,
+            ("info", "init"): self._not_inited,
+            ("invoke", "finish"): self._finish,
+            ("ok", "finish"): self._finished,
+            ("fail", "finish"): self._not_finished,
+            ("info", "finish"): self._not_finished,
             ("invoke", "committed"): self._ask_committed,
             ("ok", "committed"): self._committed,
             ("ok", "assigned"): self._assigned,
@@ -261,10 +283,14 @@ class _Joiner:
         if fields.get("key") is not None:
             send.key = _text(fields, "key", VALUE_MAX)
             send.is_tombstone = _flag(fields, "tombstone", default=False)
+        if fields.get("transaction") is not None:
+            send.transaction = _text(fields, "transaction")
+        if fields.get("source") is not None:
+            send.source = _text(fields, "source", VALUE_MAX)
         self._begin(fields, process, send)
         self._history.sends.append(send)
 
-    def _begin(self, fields: Fields, process: str, operation: Send | Commit) -> None:
+    def _begin(self, fields: Fields, process: str, operation: Send | Commit | Init | Finish) -> None:
         op = process, _number(fields, "op")
         if op in self._sends:
             raise HistoryError(f"op {op[1]} of {process} is invoked a second time")
@@ -314,6 +340,7 @@ class _Joiner:
             t_ns,
             _number(fields, "leader_epoch", -1),
             _epochs(fields, records),
+            _isolation(fields),
         )
         self._history.reads.append(poll)
 
@@ -341,7 +368,8 @@ class _Joiner:
         start, end = _number(fields, "start"), _number(fields, "end")
         known = self._finals.get((topic, partition))
         if known is None:
-            read = FinalRead(topic, partition, start, end, _records(fields), t_ns)
+            mark = _number(fields, "high_watermark", -1)
+            read = FinalRead(topic, partition, start, end, _records(fields), t_ns, mark)
             self._finals[topic, partition] = read
         elif known.end != start:
             raise HistoryError(f"a second final read of {topic}-{partition}, or a part that is not the next")
@@ -387,6 +415,39 @@ class _Joiner:
     def _not_done(self, t_ns: int, fields: Fields, process: str) -> None:
         commit = self._answered(t_ns, fields, process, Commit)
         commit.outcome, commit.error = _refusal(fields)
+
+    # ---- transactions --------------------------------------------------------------------------------------
+
+    def _init(self, t_ns: int, fields: Fields, process: str) -> None:
+        init = Init(process, _text(fields, "transactional_id"), _text(fields, "session"), t_ns)
+        self._begin(fields, process, init)
+        self._history.inits.append(init)
+
+    def _inited(self, t_ns: int, fields: Fields, process: str) -> None:
+        init = self._answered(t_ns, fields, process, Init)
+        init.outcome, init.error = "ok", ""
+
+    def _not_inited(self, t_ns: int, fields: Fields, process: str) -> None:
+        init = self._answered(t_ns, fields, process, Init)
+        init.outcome, init.error = _refusal(fields)
+
+    def _finish(self, t_ns: int, fields: Fields, process: str) -> None:
+        how = fields.get("how")
+        if how not in ("commit", "abort"):
+            raise HistoryError(f"how is {_shown(how)}, not commit or abort")
+        finish = Finish(process, _text(fields, "transaction"), how == "commit", t_ns)
+        self._begin(fields, process, finish)
+        self._history.finishes.append(finish)
+
+    def _finished(self, t_ns: int, fields: Fields, process: str) -> None:
+        finish = self._answered(t_ns, fields, process, Finish)
+        finish.outcome, finish.error = "ok", ""
+
+    def _not_finished(self, t_ns: int, fields: Fields, process: str) -> None:
+        finish = self._answered(t_ns, fields, process, Finish)
+        finish.outcome, finish.error = _refusal(fields)
+
+    # ---- committed offsets ---------------------------------------------------------------------------------
 
     def _ask_committed(self, t_ns: int, fields: Fields, process: str) -> None:
         where = _text(fields, "group"), _text(fields, "topic"), _number(fields, "partition")

@@ -6,7 +6,7 @@ from typing import Final
 
 from histories.facts import FOREVER, TOPIC_DELETED, Facts, PartitionFacts
 from histories.findings import Found, Judged, seconds, told_final, told_poll, told_send
-from histories.model import ACKS_ALL, Dump, End, Poll, Seek
+from histories.model import ACKS_ALL, Dump, End, Poll, Seek, Send
 
 NO_HEAL: Final = "no heal"
 
@@ -29,6 +29,8 @@ def reads_are_repeatable(facts: Facts, judged: Judged) -> Found:
                 if offset in one.value_at or offset in told:
                     continue
                 send = facts.send_of.get(value)
+                if send is not None and _may_be_undone(facts, send, read):
+                    continue
                 key, is_tombstone = (None, False) if send is None else (send.key, send.is_tombstone)
                 if not one.may_lack(offset, key, is_tombstone):
                     told.add(offset)
@@ -37,6 +39,13 @@ def reads_are_repeatable(facts: Facts, judged: Judged) -> Found:
                         f"{value} at {offset} was read, and is gone",
                         (told_poll(read), told_final(one)),
                     )
+
+
+def _may_be_undone(facts: Facts, send: Send, read: Poll) -> bool:
+    """By the end of its transaction. Whoever reads what is not committed at all breaks another rule."""
+    if send.transaction is None or facts.stays(send):
+        return False
+    return read.isolation != "committed" or not facts.transactions[send.transaction].may_be_committed
 
 
 def polls_go_on(facts: Facts, judged: Judged) -> Found:
@@ -119,7 +128,10 @@ def _falls(one: PartitionFacts, disturbed: "_Stretches", held: set[End], *, is_b
     polls = [
         read
         for read in one.reads
-        if isinstance(read, Poll) and read.records and (read.leader_epoch >= 0) == is_by_epoch
+        if isinstance(read, Poll)
+        and read.records
+        and read.isolation != "uncommitted"  # it may be behind the end for others
+        and (read.leader_epoch >= 0) == is_by_epoch
     ]
     if not is_by_epoch:
         answers = [it for it in answers if not disturbed.touch(it.invoked_ns, it.done_ns)]
@@ -334,7 +346,7 @@ def replicas_are_equal(facts: Facts, judged: Judged) -> Found:
         for other in one.dumps[1:]:
             yield from _differences(one, one.dumps[0], other)
         if one.final is not None:
-            yield from _lacks(one, one.dumps[0])
+            yield from _lacks(facts, one, one.dumps[0])
 
 
 def _falling_epochs(one: PartitionFacts, dump: Dump) -> Found:
@@ -370,10 +382,20 @@ def _differences(one: PartitionFacts, left: Dump, right: Dump) -> Found:
             return
 
 
-def _lacks(one: PartitionFacts, dump: Dump) -> Found:
+def _lacks(facts: Facts, one: PartitionFacts, dump: Dump) -> Found:
+    """A log has what its transactions left behind, too."""
     assert one.final is not None
     start = max(dump.start, one.final.start)
     ours = [(offset, value) for offset, value in one.final.records if offset >= start]
-    theirs = [(offset, value) for offset, _, value in dump.records if offset >= start]
+    theirs = [
+        (offset, value)
+        for offset, _, value in dump.records
+        if offset >= start and (offset in one.value_at or not _is_of_a_transaction(facts, value))
+    ]
     if ours != theirs:
         yield one, f"the log of {dump.broker} is not what the final read has", (told_final(one),)
+
+
+def _is_of_a_transaction(facts: Facts, value: str) -> bool:
+    send = facts.send_of.get(value)
+    return send is not None and send.transaction is not None

@@ -67,8 +67,12 @@ class Writer:
         idempotent: bool,
         key: str | None = None,
         tombstone: bool = False,
+        transaction: str | None = None,
+        source: str | None = None,
     ) -> int:
-        """Before the record may leave; the number is for what becomes of it."""
+        """Before the record may leave; the number is for what becomes of it. ``source``: the value of the
+        record of which a pipeline made it.
+        """
         op = next(self._ops)
         self.line(
             process,
@@ -84,6 +88,8 @@ class Writer:
             idempotent=idempotent,
             key=key,
             tombstone=tombstone or None,
+            transaction=transaction,
+            source=source,
         )
         return op
 
@@ -118,6 +124,7 @@ class Writer:
         op: int | None = None,
         leader_epoch: int | None = None,
         epochs: Sequence[tuple[int, int]] = (),
+        isolation: Literal["committed", "uncommitted"] | None = None,
     ) -> None:
         """What a poll from position ``start`` gave; ``epochs``: from which offset on it was appended in which
         leader epoch.
@@ -132,6 +139,7 @@ class Writer:
             records=records,
             leader_epoch=leader_epoch,
             epochs=epochs or None,
+            isolation=isolation,
             **{"from": start},
         )
 
@@ -146,6 +154,24 @@ class Writer:
 
     def ended(self, process: str, op: int, offset: int, *, leader_epoch: int | None = None) -> None:
         self.line(process, "ok", "end", op=op, offset=offset, leader_epoch=leader_epoch)
+
+    # ---- transactions --------------------------------------------------------------------------------------
+
+    def init(self, process: str, transactional_id: str, session: str) -> int:
+        """Before InitProducerId; ``happened``, ``failed`` or ``unknown`` with ``what="init"`` follows."""
+        op = next(self._ops)
+        self.line(process, "invoke", "init", op=op, transactional_id=transactional_id, session=session)
+        return op
+
+    def finish(self, process: str, transaction: str, *, commit: bool) -> int:
+        """Before EndTxn; ``happened``, ``failed`` or ``unknown`` with ``what="finish"`` follows."""
+        op = next(self._ops)
+        how = "commit" if commit else "abort"
+        self.line(process, "invoke", "finish", op=op, transaction=transaction, how=how)
+        return op
+
+    def happened(self, process: str, op: int, *, what: Literal["init", "finish"]) -> None:
+        self.line(process, "ok", what, op=op)
 
     # ---- groups --------------------------------------------------------------------------------------------
 
@@ -186,12 +212,14 @@ class Writer:
         start: int,
         end: int,
         records: Sequence[tuple[int, str]],
+        high_watermark: int | None = None,
     ) -> None:
-        """All of a partition, once everything is mended."""
+        """All of a partition, once everything is mended. ``high_watermark``: where the log ends for readers
+        of uncommitted records.
+        """
+        place = {"topic": topic, "partition": partition, "high_watermark": high_watermark}
         for first, last, part in _parts(records, start, end):
-            self.line(
-                process, "ok", "final", topic=topic, partition=partition, start=first, end=last, records=part
-            )
+            self.line(process, "ok", "final", **place, start=first, end=last, records=part)
 
     def dump(
         self,

@@ -3,9 +3,11 @@
     python client.py '{"role": "producer", "library": "confluent", "name": "producer-1/0", ...}'
 
 SIGTERM ends it in good order: what is under way is waited for. SIGKILL is a crash: what was under way stays
-without a completion, which is what a client that crashes knows of it.
+without a completion, which is what a client that crashes knows of it. SIGUSR1 makes it tell where its
+threads are.
 """
 
+import faulthandler
 import importlib
 import json
 import signal
@@ -27,6 +29,9 @@ ROLES = {
     ("member", "kafka-python"): ("kafka_python_member", "join"),
     ("static-member", "confluent"): ("confluent_member", "join"),
     ("static-member", "kafka-python"): ("kafka_python_member", "join"),
+    ("transactions", "confluent"): ("confluent_transactions", "produce"),
+    ("transactions", "aiokafka"): ("aiokafka_transactions", "produce"),
+    ("pipeline", "confluent"): ("confluent_transactions", "run_pipeline"),
     ("reader", "confluent"): ("confluent_client", "re_read"),
     ("reader", "kafka-python"): ("kafka_python_client", "re_read"),
 }
@@ -41,6 +46,7 @@ def main(text: str) -> int:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.register(signal.SIGUSR1)
     module, function = ROLES[settings.role, settings.library]
     path = Path(settings.folder) / f"{settings.name.replace('/', '-')}.jsonl"
     with Writer(path) as writer:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from histories import Writer
 
@@ -49,6 +49,8 @@ class Settings:
     rate: float = 20.0
     compression: str = "none"
     compacted: list[str] = field(default_factory=list)
+    isolation: Literal["committed", "uncommitted"] | None = None
+    """What a consumer of topics with transactions reads."""
     is_stopping: bool = field(default=False, init=False)
     writer: Writer = field(init=False)
 
@@ -99,7 +101,15 @@ class Record:
 
 
 def begin_send(
-    settings: Settings, writer: Writer, numbers: Numbers, topic: str, partition: int, rng: random.Random
+    settings: Settings,
+    writer: Writer,
+    numbers: Numbers,
+    topic: str,
+    partition: int,
+    rng: random.Random,
+    *,
+    transaction: str | None = None,
+    source: str | None = None,
 ) -> tuple[int, Record]:
     seq, value = numbers.take(topic, partition)
     padding = bytes(rng.randrange(PADDING_MAX))
@@ -120,6 +130,8 @@ def begin_send(
         idempotent=settings.idempotent,
         key=key,
         tombstone=is_tombstone,
+        transaction=transaction,
+        source=source,
     )
     return op, record
 
@@ -172,6 +184,7 @@ class Positions:
                 self.at[topic, partition],
                 [(offset, value) for offset, value, _ in some],
                 epochs=epochs_of(some),
+                isolation=self._settings.isolation,
             )
             self.at[topic, partition] = some[-1][0] + 1
 

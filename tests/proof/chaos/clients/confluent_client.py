@@ -118,6 +118,7 @@ def _confluent_consumer(settings: Settings) -> Any:
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "auto.offset.reset": "error",
+            "isolation.level": f"read_{settings.isolation or 'committed'}",
             "check.crcs": True,
             "fetch.wait.max.ms": 100,
         }
@@ -214,17 +215,19 @@ def _ask_confluent_for_the_end(
 
 
 def _watermarks(settings: Settings, consumer: Any, topic: str, partition: int) -> tuple[int, int]:
-    """The log's start and its visible end, once somebody tells them."""
+    """The log's start and its visible end, once somebody tells them. A history has ends of one isolation."""
 
-    writer = settings.writer
+    writer, is_told = settings.writer, settings.isolation != "uncommitted"
     while not settings.is_stopping:
-        op = writer.end(settings.name, topic, partition)
+        op = writer.end(settings.name, topic, partition) if is_told else 0
         try:
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), 5.0, cached=False)
         except KafkaException as error:
-            writer.unknown(settings.name, op, error, what="end")
+            if is_told:
+                writer.unknown(settings.name, op, error, what="end")
             time.sleep(0.2)
         else:
-            writer.ended(settings.name, op, high)
+            if is_told:
+                writer.ended(settings.name, op, high)
             return low, high
     return 0, 0

@@ -1,8 +1,8 @@
-"""What happens to clients that others take the place of: members of the group.
+"""What happens to clients that others take the place of: members of the group, transactional producers.
 
 A client *stalls*: SIGSTOP, and SIGCONT after a while that may be longer than its session. It *leaves* in good
 order and comes back. Or its *twin*, the next life under the same identity, begins while it stalls; then it
-wakes up and has to find out that it was replaced. One that has not found out after a while is killed.
+wakes up and has to find out that it was replaced. One that has not ended after a while is killed.
 """
 
 import signal
@@ -14,14 +14,14 @@ from random import Random
 
 EVERY_S = (8.0, 25.0)
 STALL_S = (1.0, 12.0)
-TWIN_LIVES_S = 15.0
-"""For so long a client that was replaced may go on."""
+END_S = 15.0
+"""For so long a client that was replaced, or told to end, may go on."""
 
 STALL, LEAVE, TWIN = "stall", "leave", "twin"
 
 
 @dataclass
-class _Stalled:
+class _Disturbed:
     process: subprocess.Popen[bytes]
     until: float
 
@@ -32,8 +32,8 @@ class Disturbances:
     def __init__(self, rng: Random, clock: Callable[[], float] = time.monotonic) -> None:
         self._rng, self._clock = rng, clock
         self._next = clock() + rng.uniform(*EVERY_S)
-        self._stalled: list[_Stalled] = []
-        self._replaced: list[_Stalled] = []
+        self._stalled: list[_Disturbed] = []
+        self._ending: list[_Disturbed] = []
         self.count = 0
 
     def is_due(self) -> bool:
@@ -46,20 +46,21 @@ class Disturbances:
         what = self._rng.choice((STALL, LEAVE, TWIN if has_twin else STALL))
         if what == LEAVE:
             process.send_signal(signal.SIGTERM)
+            self._ending.append(_Disturbed(process, self._clock() + END_S))
             return what
         process.send_signal(signal.SIGSTOP)
-        self._stalled.append(_Stalled(process, self._clock() + self._rng.uniform(*STALL_S)))
+        self._stalled.append(_Disturbed(process, self._clock() + self._rng.uniform(*STALL_S)))
         if what == TWIN:
-            self._replaced.append(_Stalled(process, self._stalled[-1].until + TWIN_LIVES_S))
+            self._ending.append(_Disturbed(process, self._stalled[-1].until + END_S))
         return what
 
     def go_on(self, *, is_over: bool = False) -> None:
-        """Wake who has stalled for long enough, and end who was replaced long ago; all if it ``is_over``."""
+        """Wake who has stalled for long enough, and kill who should have ended; all if it ``is_over``."""
         now = self._clock()
         for one in [one for one in self._stalled if is_over or now > one.until]:
             self._stalled.remove(one)
             one.process.send_signal(signal.SIGCONT)
-        for one in [one for one in self._replaced if is_over or now > one.until]:
-            self._replaced.remove(one)
+        for one in [one for one in self._ending if is_over or now > one.until]:
+            self._ending.remove(one)
             one.process.kill()
             one.process.wait()

@@ -11,6 +11,8 @@ from histories import Writer
 from histories.segments import DamagedLogError, read_replica
 
 READ_TIMEOUT_S = 120.0
+NOTHING_OPEN_S = 30.0
+"""For so long transactions whose producers are gone may stay open: three of their time-outs."""
 
 
 class FinalReadFailed(Exception):  # noqa: N818 (it states a fact)
@@ -19,10 +21,26 @@ class FinalReadFailed(Exception):  # noqa: N818 (it states a fact)
 
 def read_everything(bootstrap: str, topics: Mapping[str, int], writer: Writer) -> int:
     """The final read of each partition; how many records there were."""
-    consumer = Consumer(
+    consumer, other = _consumer(bootstrap, "committed"), _consumer(bootstrap, "uncommitted")
+    total = 0
+    nothing_open_by = time.monotonic() + NOTHING_OPEN_S
+    try:
+        for topic, partitions in topics.items():
+            for partition in range(partitions):
+                mark = _log_end(consumer, other, topic, partition, nothing_open_by)
+                total += _read(consumer, topic, partition, writer, mark)
+    finally:
+        consumer.close()
+        other.close()
+    return total
+
+
+def _consumer(bootstrap: str, isolation: str) -> Consumer:
+    return Consumer(
         {
             "bootstrap.servers": bootstrap,
             "group.id": "final-reader",
+            "isolation.level": f"read_{isolation}",
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "check.crcs": True,
@@ -31,27 +49,35 @@ def read_everything(bootstrap: str, topics: Mapping[str, int], writer: Writer) -
             "error_cb": lambda error: None,
         }
     )
-    total = 0
-    try:
-        for topic, partitions in topics.items():
-            for partition in range(partitions):
-                total += _read(consumer, topic, partition, writer)
-    finally:
-        consumer.close()
-    return total
 
 
-def _read(consumer: Consumer, topic: str, partition: int, writer: Writer) -> int:
+def _log_end(committed: Consumer, uncommitted: Consumer, topic: str, partition: int, deadline: float) -> int:
+    """Where the log ends, once committed records end there or it is time."""
+    while True:
+        _, end = _watermarks(uncommitted, topic, partition)
+        _, stable = _watermarks(committed, topic, partition)
+        if stable >= end or time.monotonic() > deadline:
+            return end
+        time.sleep(0.2)
+
+
+def _watermarks(consumer: Consumer, topic: str, partition: int) -> tuple[int, int]:
+    """The log's start, and its end for this consumer."""
     deadline = time.monotonic() + READ_TIMEOUT_S
-    place = TopicPartition(topic, partition)
-    op = writer.end("final-reader", topic, partition)
     while True:
         try:
-            low, high = consumer.get_watermark_offsets(place, 10.0, cached=False)
-            break
+            low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), 10.0, cached=False)
         except KafkaException as error:
             if time.monotonic() > deadline:
                 raise FinalReadFailed(f"{topic}/{partition}: {error}") from None
+        else:
+            return low, high
+
+
+def _read(consumer: Consumer, topic: str, partition: int, writer: Writer, high_watermark: int) -> int:
+    deadline = time.monotonic() + READ_TIMEOUT_S
+    op = writer.end("final-reader", topic, partition)
+    low, high = _watermarks(consumer, topic, partition)
     writer.ended("final-reader", op, high)
     records: list[tuple[int, str]] = []
     consumer.assign([TopicPartition(topic, partition, low)])
@@ -70,7 +96,15 @@ def _read(consumer: Consumer, topic: str, partition: int, writer: Writer) -> int
             else:
                 trouble = str(message.error())
     records = [record for record in records if record[0] < high]
-    writer.final("final-reader", topic, partition, start=low, end=high, records=records)
+    writer.final(
+        "final-reader",
+        topic,
+        partition,
+        start=low,
+        end=high,
+        records=records,
+        high_watermark=high_watermark,
+    )
     return len(records)
 
 

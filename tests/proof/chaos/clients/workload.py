@@ -32,6 +32,8 @@ class ClientPlan:
     acks: Any = "all"
     idempotent: bool = False
     compression: str = "none"
+    isolation: str | None = None
+    """Of a consumer of topics with transactions: what it reads."""
 
     @property
     def is_member(self) -> bool:
@@ -41,7 +43,17 @@ class ClientPlan:
     @property
     def has_twin(self) -> bool:
         """Whether its next life has the same identity for brokers, and takes it from this one."""
-        return self.role == "static-member"
+        return self.role == "static-member" or self.is_transactional
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it produces in transactions."""
+        return self.role in ("transactions", "pipeline")
+
+    @property
+    def is_transacted(self) -> bool:
+        """Whether its topics are those with transactions."""
+        return self.is_transactional or self.isolation is not None
 
 
 CLIENTS = (
@@ -58,6 +70,12 @@ CLIENTS = (
     ClientPlan("member-2", "static-member", "confluent", 1.0),
     ClientPlan("member-3", "member", "kafka-python", 1.0),
     ClientPlan("member-4", "static-member", "kafka-python", 1.0),
+    ClientPlan("transactions-1", "transactions", "confluent", 0.10, idempotent=True),
+    ClientPlan("transactions-2", "transactions", "aiokafka", 0.10, idempotent=True),
+    ClientPlan("pipeline-1", "pipeline", "confluent", 1.0, idempotent=True),
+    ClientPlan("pipeline-2", "pipeline", "confluent", 1.0, idempotent=True),
+    ClientPlan("consumer-5", "tail", "confluent", 1.0, isolation="committed"),
+    ClientPlan("consumer-6", "tail", "confluent", 1.0, isolation="uncommitted"),
 )
 SPARK_CLIENTS = (
     ClientPlan("producer-7", "producer", "spark", 0.10, idempotent=True),
@@ -66,7 +84,14 @@ SPARK_CLIENTS = (
 """Applications of their own, beside the one that runs the brokers."""
 
 
-ANSWERED = {"producer": "send", "member": "commit", "static-member": "commit"}
+WRITERS = ("producer", "transactions", "pipeline")
+ANSWERED = {
+    "producer": "send",
+    "member": "commit",
+    "static-member": "commit",
+    "transactions": "finish",
+    "pipeline": "finish",
+}
 """What a client of a role is answered, as its history calls it; others poll."""
 
 
@@ -82,13 +107,16 @@ class Workload:
         rate: float,
         clients: Sequence[ClientPlan] = CLIENTS,
         compacted: Collection[str] = (),
+        transacted: Mapping[str, int] | None = None,
     ) -> None:
-        """Records of ``compacted`` topics have keys; some are tombstones."""
+        """Records of ``compacted`` topics have keys; some are tombstones. ``transacted``: the topics with
+        transactions; pipelines copy the first of them into the second.
+        """
         self.histories = folder / "histories"
         self.crashes = 0
         self._folder, self._bootstrap, self._topics = folder, bootstrap, dict(topics)
         self._rng, self._rate, self._clients = rng, rate, clients
-        self._compacted = sorted(compacted)
+        self._compacted, self._transacted = sorted(compacted), dict(transacted or {})
         self._lives: dict[str, int] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._disturbances = Disturbances(Random(rng.random()))
@@ -117,6 +145,8 @@ class Workload:
         while True:
             idle = [plan.name for plan in self._clients if self._answers(plan) <= before[plan.name]]
             if not idle or time.monotonic() > deadline:
+                for name in idle:  # its log tells where it is
+                    self._running[name].send_signal(signal.SIGUSR1)
                 return idle
             time.sleep(_POLL_S)
 
@@ -132,10 +162,14 @@ class Workload:
         if self._keeper.is_alive():
             self._keeper.join()
         self._disturbances.go_on(is_over=True)
-        producers = [plan.name for plan in self._clients if plan.role == "producer"]
-        killed = self._end(producers, timeout_s)
-        time.sleep(between_s)
-        return killed + self._end([name for name in self._running if name not in producers], timeout_s)
+        killed: list[str] = []
+        for roles in (("producer", "transactions"), ("pipeline",)):  # each reads what the one before wrote
+            ending = [plan.name for plan in self._clients if plan.role in roles]
+            killed += self._end(ending, timeout_s)
+            time.sleep(between_s if ending else 0.0)
+        return killed + self._end(
+            [plan.name for plan in self._clients if plan.role not in WRITERS], timeout_s
+        )
 
     def _end(self, names: Sequence[str], timeout_s: float) -> list[str]:
         killed = []
@@ -160,7 +194,8 @@ class Workload:
             "library": plan.library,
             "name": f"{plan.name}/{life}",
             "bootstrap": self._bootstrap,
-            "topics": self._topics,
+            "topics": self._transacted if plan.is_transacted else self._topics,
+            "isolation": plan.isolation,
             "compacted": self._compacted,
             "folder": str(self.histories),
             "seed": self._rng.getrandbits(32),
@@ -196,9 +231,9 @@ class Workload:
                     self._launch(plan)
 
     def _disturb(self) -> None:
-        """A member of the group, if there is any."""
-        members = [plan for plan in self._clients if plan.is_member]
-        if members:
-            plan = self._rng.choice(members)
+        """A member of the group or a transactional producer, if there is any."""
+        some = [plan for plan in self._clients if plan.is_member or plan.is_transactional]
+        if some:
+            plan = self._rng.choice(some)
             if self._disturbances.begin(self._running[plan.name], has_twin=plan.has_twin) == TWIN:
                 self._launch(plan)

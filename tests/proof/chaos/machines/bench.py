@@ -348,6 +348,8 @@ class Bench:
             "auto.create.topics.enable": "false",
             "log.segment.delete.delay.ms": "5000",
             "offsets.topic.num.partitions": "5",
+            "transaction.state.log.num.partitions": "5",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
             "group.initial.rebalance.delay.ms": "500",
             "replica.high.watermark.checkpoint.interval.ms": "1000",
             **self.options.settings,

@@ -12,8 +12,10 @@ from histories.model import (
     End,
     FaultWindow,
     FinalRead,
+    Finish,
     GroupLost,
     History,
+    Init,
     Leader,
     Poll,
     Seek,
@@ -56,9 +58,9 @@ class Scribe:
     def send(self, value, offset, *, leader_epoch=-1, **fields):
         return self.answer(self.begin(value, **fields), "ok", offset, leader_epoch)
 
-    def poll(self, start, *records, process="consumer", leader_epoch=-1, epochs=()):
+    def poll(self, start, *records, process="consumer", leader_epoch=-1, epochs=(), isolation=""):
         begun_ns = self.tick()
-        poll = Poll(process, "t", 0, start, records, begun_ns, self.tick(), leader_epoch, epochs)
+        poll = Poll(process, "t", 0, start, records, begun_ns, self.tick(), leader_epoch, epochs, isolation)
         self.history.reads.append(poll)
 
     def seek(self, offset, process="consumer"):
@@ -67,9 +69,10 @@ class Scribe:
     def end(self, offset, leader_epoch=-1):
         self.history.ends.append(End("asker", "t", 0, self.tick(), self.tick(), offset, leader_epoch))
 
-    def final(self, *records, start=0, end=None):
+    def final(self, *records, start=0, end=None, topic="t", high_watermark=-1):
         last = records[-1][0] + 1 if records else start
-        read = FinalRead("t", 0, start, last if end is None else end, list(records), self.tick())
+        end = last if end is None else end
+        read = FinalRead(topic, 0, start, end, list(records), self.tick(), high_watermark)
         self.history.finals.append(read)
 
     def dump(self, broker, *records, start=0, end=None, high_watermark=None, digests=None):
@@ -80,6 +83,17 @@ class Scribe:
             (offset, offset, digest) for (offset, _, _), digest in zip(records, digests or (), strict=False)
         ]
         self.history.dumps.append(Dump(broker, "t", 0, start, end, mark, copies, batches, self.tick()))
+
+    def init(self, session, outcome="ok", transactional_id="id"):
+        """A producer asks for its transactional id, and is answered."""
+        begun_ns = self.tick()
+        self.history.inits.append(Init("p", transactional_id, session, begun_ns, outcome, self.tick()))
+
+    def finish(self, transaction, how="commit", outcome="ok"):
+        """The end of a transaction is asked for, and answered."""
+        begun_ns = self.tick()
+        finish = Finish("p", transaction, how == "commit", begun_ns, outcome, self.tick())
+        self.history.finishes.append(finish)
 
     def begin_commit(self, value, process="member"):
         """A commit without an answer yet; ``answer_commit`` gives it one."""

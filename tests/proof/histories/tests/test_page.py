@@ -48,9 +48,11 @@ TYPES = {
     "generation": INTEGER,
     "group": TEXT,
     "high_watermark": INTEGER,
+    "how": one_of("commit", "abort"),
     "id": TEXT,
     "idempotent": FLAG,
     "is_unclean": FLAG,
+    "isolation": one_of("committed", "uncommitted"),
     "key": VALUE,
     "kind": TEXT,
     "leader": TEXT,
@@ -64,10 +66,13 @@ TYPES = {
     "seq": INTEGER,
     "session": TEXT,
     "shares": SHARES,
+    "source": VALUE,
     "start": INTEGER,
     "target": TEXT,
     "tombstone": FLAG,
     "topic": TEXT,
+    "transaction": TEXT,
+    "transactional_id": TEXT,
     "value": VALUE,
     "version": ("`1`", 1, (2, "1", True, [1])),
     "what": one_of("created", "deleted"),
@@ -113,7 +118,7 @@ def full_line(kind, what):
 def take(kind, what, fields):
     """Which fields the reader asked for in this line."""
     joiner = _Joiner()
-    if kind != "invoke" and what in ("send", "end", "commit", "committed"):
+    if kind != "invoke" and what in ("send", "end", "commit", "committed", "init", "finish"):
         joiner.take(0, full_line("invoke", what))
     watched = Watched(fields)
     joiner.take(1, watched)

@@ -1,5 +1,6 @@
 """Members that stall wake up again, and those whose twin has taken over end."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -8,7 +9,7 @@ from random import Random
 
 import pytest
 
-from chaos.clients.disturbances import LEAVE, STALL, STALL_S, TWIN, TWIN_LIVES_S, Disturbances
+from chaos.clients.disturbances import END_S, LEAVE, STALL, STALL_S, TWIN, Disturbances
 
 
 class _Clock:
@@ -79,6 +80,17 @@ def test_a_member_that_leaves_is_told_to_end(clock, process):
     assert process.wait(10) == -15
 
 
+def test_a_member_that_does_not_leave_in_time_is_killed(clock, process):
+    process.send_signal(signal.SIGSTOP)
+    disturbances = Disturbances(_Loaded(LEAVE), clock)
+    disturbances.begin(process, has_twin=True)
+    disturbances.go_on()
+    assert process.poll() is None
+    clock.now += END_S + 1
+    disturbances.go_on()
+    assert process.poll() == -9
+
+
 def test_a_member_whose_twin_has_taken_over_wakes_up_and_ends_in_time(clock, process):
     disturbances = Disturbances(_Loaded(TWIN), clock)
     assert disturbances.begin(process, has_twin=True) == TWIN
@@ -86,7 +98,7 @@ def test_a_member_whose_twin_has_taken_over_wakes_up_and_ends_in_time(clock, pro
     disturbances.go_on()
     assert _comes_to(process, is_stopped=False)
     assert process.poll() is None
-    clock.now += TWIN_LIVES_S
+    clock.now += END_S
     disturbances.go_on()
     assert process.poll() == -9
 
