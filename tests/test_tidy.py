@@ -37,6 +37,14 @@ BANNED: Final = {
 """Words that must not come back, each with what to write instead."""
 
 CALLED_BY_OTHERS: Final = {
+    "GarbageWatch": "copying to the remote tier, which comes next",
+    "Limits": "copying to the remote tier, which comes next",
+    "local_start_after_deletion": "copying to the remote tier, which comes next",
+    "next_copy": "copying to the remote tier, which comes next",
+    "on_listed": "copying to the remote tier, which comes next",
+    "start_after_retention": "copying to the remote tier, which comes next",
+    "with_copied": "copying to the remote tier, which comes next",
+    "from_offset": "copying to the remote tier, which comes next",
     "SegmentBuilder": "copying to the remote tier, which comes next",
     "nth_with": "reads from the remote tier, which come next",
     "applied_state": "the simulation",
