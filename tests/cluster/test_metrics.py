@@ -5,15 +5,18 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from pathlib import Path
 from types import SimpleNamespace
 
+import confluent_kafka
 import pytest
 
 from sparklog.client.group.group_admin import GroupAdmin
 from sparklog.client.group.group_consumer import GroupConsumer
 from sparklog.client.group.settings import MemberSettings
+from sparklog.client.transactions.transaction_admin import TransactionAdmin
 from sparklog.controller.metrics import controller_metrics
 from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicPartition
@@ -194,3 +197,47 @@ def test_metrics_end_with_their_server() -> None:
     for port in ports:
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), 5)
+
+
+def transactional(cluster: InProcessCluster, name: str, timeout_ms: int = 60_000) -> confluent_kafka.Producer:
+    """A producer with an open transaction in t-0."""
+    settings = {
+        "bootstrap.servers": cluster.bootstrap_servers,
+        "transactional.id": name,
+        "transaction.timeout.ms": timeout_ms,
+        "message.timeout.ms": timeout_ms,
+        "log_level": 0,
+        "error_cb": lambda error: None,
+    }
+    producer = confluent_kafka.Producer(settings)
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce("t", b"v", partition=0)
+    assert producer.flush(30) == 0
+    return producer
+
+
+def of_transactions(**ends: int) -> dict[str, int]:
+    return {f'sparklog_transactions_ended_total{{outcome="{end}"}}': count for end, count in ends.items()}
+
+
+def test_transactions_are_counted_by_how_they_end_and_the_oldest_has_an_age() -> None:
+    with with_metrics(1, settings={"transaction.state.log.num.partitions": "2"}) as cluster:
+        cluster.create_topic("t")
+        broker = cluster.brokers[1]
+        first = transactional(cluster, "first")
+        began_s = figures(broker)["sparklog_transactions_oldest_start_milliseconds"] / 1_000
+        assert abs(began_s - time.time()) < 60
+        second = transactional(cluster, "second")
+        wait_for(broker, sparklog_transactions_open=2, **of_transactions(committed=0, aborted=0))
+        first.commit_transaction(30)
+        second.abort_transaction(30)
+        wait_for(broker, sparklog_transactions_open=0, **of_transactions(committed=1, aborted=1))
+        assert figures(broker)["sparklog_transactions_oldest_start_milliseconds"] == 0
+        living = [transactional(cluster, "replaced")]
+        TransactionAdmin(cluster.client).fence("replaced", 60_000)
+        wait_for(broker, **of_transactions(committed=1, aborted=2, fenced=1, timed_out=0))
+        living.append(transactional(cluster, "slow", timeout_ms=1_000))
+        wait_for(broker, last_stable_offset_lag_max=1, sparklog_transactions_open=1)
+        wait_for(broker, **of_transactions(committed=1, aborted=3, fenced=1, timed_out=1))
+        wait_for(broker, last_stable_offset_lag_max=0, sparklog_transactions_open=0)
