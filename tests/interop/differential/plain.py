@@ -11,13 +11,15 @@ from typing import Any, Final
 
 from tests.interop.differential.talk import Said
 
-ID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+ID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|producer id [0-9]+")
 OWN: Final = frozenset({"port", "cluster_id", "total_bytes", "usable_bytes", "partition_size", "log_dir"})
 """What only says which machine and which run it is."""
 IGNORED: Final = frozenset({"throttle_time_ms"})
 A_TIME_FROM: Final = 1_500_000_000_000
-ENVELOPE: Final = struct.Struct(">qiibIhi")
-LAST_OFFSET_AT: Final = 23
+ATTRIBUTES_AT: Final = 21
+PRODUCER_AT: Final = 43
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
 
 Difference = tuple[str, Any, Any]
 """Where, ours, theirs."""
@@ -61,8 +63,10 @@ def _masked(value: Any, name: str) -> Any:
         return "<topic id>"
     if isinstance(value, bytes):
         return value.decode(errors="backslashreplace")
-    if isinstance(value, int) and value > A_TIME_FROM and "timestamp" in name:
+    if isinstance(value, int) and value > A_TIME_FROM and "time" in name:
         return "<time>"
+    if name == "producer_id" and value >= 0:
+        return f"producer id {value}"
     return value
 
 
@@ -80,14 +84,23 @@ def _named(value: Any, namer: Namer) -> Any:
     return namer.name(value) if isinstance(value, str) else value
 
 
-def _batches(octets: bytes) -> Iterator[tuple[int, int]]:
-    """The first offset and the offset delta of each whole batch."""
-    while len(octets) >= LAST_OFFSET_AT + 4:
+def _batches(octets: bytes) -> Iterator[dict[str, Any]]:
+    """Each whole batch: its offsets and its producer."""
+    while len(octets) >= PRODUCER_AT + 14:
         base, length = struct.unpack_from(">qi", octets)
         if len(octets) < 12 + length:
             return
-        (delta,) = struct.unpack_from(">i", octets, LAST_OFFSET_AT)
-        yield base, delta
+        attributes, delta = struct.unpack_from(">hi", octets, ATTRIBUTES_AT)
+        producer_id, epoch, sequence = struct.unpack_from(">qhi", octets, PRODUCER_AT)
+        yield {
+            "base_offset": base,
+            "last_offset_delta": delta,
+            "is_transactional": bool(attributes & TRANSACTIONAL),
+            "is_control": bool(attributes & CONTROL),
+            "producer_id": _masked(producer_id, "producer_id"),
+            "producer_epoch": epoch,
+            "base_sequence": sequence,
+        }
         octets = octets[12 + length :]
 
 

@@ -23,6 +23,7 @@ SETTINGS: Final = {
     "offset.metadata.max.bytes": "64",
     "offsets.topic.num.partitions": "3",
     "offsets.topic.replication.factor": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "3",
     "transaction.state.log.replication.factor": "1",
@@ -54,11 +55,44 @@ def _is_there(answer: Tree) -> bool:
     return answer["topics"][0]["error_code"] in (0, TOPIC_ALREADY_EXISTS)
 
 
-def _prepare(address: Address) -> None:
+def new_topic(address: Address, name: str, *, may_be_there: bool = True) -> bytes:
+    """A topic whose leaders are there; its id. Kafka still has one that is being deleted."""
     with Talk(address) as talk:
-        topic = {"name": TOPIC, "num_partitions": PARTITIONS, "replication_factor": 1}
-        talk.until("CreateTopics", _is_there, topics=[topic], timeout_ms=30_000)
-        talk.until("FindCoordinator", lambda answer: answer["error_code"] == 0, key="a group", version=1)
+        wanted = {"name": name, "num_partitions": PARTITIONS, "replication_factor": 1}
+        is_made = _is_there if may_be_there else _is_new
+        answer = talk.until("CreateTopics", is_made, topics=[wanted], timeout_ms=30_000)
+        parts = [{"partition_index": number, "timestamp": -1} for number in range(PARTITIONS)]
+        talk.until("ListOffsets", _is_led, topics=[{"name": name, "partitions": parts}])
+        topic_id = answer["topics"][0]["topic_id"]
+        assert isinstance(topic_id, bytes)
+        return topic_id
+
+
+@contextmanager
+def own_topic(address: Address, name: str) -> Iterator[bytes]:
+    """A topic for one dialogue, by its id. It is deleted, so that hundreds of them do not hold files open."""
+    yield new_topic(address, name)
+    with Talk(address) as talk:
+        talk.ask("DeleteTopics", version=5, topic_names=[name], timeout_ms=30_000)
+
+
+def _is_new(answer: Tree) -> bool:
+    return bool(answer["topics"][0]["error_code"] == 0)
+
+
+def _is_led(answer: Tree) -> bool:
+    return all(part["error_code"] == 0 for topic in answer["topics"] for part in topic["partitions"])
+
+
+def _prepare(address: Address) -> None:
+    new_topic(address, TOPIC)
+    with Talk(address) as talk:
+        for key, kind in (("a group", 0), ("a producer", 1)):
+            wanted = {"key": key, "key_type": kind, "version": 1}
+            talk.until("FindCoordinator", lambda answer: answer["error_code"] == 0, **wanted)
+        for name in map(str, range(9)):  # some for each coordinator
+            producer = {"transactional_id": name, "transaction_timeout_ms": 60_000, "version": 1}
+            talk.until("InitProducerId", lambda answer: answer["error_code"] == 0, **producer)
         talk.until(
             "OffsetFetch", lambda answer: answer["error_code"] == 0, group_id="a group", topics=[], version=3
         )

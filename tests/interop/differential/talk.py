@@ -25,8 +25,10 @@ UNSUPPORTED_VERSION: Final = 35
 
 KEYS: Final = {api.name: key for key, api in API_VERSIONS.items()}
 
-FIRST: Final = {"OffsetCommit": 1, "OffsetFetch": 1}
-"""Versions that dialogues begin with: Kafka keeps offsets of version 0 in ZooKeeper, not in the group."""
+FIRST: Final = {"Produce": 3, "Fetch": 4, "ListOffsets": 2, "OffsetCommit": 1, "OffsetFetch": 1}
+"""Versions that dialogues begin with: Kafka keeps offsets of version 0 in ZooKeeper, not in the group, and
+there are no transactions in older messages.
+"""
 
 DEFAULTS: Final[dict[str, Any]] = {
     "acks": -1,

@@ -2,6 +2,7 @@
 
 from tests.interop.differential.known import Known, unknown
 from tests.interop.differential.plain import differences, plain
+from tests.interop.differential.producer import batch
 from tests.interop.differential.talk import Said
 
 ONE = b"differ-11111111-2222-3333-4444-555555555555"
@@ -25,6 +26,36 @@ def test_ids_of_two_systems_are_the_same_if_they_are_used_alike():
         return answers({"member_id": one}, {"member_id": other}, {"members": members})
 
     assert talk(ONE, OTHER) == talk(OTHER, ONE)
+
+
+def test_producer_ids_are_named_too_wherever_they_are():
+    first, second = answers(
+        {"producer_id": 4_711}, {"producers": [{"producer_id": 8}, {"producer_id": 4_711}]}
+    )
+
+    assert first == {"producer_id": "<id 0>"}
+    assert second == {"producers": [{"producer_id": "<id 0>"}, {"producer_id": "<id 1>"}]}
+    assert answers({"producer_id": -1}) == [{"producer_id": -1}], "none"
+
+
+def test_a_batch_is_compared_by_its_offsets_and_its_producer():
+    records = batch({"producer_id": 8, "producer_epoch": 2}, 5, count=3)
+
+    assert answers({"records": records}) == [
+        {
+            "records": [
+                {
+                    "base_offset": 0,
+                    "last_offset_delta": 2,
+                    "is_transactional": True,
+                    "is_control": False,
+                    "producer_id": "<id 0>",
+                    "producer_epoch": 2,
+                    "base_sequence": 5,
+                }
+            ]
+        }
+    ]
 
 
 def test_the_order_in_a_list_does_not_count():
