@@ -23,6 +23,7 @@ from bench.many import partitions
 from bench.report import PartResult, Row, longest_gap, percentile
 from bench.scale import FULL, Scale, say
 from bench.spark import Spark, form_of, has_connector
+from bench.transactions import transactions
 
 PARTITIONS: Final = 4
 VALUE_BYTES: Final = 100
@@ -347,6 +348,7 @@ PARTS: Final[dict[str, Callable[[Pair, Scale], PartResult]]] = {
     "producer": producer,
     "latency": latency,
     "groups": groups,
+    "transactions": transactions,
     "memory": memory,
     "gaps": gaps,
 }

@@ -25,6 +25,9 @@ class Scale:
     group_members: int
     group_count: int
     commit_s: float
+    pipeline_transactions: int
+    aborted: int
+    committers: int
 
 
 FULL: Final = Scale(
@@ -45,6 +48,9 @@ FULL: Final = Scale(
     group_members=50,
     group_count=20,
     commit_s=15,
+    pipeline_transactions=100,
+    aborted=20_000,
+    committers=12,
 )
 QUICK: Final = Scale(
     rows=100_000,
@@ -64,6 +70,9 @@ QUICK: Final = Scale(
     group_members=6,
     group_count=6,
     commit_s=4,
+    pipeline_transactions=20,
+    aborted=1_000,
+    committers=6,
 )
 
 

@@ -1,0 +1,344 @@
+"""What transactions cost: commits, pipelines, reads behind them, and the death of a coordinator's broker.
+
+All producers are librdkafka's, so that both clusters are asked the same by the same code.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import median
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from bench.clusters import Cluster, Kafka, Pair, Sparklog
+from bench.kafka_clients import create_topic, quiet, wait_in_sync
+from bench.machine import wait_until
+from bench.report import PartResult, Row, longest_gap, percentile
+from bench.scale import Scale, say
+
+PARTITIONS: Final = 6
+RECORDS: Final = 100
+VALUE: Final = b"x" * 100
+TIMEOUT_S: Final = 60.0
+SETTLE_S: Final = 3.0
+INTERNAL_TOPIC: Final = "__transaction_state"
+ABORTERS: Final = 20
+"""Producers that abort side by side: alone, a hundred thousand would take an hour."""
+
+
+def transactional(cluster: Cluster, transactional_id: str) -> Any:
+    producer = Producer(quiet(cluster.bootstrap, **{"transactional.id": transactional_id, "linger.ms": 0}))
+    producer.init_transactions(TIMEOUT_S)
+    return producer
+
+
+@dataclass(slots=True)
+class _Found:
+    """The figures of one system."""
+
+    one: list[float] = field(default_factory=list)
+    """Milliseconds of commits of one record."""
+    one_per_s: float = 0.0
+    hundred_per_s: float = 0.0
+    pipeline_per_s: float = 0.0
+    pipelines_per_s: float = 0.0
+    committed_s: float = 0.0
+    uncommitted_s: float = 0.0
+    aborted_s: float = 0.0
+    gaps: list[float] = field(default_factory=list)
+
+
+def transactions(pair: Pair, scale: Scale) -> PartResult:
+    """Transactions a second, what their readers pay, and the gap after a coordinator's death."""
+    found: dict[str, _Found] = {}
+    for cluster in pair.all():
+        figures = found[cluster.name] = _Found()
+        create_topic(cluster.bootstrap, "written", PARTITIONS)
+        create_topic(cluster.bootstrap, "source", PARTITIONS)
+        wait_in_sync(cluster.bootstrap, "written")
+        _warm_up(cluster)
+        figures.one, figures.one_per_s = _commits(cluster, scale, records=1)
+        _, figures.hundred_per_s = _commits(cluster, scale, records=RECORDS)
+        figures.pipeline_per_s = _pipelines(cluster, scale, 1)
+        figures.pipelines_per_s = _pipelines(cluster, scale, 10)
+        figures.uncommitted_s = _read(cluster, "written", "read_uncommitted")
+        figures.committed_s = _read(cluster, "written", "read_committed")
+        _abort(cluster, scale)
+        figures.aborted_s = _read(cluster, "aborted", "read_committed")
+        figures.gaps = [_coordinator_gap(cluster, scale, number) for number in range(scale.kills)]
+        say(f"transactions {cluster.name}: {figures.one_per_s:.0f}/s of one record, {figures.gaps} s of gaps")
+    return PartResult(_rows(found, scale), [])
+
+
+def _rows(found: dict[str, _Found], scale: Scale) -> list[Row]:
+    ours, kafka = found[Sparklog.name], found.get(Kafka.name)
+
+    def row(
+        title: str, unit: str, figure: Callable[[_Found], float], note: str, *, more_is_better: bool = False
+    ) -> Row:
+        theirs = None if kafka is None else figure(kafka)
+        return Row(title, unit, figure(ours), theirs, more_is_better=more_is_better, note=note)
+
+    more = {"more_is_better": True}
+    return [
+        row("transactions of one record", "1/s", lambda one: one.one_per_s, "one producer in turn", **more),
+        row("commit of one record, p50", "ms", lambda one: median(one.one), "`commit_transaction`"),
+        row("commit of one record, p99", "ms", lambda one: percentile(one.one, 0.99), "the same"),
+        row(
+            f"transactions of {RECORDS} records",
+            "1/s",
+            lambda one: one.hundred_per_s,
+            f"in {PARTITIONS} partitions, one producer in turn",
+            **more,
+        ),
+        row(
+            "consume-transform-produce, one pipeline",
+            "transactions/s",
+            lambda one: one.pipeline_per_s,
+            f"{RECORDS} records each, with offsets",
+            **more,
+        ),
+        row(
+            "consume-transform-produce, ten pipelines",
+            "transactions/s",
+            lambda one: one.pipelines_per_s,
+            "the same",
+            **more,
+        ),
+        row(
+            "read committed against uncommitted",
+            "ratio of times",
+            lambda one: one.committed_s / one.uncommitted_s,
+            "all of the transactions above",
+        ),
+        row(
+            f"read committed over {scale.aborted:,} aborted transactions",
+            "s",
+            lambda one: one.aborted_s,
+            "one record each",
+        ),
+        row(
+            "longest gap in commits after SIGKILL of the coordinator's broker",
+            "s",
+            lambda one: max(one.gaps),
+            f"worst of {scale.kills} kills",
+        ),
+    ]
+
+
+def _warm_up(cluster: Cluster) -> None:
+    """The internal topics are created, and all code has run once."""
+    producer = transactional(cluster, "warm")
+    for _ in range(20):
+        _write(producer, "written", RECORDS)
+    wait_in_sync(cluster.bootstrap, INTERNAL_TOPIC)
+
+
+def _write(producer: Any, topic: str, records: int) -> float:
+    """One committed transaction; the milliseconds of its commit."""
+    producer.begin_transaction()
+    for number in range(records):
+        producer.produce(topic, VALUE, partition=number % PARTITIONS)
+    began = time.perf_counter()
+    producer.commit_transaction(TIMEOUT_S)
+    return (time.perf_counter() - began) * 1_000
+
+
+def _commits(cluster: Cluster, scale: Scale, *, records: int) -> tuple[list[float], float]:
+    producer = transactional(cluster, f"of-{records}")
+    spans: list[float] = []
+    began = time.monotonic()
+    while time.monotonic() - began < scale.commit_s:
+        spans.append(_write(producer, "written", records))
+    return spans, len(spans) / (time.monotonic() - began)
+
+
+def _pipelines(cluster: Cluster, scale: Scale, count: int) -> float:
+    """Transactions a second of ``count`` pipelines, each with its share of the source."""
+    source = Producer(quiet(cluster.bootstrap))
+    for number in range(scale.pipeline_transactions * RECORDS):
+        source.produce("source", VALUE, partition=number % PARTITIONS)
+        source.poll(0)
+    source.flush(TIMEOUT_S)
+    ends: list[float] = []
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=_pipe, args=(cluster, f"pipes-{count}", number, ends, stop))
+        for number in range(count)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        wait_until(lambda: len(ends) > count, TIMEOUT_S, "pipelines commit")
+        time.sleep(scale.commit_s)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    settled = [end for end in ends if end > ends[0] + 1]
+    return len(settled) / max(0.001, settled[-1] - settled[0]) if len(settled) > 1 else 0.0
+
+
+def _pipe(cluster: Cluster, group: str, number: int, ends: list[float], stop: threading.Event) -> None:
+    """Takes what it gets, up to ``RECORDS`` at once, and starts over at the end: the load must not end."""
+    consumer = Consumer(
+        quiet(cluster.bootstrap, **{"group.id": f"{group}-{number}", "enable.auto.commit": False})
+    )
+    consumer.assign([TopicPartition("source", number % PARTITIONS, 0)])
+    producer = transactional(cluster, f"{group}-{number}")
+    while not stop.is_set():
+        messages = [one for one in consumer.consume(RECORDS, timeout=0.2) if one.error() is None]
+        if len(messages) < RECORDS:
+            consumer.seek(TopicPartition("source", number % PARTITIONS, 0))
+            continue
+        producer.begin_transaction()
+        for message in messages:
+            producer.produce("written", message.value(), partition=number % PARTITIONS)
+        positions = consumer.position(consumer.assignment())
+        group = consumer.consumer_group_metadata()
+        _patiently(partial(producer.send_offsets_to_transaction, positions, group, TIMEOUT_S))
+        _patiently(partial(producer.commit_transaction, TIMEOUT_S))
+        ends.append(time.monotonic())
+    consumer.close()
+
+
+def _patiently(step: Callable[[], None]) -> None:
+    """The step of a transaction, again while librdkafka says that it may be tried again."""
+    while True:
+        try:
+            step()
+        except KafkaException as error:
+            if not error.args[0].retriable():
+                raise
+        else:
+            return
+
+
+def _read(cluster: Cluster, topic: str, isolation: str) -> float:
+    """Seconds to read all of a topic."""
+    consumer = Consumer(
+        quiet(
+            cluster.bootstrap,
+            **{
+                "group.id": f"reads-{topic}-{isolation}",
+                "isolation.level": isolation,
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+            },
+        )
+    )
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+    ended: set[int] = set()
+    began = time.monotonic()
+    while len(ended) < PARTITIONS:
+        for message in consumer.consume(1_000, timeout=TIMEOUT_S):
+            if message.error() is not None:
+                ended.add(message.partition())
+    seconds = time.monotonic() - began
+    consumer.close()
+    return seconds
+
+
+def _abort(cluster: Cluster, scale: Scale) -> None:
+    create_topic(cluster.bootstrap, "aborted", PARTITIONS)
+    wait_in_sync(cluster.bootstrap, "aborted")
+
+    def work(number: int) -> None:
+        producer = transactional(cluster, f"aborts-{number}")
+        for _ in range(scale.aborted // ABORTERS):
+            producer.begin_transaction()
+            producer.produce("aborted", VALUE, partition=number % PARTITIONS)
+            producer.flush(TIMEOUT_S)
+            producer.abort_transaction(TIMEOUT_S)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(ABORTERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@dataclass(slots=True)
+class _Committer:
+    """Commits without pause from a thread; ``commits`` holds when each was confirmed."""
+
+    cluster: Cluster
+    transactional_id: str
+    commits: list[float] = field(default_factory=list)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        producer = transactional(self.cluster, self.transactional_id)
+        while not self._stop.is_set():
+            try:
+                _write(producer, "written", 1)
+                self.commits.append(time.monotonic())
+            except KafkaException as error:
+                if error.args[0].fatal():
+                    producer = transactional(self.cluster, self.transactional_id)
+                elif error.args[0].txn_requires_abort():
+                    producer.abort_transaction(TIMEOUT_S)
+                elif not error.args[0].retriable():
+                    raise
+
+
+def _coordinator_gap(cluster: Cluster, scale: Scale, number: int) -> float:
+    """Longest time without a commit of the ids whose coordinator's broker is killed."""
+    committers = [_Committer(cluster, f"gap-{number}-{index}") for index in range(scale.committers)]
+    with ExitStack() as stack:
+        for committer in committers:
+            stack.callback(committer.stop)
+            committer.start()
+        wait_until(lambda: all(len(one.commits) > 10 for one in committers), TIMEOUT_S, "all commit")
+        time.sleep(SETTLE_S)
+        coordinators = _coordinators(cluster, [one.transactional_id for one in committers])
+        broker = max(set(coordinators.values()), key=list(coordinators.values()).count)
+        struck = [one for one in committers if coordinators[one.transactional_id] == broker]
+        killed = time.monotonic()
+        cluster.kill(broker)
+        wait_until(
+            lambda: all(
+                sum(at > killed for at in one.commits) >= 10 and time.monotonic() - killed > SETTLE_S
+                for one in struck
+            ),
+            2 * TIMEOUT_S,
+            "all commit again",
+        )
+        gap = max(longest_gap(list(one.commits), killed, time.monotonic()) for one in struck)
+        cluster.revive(broker)
+        for topic in (INTERNAL_TOPIC, "written"):
+            wait_in_sync(cluster.bootstrap, topic, 2 * TIMEOUT_S)
+    say(f"transactions {cluster.name}: coordinator of {len(struck)} ids killed, gap {gap:.2f} s")
+    return gap
+
+
+def _coordinators(cluster: Cluster, transactional_ids: list[str]) -> dict[str, int]:
+    """The leader of the partition that Java's hash of each id says."""
+    topic = (
+        AdminClient(quiet(cluster.bootstrap)).list_topics(INTERNAL_TOPIC, timeout=30).topics[INTERNAL_TOPIC]
+    )
+    return {
+        one: topic.partitions[_java_hash(one) % len(topic.partitions)].leader for one in transactional_ids
+    }
+
+
+def _java_hash(text: str) -> int:
+    value = 0
+    for letter in text:
+        value = (31 * value + ord(letter)) & 0xFFFFFFFF
+    return value & 0x7FFFFFFF
