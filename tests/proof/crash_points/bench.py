@@ -17,6 +17,8 @@ from sparklog.core.compaction import dirty_range
 from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import read_parts
 from sparklog.model.time import MonotonicMs, WallMs
+from sparklog.model.transaction_end import TransactionEnd
+from sparklog.records.control import build_marker
 from sparklog.records.envelope import parse_header, split, stamp
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.payload import payload_of
@@ -211,7 +213,14 @@ class Bench:
     # ---- what a partition does with its log ----------------------------------------------------------------
 
     def batch(
-        self, offset: int, *, count: int = 2, size: int = 120, producer: int = -1, key: str = ""
+        self,
+        offset: int,
+        *,
+        count: int = 2,
+        size: int = 120,
+        producer: int = -1,
+        key: str = "",
+        in_transaction: bool = False,
     ) -> bytes:
         self.timestamp += 7
         filling = f"{offset}/{self.epoch};" * (size // 4)
@@ -228,6 +237,7 @@ class Bench:
                 producer_id=producer,
                 producer_epoch=0 if producer >= 0 else -1,
                 base_sequence=sequence if producer >= 0 else -1,
+                is_transactional=in_transaction,
             )
         )
         stamp(data, 0, offset, self.epoch)
@@ -244,6 +254,18 @@ class Bench:
             self._may(tp)
             data = b"".join(made)
             self.log(tp).append(data, split(data))
+
+    def end(self, tp: TopicPartition, producer: int, *, commits: bool) -> None:
+        """The marker of the producer's transaction, as a leader appends it."""
+        with self.change(tp) as kept:
+            marker = build_marker(
+                TransactionEnd(commits, 1), producer_id=producer, producer_epoch=0, now_ms=self.timestamp
+            )
+            stamp(marker, 0, kept.end, self.epoch)
+            kept.batches.append(bytes(marker))
+            kept.end += 1
+            self._may(tp)
+            self.log(tp).append(bytes(marker), split(marker))
 
     def lead(self, tp: TopicPartition) -> None:
         self.epoch += 1

@@ -21,6 +21,7 @@ from crash_points.promises import Batch, Promises, State, required
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.ids import TopicPartition
+from sparklog.records.control import end_of_transaction
 from sparklog.records.envelope import crc_matches, parse_header
 from sparklog.storage import checkpoints
 from sparklog.storage.disk import LocalDisk
@@ -238,11 +239,36 @@ def _sound(log: Log, start_max: int) -> list[str]:
     for pid, known in log.producers.producers.items():
         if any(batch.last_offset >= log.log_end_offset for batch in known.batches):
             troubles.append(f"{log}: producer {pid} is ahead of the log: {known}")
+    troubles += _transactions(log)
     for stamp_ms, base_offset in stamps:
         expected = max(min(offset for stamp, offset in stamps if stamp >= stamp_ms), log.log_start_offset)
         answer = log.offset_for_timestamp(stamp_ms)
         if answer is None or answer[0] < expected or (answer[0] > expected and not _is_table(log)):
             troubles.append(f"{log}: offset for time {stamp_ms} is {answer}, the batch is at {base_offset}")
+    return troubles
+
+
+def _transactions(log: Log) -> list[str]:
+    """Open and aborted transactions are those that the batches tell, as far as they begin in the log."""
+    open_since: dict[int, int] = {}
+    aborted: list[tuple[int, int, int]] = []
+    batches = batches_in(log)
+    for data in batches:
+        header = parse_header(data)
+        end = end_of_transaction(data, header) if header.is_control else None
+        if end is not None:
+            first = open_since.pop(header.producer_id, None)
+            if first is not None and not end.is_commit:
+                aborted.append((header.producer_id, first, header.base_offset))
+        elif header.is_transactional:
+            open_since.setdefault(header.producer_id, header.base_offset)
+    begin = parse_header(batches[0]).base_offset if batches else 0
+    told = log.aborted_transactions(int(log.log_start_offset), int(log.log_end_offset))
+    known = [one[:3] for one in told if one.first_offset >= begin]
+    troubles = [] if known == aborted else [f"{log}: aborted are {known}, the batches say {aborted}"]
+    first_open, expected = log.producers.transactions.first_open(), min(open_since.values(), default=None)
+    if first_open is None or first_open >= begin:
+        troubles += [] if first_open == expected else [f"{log}: open since {first_open}, not {expected}"]
     return troubles
 
 

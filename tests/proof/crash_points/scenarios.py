@@ -149,6 +149,61 @@ def _retention(bench: Bench) -> None:
     bench.flush(T)
 
 
+def _with_transactions(bench: Bench) -> None:
+    """Transactions of three producers, of which one is open, over several segments."""
+    _settled(bench)
+    for nth in range(6):
+        bench.append(T, producer=11 + nth % 3, in_transaction=True)
+        if nth == 2:
+            bench.end(T, 11, commits=False)
+    bench.end(T, 12, commits=False)
+    bench.end(T, 13, commits=True)
+    bench.flush(T)
+    bench.checkpoint()
+    bench.commit(T)
+
+
+def _transactions(bench: Bench) -> None:
+    bench.operation("abort a transaction")
+    bench.append(T, producer=12, in_transaction=True)
+    before_marker = bench.kept[T].end
+    bench.end(T, 11, commits=False)
+    bench.roll(T)
+    bench.append(T, producer=13, in_transaction=True)
+    bench.end(T, 12, commits=False)
+    bench.operation("flush")
+    bench.flush(T)
+    bench.operation("checkpoint")
+    bench.checkpoint()
+    bench.operation("truncate a marker")
+    bench.truncate(T, before_marker)
+    bench.lead(T)
+    bench.append(T, producer=1)
+    bench.operation("abort a transaction")
+    bench.end(T, 11, commits=False)
+    bench.end(T, 12, commits=True)
+    bench.operation("flush")
+    bench.flush(T)
+
+
+def _killed_with_transactions(bench: Bench) -> None:
+    """Aborted transactions of which the last are not flushed, and an open one."""
+    _with_transactions(bench)
+    bench.end(T, 11, commits=False)
+    bench.append(T, producer=12, in_transaction=True)
+    bench.roll(T)
+    bench.end(T, 12, commits=False)
+    bench.append(T, producer=13, in_transaction=True)
+    bench.stop(clean=False)
+
+
+def _recover_transactions(bench: Bench) -> None:
+    bench.operation("recovery of aborted transactions")
+    bench.start()
+    bench.end(T, 13, commits=False)
+    bench.flush(T)
+
+
 def _a_table(bench: Bench) -> None:
     bench.start()
     bench.create("table")
@@ -254,6 +309,8 @@ SCENARIOS = (
     Scenario("truncate", _settled, _truncate),
     Scenario("begin anew", _settled, _begin_anew),
     Scenario("retention", _settled, _retention),
+    Scenario("transactions", _with_transactions, _transactions),
+    Scenario("start with transactions", _killed_with_transactions, _recover_transactions),
     Scenario("compaction", _a_table, _compaction),
     Scenario("truncate during compaction", _a_table, _cut_while_cleaning),
     Scenario("delete", _settled, _delete),

@@ -32,6 +32,7 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
         ("first start", "produce", "roll", "clean stop", "delete"),
         ("truncate", "begin anew", "retention", "start after SIGKILL", "start on another boot"),
         ("compaction", "truncate during compaction", "start of a suspect"),
+        ("transactions", "start with transactions"),
     ],
 )
 def test_what_was_promised_is_there_after_sigkill_and_power_cuts(scenarios: tuple[str, ...]) -> None:
@@ -94,6 +95,11 @@ sys.exit(5 if report.troubles else 0)
     [
         ("LocalFile.fsync = lambda self: None", "produce"),
         ("Segment.remove = lambda self: None", "truncate"),
+        (
+            "from sparklog.storage.transaction_index import TransactionIndex\n"
+            "TransactionIndex.save = lambda self: None",
+            "transactions",
+        ),
     ],
 )
 def test_storage_that_does_not_do_what_it_says_is_found_out(breakage: str, scenario: str) -> None:
