@@ -1,18 +1,19 @@
 """Records of ``__transaction_state`` in words: the lines that Kafka's ``--transaction-log-decoder`` shows.
 
 As objects they have the fields of Kafka's schema, with Kafka's names. What sparklog adds to a record is there
-too, if the record has it.
+too, if the record has it. Records of atomic writes are in the same topic (``write_records``).
 """
 
 from typing import Any, Final
 
+from sparklog.cli.dump import write_records
 from sparklog.cli.dump.decoded import DELETED, DecodedRecord
-from sparklog.core.transaction_coordinator.records import TransactionTopic, TransactionValue
+from sparklog.core.transaction_coordinator.records import TransactionKey, TransactionTopic, TransactionValue
 from sparklog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TOPIC_ID
 from sparklog.wire.coordinator_records.record_codec import UnreadableRecord
-from sparklog.wire.coordinator_records.transaction_state import TransactionStateCodec
+from sparklog.wire.coordinator_records.transaction_topic import TransactionTopicCodec
 
-_CODEC: Final = TransactionStateCodec()
+_CODEC: Final = TransactionTopicCodec()
 _VERSION_BYTES: Final = 2
 
 
@@ -21,6 +22,9 @@ def decoded(key: bytes | None, value: bytes | None) -> DecodedRecord | Unreadabl
     if isinstance(record, UnreadableRecord):
         return record
     assert key is not None
+    if not isinstance(record.key, TransactionKey):
+        value_version = "" if value is None else _version(value)
+        return write_records.shown(record.key, record.value, _version(key), value_version)
     transactional_id = record.key.transactional_id
     shown_key = {"type": _version(key), "data": {"transactionalId": transactional_id}}
     key_text = f"transaction_metadata::transactionalId={transactional_id}"

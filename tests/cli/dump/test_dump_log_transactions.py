@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sparklog.cli.command import DONE
+from sparklog.model.write_ids import producer_id_of
 from sparklog.records.kafka_encode import Record, build_records_batch
 from tests.wire.coordinator_records.golden_transactions import (
     A_ID,
@@ -14,6 +15,12 @@ from tests.wire.coordinator_records.golden_transactions import (
     KEY_BYTES,
     ONGOING_0_BYTES,
     OURS_BYTES,
+)
+from tests.wire.coordinator_records.golden_writes import (
+    HEAD_BYTES,
+    HEAD_KEY_BYTES,
+    MEMBER_BYTES,
+    MEMBER_KEY_BYTES,
 )
 
 Dump = Callable[..., Any]
@@ -80,6 +87,30 @@ def test_json_has_the_fields_of_the_record_and_ours(dump: Dump, make: Any) -> No
     ids = [one["topicId"] for one in ours["payload"]["data"]["transactionPartitions"]]
     assert ids == [str(A_ID), str(B_ID)]
     assert tombstone["payload"] is None
+
+
+def test_records_of_atomic_writes_are_shown_between_them(dump: Dump, make: Any) -> None:
+    records = [
+        (HEAD_KEY_BYTES, HEAD_BYTES),
+        (MEMBER_KEY_BYTES, MEMBER_BYTES),
+        (KEY_BYTES, COMPLETE_BYTES),
+        (HEAD_KEY_BYTES, None),
+    ]
+    path = segment(make, *records, topic="__transaction_state")
+    head, member, transaction, tombstone = dump(path, "--print-data-log", "--skip-record-metadata").lines[3:]
+    head_key = '{"type":"10000","data":{"appId":"query-7"}}'
+    assert head == (
+        f'| key: {head_key} payload: {{"version":"0","data":{{"state":"PREPARED_COMMIT","version":9,'
+        '"writeNumber":1003,"committedVersion":-1,"timeoutMs":300000,"isPlain":true,"startMs":256,'
+        '"lastUpdateMs":512,"winners":[0,2],"abortedRuns":["old","older"]}}'
+    )
+    assert f'"memberNumber":2,"producerId":{producer_id_of(1_003, 2)}}}}} payload: ' in member
+    assert member.endswith(
+        '"data":{"state":"FINISHED","run":"run","attempt":"a","topics":[{"topic":"orders",'
+        '"topicId":"00000000-0000-0000-0000-000000000001","partitions":[0,5]}]}}'
+    )
+    assert transaction == f"| {LINES[2]}"
+    assert tombstone == f"| key: {head_key} payload: <DELETE>"
 
 
 def test_records_that_nobody_understands_are_named_and_the_others_shown(dump: Dump, make: Any) -> None:
