@@ -24,4 +24,4 @@ READ_OPTIONS: Final = (
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "reportOffsets", "reportAs",
 )  # fmt: skip
 
-WRITE_OPTIONS: Final = (BOOTSTRAP, "topic", "includeHeaders")
+WRITE_OPTIONS: Final = (BOOTSTRAP, "topic", "includeHeaders", "delivery", "txnAppId", "txnVersion")

@@ -55,7 +55,8 @@ REFUSED_CLIENT_OPTIONS: Final[Mapping[str, str]] = {
     "value.deserializer": "values are read as binary; cast the column instead",
     "key.serializer": "keys are written as binary or string; cast the column instead",
     "value.serializer": "values are written as binary or string; cast the column instead",
-    "transactional.id": "transactions are not supported yet; leave it out",
+    "transactional.id": "a write's tasks share no producer; set delivery=exactly-once instead, and txnAppId "
+    "with txnVersion for a write that may be run again",
     "partitioner.class": "Java classes cannot run here; compute a partition column instead",
 }
 """Client options that would change the meaning of a query and cannot be honoured, with the remedy."""

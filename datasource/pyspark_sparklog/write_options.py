@@ -1,8 +1,9 @@
 """The options of a write, under the names of Spark's Kafka connector.
 
-Only ``topic`` is the connector's own. Of the Kafka client's options those that have a meaning here are acted
-upon; sizes of buffers and batches and lingering times are not, because whole columns are batched here, not
-records one by one.
+Only ``topic`` is the connector's own; ``delivery``, ``txnAppId`` and ``txnVersion`` are ours
+(``writing.delivery``). Of the Kafka client's options those that have a meaning here are acted upon; sizes of
+buffers and batches and lingering times are not, because whole columns are batched here, not records one by
+one.
 
 An arrow payload knows LZ4 and ZSTD; ``kafka.compression.type`` snappy is written as LZ4, gzip as ZSTD.
 """
@@ -13,6 +14,7 @@ from typing import Final
 
 from pyspark_sparklog.option_names import READ_OPTIONS, WRITE_OPTIONS
 from pyspark_sparklog.options import INT_MAX, ConnectionOptions, Options
+from pyspark_sparklog.writing.delivery import ExactlyOnce, delivery_of
 from sparklog.client.cluster import NEW_TOPIC_WAIT_MS
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import topic_name_problem
@@ -42,6 +44,8 @@ class WriteOptions:
     compression: Compression
     delivery_timeout_ms: int
     topic_wait_ms: int
+    exactly_once: ExactlyOnce | None
+    """None: at least once."""
     request_bytes_max: int | None
     """``kafka.max.request.size``: no batch larger than this, even if the topic takes it."""
 
@@ -63,6 +67,7 @@ class WriteOptions:
             compression=COMPRESSIONS[options.client_choice("compression.type", "none", COMPRESSIONS)],
             delivery_timeout_ms=options.client_integer("delivery.timeout.ms", 120_000, minimum=1),
             topic_wait_ms=options.client_integer("max.block.ms", NEW_TOPIC_WAIT_MS, maximum=INT_MAX),
+            exactly_once=delivery_of(options),
             request_bytes_max=request_bytes_max or None,
         )
 

@@ -1,7 +1,11 @@
-"""Batch and streaming writes: at least once, without duplicates from within a task attempt.
+"""Batch and streaming writes.
 
-Every task has an idempotent producer of its own and ends when everything it sent is in the log, so a commit
-has nothing left to do. A task that Spark runs again writes its rows again, as with Spark's Kafka connector.
+At least once: every task has an idempotent producer of its own and ends when everything it sent is in the
+log, so a commit has nothing left to do. A task that Spark runs again writes its rows again, as with Spark's
+Kafka connector.
+
+Exactly once: every task attempt is a member of one atomic write (``writing``). The attempts whose messages
+Spark hands to the driver win.
 """
 
 import logging
@@ -25,12 +29,17 @@ from pyspark_sparklog.placing import PartitionChoice, rows_by_topic
 from pyspark_sparklog.row_sizes import row_sizes
 from pyspark_sparklog.write_options import WriteOptions
 from pyspark_sparklog.write_schema import check_schema
+from pyspark_sparklog.writing.delivery import batch_identity, stream_identity
+from pyspark_sparklog.writing.outputs import MemberOutput, Output, PlainOutput
 from sparklog.client.admin import Admin
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import TopicMetadata
 from sparklog.client.partitioner import split_by_partition
-from sparklog.client.producer import BatchProducer
-from sparklog.model.errors import ConfigError, KafkaError
+from sparklog.client.transactions.writes.driver import Commit, abort_write, commit_write
+from sparklog.client.transactions.writes.errors import AlreadyCommitted
+from sparklog.client.transactions.writes.identity import WriteIdentity
+from sparklog.client.transactions.writes.member import NO_PRODUCER_ID
+from sparklog.model.errors import ConfigError, KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE
 
@@ -42,10 +51,17 @@ _logger: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Written(WriterCommitMessage):  # type: ignore[misc]
-    """What one task wrote."""
+    """What one task wrote. ``write``: the atomic write that it belongs to, or None.
+
+    ``producer_id``: of the task's member of that write; -1 if it had no rows, or ``is_passed_over``: the
+    version was committed before, so nothing was written.
+    """
 
     records_count: int
     batches_count: int
+    write: WriteIdentity | None = None
+    producer_id: int = NO_PRODUCER_ID
+    is_passed_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +75,27 @@ class _Topic:
 class _Task:
     """One task attempt's writing."""
 
-    def __init__(self, options: WriteOptions, producer: BatchProducer, cluster: ClusterClient) -> None:
+    def __init__(self, options: WriteOptions, output: Output, cluster: ClusterClient) -> None:
         self.records_count = 0
-        self.batching = Batching(options.compression, producer.send)
+        self.batching = Batching(options.compression, output.send)
+        self._output = output
         self._options = options
         self._cluster = cluster
         self._topics: dict[str, _Topic] = {}
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Everything that is wrong with a Spark batch is found before any of its rows are sent."""
-        checked = []
+        checked: list[tuple[TopicPartition, pa.RecordBatch, int]] = []
         for name, rows in rows_by_topic(batch, self._options.topic):
             topic = self._topic(name)
             sizes = row_sizes(rows)
             self.batching.check_rows(name, rows.select(WRITTEN_COLUMNS), sizes, topic.batch_bytes_max)
-            checked.append((name, topic, rows, topic.choice.choose(rows, sizes)))
-        for name, topic, rows, partitions in checked:
+            partitions = topic.choice.choose(rows, sizes)
             for partition, part in split_by_partition(rows.select(WRITTEN_COLUMNS), partitions).items():
-                self.batching.add(TopicPartition(name, partition), part, topic.batch_bytes_max)
+                checked.append((TopicPartition(name, partition), part, topic.batch_bytes_max))
+        self._output.begin(place for place, _, _ in checked)
+        for place, part, bytes_max in checked:
+            self.batching.add(place, part, bytes_max)
         self.records_count += batch.num_rows
         self.batching.flush_if_much_is_held(self._bytes_max)
 
@@ -127,60 +146,64 @@ def existing_topic(cluster: ClusterClient, name: str, options: WriteOptions) -> 
         ) from error
 
 
-def write_task(options: WriteOptions, batches: Iterator[pa.RecordBatch]) -> Written:
-    """Write what one task has, and wait until it is in the log."""
+def write_task(
+    options: WriteOptions, batches: Iterator[pa.RecordBatch], write: WriteIdentity | None = None
+) -> Written:
+    """Write what one task has, and wait until it is in the log; as a member of ``write``, if there is one."""
     first = next((batch for batch in batches if batch.num_rows), None)
     if first is None:
-        return Written(0, 0)
+        return Written(0, 0, write)
     cluster = cluster_client(options.connection)
-    producer = BatchProducer(
-        cluster,
-        acks=options.acks,
-        idempotent=options.is_idempotent,
-        timeout_ms=options.delivery_timeout_ms,
-    )
-    with producer:
-        task = _Task(options, producer, cluster)
-        task.add(first)
-        for batch in batches:
-            if batch.num_rows:
-                task.add(batch)
-        task.flush()
-    return Written(task.records_count, task.batching.batches_count)
+    output: Output = PlainOutput(options, cluster) if write is None else MemberOutput(options, cluster, write)
+    try:
+        with output:
+            task = _Task(options, output, cluster)
+            task.add(first)
+            for batch in batches:
+                if batch.num_rows:
+                    task.add(batch)
+            task.flush()
+            output.finish()
+    except AlreadyCommitted:
+        return Written(0, 0, write, is_passed_over=True)
+    return Written(task.records_count, task.batching.batches_count, write, output.producer_id)
 
 
 class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
-    """``df.write``."""
+    """``df.write``. ``write`` is None at least once."""
 
-    def __init__(self, options: WriteOptions) -> None:
+    def __init__(self, options: WriteOptions, write: WriteIdentity | None = None) -> None:
         self._options = options
+        self._write = write
 
     def write(self, iterator: Iterator[Any]) -> Written:
-        return write_task(self._options, iterator)
+        return write_task(self._options, iterator, self._write)
 
     def commit(self, messages: list[Any]) -> None:
-        """Everything is in the log already."""
-        _log_counts(messages)
+        _commit(self._options, self._write, messages)
 
     def abort(self, messages: list[Any]) -> None:
-        _log_left_over(messages)
+        _abort(self._options, self._write, messages)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
-    """``df.writeStream``."""
+    """``df.writeStream``. Its commits and aborts get another object than its tasks."""
 
     def __init__(self, options: WriteOptions) -> None:
         self._options = options
 
     def write(self, iterator: Iterator[Any]) -> Written:
-        return write_task(self._options, iterator)
+        wanted = self._options.exactly_once
+        return write_task(self._options, iterator, None if wanted is None else stream_identity(wanted))
 
     def commit(self, messages: list[Any], batchId: int) -> None:  # noqa: N803 (Spark's name)
-        """Everything is in the log already."""
-        _log_counts(messages)
+        _commit(self._options, _write_of(messages), messages)
 
     def abort(self, messages: list[Any], batchId: int) -> None:  # noqa: N803 (Spark's name)
-        _log_left_over(messages)
+        """If all tasks failed, nobody says which write it was. Its members have withdrawn, or are aborted for
+        their silence.
+        """
+        _abort(self._options, _write_of(messages), messages)
 
 
 def batch_writer(schema: Any, options: WriteOptions, *, overwrite: bool) -> BatchWriter:
@@ -192,20 +215,46 @@ def batch_writer(schema: Any, options: WriteOptions, *, overwrite: bool) -> Batc
     check_schema(schema, has_topic_option=options.topic is not None)
     if options.topic is not None:
         existing_topic(cluster_client(options.connection), options.topic, options)
-    return BatchWriter(options)
+    wanted = options.exactly_once
+    return BatchWriter(options, None if wanted is None else batch_identity(wanted))
 
 
 def stream_writer(schema: Any, options: WriteOptions) -> StreamWriter:
     """Made anew for every micro-batch and for every commit, so it asks the cluster nothing."""
     check_schema(schema, has_topic_option=options.topic is not None)
+    if options.exactly_once is not None and options.exactly_once.app_id is not None:
+        raise ConfigError(
+            "options txnAppId and txnVersion are for batch writes: a stream has the query's id and the "
+            "batch's number; leave them out"
+        )
     return StreamWriter(options)
 
 
-def _log_counts(messages: list[Any]) -> None:
+def _write_of(messages: list[Any]) -> WriteIdentity | None:
+    """The atomic write of a micro-batch, which its tasks alone are told."""
+    return next((message.write for message in messages if isinstance(message, Written)), None)
+
+
+def _commit(options: WriteOptions, write: WriteIdentity | None, messages: list[Any]) -> None:
+    """At least once, everything is in the log already."""
     written = [message for message in messages if isinstance(message, Written)]
+    winners = [message.producer_id for message in written if message.producer_id != NO_PRODUCER_ID]
+    if write is not None and (winners or not write.is_plain):
+        cluster = cluster_client(options.connection)
+        done = commit_write(cluster, write, winners, timeout_ms=options.delivery_timeout_ms)
+        if done is Commit.before:
+            _logger.warning("%s is passed over: it, or a later version, was committed before", write)
+            return
     _logger.debug("%d records written by %d tasks", sum(w.records_count for w in written), len(written))
 
 
-def _log_left_over(messages: list[Any]) -> None:
+def _abort(options: WriteOptions, write: WriteIdentity | None, messages: list[Any]) -> None:
     records = sum(message.records_count for message in messages if isinstance(message, Written))
-    _logger.warning("a write failed; %d records of its tasks that ended well stay in the log", records)
+    if write is None and options.exactly_once is None:
+        _logger.warning("a write failed; %d records of its tasks that ended well stay in the log", records)
+    elif write is not None:
+        try:
+            abort_write(cluster_client(options.connection), write, timeout_ms=options.delivery_timeout_ms)
+        except SparklogError as error:
+            # Spark tells why the write failed; this would hide it.
+            _logger.warning("%s failed and could not be aborted now; it is soon: %s", write, error)

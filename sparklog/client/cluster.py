@@ -191,6 +191,30 @@ class ClusterClient:
         self._pool.give_back(endpoint, connection)
         return response
 
+    def require(self, api_key: int) -> None:
+        """KafkaError unless the first broker that answers serves the API; ClusterUnavailable if none does."""
+        deadline = self.deadline()
+        backoff = self.backoff(deadline)
+        while True:
+            obstacles: list[str] = []
+            for endpoint in self.endpoints():
+                try:
+                    self._require_of(endpoint, api_key, deadline)
+                except OSError as error:
+                    obstacles.append(f"{endpoint}: {error}")
+                else:
+                    return
+            backoff.pause(partial(self._unavailable, deadline, obstacles, False))
+
+    def _require_of(self, endpoint: Endpoint, api_key: int, deadline: Deadline) -> None:
+        connection = self.borrow(endpoint, deadline)
+        try:
+            connection.version_for(api_key)
+        except BaseException:
+            self._pool.discard(connection)
+            raise
+        self._pool.give_back(endpoint, connection)
+
     def call_leaders(
         self,
         topic_partitions: Iterable[TopicPartition],

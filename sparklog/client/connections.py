@@ -34,6 +34,8 @@ class BrokerConnection(Protocol):
 
     def call(self, message: Any, *, version: int | None = None, timeout_ms: int) -> Any: ...
 
+    def version_for(self, api_key: int) -> int: ...
+
     def close(self) -> None:
         """From any thread; a user that waits for a reply gets a ConnectionError."""
 

@@ -31,11 +31,21 @@ REQUESTS_IN_FLIGHT_MAX: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
+class Transaction:
+    """The open transaction of which a producer's batches are: it has its producer id from elsewhere."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProduceTerms:
     """How batches are to be written: the acks asked for, and how long a leader may wait for them."""
 
     acks: int
     request_timeout_ms: int
+    transaction: Transaction | None = None
 
 
 @dataclass(slots=True)
@@ -170,6 +180,7 @@ def _produce_request(batches: Sequence[QueuedBatch], terms: ProduceTerms) -> Pro
             ProducePartition(index=topic_partition.partition, records=memoryview(batch.data))
         )
     return ProduceRequest(
+        transactional_id=None if terms.transaction is None else terms.transaction.transactional_id,
         acks=terms.acks,
         timeout_ms=terms.request_timeout_ms,
         topic_data=list(topics.values()),

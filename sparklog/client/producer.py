@@ -8,6 +8,9 @@ With ``idempotent`` every batch gets the producer's id and a sequence before it 
 so that a leader recognises a repeated batch and does not write it again. Without it one batch per partition
 is in flight, which keeps the order, but a repeated batch may be written twice.
 
+With a ``transaction`` every batch is one of that transaction, which was begun elsewhere, with the partition
+in it. Whoever began it ends it.
+
 An error is final for its partition, because the sequences after a lost batch cannot be used. The next
 ``send`` or ``flush`` raises it, with all failures since.
 """
@@ -16,7 +19,7 @@ from typing import Final
 
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import ClientClosed, ProduceFailed
-from sparklog.client.leader_sender import ProduceTerms
+from sparklog.client.leader_sender import ProduceTerms, Transaction
 from sparklog.client.produce_ledger import Delivered, ProduceLedger
 from sparklog.client.produce_queue import IN_FLIGHT_MAX, QueuedBatch
 from sparklog.client.produce_router import ProduceRouter
@@ -26,7 +29,7 @@ from sparklog.model.kafka_numbers import ACKS, ACKS_ALL
 from sparklog.records.envelope import SEQUENCE_MODULUS, BatchHeader, parse_header, set_producer
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-__all__ = ["BatchProducer", "Delivered"]
+__all__ = ["BatchProducer", "Delivered", "Transaction"]
 
 BUFFER_BYTES_MAX: Final = 32 * 1024 * 1024
 LOOK_AT_CLOCK_MS: Final = 1_000
@@ -48,20 +51,25 @@ class BatchProducer:
         in_flight_max: int = IN_FLIGHT_MAX,
         timeout_ms: int = 120_000,
         buffer_bytes_max: int = BUFFER_BYTES_MAX,
+        transaction: Transaction | None = None,
     ) -> None:
         if acks not in ACKS:
             raise ConfigError(f"acks={acks}: must be 0, 1 or -1 (all)")
         if idempotent and acks != ACKS_ALL:
             raise ConfigError(f"acks={acks}: an idempotent producer needs acks=-1 (all)")
+        if transaction is not None and not idempotent:
+            raise ConfigError("a transaction needs an idempotent producer")
         if not 1 <= in_flight_max <= IN_FLIGHT_MAX:
             raise ConfigError(f"in_flight_max={in_flight_max}: must be between 1 and {IN_FLIGHT_MAX}")
         self._cluster = cluster
-        self._terms = ProduceTerms(acks, min(cluster.request_timeout_ms, timeout_ms))
+        self._terms = ProduceTerms(acks, min(cluster.request_timeout_ms, timeout_ms), transaction)
         self._timeout_ms = timeout_ms
         self._is_idempotent = idempotent
         self._buffer_bytes_max = buffer_bytes_max
         self._ledger = ProduceLedger(in_flight_max if idempotent else 1)
         self._identity: tuple[int, int] | None = None
+        if transaction is not None:
+            self._identity = (transaction.producer_id, transaction.producer_epoch)
         self._next_sequences: dict[TopicPartition, int] = {}
         self._sent_count = 0
         self._router = ProduceRouter(cluster, self._ledger, self._terms, timeout_ms)
@@ -134,7 +142,8 @@ class BatchProducer:
         if self._identity is not None:
             sequence = self._next_sequences[topic_partition]
             data = batch if isinstance(batch, bytearray) else bytearray(batch)
-            set_producer(data, 0, *self._identity, sequence)
+            is_transactional = self._terms.transaction is not None
+            set_producer(data, 0, *self._identity, sequence, is_transactional=is_transactional)
             self._next_sequences[topic_partition] = (
                 sequence + header.last_offset_delta + 1
             ) % SEQUENCE_MODULUS

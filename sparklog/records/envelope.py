@@ -214,13 +214,25 @@ def split(buffer: Bytes) -> list[tuple[int, BatchHeader]]:
 
 
 def set_producer(
-    buffer: bytearray | memoryview, position: int, producer_id: int, producer_epoch: int, base_sequence: int
+    buffer: bytearray | memoryview,
+    position: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    *,
+    is_transactional: bool = False,
 ) -> None:
-    """Write the producer's fields into a batch that was built without them, and update the CRC."""
+    """Write the producer's fields into a batch that was built without them, and update the CRC.
+
+    ``is_transactional`` marks the batch as one of the producer's transaction.
+    """
     header = parse_header(buffer, position)
     end = position + header.size_bytes
     if end > len(buffer):
         raise CorruptBatch(f"batch at byte {position} lacks its last {end - len(buffer)} bytes")
+    if is_transactional:
+        attributes = header.attributes | TRANSACTIONAL_BIT
+        _ATTRIBUTES.pack_into(buffer, position + ATTRIBUTES_POSITION, attributes)
     _PRODUCER.pack_into(buffer, position + _PRODUCER_POSITION, producer_id, producer_epoch, base_sequence)
     crc = crc32c(memoryview(buffer)[position + ATTRIBUTES_POSITION : end])
     _CRC.pack_into(buffer, position + CRC_POSITION, crc)

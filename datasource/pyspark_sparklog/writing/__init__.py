@@ -1,0 +1,1 @@
+"""What a write delivers, and where a task's batches go."""

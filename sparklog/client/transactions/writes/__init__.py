@@ -1,0 +1,1 @@
+"""Atomic writes: the members that write, and the driver that decides."""

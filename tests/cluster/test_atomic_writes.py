@@ -1,0 +1,225 @@
+"""Atomic writes upon three real brokers: members, winners, versions, and who is refused."""
+
+import itertools
+import time
+import uuid
+from contextlib import contextmanager
+
+import pytest
+
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.errors import ProduceFailed
+from sparklog.client.isolation import IsolationLevel
+from sparklog.client.offsets import latest
+from sparklog.client.producer import BatchProducer, Transaction
+from sparklog.client.reader import read_range
+from sparklog.client.transactions.writes.driver import Commit, abort_write, commit_write
+from sparklog.client.transactions.writes.errors import AlreadyCommitted, WriteFailed
+from sparklog.client.transactions.writes.identity import WriteIdentity
+from sparklog.client.transactions.writes.member import WriteMember
+from sparklog.model.ids import TopicPartition
+from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.testing import InProcessCluster
+
+pytestmark = pytest.mark.integration
+
+TIMEOUT_MS = 30_000
+PLACES = [TopicPartition("t", number) for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with InProcessCluster(tmp_path_factory.mktemp("writes")) as cluster:
+        cluster.create_topic("t", partitions=3)
+        cluster.wait_for_isr("t", 3)
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with ClusterClient(cluster.bootstrap_servers) as client:
+        yield client
+
+
+class Writing:
+    """Members of one app, which write values and finish."""
+
+    attempts = itertools.count()
+
+    def __init__(self, client, app_id=None):
+        self.client = client
+        self.app_id = app_id or f"app-{uuid.uuid4()}"
+        self.start = latest(client, PLACES, IsolationLevel.READ_UNCOMMITTED)
+
+    def identity(self, version=1, run="run", timeout_ms=60_000):
+        return WriteIdentity(self.app_id, version, run, is_plain=False, timeout_ms=timeout_ms)
+
+    def member(self, identity, *, sign_of_life_s=5.0):
+        return WriteMember(
+            self.client,
+            identity,
+            str(next(self.attempts)),
+            timeout_ms=TIMEOUT_MS,
+            sign_of_life_s=sign_of_life_s,
+        )
+
+    def write(self, member, *values, places=PLACES):
+        """Each value into each place, acknowledged."""
+        transaction = Transaction(self.app_id, member.producer_id, 0)
+        with BatchProducer(self.client, transaction=transaction, timeout_ms=TIMEOUT_MS) as producer:
+            for place in places:
+                records = [Record(value=value) for value in values]
+                producer.send(place, build_records_batch(records, now_ms=1_000))
+
+    @contextmanager
+    def attempt(self, identity, *values, places=PLACES):
+        """A member that has written; its thread ends with the block."""
+        member = self.member(identity)
+        member.open(places)
+        try:
+            self.write(member, *values, places=places)
+            yield member
+        finally:
+            member.close()
+
+    def finished(self, identity, *values, places=PLACES):
+        """A member that has written and finished: its producer id."""
+        with self.attempt(identity, *values, places=places) as member:
+            member.finish()
+            return member.producer_id
+
+    def commit(self, identity, *winners):
+        return commit_write(self.client, identity, winners, timeout_ms=TIMEOUT_MS)
+
+    def visible(self, place=PLACES[0]):
+        """What read-committed readers get in a partition since the beginning of this writing."""
+        end = latest(self.client, [place], IsolationLevel.READ_COMMITTED)[place]
+        batches = read_range(
+            self.client,
+            place,
+            self.start[place],
+            end,
+            timeout_ms=TIMEOUT_MS,
+            isolation_level=IsolationLevel.READ_COMMITTED,
+        )
+        return [value for batch in batches for value in batch.column("value").to_pylist()]
+
+    def wait_until_nothing_is_open(self):
+        """Until readers are held back nowhere."""
+        deadline = time.monotonic() + TIMEOUT_MS / 1_000
+        while latest(self.client, PLACES, IsolationLevel.READ_COMMITTED) != latest(
+            self.client, PLACES, IsolationLevel.READ_UNCOMMITTED
+        ):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def writing(client):
+    writing = Writing(client)
+    yield writing
+    writing.wait_until_nothing_is_open()
+
+
+def test_winners_are_visible_together_once_the_commit_is_answered_and_losers_never(writing):
+    identity = writing.identity()
+    winner = writing.finished(identity, b"won")
+    other = writing.finished(identity, b"won too", places=PLACES[:1])
+    writing.finished(identity, b"lost")
+    assert [writing.visible(place) for place in PLACES] == [[], [], []]
+    assert writing.commit(identity, winner, other) is Commit.now
+    assert [sorted(writing.visible(place)) for place in PLACES] == [[b"won", b"won too"], [b"won"], [b"won"]]
+
+
+def test_a_version_is_written_once(writing):
+    identity = writing.identity(version=7)
+    assert writing.commit(identity, writing.finished(identity, b"once")) is Commit.now
+    assert writing.commit(identity, 1) is Commit.before
+    for version in (7, 6):
+        with pytest.raises(AlreadyCommitted, match="version 7 is committed"):
+            writing.member(writing.identity(version)).open(PLACES)
+    later = writing.identity(version=8)
+    assert writing.commit(later, writing.finished(later, b"later")) is Commit.now
+    assert writing.visible() == [b"once", b"later"]
+
+
+def test_an_abort_hides_the_rows_of_its_run_and_no_others(writing):
+    old, new = writing.identity(run="old"), writing.identity(run="new")
+    writing.finished(old, b"old")
+    winner = writing.finished(new, b"new")
+    abort_write(writing.client, old, timeout_ms=TIMEOUT_MS)
+    assert writing.commit(new, winner) is Commit.now
+    assert writing.visible() == [b"new"]
+
+
+def test_a_member_that_withdraws_holds_nobody_back(writing):
+    identity = writing.identity()
+    with writing.attempt(identity, b"withdrawn") as member:
+        member.withdraw()
+    writing.wait_until_nothing_is_open()
+    assert writing.visible() == []
+    with pytest.raises(WriteFailed, match=r"producer id \d+\) was taken for dead"):
+        writing.commit(identity, member.producer_id)
+
+
+def test_a_member_of_an_ended_write_cannot_write_any_more(writing):
+    identity = writing.identity()
+    with writing.attempt(identity, b"before") as zombie:
+        abort_write(writing.client, identity, timeout_ms=TIMEOUT_MS)
+        writing.wait_until_nothing_is_open()
+        with pytest.raises(ProduceFailed, match=r"INVALID_TXN_STATE|INVALID_PRODUCER_ID_MAPPING"):
+            writing.write(zombie, b"after")
+        with pytest.raises(WriteFailed, match="taken for dead, or its write has ended"):
+            zombie.finish()
+
+
+def test_partitions_that_are_not_registered_are_refused(writing):
+    identity = writing.identity()
+    with writing.attempt(identity, b"here", places=PLACES[:1]) as member:
+        with pytest.raises(ProduceFailed, match="INVALID_TXN_STATE"):
+            writing.write(member, b"there", places=PLACES[1:2])
+        member.add(PLACES[:2])
+        writing.write(member, b"there", places=PLACES[1:2])
+        member.finish()
+    writing.commit(identity, member.producer_id)
+    assert [writing.visible(place) for place in PLACES] == [[b"here"], [b"there"], []]
+
+
+def test_signs_of_life_keep_a_member_and_its_write_open(writing):
+    identity = writing.identity(timeout_ms=1_000)
+    member = writing.member(identity, sign_of_life_s=0.1)
+    member.open(PLACES)
+    try:
+        writing.write(member, b"slow")
+        time.sleep(2)  # twice as long as the write lasts without a sign of life
+        member.finish()
+    finally:
+        member.close()
+    assert writing.commit(identity, member.producer_id) is Commit.now
+    assert writing.visible() == [b"slow"]
+
+
+def test_a_write_that_timed_out_is_aborted_and_its_commit_says_so(writing):
+    identity = writing.identity(timeout_ms=300)
+    winner = writing.finished(identity, b"too late")
+    writing.wait_until_nothing_is_open()
+    with pytest.raises(WriteFailed, match=r"after 300 ms without a sign of life .*Run it again"):
+        writing.commit(identity, winner)
+    assert writing.visible() == []
+
+
+def test_a_time_out_that_is_longer_than_brokers_allow_is_refused(writing):
+    with pytest.raises(WriteFailed, match=r"kafka\.transaction\.timeout\.ms=1000000 is more than"):
+        writing.member(writing.identity(timeout_ms=1_000_000)).open(PLACES)
+
+
+def test_leaders_forget_members_with_their_markers(writing, cluster):
+    identity = writing.identity()
+    writing.commit(identity, writing.finished(identity, b"row"))
+    for broker in cluster.brokers.values():
+        for place in PLACES:
+            partition = broker._replicas.get(place)
+            deadline = time.monotonic() + 10
+            while partition.inspect(lambda log, _: dict(log.producers.producers)):
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
