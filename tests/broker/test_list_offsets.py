@@ -33,7 +33,7 @@ def test_an_answer_has_the_epoch_of_the_leader_that_gave_it(timestamp, offset):
     assert (answer.offset, answer.leader_epoch) == (offset, 3)
 
 
-@pytest.mark.parametrize(("timestamp", "first_version"), [(-3, 7), (-4, 8)])
+@pytest.mark.parametrize(("timestamp", "first_version"), [(-3, 7), (-4, 8), (-5, 9)])
 def test_a_special_time_is_refused_in_versions_that_do_not_know_it(timestamp, first_version):
     call = SimpleNamespace(partition=lambda topic_partition: ErrorCode.none, version=first_version - 1)
     asked = ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)

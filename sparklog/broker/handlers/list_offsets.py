@@ -54,7 +54,8 @@ def _partition(
 ) -> ListOffsetsPartitionResponse:
     if request.isolation_level not in ISOLATION_LEVELS:
         return _error(asked, ErrorCode.invalid_request)
-    if call.version < FIRST_VERSION_OF_TIMESTAMP.get(asked.timestamp, 0):
+    is_known = asked.timestamp >= EARLIEST_LOCAL_TIMESTAMP
+    if not is_known or call.version < FIRST_VERSION_OF_TIMESTAMP.get(asked.timestamp, 0):
         return _error(asked, ErrorCode.unsupported_version)
     partition = call.partition(TopicPartition(topic, asked.partition_index))
     if isinstance(partition, ErrorCode):

@@ -72,7 +72,8 @@ def _answer(call: Call, request: MetadataRequest) -> None:
     if wants_all:
         topics = [_topic(call, snapshot, topic) for topic in snapshot.topics.values()]
     else:
-        topics = [_asked(call, snapshot, asked, request) for asked in request.topics or []]
+        each_once = {(asked.name, asked.topic_id): asked for asked in request.topics or []}
+        topics = [_asked(call, snapshot, asked, request) for asked in each_once.values()]
     call.reply(
         MetadataResponse(
             brokers=[

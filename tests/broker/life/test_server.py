@@ -256,6 +256,13 @@ def test_metadata_and_settings_are_what_the_controller_published(broker) -> None
     assert values["min.insync.replicas"] == ("1", 5)
 
 
+def test_metadata_of_a_topic_that_is_asked_for_many_times_have_it_once(broker) -> None:
+    broker.lead()
+    broker.publish()
+    topics = broker.call(MetadataRequest(topics=[MetadataRequestTopic(name="quakes")] * 100)).topics
+    assert [topic.name for topic in topics] == ["quakes"]
+
+
 @pytest.mark.parametrize("version", [10, 11, 12])
 @pytest.mark.parametrize("name", ["", "quakes", "another"])
 def test_metadata_by_topic_id_is_that_topic_s_whatever_name_stands_beside_it(broker, version, name) -> None:

@@ -1,5 +1,6 @@
 """From a command to the steps that it needs, or to its answer if it needs none."""
 
+from dataclasses import replace
 from typing import assert_never
 
 from sparklog.core.controller.actions import Action, Answer, ReadRegistered
@@ -50,6 +51,7 @@ from sparklog.core.controller.topics.partition_increase import plan_increase
 from sparklog.core.controller.topics.topic_creation import created, plan_topic
 from sparklog.core.controller.topics.topic_deletion import find_doomed
 from sparklog.model.errors import ErrorCode, KafkaError
+from sparklog.model.ids import NO_TOPIC_ID
 
 
 def take_command(work: PendingWork, command: CommandId, request: Request, now_ms: int) -> list[Action]:
@@ -133,7 +135,7 @@ def _plan_topic(
         creation.results.append(TopicResult(topic.name, error.code, error.message))
         return
     if request.validate_only:
-        creation.results.append(created(topic, node))
+        creation.results.append(replace(created(topic, node), id=NO_TOPIC_ID))
     else:
         work.add(CreateTopic(command, topic, node))
 

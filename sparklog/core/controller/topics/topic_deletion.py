@@ -26,6 +26,7 @@ from sparklog.core.controller.state.znodes import (
 )
 from sparklog.core.controller.steps import Decision, PurgeTopic, StartDeletion
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_TOPIC_ID
 from sparklog.model.zookeeper import Create, Delete, Operation
 
 PURGE_PER_WRITE_MAX: Final = 250
@@ -34,6 +35,9 @@ PURGE_PER_WRITE_MAX: Final = 250
 
 def find_doomed(image: ClusterImage, doomed: DoomedTopic) -> TopicResult:
     """The topic that is meant, as a success, or the refusal."""
+    if doomed.name is not None and doomed.id != NO_TOPIC_ID:
+        message = f"topic {doomed.name!r} is named by an id too: give a name or an id"
+        return TopicResult(doomed.name, ErrorCode.invalid_request, message, doomed.id)
     name = image.topic_names.get(doomed.id) if doomed.name is None else doomed.name
     if name is None:
         return TopicResult(

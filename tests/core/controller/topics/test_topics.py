@@ -13,7 +13,7 @@ from sparklog.core.controller.commands.topic_commands import (
 from sparklog.core.controller.state import znodes
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId
 from sparklog.model.zookeeper import Create
 
 
@@ -133,7 +133,8 @@ def test_a_name_that_a_request_has_twice_is_refused(world):
 
 def test_validate_only_says_what_would_be_and_writes_nothing(world):
     done, _ = create(world, world.new_topic(), validate_only=True)
-    assert world.answer_in(done).topics[0].error == ErrorCode.none
+    (result,) = world.answer_in(done).topics
+    assert (result.error, result.id) == (ErrorCode.none, NO_TOPIC_ID)
     assert not [one for one in done if isinstance(one, act.WriteZooKeeper)]
 
 
@@ -277,6 +278,14 @@ def test_a_topic_may_be_named_by_its_id_and_unknown_ones_are_refused(world):
         ErrorCode.unknown_topic_id,
         ErrorCode.unknown_topic_or_partition,
     ]
+
+
+def test_a_topic_that_is_named_by_name_and_id_is_not_deleted(world):
+    topic = world.create(replicas=((1, 2),))
+    done = world.submit(DeleteTopics((DoomedTopic("t", topic),), 10_000), 9)
+    (result,) = world.answer_in(done, 9).topics
+    assert result.error is ErrorCode.invalid_request
+    assert not world.machine.image.is_deleting("t")
 
 
 @pytest.mark.parametrize("lost", ["before", "after"])
