@@ -144,11 +144,11 @@ def test_a_frame_twice_in_a_union_is_read_twice_and_late_bound(write: Write, rea
 def test_an_earliest_start_is_late_bound_after_records_were_deleted(
     write: Write, cluster: InProcessCluster, read: Frames
 ) -> None:
-    write("late-start", "a", "b", "c")
-    frame = read("late-start", startingOffsets="earliest")
+    write("start-is-late", "a", "b", "c")
+    frame = read("start-is-late", startingOffsets="earliest")
     assert texts(frame) == ["a", "b", "c"]
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    for future in admin.delete_records([Place("late-start", 0, 2)]).values():
+    for future in admin.delete_records([Place("start-is-late", 0, 2)]).values():
         future.result(30)
     assert texts(frame) == ["c"]
 
