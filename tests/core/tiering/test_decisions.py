@@ -1,7 +1,7 @@
 """What is copied, what goes from disks, and where history begins."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparklog.core.tiering.decisions import (
@@ -119,6 +119,7 @@ def test_a_copy_may_begin_later_where_all_that_the_tier_has_is_deleted() -> None
     assert moved.end_offset == 30
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_no_record_above_the_start_is_ever_in_neither_place(data: st.DataObject) -> None:
     """Leaders with other segments take turns; they copy, delete locally and expire, in any order."""

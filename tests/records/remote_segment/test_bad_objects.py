@@ -142,7 +142,7 @@ def with_metadata(built: Built, change: Callable[[str], str]) -> bytes:
     return built.arrow[: -TAIL.size - length] + bytes(changed) + built.arrow[-TAIL.size :]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_a_footer_of_any_bytes_is_read_or_refused_and_takes_no_memory(data: st.DataObject) -> None:
     length, _ = TAIL.unpack(SMALL.arrow[-TAIL.size :])

@@ -52,7 +52,7 @@ def test_every_batch_of_the_corpus_comes_back_and_every_row_is_in_the_file() -> 
 
 
 @pytest.mark.parametrize(("kind", "codec"), KINDS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(first=rows_strategy, second=rows_strategy, ways=st.tuples(st.booleans(), st.booleans()))
 def test_any_rows_come_back(
     kind: str, codec: Compression, first: list[Row], second: list[Row], ways: tuple[bool, bool]
