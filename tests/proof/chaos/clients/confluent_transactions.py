@@ -1,5 +1,6 @@
 """librdkafka's transactions: producers that commit, abort or stay away, and pipelines from topic to topic."""
 
+import faulthandler
 import random
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from chaos.clients.transaction_parts import (
 from histories import Writer
 
 BATCH = 40
+HANG_S = 10.0
 PIPELINE_ABORTS = 0.1
 
 
@@ -39,6 +41,8 @@ class Transactions:
                 "transactional.id": self.identity.transactional_id,
                 "transaction.timeout.ms": TIMEOUT_MS,
                 "linger.ms": 5,
+                "debug": "eos,protocol",  # the process's log tells what it waits for
+                "log_level": 7,
             }
         )
         op = self.identity.init()
@@ -68,8 +72,14 @@ class Transactions:
             self._writer.failed(self.identity.name, op, error)
 
     def add_offsets(self, offsets: list[TopicPartition], group: Any) -> bool:
-        """Whether the transaction has these offsets of the group."""
+        """Whether the transaction has these offsets of the group.
+
+        librdkafka waits for ever for the coordinator that it remembers, if that broker has left the cluster
+        meanwhile. The watchdog then ends the process, and its log tells where it was.
+        """
+        faulthandler.dump_traceback_later(INSIST_S + HANG_S, exit=True)
         error = self._insist(lambda: self.producer.send_offsets_to_transaction(offsets, group, ASK_S))
+        faulthandler.cancel_dump_traceback_later()
         if error is not None:
             self.identity.trouble(error)
         return error is None

@@ -21,7 +21,7 @@ HOLD_S: Final = 1.3 * TIMEOUT_MS / 1_000
 PIPELINE: Final = "pipeline"
 """The group of the pipelines."""
 ASK_S: Final = 5.0
-INSIST_S: Final = 60.0
+INSIST_S: Final = 30.0
 """For so long a request that may be tried again is tried again."""
 
 
