@@ -18,6 +18,14 @@ ASK_MS = 5_000
 COMMIT_MS = 10_000
 
 
+class EveryMember(RoundRobinPartitionAssignor):  # type: ignore[misc] # kafka-python has no types
+    """kafka-python's assignor forgets members, unless those with an instance id stand together."""
+
+    @classmethod
+    def assign(cls, cluster: Any, members: Any) -> Any:
+        return super().assign(cluster, sorted(members, key=lambda member: member.group_instance_id is None))
+
+
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python has no types
     """Notes what was assigned; the loop resumes it, since a listener must not wait."""
 
@@ -52,7 +60,7 @@ def join(settings: Settings, writer: Writer) -> None:
         session_timeout_ms=SESSION_MS,
         heartbeat_interval_ms=HEARTBEAT_MS,
         max_poll_interval_ms=POLL_INTERVAL_MS,
-        partition_assignment_strategy=[RoundRobinPartitionAssignor],
+        partition_assignment_strategy=[EveryMember],
         auto_offset_reset="none",
         enable_auto_commit=False,
         check_crcs=True,
