@@ -106,7 +106,7 @@ def _resume(ours: Membership, consumer: Any, place: Place) -> None:
     committed = consumer.committed(asked, metadata=True, timeout_ms=ASK_MS)
     offset, name = (-1, None) if committed is None else (committed.offset, committed.metadata)
     ours.found(op, offset, name)
-    begin = max(consumer.beginning_offsets([asked])[asked], offset)
+    begin = max(consumer.beginning_offsets([asked], timeout_ms=ASK_MS)[asked], offset)
     consumer.seek(asked, begin)
     ours.own(place, begin)
 

@@ -18,6 +18,8 @@ HEARTBEAT_MS = 1_000
 POLL_INTERVAL_MS = 45_000
 """For so long a rebalance waits for a member that is alive and does not join."""
 COMMIT_EVERY_S = 0.5
+NAME_ENDS = ";"
+"""What comes behind it in a metadata was never written."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Membership:
 
     def _begin(self, place: Place, offset: int) -> Due:
         self._committed[place] = offset
-        name = f"{offset} by {self._settings.name}, {next(self._names)}"
+        name = f"{offset} by {self._settings.name}, {next(self._names)}{NAME_ENDS}"
         return Due(place, offset, name, self._writer.commit(self._settings.name, GROUP, *place, name))
 
     def done(self, due: Due, error: object | None) -> None:
@@ -92,9 +94,10 @@ class Membership:
     def found(self, op: int, offset: int, name: str | None) -> None:
         """What the group has committed; -1: nothing. An offset that is not its metadata's is nobody's.
 
-        confluent-kafka commits the NUL behind its text, too.
+        confluent-kafka reads past the end of a metadata that others committed, up to some NUL, and commits
+        the NUL behind its own text.
         """
-        value = None if offset < 0 else (name or "").removesuffix("\0")
+        value = None if offset < 0 else "".join((name or "").partition(NAME_ENDS)[:2])
         if value is not None and not value.startswith(f"{offset} by "):
             value = f"{offset} with metadata {value!r}"
         self._writer.found_committed(self._settings.name, op, value)

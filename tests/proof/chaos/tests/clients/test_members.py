@@ -34,7 +34,7 @@ def test_a_member_commits_where_it_stands_once_it_has_moved(ours, path):
     assert ours.due(now=True) == []
     ours.take({PLACE: [(3, "a", 0), (4, "b", 0)]})
     (due,) = ours.due(now=True)
-    assert (due.place, due.offset, due.name) == (PLACE, 5, "5 by m/1, 0")
+    assert (due.place, due.offset, due.name) == (PLACE, 5, "5 by m/1, 0;")
     ours.done(due, None)
     assert ours.due(now=True) == []
     assert [line["type"] for line in _lines(path, "commit")] == ["invoke", "ok"]
@@ -50,9 +50,10 @@ def test_records_of_a_partition_that_is_not_owned_are_not_written_down(ours, pat
 @pytest.mark.parametrize(
     ("offset", "metadata", "value"),
     [
-        (5, "5 by m/0, 7", "5 by m/0, 7"),
-        (5, "5 by m/0, 7\0", "5 by m/0, 7"),
-        (4, "5 by m/0, 7", "4 with metadata '5 by m/0, 7'"),
+        (5, "5 by m/0, 7;", "5 by m/0, 7;"),
+        (5, "5 by m/0, 7;\0", "5 by m/0, 7;"),
+        (5, "5 by m/0, 7;09", "5 by m/0, 7;"),
+        (4, "5 by m/0, 7;", "4 with metadata '5 by m/0, 7;'"),
         (4, "", "4 with metadata ''"),
         (-1, None, None),
     ],
