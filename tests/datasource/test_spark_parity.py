@@ -92,7 +92,7 @@ def test_a_stream_joined_with_itself_reads_every_row_on_both_sides(
 @pytest.mark.parametrize(
     ("strategy", "start"),
     [
-        ({"subscribe": "{}"}, {"startingOffsets": "earliest"}),
+        pytest.param({"subscribe": "{}"}, {"startingOffsets": "earliest"}, marks=pytest.mark.proof),
         ({"subscribePattern": "^{}$"}, {"startingOffsets": "latest"}),
         pytest.param(
             {"assign": '{{"{}":[0,1]}}'}, {"startingOffsets": '{{"{}":{{"0":1}}}}'}, marks=pytest.mark.proof
@@ -179,6 +179,7 @@ def test_a_timestamp_that_spark_cannot_hold_does_not_end_the_read(
     assert sorted((row.v, row.us) for row in rows) == [("far", nearest), ("ordinary", 1_000_000)]
 
 
+@pytest.mark.proof
 def test_a_streaming_write_reports_its_rows(
     write: Write, cluster: InProcessCluster, read_stream: Frames, tmp_path: Path
 ) -> None:
@@ -193,6 +194,7 @@ def test_a_streaming_write_reports_its_rows(
     assert [record.value for record in cluster.consume("reported-out", at_least=2)] == [b"a", b"b"]
 
 
+@pytest.mark.proof
 def test_a_stopped_stream_ends_at_once(write: Write, read_stream: Frames, tmp_path: Path) -> None:
     write("stopped", "a")
     writer = read_stream("stopped").writeStream.format("noop").option("checkpointLocation", str(tmp_path))

@@ -64,6 +64,7 @@ def test_a_query_has_the_group_that_the_user_names_or_none(
     assert {found.group_id for found in GroupAdmin(cluster.client).list_groups()} == before
 
 
+@pytest.mark.proof
 def test_a_group_that_refuses_never_stops_the_query(
     cluster: InProcessCluster, read_stream: Frames, tmp_path: Path
 ) -> None:

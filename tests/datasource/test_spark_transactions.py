@@ -50,7 +50,14 @@ END = 3 + STRETCH + 3 * 2 + 1 + 2 + 3 * 2
 
 
 @pytest.mark.every_spark
-@pytest.mark.parametrize("cuts", [{}, {"maxRecordsPerPartition": "7"}, {"minPartitions": "20"}])
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        pytest.param({}, marks=pytest.mark.proof),
+        {"maxRecordsPerPartition": "7"},
+        pytest.param({"minPartitions": "20"}, marks=pytest.mark.proof),
+    ],
+)
 def test_pieces_that_hold_only_markers_or_aborted_records_have_no_rows(
     cuts: dict[str, str], stretch: str, read: Frames
 ) -> None:
