@@ -24,6 +24,7 @@ from simulation.machines.tasks import Stage
 from simulation.machines.zookeeper import Ensemble
 from simulation.plans.operations import Operation
 from simulation.plans.plan import CONTROLLERS, MAIN_TOPIC, SIDE_TOPIC, Plan
+from simulation.plans.transactions import has_pipelines
 from simulation.schedule import US_PER_MS, Process, Schedule
 from simulation.story import Story
 from simulation.witness import Witness
@@ -85,7 +86,7 @@ class Cluster:
             (
                 MAIN_TOPIC,
                 SIDE_TOPIC,
-                *([GROUP_OFFSETS_TOPIC] if plan.groups else []),
+                *([GROUP_OFFSETS_TOPIC] if plan.groups or has_pipelines(plan.transactions) else []),
                 *([TRANSACTION_STATE_TOPIC] if plan.transactions else []),
             ),
             identities,

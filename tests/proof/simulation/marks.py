@@ -58,6 +58,8 @@ ALL_MARKS: Final = (
     "a new leader did not know the end yet",
     "a partition had no leader",
     "a partition was added",
+    "a pipeline went on",
+    "a position was not decided yet",
     "a power cut left a gap in a log",
     "a power cut undid changes of names",
     "a preferred election moved a leader",

@@ -260,14 +260,14 @@ def _piece(data: bytes, is_thinned: bool) -> _Piece:
     end = batches[-1][0] + batches[-1][1].size_bytes if batches else 0
     spoilt = tuple(header.base_offset for at, header in batches if not crc_matches(data, at, header))
     parts = {
-        (header.base_offset, header.crc): _part(data, position, header)
+        (header.base_offset, header.crc): part_of(data, position, header)
         for position, header in batches
         if header.is_transactional
     }
     return _Piece(tuple(entry_of(header) for _, header in batches), kept, spoilt, parts, end == len(data))
 
 
-def _part(data: bytes, position: int, header: BatchHeader) -> TransactionPart:
+def part_of(data: bytes, position: int, header: BatchHeader) -> TransactionPart:
     batch = memoryview(data)[position : position + header.size_bytes]
     end = end_of_transaction(batch, header) if header.is_control else None
     return TransactionPart(header.is_control, header.record_count > 0, end)
@@ -334,6 +334,10 @@ class PartitionTruth:
     """Below it a compacted log may lack what was replaced by records that an election lost."""
     records: dict[int, Committed] = field(default_factory=dict)
     latest: dict[bytes, int] = field(default_factory=dict)
+    undecided: dict[int, list[tuple[bytes, int]]] = field(default_factory=dict)
+    """Of each producer with an open transaction: keys and offsets of its records."""
+    undone: set[int] = field(default_factory=set)
+    """Offsets of markers, and of records that were aborted: compaction may remove them at any time."""
     rots: Callable[[BrokerId], bool] = lambda broker: False
     """Whether a replica holds a batch that rotted: a start after a clean stop reads none."""
     appended: dict[tuple[tuple[int, int, int], int], int] = field(default_factory=dict)
@@ -438,17 +442,32 @@ class PartitionTruth:
         return True
 
     def _is_replaced(self, offset: int, now_ms: int) -> bool:
+        if offset in self.undone:
+            return True
         record = self.records[offset]
-        if self.latest[record.key] > offset:
+        if self.latest.get(record.key, -1) > offset:
             return True
         kept_ms = now_ms - record.at_ms + self.drift_max * now_ms
         return record.is_tombstone and kept_ms >= self.delete_retention_ms
 
-    def note_records(self, batch: Entry, rows: Rows, now_ms: int) -> None:
-        """``batch`` was committed, and these are its records."""
+    def note_records(
+        self, batch: Entry, rows: Rows, now_ms: int, part: TransactionPart | None = None
+    ) -> None:
+        """``batch`` was committed, with these records; those of a transaction count with its marker."""
+        if part is not None and part.is_control:
+            self.undone.add(batch.base_offset)
+            for key, offset in self.undecided.pop(batch.producer_id, []):
+                if part.end is not None and part.end.is_commit:
+                    self.latest[key] = max(offset, self.latest.get(key, -1))
+                else:
+                    self.undone.add(offset)
+            return
         for offset, (key, value) in enumerate(rows, batch.base_offset):
             self.records[offset] = Committed(key, value is None, now_ms)
-            self.latest[key] = offset
+            if part is None:
+                self.latest[key] = offset
+            else:
+                self.undecided.setdefault(batch.producer_id, []).append((key, offset))
 
     def lose(self, leader: ReplicaView, epoch: int) -> list[Entry]:
         """An election made ``leader``'s log the truth; what was committed and is not in it."""
@@ -471,7 +490,11 @@ class PartitionTruth:
 
     def _forget_records(self, end: int) -> None:
         self.records = {offset: record for offset, record in self.records.items() if offset < end}
-        self.latest = {record.key: offset for offset, record in sorted(self.records.items())}
+        self.undone = {offset for offset in self.undone if offset < end}
+        self.undecided.clear()
+        self.latest = {
+            record.key: offset for offset, record in sorted(self.records.items()) if offset not in self.undone
+        }
 
     def was_lost(self, entry: Entry) -> bool:
         """Whether this batch was committed once, as far as anybody could tell, and lost by an election."""

@@ -265,7 +265,9 @@ class Witness:
         truth.committed += added
         if truth.is_thinned:
             for entry in added:
-                truth.note_records(entry, self._rows_of(truth, leader, entry), self.now_ms)
+                part = leader.part(entry)
+                rows = () if part is not None and part.is_control else self._rows_of(truth, leader, entry)
+                truth.note_records(entry, rows, self.now_ms, part)
         for view in truth.views.values():
             truth.compare(view, self.now_ms)
         for invariant in self._of_commits:

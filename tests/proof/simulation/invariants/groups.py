@@ -74,6 +74,8 @@ class GroupRules(Invariant):
             return
         assert leader.log is not None
         for entry in added:
+            if leader.part(entry) is not None:
+                continue  # of a transaction, which other rules judge
             for record in records_in(leader.log, entry):
                 self._take(entry.leader_epoch, record)
 

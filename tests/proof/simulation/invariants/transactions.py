@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
+from simulation.invariants.coordinator_logs import records_in
 from simulation.invariants.invariant import Invariant, Violation
 from simulation.invariants.transaction_replay import Replay
 from simulation.marks import Marks
 from simulation.truth import Entry, PartitionTruth, ReplicaView, TransactionPart
 from sparklog.broker.partition.partition import Partition
 from sparklog.model.ids import TopicId, TopicPartition
-from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from sparklog.model.transaction_end import TransactionEnd
 
 Wish = Literal["open", "commit", "abort"]
@@ -24,6 +25,15 @@ BatchKey = tuple[int, int, int, int]
 """Producer id, epoch, sequence and CRC."""
 
 FENCED: Final = "FencedProducersWriteNothing"
+
+
+class Move(NamedTuple):
+    """A group's position goes from ``start`` to ``end`` with a transaction."""
+
+    group_id: str
+    partition: TopicPartition
+    start: int
+    end: int
 
 
 @dataclass(slots=True, eq=False)
@@ -39,6 +49,7 @@ class Transaction:
     is_commit: bool | None = None
     """What its markers say; None: there is none yet."""
     ended_in: set[Where] = field(default_factory=set)
+    position: Move | None = None
     acknowledged: dict[Where, set[BatchKey]] = field(default_factory=dict)
     """Batches that its producer was told to be in the log."""
 
@@ -84,7 +95,10 @@ class TransactionRules(Invariant):
     """By producer id: epochs, and when a producer was told of each."""
     _appended_us: dict[tuple[Where, int, BatchKey], int] = field(default_factory=dict)
     """When a leader, of that epoch, appended a batch."""
+    _positions: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
+    """Of each group, what its committed transactions say."""
     _is_lost: bool = False
+    _has_lost_offsets: bool = False
     _transactions: list[Transaction] = field(default_factory=list)
 
     # ---- producers -----------------------------------------------------------------------------------------
@@ -118,6 +132,31 @@ class TransactionRules(Invariant):
             what = f"{transaction} was open, and nobody fenced its producer, which is told {error}"
             self._break("NobodyElseEndsIt", what)
 
+    # ---- pipelines -----------------------------------------------------------------------------------------
+
+    def on_move(
+        self, transaction: Transaction, group_id: str, partition: TopicPartition, start: int, end: int
+    ) -> None:
+        """The producer is about to commit a position, whose metadata is the transaction's name."""
+        transaction.position = Move(group_id, partition, start, end)
+
+    def position_of(self, group_id: str, partition: TopicPartition) -> int:
+        return self._positions.get((group_id, partition), 0)
+
+    def on_position(
+        self, group_id: str, partition: TopicPartition, offset: int, value: str | None, least: int
+    ) -> None:
+        """A group's coordinator told its position, which was ``least`` when it was asked."""
+        if self._is_lost or self._has_lost_offsets:
+            return
+        known = next((one for one in self._transactions if one.name == value), None)
+        if value is not None and (known is None or not known.is_commit):
+            what = f"{group_id} is told the position {offset} of {known or value}, which is not committed"
+            self._break("PositionsAreCommitted", what)
+        if max(offset, 0) < least:
+            what = f"{group_id} is told the position {offset}; it was at {least} when it asked"
+            self._break("PositionsStay", what)
+
     # ---- logs ----------------------------------------------------------------------------------------------
 
     def on_replica(
@@ -135,12 +174,25 @@ class TransactionRules(Invariant):
         for entry in added:
             part = leader.part(entry)
             if part is not None:
+                if truth.topic_partition.topic == GROUP_OFFSETS_TOPIC and not part.is_control:
+                    self._know_offsets(leader, entry)
                 self._take(truth, entry, part)
+
+    def _know_offsets(self, leader: ReplicaView, entry: Entry) -> None:
+        """Which transaction a batch of offsets is in, its records say."""
+        assert leader.log is not None
+        names = {
+            record.value.metadata for record in records_in(leader.log, entry) if record.value is not None
+        }
+        known = next((one for one in self._transactions if one.name in names), None)
+        if known is not None:
+            self._batches[_key(entry)] = known
 
     def on_loss(self, truth: PartitionTruth) -> None:
         """An election may have lost records of the partition."""
         self._committed(truth).is_lost = True
         self._is_lost |= truth.topic_partition.topic == TRANSACTION_STATE_TOPIC
+        self._has_lost_offsets |= truth.topic_partition.topic == GROUP_OFFSETS_TOPIC
 
     def _committed(self, truth: PartitionTruth) -> _Committed:
         return self._logs.setdefault(_where(truth), _Committed())
@@ -204,6 +256,8 @@ class TransactionRules(Invariant):
             if not may_be:
                 what = f"{where} is {done} by {marker}; its producer's wish is {transaction.wish}"
                 self._break("NobodyElseEndsIt", what)
+            if is_commit:
+                self._move(transaction)
             if is_bumped:
                 self.marks.reach("a transaction was aborted in another epoch")
         elif transaction.is_commit != is_commit:
@@ -211,6 +265,18 @@ class TransactionRules(Invariant):
         transaction.ended_in.add(_where(truth))
         if transaction.is_answered:
             self._check_answer(transaction)
+
+    def _move(self, transaction: Transaction) -> None:
+        """What a pipeline takes in, its committed transactions take in once, and in order (T5)."""
+        move = transaction.position
+        if move is None:
+            return
+        self.marks.reach("a pipeline went on")
+        before = self.position_of(move.group_id, move.partition)
+        if move.start != before and not self._has_lost_offsets:
+            what = f"{transaction} takes {move.start} to {move.end}; the last one ended at {before}"
+            self._break("PipelinesAreExactlyOnce", what)
+        self._positions[move.group_id, move.partition] = move.end
 
     def _check_answer(self, transaction: Transaction) -> None:
         if transaction.is_commit != (transaction.wish == "commit") and not self._is_lost:

@@ -171,6 +171,7 @@ class Connection:
             echo = Connection(
                 self.network, self.caller, self.origin, self.address, is_echo=True, is_bound=self._is_bound
             )
+            echo.number = -echo.number  # the connection that was given up is older than all others
             schedule.at(self._arrival_us + late_us, None, lambda: echo._arrive(frame))
 
     def _is_lost(self, weather: Weather) -> None:

@@ -44,7 +44,7 @@ def _loads_end_at_the_high_watermark(switch: Switch) -> None:
     switch.method(Loads, "_advance", advance)
 
 
-def _overtaken_loads_go_on(switch: Switch) -> None:
+def overtaken_loads_go_on(switch: Switch) -> None:
     """A load whose leader epoch is over goes on in the next epoch of the same broker."""
     overtaken: dict[tuple[CoordinatorShards, TopicPartition], ShardHost] = {}
 
@@ -146,7 +146,7 @@ COORDINATORS: Final[tuple[Mutant, ...]] = (
         "KAFKA-9307",
         "a coordinator lacks what another one wrote while it loaded",
         60,
-        _overtaken_loads_go_on,
+        overtaken_loads_go_on,
         Hunt(plot=82, operations=("elect preferred",), settings=ONE_LOG, groups=1.0),
     ),
     Mutant(

@@ -19,6 +19,7 @@ from simulation.mutants.proposals import PROPOSALS
 from simulation.mutants.recovery import RECOVERY
 from simulation.mutants.restarts import RESTARTS
 from simulation.mutants.storage import STORAGE
+from simulation.mutants.transactions import TRANSACTIONS
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *LEADER,
@@ -37,6 +38,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *IDENTITIES,
     *COORDINATORS,
     *GROUPS,
+    *TRANSACTIONS,
 )
 
 

@@ -71,6 +71,9 @@ THAT_LEADER: Final = "that leader"
 COORDINATOR: Final = "the coordinator"
 """Who leads the first partition of ``__consumer_offsets`` when the fault strikes."""
 
+TRANSACTION_COORDINATOR: Final = "the coordinator of transactions"
+"""Who leads the first partition of ``__transaction_state`` when the fault strikes."""
+
 THAT_COORDINATOR: Final = "that coordinator"
 """Whom the last fault struck that was meant for the coordinator."""
 

@@ -25,6 +25,7 @@ from simulation.plans.swarm import add_blackouts, add_flips, draw_faults
 from simulation.plans.transactions import (
     TransactionPlan,
     draw_transactions,
+    has_pipelines,
     settings_for_transactions,
     transactional_id,
 )
@@ -192,7 +193,7 @@ def draw_plan(
     transactions = () if is_compacted else _draw_transactions(seed, hunt)
     if transactions:
         settings.update(settings_for_transactions(seed, session_timeout_ms))
-    if groups:
+    if groups or has_pipelines(transactions):
         settings.update(settings_for_groups(seed, session_timeout_ms))
     if hunt is not None:
         settings.update(hunt.settings)
@@ -200,7 +201,8 @@ def draw_plan(
     if mix.arrow_share:
         topic_configs, settings = _for_arrow(topic_configs), _for_arrow(settings)
     operations = _draw_operations(seed, hunt, faults_end_ms)
-    settings["log.cleaner.enable"] = str("cleanup.policy" in topic_configs).lower()
+    is_cleaned = "cleanup.policy" in topic_configs or has_pipelines(transactions)
+    settings["log.cleaner.enable"] = str(is_cleaned).lower()
     brokers = MORE_BROKERS[: draw.choice((3, 3, 3, 4, 5))] if operations else BROKERS
     directories = draw.choice((ONE_DIRECTORY, ONE_DIRECTORY, ONE_DIRECTORY, TWO_DIRECTORIES))
     faults = draw_faults(

@@ -18,6 +18,10 @@ WITH_TRANSACTIONS: Final = 0.25
 """Share of the seeds that have transactional producers."""
 
 
+PIPELINES: Final = 0.5
+"""Share of the transactional ids whose producers are pipelines."""
+
+
 @dataclass(frozen=True, slots=True)
 class TransactionPlan:
     """One transactional id. Times in milliseconds.
@@ -36,6 +40,8 @@ class TransactionPlan:
     silent_share: float
     churn_ms: float
     churn: tuple[TransactionChurn, ...]
+    is_pipeline: bool = False
+    """Whether its producers commit a position of a group in each transaction."""
 
 
 def draw_transactions(seed: int, *, share: float = WITH_TRANSACTIONS) -> tuple[TransactionPlan, ...]:
@@ -58,7 +64,12 @@ def _draw_one(draw: random.Random) -> TransactionPlan:
         silent_share=draw.choice((0.0, 0.0, 0.1)),
         churn_ms=draw.choice((400.0, 1_200.0, 3_000.0)),
         churn=churn or ("die",),
+        is_pipeline=draw.random() < PIPELINES,
     )
+
+
+def has_pipelines(transactions: tuple[TransactionPlan, ...]) -> bool:
+    return any(one.is_pipeline for one in transactions)
 
 
 def transactional_id(number: int) -> str:

@@ -9,10 +9,11 @@ from simulation.plans.faults import (
     LEADER,
     THAT_COORDINATOR,
     THAT_LEADER,
+    TRANSACTION_COORDINATOR,
 )
 from sparklog.core.controller.state import znodes
 from sparklog.model.ids import BrokerId, TopicPartition
-from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
+from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 
 
 class Roles:
@@ -31,8 +32,10 @@ class Roles:
         if target == THAT_LEADER:
             return self._that_leader
         if target == COORDINATOR:
-            self._that_coordinator = self._coordinator()
+            self._that_coordinator = self._coordinator(GROUP_OFFSETS_TOPIC)
             return self._that_coordinator
+        if target == TRANSACTION_COORDINATOR:
+            return self._coordinator(TRANSACTION_STATE_TOPIC)
         if target == THAT_COORDINATOR:
             return self._that_coordinator
         if target == CONTROLLER:
@@ -50,8 +53,8 @@ class Roles:
             return self._host(leader) if role == LEADER else None
         return self._host(followers[0 if role == FIRST_FOLLOWER else -1])
 
-    def _coordinator(self) -> str | None:
-        truth = self._cluster.witness.truths.get(TopicPartition(GROUP_OFFSETS_TOPIC, 0))
+    def _coordinator(self, topic: str) -> str | None:
+        truth = self._cluster.witness.truths.get(TopicPartition(topic, 0))
         if truth is None or truth.state is None or not truth.state.has_leader:
             return None
         return self._host(truth.state.leader)

@@ -15,6 +15,7 @@ from simulation.plans.transactions import (
     transactional_id,
 )
 from simulation.run import simulate
+from sparklog.core.group.applied import AppliedState
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
 
@@ -34,6 +35,18 @@ def test_transactions_that_nothing_happens_to_break_no_rule_and_come_to_rest(see
     assert outcome.marks["a transaction was committed"]
     assert outcome.marks["a transaction was aborted"]
     assert outcome.marks["a reader passed over an aborted transaction"]
+
+
+def test_a_pipeline_commits_its_position_with_what_it_writes():
+    outcome = simulate(calm(SEEDS[0], timeout_ms=3_000, is_pipeline=True))
+    assert outcome.violation is None
+    assert outcome.marks["a pipeline went on"]
+
+
+def test_a_pipeline_that_is_told_of_positions_that_are_not_committed_is_noticed(monkeypatch):
+    monkeypatch.setattr(AppliedState, "apply_pending", lambda self, record, producer_id: self.apply(record))
+    violation = simulate(calm(SEEDS[0], abort_share=0.5, is_pipeline=True)).violation
+    assert violation.invariant == "PositionsAreCommitted"
 
 
 def test_a_producer_that_is_replaced_goes_on_until_it_is_fenced():

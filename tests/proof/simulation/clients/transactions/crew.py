@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from simulation.clients.client import Workplace
+from simulation.clients.transactions.pipeline import Pipeline
 from simulation.clients.transactions.producer import TransactionalProducer
 from simulation.invariants.transactions import TransactionRules
 from simulation.plans.transactions import TransactionChurn, TransactionPlan, transactional_id
@@ -75,9 +76,8 @@ class Crew:
             one.is_replaced = True
         self._producers = [one for one in self._producers if one.process.is_alive and not one.has_ended]
         self._lives += 1
-        producer = TransactionalProducer(
-            self._place, self.name, self._lives, self._plan, self._rules, self._partitions
-        )
+        kind = Pipeline if self._plan.is_pipeline else TransactionalProducer
+        producer = kind(self._place, self.name, self._lives, self._plan, self._rules, self._partitions)
         self._producers.append(producer)
         producer.tell("begins")
         producer.start()

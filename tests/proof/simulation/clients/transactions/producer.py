@@ -14,7 +14,14 @@ from typing import Any, Final
 
 from simulation.clients.client import PRODUCE_TIMEOUT_MS, RETRY_MS, Workplace
 from simulation.clients.payloads import payload_of
-from simulation.clients.transactions.script import Ask, Script, ScriptedClient, Wait
+from simulation.clients.transactions.script import (
+    Ask,
+    FencedError,
+    GaveUpError,
+    Script,
+    ScriptedClient,
+    Wait,
+)
 from simulation.invariants.transactions import Transaction, TransactionRules
 from simulation.plans.transactions import TransactionPlan
 from simulation.recorder import SentBatch
@@ -26,6 +33,7 @@ from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.records.envelope import TRANSACTIONAL_BIT, build_envelope, parse_header
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest
 from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic
+from sparklog.wire.messages.discovery.find_coordinator import TRANSACTION_KEY
 from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataRequestTopic
 from sparklog.wire.messages.transactions.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -37,7 +45,7 @@ from sparklog.wire.messages.transactions.end_txn import EndTxnRequest
 AGAIN_MS: Final = 20
 """Pause after CONCURRENT_TRANSACTIONS, and before a batch is sent again."""
 
-PATIENCE_MS: Final = (0, 600, 2_500)
+PATIENCE_MS: Final = (0, 0, 2_500)
 """How long a producer tries to have its batches taken, before it aborts. 0: until an answer fails to come."""
 
 FENCED: Final = frozenset(
@@ -67,14 +75,6 @@ SENT_AGAIN: Final = frozenset(
     }
 )
 TAKEN: Final = frozenset({ErrorCode.none, ErrorCode.duplicate_sequence_number})
-
-
-class _FencedError(Exception):
-    """Another producer has the transactional id, or the transaction has timed out."""
-
-
-class _GaveUpError(Exception):
-    """Something was refused for good, or for too long: abort, and begin in another epoch."""
 
 
 @dataclass(slots=True)
@@ -111,6 +111,7 @@ class TransactionalProducer(ScriptedClient):
         self._partitions = list(partitions)
         self._life = life
         self._number = 0
+        self._last: Transaction | None = None
         self._made = 0
         self._patience_ms = dice(place.seed, f"{name} life {life} loses patience").choice(PATIENCE_MS)
         self._producer = (-1, -1)
@@ -129,7 +130,7 @@ class TransactionalProducer(ScriptedClient):
             self.is_idle = False
             try:
                 yield from self._transact()
-            except _FencedError:
+            except FencedError:
                 self.tell("is fenced")
                 self._place.witness.marks.reach("a transactional producer was fenced")
                 self.is_idle = True
@@ -155,7 +156,7 @@ class TransactionalProducer(ScriptedClient):
     def _transact(self) -> Script:
         self._number += 1
         name = f"{self.process.name}/{self._number}"
-        transaction = self._rules.begin(name, *self._producer)
+        transaction = self._last = self._rules.begin(name, *self._producer)
         try:
             yield from self._write(transaction)
             wish = self._draw.random()
@@ -164,7 +165,7 @@ class TransactionalProducer(ScriptedClient):
                 yield Wait(1.5 * self.plan.timeout_ms)
             wants_commit = self.is_polite or self._draw.random() >= self.plan.abort_share
             yield from self._end(transaction, wants_commit=wants_commit)
-        except _GaveUpError:
+        except GaveUpError:
             self.tell(f"gives {name} up")
             self._place.witness.marks.reach("a transactional producer gave up what it had sent")
             self.hang_up()
@@ -178,19 +179,18 @@ class TransactionalProducer(ScriptedClient):
         """The response, once it is neither that of a wrong coordinator, nor of one that is busy with the id.
 
         Raises:
-            _FencedError: this producer is not the last one.
+            FencedError: this producer is not the last one.
         """
         while True:
             if self.coordinator is None:
-                yield from self.find_coordinator(self.name)
-            assert self.coordinator is not None
+                self.coordinator = yield from self.find(self.name, TRANSACTION_KEY)
             response = yield from self.ask(self.coordinator, request)
             if response is None:
                 self.coordinator = None
                 continue
             error = error_in(response)
             if error in FENCED:
-                raise _FencedError
+                raise FencedError
             if error in MOVED:
                 self.coordinator = None
                 yield Wait(RETRY_MS)
@@ -213,7 +213,7 @@ class TransactionalProducer(ScriptedClient):
         request = AddPartitionsToTxnRequest(transactions=[addition])
         response = yield from self._ask_coordinator(request, _error_of_addition)
         if _error_of_addition(response) is not ErrorCode.none:
-            raise _GaveUpError
+            raise GaveUpError
 
     def _end(self, transaction: Transaction, *, wants_commit: bool) -> Script:
         transaction.wish = "commit" if wants_commit else "abort"
@@ -278,7 +278,7 @@ class TransactionalProducer(ScriptedClient):
         """All at once, in order; those that were not taken again, and in order, until none is left.
 
         Raises:
-            _GaveUpError: it took too long, or one was refused for good.
+            GaveUpError: it took too long, or one was refused for good.
         """
         deadline_us = self._place.schedule.now_us + self._patience_ms * US_PER_MS
         while batches:
@@ -296,7 +296,7 @@ class TransactionalProducer(ScriptedClient):
             if batches:
                 if not self.is_polite and self._place.schedule.now_us > deadline_us:
                     self._give_up(batches)
-                    raise _GaveUpError
+                    raise GaveUpError
                 yield Wait(AGAIN_MS)
 
     def _request(self, batch: _Batch) -> ProduceRequest:
@@ -309,7 +309,7 @@ class TransactionalProducer(ScriptedClient):
         )
 
     def _is_taken(self, transaction: Transaction, batch: _Batch, response: Any) -> bool:
-        """Raises _GaveUpError or _FencedError if it never will be."""
+        """Raises GaveUpError or FencedError if it never will be."""
         if response is None:
             self._leaders.pop(batch.where, None)
             return False
@@ -326,8 +326,8 @@ class TransactionalProducer(ScriptedClient):
             return False
         self._give_up([batch])
         if error in FENCED:
-            raise _FencedError
-        raise _GaveUpError
+            raise FencedError
+        raise GaveUpError
 
     def _note_taken(self, transaction: Transaction, batch: _Batch, base_offset: int, *, is_new: bool) -> None:
         truth = self._place.witness.truths.get(batch.where)

@@ -12,10 +12,7 @@ from simulation.clients.client import CALL_TIMEOUT_MS, RETRY_MS, Workplace
 from simulation.machines.network import Connection
 from simulation.schedule import US_PER_MS, Process, dice
 from sparklog.model.errors import ErrorCode
-from sparklog.wire.messages.discovery.find_coordinator import (
-    TRANSACTION_KEY,
-    FindCoordinatorRequest,
-)
+from sparklog.wire.messages.discovery.find_coordinator import FindCoordinatorRequest
 
 TIMEOUTS_MS: Final = (400, CALL_TIMEOUT_MS)
 
@@ -33,6 +30,14 @@ class Wait:
 
 
 Script = Generator[Ask | Wait, Any, None]
+
+
+class FencedError(Exception):
+    """Another producer has the transactional id, or the transaction has timed out."""
+
+
+class GaveUpError(Exception):
+    """Something was refused for good, or for too long: abort, and begin in another epoch."""
 
 
 class ScriptedClient:
@@ -79,15 +84,15 @@ class ScriptedClient:
         (response,) = yield Ask(((host, message),))
         return response
 
-    def find_coordinator(self, transactional_id: str) -> Script:
-        self.coordinator = None
-        while self.coordinator is None:
-            request = FindCoordinatorRequest(coordinator_keys=[transactional_id], key_type=TRANSACTION_KEY)
+    def find(self, key: str, key_type: int) -> Generator[Ask | Wait, Any, str]:
+        """The coordinator of a group or a transactional id."""
+        while True:
+            request = FindCoordinatorRequest(coordinator_keys=[key], key_type=key_type)
             response = yield from self.ask(self._draw.choice(self._place.hosts), request)
             if response is not None and response.coordinators[0].error_code is ErrorCode.none:
-                self.coordinator = response.coordinators[0].host
-            else:
-                yield Wait(RETRY_MS)
+                host: str = response.coordinators[0].host
+                return host
+            yield Wait(RETRY_MS)
 
     # ---- how a script goes on ------------------------------------------------------------------------------
 

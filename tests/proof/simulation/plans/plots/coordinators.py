@@ -2,7 +2,13 @@
 
 from typing import Final
 
-from simulation.plans.faults import COORDINATOR, THAT_COORDINATOR
+from simulation.plans.faults import (
+    COORDINATOR,
+    EVERY_CLIENT,
+    LEADER,
+    THAT_COORDINATOR,
+    TRANSACTION_COORDINATOR,
+)
 from simulation.plans.plots.plot import Plot, Script
 
 
@@ -29,7 +35,42 @@ def _leadership_comes_back_during_a_load(script: Script) -> None:
         at_ms = again_ms + draw.uniform(1_000, 1_500)
 
 
+def _requests_of_clients_are_late(script: Script) -> None:
+    """What clients send to a broker for a moment takes up to one and a half seconds, again and again, so that
+    they give it up, send it over another connection, and go on before it arrives. It is what verification and
+    the order of connections are for."""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    while at_ms < script.end_ms:
+        broker = draw.choice(script.brokers)
+        script.add(at_ms, "delay frames", EVERY_CLIENT, broker, draw.uniform(20, 120), 1_500.0)
+        at_ms += draw.uniform(10, 100)
+
+
+def _answers_of_the_coordinator_are_late(script: Script) -> None:
+    """What the coordinator of transactions answers the leader takes up to one and a half seconds, so that
+    what it said of a transaction is overtaken by the transaction's marker. It is what guards are for."""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    while at_ms < script.end_ms:
+        span_ms = draw.uniform(400, 900)
+        script.add(at_ms, "delay answers", TRANSACTION_COORDINATOR, LEADER, span_ms, 1_500.0)
+        at_ms += span_ms + draw.uniform(50, 300)
+
+
+def _markers_outlive_their_coordinator(script: Script) -> None:
+    """The coordinator of transactions dies while its markers are on their way, and its successor has written
+    the same, and more, when they arrive. It is what the epochs of coordinators are for."""
+    draw, at_ms = script.draw, float(script.begin_ms)
+    while at_ms < script.end_ms:
+        span_ms = draw.uniform(50, 200)
+        script.add(at_ms, "delay frames", TRANSACTION_COORDINATOR, LEADER, span_ms, 1_500.0)
+        script.add(at_ms + span_ms, "kill broker", TRANSACTION_COORDINATOR, "", draw.uniform(500, 1_500), 1.0)
+        at_ms += span_ms + draw.uniform(1_000, 2_000)
+
+
 PLOTS_OF_COORDINATORS: Final[dict[int, Plot]] = {
     81: _coordinators_stand_still,
     82: _leadership_comes_back_during_a_load,
+    83: _requests_of_clients_are_late,
+    84: _answers_of_the_coordinator_are_late,
+    85: _markers_outlive_their_coordinator,
 }

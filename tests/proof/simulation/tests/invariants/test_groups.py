@@ -27,7 +27,7 @@ class Log:
 
     def takes(self, *records):
         batches = [SimpleNamespace(record=record, leader_epoch=self.epoch) for record in records]
-        self._rules.on_commit(self._truth, SimpleNamespace(log=self), batches)
+        self._rules.on_commit(self._truth, SimpleNamespace(log=self, part=lambda entry: None), batches)
 
     def may_have_lost(self, partitions):
         self._rules.on_loss(self._truth, partitions)

@@ -184,6 +184,56 @@ def test_nothing_is_judged_after_an_election_that_may_have_lost_it(log, rules, t
     rules.check_what_is_owed([log.truth])
 
 
+class TestPipelines:
+    """A group's position of 0 to 3 in one transaction, and of more in the next."""
+
+    QUAKES = TopicPartition("quakes", 0)
+
+    @pytest.fixture(autouse=True)
+    def _first(self, rules, log):
+        self.rules, self.log = rules, log
+        self.moves(0, 3)
+
+    def moves(self, start, end, *, wish="commit"):
+        number = len(self.log.truth.committed)
+        transaction = self.rules.begin(f"transaction {number}", ID, EPOCH)
+        self.rules.on_move(transaction, "g", self.QUAKES, start, end)
+        self.log.takes_records(transaction, number)
+        transaction.wish = wish
+        self.log.takes_marker(is_commit=wish == "commit")
+
+    def is_told(self, offset, value, least=3):
+        self.rules.on_position("g", self.QUAKES, offset, value, least)
+
+    def test_one_that_goes_on_where_it_was_breaks_no_rule(self):
+        self.moves(3, 7)
+        self.is_told(7, "transaction 2", least=7)
+
+    def test_one_that_was_aborted_goes_nowhere(self):
+        self.moves(3, 7, wish="abort")
+        self.is_told(3, "transaction 0")
+
+    @pytest.mark.parametrize("start", [0, 2, 4])
+    def test_one_that_does_something_twice_or_leaves_it_out_is_found(self, start):
+        with broken("PipelinesAreExactlyOnce"):
+            self.moves(start, 7)
+
+    def test_a_position_that_is_not_committed_is_found(self):
+        self.moves(3, 7, wish="abort")
+        with broken("PositionsAreCommitted"):
+            self.is_told(7, "transaction 2")
+
+    @pytest.mark.parametrize(("offset", "value"), [(-1, None), (2, "transaction 0")])
+    def test_a_position_that_was_overtaken_is_found(self, offset, value):
+        with broken("PositionsStay"):
+            self.is_told(offset, value)
+
+    def test_nothing_is_judged_after_an_election_that_may_have_lost_offsets(self):
+        self.rules.on_loss(Log(self.rules, "__consumer_offsets").truth)
+        self.moves(0, 7)
+        self.is_told(-1, None)
+
+
 class TestReaders:
     """What a read-committed reader is given of an aborted, a committed and an open transaction."""
 

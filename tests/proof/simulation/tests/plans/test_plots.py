@@ -5,11 +5,13 @@ import pytest
 from simulation.plans.faults import (
     CONTROLLER,
     COORDINATOR,
+    EVERY_CLIENT,
     FIRST_FOLLOWER,
     LAST_FOLLOWER,
     LEADER,
     THAT_COORDINATOR,
     THAT_LEADER,
+    TRANSACTION_COORDINATOR,
     Fault,
     Hunt,
 )
@@ -25,6 +27,8 @@ ROLES = (
     THAT_COORDINATOR,
     FIRST_FOLLOWER,
     LAST_FOLLOWER,
+    TRANSACTION_COORDINATOR,
+    EVERY_CLIENT,
 )
 
 
