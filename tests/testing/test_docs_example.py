@@ -12,6 +12,7 @@ NAMED_BLOCK = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
 ANY_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
+@pytest.mark.proof
 def test_the_job_and_its_tests_run_as_they_stand_there(run_pytest) -> None:
     files = dict(NAMED_BLOCK.findall(PAGE.read_text()))
     assert set(files) == {"thermometers.py", "test_thermometers.py"}
