@@ -23,6 +23,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from chaos.bugs import BUGS
+from chaos.clients.workload import KINDS
 from chaos.machines.walls import WalledPlaces
 from chaos.part import run_part
 from chaos.planned import minutes_of, nemeses, part_options, windows_of
@@ -77,6 +78,13 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         choices=("walled", "plain"),
         default="walled",
         help="brokers on machines of their own, where those can be had, or on one (default: %(default)s)",
+    )
+    add(
+        "--clients",
+        nargs="+",
+        choices=KINDS,
+        default=list(KINDS),
+        help="plain producers and consumers, a consumer group, transactions (default: all)",
     )
     add("--keep", action="store_true", help="keep the folders of clean parts, too")
     add("-c", dest="settings", nargs="+", default=[], metavar="KEY=VALUE", help="broker settings")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from chaos.clients.workload import CLIENTS, SPARK_CLIENTS
+from chaos.clients.workload import CLIENTS, SPARK_CLIENTS, ClientPlan
 from chaos.faults.clocks import all_of_clocks
 from chaos.faults.crash_points import all_of_crash_points
 from chaos.faults.disks import all_of_disks
@@ -92,7 +92,7 @@ def _upon_what_was_asked_for(args: argparse.Namespace, folder: Path, number: int
         seconds=60 * args.part_minutes,
         nemeses=chosen(args, walled, places),
         places=places,
-        clients=[*CLIENTS, *(SPARK_CLIENTS if args.spark == "workers" else ())],
+        clients=clients_of(args),
         has_busy_files=CRASH_POINTS in needs and number % 4 in BUSY_PARTS,
         spark=args.spark,
         rate=args.rate,
@@ -109,9 +109,15 @@ def _outside_of_spark(options: PartOptions) -> PartOptions:
         spark="none",
         places=PlainPlaces(),
         nemeses=[nemesis for nemesis in options.nemeses if nemesis.needs <= {SPARES}],
-        clients=CLIENTS,
+        clients=[plan for plan in options.clients if plan not in SPARK_CLIENTS],
         has_busy_files=False,
     )
+
+
+def clients_of(args: argparse.Namespace) -> list[ClientPlan]:
+    """Those of the kinds that were asked for, and Spark's where brokers run in its executors."""
+    clients = [plan for plan in CLIENTS if plan.kind in args.clients]
+    return [*clients, *(SPARK_CLIENTS if args.spark == "workers" else ())]
 
 
 def settings_of_part(number: int, given: Sequence[str]) -> dict[str, str]:

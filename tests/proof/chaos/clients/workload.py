@@ -55,6 +55,15 @@ class ClientPlan:
         """Whether its topics are those with transactions."""
         return self.is_transactional or self.isolation is not None
 
+    @property
+    def kind(self) -> str:
+        """One of ``KINDS``."""
+        return "groups" if self.is_member else "transactions" if self.is_transacted else "plain"
+
+
+KINDS = ("plain", "groups", "transactions")
+"""Clients by what they use of Kafka."""
+
 
 CLIENTS = (
     ClientPlan("producer-1", "producer", "confluent", 0.30, idempotent=True),

@@ -93,3 +93,12 @@ def test_brokers_of_one_machine_have_the_shim_where_a_fault_needs_it(tmp_path, k
     needing = _options(tmp_path, "--places", "plain", "--only", kind, "kill-leader")
     assert next(one for one in needing.nemeses if one.kind == kind).needs <= needing.places.features
     assert _options(tmp_path, "--places", "plain", "--only", "kill-leader").places.features == set()
+
+
+def test_clients_are_of_the_kinds_that_were_asked_for(tmp_path):
+    plain = _options(tmp_path, "--clients", "plain", "--spark", "none")
+    assert {plan.kind for plan in plain.clients} == {"plain"}
+    both = _options(tmp_path, "--clients", "plain", "groups", parts=[_lived(5, spark="none")])
+    assert {plan.kind for plan in both.clients} == {"plain", "groups"}
+    assert any(plan.library == "spark" for plan in both.clients)
+    assert {plan.kind for plan in _options(tmp_path).clients} == {"plain", "groups", "transactions"}
