@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import logging
 import os
 import signal
 import sys
@@ -163,8 +164,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     os.environ.update(
         PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1"
     )
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
+    # pytest adds its handler to loggers that do not propagate, and PySpark's would give it their JSON format,
+    # in which every later test of this process would find its log.
+    PySparkLogger.addHandler = logging.Logger.addHandler
     builder = SparkSession.builder
     for name, value in SPARK_SETTINGS.items():
         builder = builder.config(name, value)

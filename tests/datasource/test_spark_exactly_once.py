@@ -94,9 +94,8 @@ def test_a_version_without_rows_counts_as_written(
     assert texts(read("empty")) == []
 
 
-@pytest.mark.parametrize(
-    "is_stream", [False, pytest.param(True, marks=pytest.mark.proof)], ids=["batch", "stream"]
-)
+@pytest.mark.proof
+@pytest.mark.parametrize("is_stream", [False, True], ids=["batch", "stream"])
 def test_tasks_that_fail_and_are_run_again_write_their_rows_once(
     is_stream: bool, cluster: InProcessCluster, read: Frames, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from sparklog.testing import InProcessCluster
 from tests.datasource.queries import WAIT_S, Batches
 from tests.waiting import until
 
-pytestmark = [pytest.mark.integration, pytest.mark.every_spark]
+pytestmark = [pytest.mark.integration, pytest.mark.every_spark, pytest.mark.proof]
 
 Frames = Callable[..., Any]
 

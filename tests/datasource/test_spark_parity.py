@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from sparklog.testing import InProcessCluster
 from tests.datasource.queries import WAIT_S, Batches, run
 
-pytestmark = [pytest.mark.integration, pytest.mark.every_spark]
+pytestmark = [pytest.mark.integration, pytest.mark.every_spark, pytest.mark.proof]
 
 Frames = Callable[..., Any]
 Write = Callable[..., None]

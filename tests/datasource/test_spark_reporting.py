@@ -13,7 +13,7 @@ from sparklog.testing import InProcessCluster
 from tests.datasource.queries import WAIT_S, Batches, run
 from tests.waiting import until
 
-pytestmark = [pytest.mark.integration, pytest.mark.every_spark]
+pytestmark = [pytest.mark.integration, pytest.mark.every_spark, pytest.mark.proof]
 
 Frames = Callable[..., Any]
 

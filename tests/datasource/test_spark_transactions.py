@@ -14,7 +14,7 @@ from tests.appended_transactions import AppendedTransactions
 from tests.datasource.queries import Batches, run
 from tests.waiting import until
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.proof]
 
 Frames = Callable[..., Any]
 
