@@ -9,7 +9,9 @@ import pytest
 
 from sparklog.client.admin import Admin, NewTopic
 from sparklog.client.cluster import ClusterClient
+from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.testing import InProcessCluster
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -43,12 +45,33 @@ def test_a_zookeeper_goes_away_and_comes_back(
             dict(zip(cluster.bootstrap_servers.split(","), SERVERS, strict=True)),
         )
         zookeeper.start()
-        cluster.create_topic("newer")
+        create_as_advised(cluster, "newer")
         acknowledged.check()
         victim = cluster.wait_for_leader("kept")
         cluster.kill(victim)
         assert cluster.wait_for_leader("kept", other_than=victim) != victim
         acknowledged.check()
+
+
+def create_as_advised(cluster: InProcessCluster, topic: str) -> None:
+    """Create the topic; try again where the error advises it.
+
+    While ZooKeeper loads, it may accept a session's connection and never answer. The controller's session
+    then expires, and the request that waits for that controller is answered with REQUEST_TIMED_OUT.
+    """
+
+    def is_created() -> bool:
+        try:
+            cluster.create_topic(topic)
+        except KafkaError as error:
+            if error.code is ErrorCode.topic_already_exists:
+                return True  # by a try whose answer was lost
+            if error.code is not ErrorCode.request_timed_out or "try again" not in str(error):
+                raise
+            return False
+        return True
+
+    until(is_created, f"the creation of {topic}", timeout_s=120)
 
 
 SERVERS = ("127.0.0.1:9092", "127.0.0.1:9093", "127.0.0.1:9094")
