@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.coordinator import Coordinator
 from sparklog.client.errors import ProduceFailed
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.offsets import latest
@@ -18,8 +19,11 @@ from sparklog.client.transactions.writes.errors import AlreadyCommitted, WriteFa
 from sparklog.client.transactions.writes.identity import WriteIdentity
 from sparklog.client.transactions.writes.member import WriteMember
 from sparklog.model.ids import TopicPartition
+from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC as TOPIC
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.testing import InProcessCluster
+from sparklog.wire.messages.discovery.find_coordinator import TRANSACTION_KEY
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -223,3 +227,34 @@ def test_leaders_forget_members_with_their_markers(writing, cluster):
             while partition.inspect(lambda log, _: dict(log.producers.producers)):
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
+
+
+def lost_topics(cluster, app_id):
+    """What the coordinator of an app id knows to be deleted."""
+    hosts = (host for broker in cluster.brokers.values() for host in broker.coordinators.hosts())
+    shards = [host.shard.machine.writes for host in hosts if host.topic_partition.topic == TOPIC]
+    return {name for shard in shards if app_id in shard.apps for name in shard.apps[app_id].lost_topics}
+
+
+def test_a_topic_that_is_deleted_before_the_commit_fails_it_by_name(writing, cluster):
+    cluster.create_topic("doomed")
+    place = TopicPartition("doomed", 0)
+    identity = writing.identity()
+    winner = writing.finished(identity, b"row", places=[*PLACES, place])
+    cluster.admin.delete_topics(["doomed"])
+    until(lambda: "doomed" in lost_topics(cluster, writing.app_id))
+    with pytest.raises(WriteFailed, match="topic 'doomed' was deleted while it was written to"):
+        writing.commit(identity, winner)
+    writing.wait_until_nothing_is_open()
+    assert writing.visible() == []
+
+
+def test_a_write_outlives_its_coordinator(writing, cluster):
+    identity = writing.identity()
+    with writing.attempt(identity, b"kept") as member:
+        coordinator = Coordinator(writing.client, writing.app_id, TRANSACTION_KEY).find().id
+        cluster.kill(coordinator)
+        member.finish()
+        assert writing.commit(identity, member.producer_id) is Commit.now
+    cluster.revive(coordinator)
+    assert [writing.visible(place) for place in PLACES] == [[b"kept"]] * 3
