@@ -1,7 +1,8 @@
 """A setting that changes while a broker runs has its effect on logs that exist, and loses it when deleted.
 
 Limits of messages are seen by a client in ``tests/clients/test_settings_of_running_brokers.py``, those of
-connections in ``tests/broker/life``, throttles in ``test_throttles``, elections in ``tests/core/controller``.
+connections in ``tests/broker/life``, throttles in ``test_throttles``, elections in ``tests/core/controller``,
+conversion for old readers in ``tests/clients/test_old_formats.py``.
 """
 
 import threading
@@ -232,6 +233,7 @@ def test_every_setting_that_may_change_has_a_test_of_its_effect():
         *(f"compression.{name}" for name in ("type", "gzip.level", "lz4.level", "zstd.level")),
         *(f"{side}.replication.throttled.rate" for side in ("leader", "follower")),
         *(f"max.connections{rest}" for rest in ("", ".per.ip", ".per.ip.overrides")),
+        "log.message.downconversion.enable",
         *(f"log.message.timestamp.{rest}" for rest in ("type", "before.max.ms", "after.max.ms")),
         "message.max.bytes", "min.insync.replicas", "unclean.leader.election.enable",
     }  # fmt: skip

@@ -10,11 +10,14 @@ from sparklog.model.errors import ErrorCode
 from sparklog.network.connection import Connection
 from sparklog.records.arrow import ArrowPayload
 from sparklog.records.payload_kinds import SUPPORTED_PAYLOADS
-from sparklog.wire.messages.data.fetch import FetchPartition, FetchRequest, FetchTopic
+from sparklog.wire.messages.data.fetch import FetchPartition, FetchPartitionData, FetchRequest, FetchTopic
 from sparklog.wire.messages.data.produce import ProducePartition, ProduceRequest, ProduceTopic
+from tests.clients.test_settings_of_running_brokers import alter_all_brokers
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
+OLD_FETCH_VERSIONS = range(4)
 CODECS = ["none", "gzip", "snappy", "lz4"]
 TIME_MS = 1_600_000_000_000
 ROWS = [(b"k%d" % n if n % 3 else None, b"v%d" % n * 20 if n % 3 == 0 or n % 7 else None) for n in range(50)]
@@ -191,17 +194,42 @@ def test_what_old_clients_write_has_the_leaders_time_where_the_topic_wants_it(cl
         }
 
 
+def fetch(cluster, topic: str, offset: int, version: int) -> FetchPartitionData:
+    leader = cluster.brokers[cluster.wait_for_leader(topic)].node
+    partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+    request = FetchRequest(topics=[FetchTopic(topic=topic, partitions=[partition])])
+    with Connection.open(leader.host, leader.port, client_id="old", timeout_ms=5_000) as connection:
+        response = connection.call(request, version=version, timeout_ms=10_000)
+    return response.responses[0].partitions[0]
+
+
 def test_an_old_reader_of_zstd_gets_what_lies_in_front_and_then_an_error(cluster) -> None:
     cluster.create_topic("zstd-batch")
     servers = cluster.bootstrap_servers
     TODAY.write(servers, "zstd-batch")
     TODAY.write(servers, "zstd-batch", codec="zstd")
     assert OLD["librdkafka-0.9"].rows(servers, "zstd-batch", 50) == numbered(ROWS)
-    leader = cluster.brokers[cluster.wait_for_leader("zstd-batch")].node
-    partition = FetchPartition(partition=0, fetch_offset=50, partition_max_bytes=1 << 20)
-    request = FetchRequest(topics=[FetchTopic(topic="zstd-batch", partitions=[partition])])
-    with Connection.open(leader.host, leader.port, client_id="old", timeout_ms=5_000) as connection:
-        for version in range(4):
-            [answer] = connection.call(request, version=version, timeout_ms=10_000).responses[0].partitions
-            assert answer.error_code is ErrorCode.unsupported_compression_type
-            assert not answer.records
+    for version in OLD_FETCH_VERSIONS:
+        answer = fetch(cluster, "zstd-batch", 50, version)
+        assert answer.error_code is ErrorCode.unsupported_compression_type
+        assert not answer.records
+
+
+def test_an_old_reader_is_refused_where_the_topic_wants_no_conversion(cluster) -> None:
+    cluster.create_topic("unconverted", configs={"message.downconversion.enable": "false"})
+    servers = cluster.bootstrap_servers
+    assert OLD["librdkafka-0.9"].write(servers, "unconverted") == list(range(len(ROWS)))
+    for version in OLD_FETCH_VERSIONS:
+        answer = fetch(cluster, "unconverted", 0, version)
+        assert answer.error_code is ErrorCode.unsupported_version
+        assert not answer.records
+    assert fetch(cluster, "unconverted", 0, OLD_FETCH_VERSIONS.stop).error_code is ErrorCode.none
+    assert TODAY.rows(servers, "unconverted", len(ROWS)) == numbered(ROWS)
+
+
+def test_conversion_may_be_switched_off_and_on_while_brokers_run(cluster) -> None:
+    cluster.create_topic("converted")
+    TODAY.write(cluster.bootstrap_servers, "converted")
+    for value, error in (("false", ErrorCode.unsupported_version), ("true", ErrorCode.none)):
+        alter_all_brokers(cluster, log_message_downconversion_enable=value)
+        until(lambda error=error: fetch(cluster, "converted", 0, 0).error_code is error, f"{error}")

@@ -146,8 +146,8 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
         if isinstance(found, ErrorCode):
             asked.append(Asked(entry, answer=ReadResult(found)))
             continue
-        if follower is None and not _knows_codec(call, name):
-            asked.append(Asked(entry, answer=ReadResult(ErrorCode.unsupported_compression_type)))
+        if follower is None and (refusal := _cannot_read(call, name)) is not None:
+            asked.append(Asked(entry, answer=ReadResult(refusal)))
             continue
         read = entry.read_request(
             follower,
@@ -163,11 +163,18 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
     return asked
 
 
-def _knows_codec(call: Call, topic: str) -> bool:
-    """False for a client from before zstd, of a topic whose batches are all in zstd (KIP-110)."""
+def _cannot_read(call: Call, topic: str) -> ErrorCode | None:
+    """Why a client is too old for the topic: its batches are all in zstd (KIP-110), or they are not converted
+    to the client's message format (KIP-283). None if it can read them.
+    """
     if call.version >= FIRST_VERSION_WITH_ZSTD:
-        return True
-    return call.topic_config(topic).get_str("compression.type") != "zstd"
+        return None
+    config = call.topic_config(topic)
+    if config.get_str("compression.type") == "zstd":
+        return ErrorCode.unsupported_compression_type
+    if format_of_fetch(call.version) is not None and not config.get_bool("message.downconversion.enable"):
+        return ErrorCode.unsupported_version
+    return None
 
 
 def _racks(call: Call, request: FetchRequest) -> dict[BrokerId, str | None]:
