@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from simulation.clients.client import RETRY_MS, Workplace
 from simulation.clients.groups.offsets import fetch_request, fetched_in
-from simulation.clients.transactions.producer import FENCED, MOVED, TransactionalProducer
+from simulation.clients.transactions.producer import MOVED, TransactionalProducer
 from simulation.clients.transactions.script import Ask, FencedError, GaveUpError, Script, Wait
+from simulation.clients.transactions.sender import FENCED
 from simulation.invariants.transactions import Transaction, TransactionRules
 from simulation.plans.transactions import TransactionPlan
 from sparklog.model.errors import ErrorCode

@@ -43,7 +43,7 @@ class GaveUpError(Exception):
 class ScriptedClient:
     """One process. Clients of one ``name`` may follow each other; each is another ``life``."""
 
-    def __init__(self, place: Workplace, name: str, life: int) -> None:
+    def __init__(self, place: Workplace, name: str, life: int | str) -> None:
         self.name = name
         self.process = Process(place.schedule, f"{name}#{life}")
         self.coordinator: str | None = None
