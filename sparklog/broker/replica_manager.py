@@ -574,6 +574,7 @@ class ReplicaManager:
                 high_watermark,
                 log.log_end_offset,
                 log.recovery_point if self.config.get_str("log.flush.acks") == "fsync" else None,
+                local_start_offset=log.local_start_offset,
             ),
             lag_max_ms=self.config.get_int("replica.lag.time.max.ms"),
         )

@@ -10,8 +10,7 @@ records beyond the *recovery point*, which ``flush`` raises. A flush has three s
 slow and the partition's lock guards the log: ``begin_flush`` (under the lock), ``Flush.run`` (without it) and
 ``finish_flush`` (under the lock), which ignores the result if the log was truncated meanwhile.
 
-Only the parts that ``read`` returns are thread-safe: they stay readable after the log has changed, and even
-after their segment was removed. ``corruption`` is set when the log is damaged; see ``recovery``.
+How a log is read is in ``readable_log``. ``corruption`` is set when the log is damaged; see ``recovery``.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,9 +18,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from sparklog.core.replication.epoch_history import EpochHistory
+from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
 from sparklog.core.transaction.producer_state import ProducerBatch, ProducerStates
-from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import LogDirectoryError, SparklogError
 from sparklog.model.ids import Offset, TopicId, TopicPartition
 from sparklog.model.time import Clock
@@ -30,12 +28,13 @@ from sparklog.storage.cleaner.swap import Swap
 from sparklog.storage.disk import Buffer, Disk
 from sparklog.storage.epoch_file import EpochFile
 from sparklog.storage.flush import Flush
+from sparklog.storage.history_start import HistoryStart
 from sparklog.storage.index import RELATIVE_MAX
 from sparklog.storage.late_removals import LateRemovals, remove_files
 from sparklog.storage.log_config import LogConfig
-from sparklog.storage.log_read import LogRead
 from sparklog.storage.log_removal import DELETED_SUFFIX, STRAY_SUFFIX, remove_segments, rename_away
 from sparklog.storage.partition_metadata import settle_directory
+from sparklog.storage.readable_log import ReadableLog
 from sparklog.storage.recovery.log_recovery import (
     CORRUPTION,
     Corruption,
@@ -46,7 +45,6 @@ from sparklog.storage.recovery.log_recovery import (
 )
 from sparklog.storage.retention import Retention
 from sparklog.storage.segment import Segment
-from sparklog.storage.segment_search import SegmentSearch
 from sparklog.storage.snapshots import Snapshots, producer_batch, replay
 
 SNAPSHOT_BATCHES: Final = 4_096
@@ -71,7 +69,7 @@ def _ignore(_number: int) -> None:
     """The default of ``Log.before_cut`` and ``on_bytes``."""
 
 
-class Log:
+class Log(ReadableLog):
     """A log with its epoch history and producer states. The partition's lock guards every call."""
 
     def __init__(
@@ -84,15 +82,13 @@ class Log:
         clock: Clock,
         recovered: Recovered,
     ) -> None:
+        super().__init__(recovered, clock)
         self.directory = directory
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.config = config
         self.epochs: EpochHistory = recovered.epochs
         self.producers: ProducerStates = recovered.producers
-        self.corruption: Corruption | None = recovered.corruption
-        self.log_start_offset = Offset(recovered.segments[0].base_offset)
-        self.log_end_offset = Offset(recovered.end_offset)
         self.recovery_point = self.log_end_offset
         self.generation = 0
         """Grows with every truncation, so that ``finish_flush`` ignores a flush that began before one."""
@@ -100,13 +96,12 @@ class Log:
         """Called with the new end before a truncation: checkpoints above that end must be lowered first."""
         self._disk = disk
         self._clock = clock
-        self._segments: list[Segment] = recovered.segments
         self._aside = recovered.aside
         self._snapshots: Snapshots = recovered.snapshots
         self._unsynced: dict[int, Segment] = {segment.base_offset: segment for segment in recovered.scanned}
-        self._search = SegmentSearch(self._segments, self._snapshots, clock)
         on_disk = recovered.epochs_on_disk
         self._epoch_file = EpochFile(disk, directory, on_disk, not (on_disk and recovered.scanned))
+        self._history_start = HistoryStart(disk, directory)
         self._names_changed = bool(recovered.scanned)
         self._is_linked = False
         """Whether the directory's own name was certainly synced."""
@@ -160,7 +155,12 @@ class Log:
     def _settle_start(self, log_start_offset: int) -> None:
         if log_start_offset > self.log_end_offset and self.corruption is None:
             self.truncate_fully_and_start_at(log_start_offset)
-        self.log_start_offset = Offset(min(max(self.log_start_offset, log_start_offset), self.log_end_offset))
+        first, history = self.local_start_offset, self._history_start.offset
+        self.local_start_offset = Offset(min(max(first, log_start_offset), self.log_end_offset))
+        self.log_start_offset = self.local_start_offset
+        if history is not None and history < first == self.local_start_offset:
+            self.log_start_offset = Offset(history)
+        self._history_start.settle(self.log_start_offset, self.local_start_offset)
         self.epochs.trim_to(self.log_start_offset)
 
     def __repr__(self) -> str:
@@ -169,27 +169,6 @@ class Log:
     @property
     def disk(self) -> Disk:
         return self._disk
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(segment.size_bytes for segment in self._segments)
-
-    @property
-    def active_segment_base(self) -> int:
-        return self._segments[-1].base_offset
-
-    @property
-    def first_segment_base(self) -> int:
-        return self._segments[0].base_offset
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """Oldest first; the last one is active."""
-        return tuple(self._segments)
-
-    @property
-    def segment_bases(self) -> list[int]:
-        return [segment.base_offset for segment in self._segments]
 
     # ---- appending -----------------------------------------------------------------------------------------
 
@@ -281,36 +260,7 @@ class Log:
         """Add a leader epoch to the history before the epoch's first append."""
         self.epochs.assign(epoch, start_offset)
 
-    # ---- reading -------------------------------------------------------------------------------------------
-
-    def read(
-        self, fetch_offset: int, max_bytes: int, max_offset: int, *, at_least_one_batch: bool
-    ) -> LogRead | None:
-        """Whole batches from the batch that holds ``fetch_offset``; all end before ``max_offset``, exclusive.
-
-        None when ``fetch_offset`` is outside the log. With ``at_least_one_batch`` the first batch may exceed
-        ``max_bytes``. CorruptBatch when the bytes at a batch's position are not a batch.
-        """
-        if not self.log_start_offset <= fetch_offset <= self.log_end_offset:
-            return None
-        if self.corruption is not None and fetch_offset < self.corruption.offset:
-            max_offset = min(max_offset, self.corruption.offset)
-        return self._search.read(
-            fetch_offset,
-            max_bytes,
-            min(max_offset, self.log_end_offset),
-            at_least_one_batch=at_least_one_batch,
-        )
-
-    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """The aborted transactions that overlap ``[start_offset, end_offset)``, by their markers."""
-        return self._search.aborted_transactions(start_offset, end_offset)
-
-    def settle_aborted(self) -> None:
-        """Rebuild the indexes of aborted transactions of sealed segments whose files are damaged."""
-        for segment in self._segments[:-1]:
-            self._search.aborted_of(segment)
-            segment.aborted.cool()
+    # ---- damage -------------------------------------------------------------------------------------------
 
     def note_damage(self, found: Corruption) -> None:
         """Record damage, also on disk, until a truncation or retention removes the damaged records."""
@@ -321,18 +271,6 @@ class Log:
     def _forget_damage(self) -> None:
         self._disk.remove(f"{self.directory}/{CORRUPTION}")
         self.corruption = None
-
-    def header_at(self, offset: int) -> BatchHeader | None:
-        """The envelope of the batch that holds ``offset``, or of the next batch; None at the end."""
-        return self._search.header_at(offset)
-
-    def offset_for_timestamp(self, timestamp_ms: int) -> tuple[int, int] | None:
-        """Offset and timestamp of the first record at or after ``timestamp_ms``; None without one."""
-        return self._search.offset_for_timestamp(timestamp_ms, self.log_start_offset)
-
-    def max_timestamp(self) -> tuple[int, int] | None:
-        """Offset and timestamp of the latest record; None if no record has a timestamp."""
-        return self._search.max_timestamp(self.log_start_offset)
 
     # ---- cutting -------------------------------------------------------------------------------------------
 
@@ -349,7 +287,7 @@ class Log:
             self.epochs.truncate_to(offset)
             return self.log_end_offset
         if offset < self._segments[0].base_offset:
-            self.truncate_fully_and_start_at(offset)
+            self.truncate_fully_and_start_at(offset, history=self.history_before(offset))
             return self.log_end_offset
         index = self._search.index_of(min(offset, self.log_end_offset))
         kept = self._segments[index]
@@ -367,14 +305,29 @@ class Log:
             self.producers = replay(self._snapshots, self._segments, end_offset, self._clock.wall_ms())
         return self.log_end_offset
 
-    def truncate_fully_and_start_at(self, offset: int, producers: ProducerStates | None = None) -> None:
+    def history_before(self, offset: int) -> EarlierHistory | None:
+        """What the remote store has before ``offset``, of what is not on this disk; None if nothing."""
+        if not self.log_start_offset < offset <= self.local_start_offset:
+            return None
+        return EarlierHistory(self.log_start_offset, self.epochs.before(offset))
+
+    def truncate_fully_and_start_at(
+        self,
+        offset: int,
+        producers: ProducerStates | None = None,
+        history: EarlierHistory | None = None,
+    ) -> None:
         """Remove all records; the next record gets ``offset``. ``producers``: the states before ``offset``.
+        ``history``: what a remote store has before ``offset``; without it the log start is there too.
 
         If the log ended at ``offset``, it ends there also after a crash in the middle of this method;
         otherwise the replica could be elected after the crash and assign offsets a second time.
         """
         goes_on = offset == self.log_end_offset and self.corruption is None
         self._lower_end(0)
+        log_start = offset if history is None else history.log_start_offset
+        self.epochs.begin_with(() if history is None else history.epochs)
+        self._history_start.before_removal(log_start, offset)
         self._epoch_file.keep(self.epochs)  # else, after a crash, the file has epochs of removed batches
         self.producers = ProducerStates() if producers is None else producers
         if goes_on:
@@ -387,9 +340,18 @@ class Log:
             self._snapshots.hand_over(offset, self.producers)  # last: these states are not the old log's
             self._segments.append(self._new_segment(offset))
         del self._segments[:-1]
-        self.log_start_offset = Offset(offset)
+        self.log_start_offset, self.local_start_offset = Offset(log_start), Offset(offset)
         self.log_end_offset = Offset(offset)
         self._settle_cut(self._segments[0])
+        self._history_start.settle(log_start, offset)
+
+    def start_within(
+        self, batches: Buffer, headers: Sequence[tuple[int, BatchHeader]], log_start_offset: int
+    ) -> None:
+        """Remove all records, and begin at ``log_start_offset``, which is within the first of ``batches``."""
+        self.truncate_fully_and_start_at(headers[0][1].base_offset, self.producers)
+        self.append(batches, headers)
+        self.raise_log_start(log_start_offset)
 
     def _has_producers_from(self, offset: int) -> bool:
         """Whether a truncation to ``offset`` may remove a batch that the producer states contain."""
@@ -409,6 +371,7 @@ class Log:
         self.log_end_offset = Offset(end_offset)
         self.recovery_point = Offset(min(self.recovery_point, end_offset))
         self.log_start_offset = Offset(min(self.log_start_offset, end_offset))
+        self.local_start_offset = Offset(min(self.local_start_offset, end_offset))
         self.before_cut(end_offset)
         self._snapshots.remove_after(end_offset)
         self.epochs.truncate_to(end_offset)
@@ -429,40 +392,66 @@ class Log:
         self._search.open.forget_all_but(self._segments[:-1])
 
     def raise_log_start(self, offset: int) -> bool:
-        """Raise the log start offset to ``offset``; whether it changed. Removes no segment."""
+        """Raise the log start to ``offset``, and the local start if it is before that; whether the log start
+        changed. Removes no segment.
+        """
         if offset <= self.log_start_offset:
             return False
         if offset > self.log_end_offset:
             raise ValueError(f"log start {offset} is beyond the end of {self}")
         self.log_start_offset = Offset(offset)
+        self.local_start_offset = Offset(max(self.local_start_offset, offset))
+        self._history_start.settle(self.log_start_offset, self.local_start_offset)
         self.epochs.trim_to(offset)
         return True
 
     def delete_old_segments(self, high_watermark: int) -> int:
         """Remove the segments that retention selects, oldest first; how many.
 
-        Removes only whole segments below the high watermark, and none during a swap of compaction.
+        Removes only whole segments below the high watermark, and none during a swap of compaction. Of a log
+        with records in a remote store only those below the log start go: what is too old or too much there
+        is decided for the history as a whole.
         """
         if self._swap is not None:
             return 0
-        now_ms = self._clock.wall_ms()
         doomed = Retention(
             config=self.config,
             log_start_offset=self.log_start_offset,
             high_watermark=high_watermark,
-            now_ms=now_ms,
+            now_ms=self._clock.wall_ms(),
+            limits_apply=self.log_start_offset == self.local_start_offset,
         ).count_doomed(self._segments)
-        if not doomed:
-            return 0
         if doomed == len(self._segments):
             self.roll()
+        self._give_up_front(doomed, keeps_history=False)
+        return doomed
+
+    def delete_local_segments(self, offset: int) -> int:
+        """Remove the sealed segments that end at or before ``offset``; how many. Their records, all committed
+        and in the remote store, stay part of the log: only its local start rises.
+        """
+        if self._swap is not None:
+            return 0
+        doomed = sum(segment.end_offset <= offset for segment in self._segments[:-1])
+        self._give_up_front(doomed, keeps_history=True)
+        return doomed
+
+    def _give_up_front(self, doomed: int, *, keeps_history: bool) -> None:
+        """Remove the first ``doomed`` segments, which are not all."""
+        if not doomed:
+            return
         start = self._segments[doomed].base_offset
         # Recovery could derive this snapshot, and the epochs, only from the batches that are removed here.
         self._snapshots.keep(start)
         self._epoch_file.keep(self.epochs)
-        self.raise_log_start(start)
+        if keeps_history:
+            self._history_start.before_removal(self.log_start_offset, start)
+            self.local_start_offset = Offset(max(self.local_start_offset, start))
+        else:
+            self.raise_log_start(start)
+        due_ms = self._clock.wall_ms() + self.config.file_delete_delay_ms
         for segment in self._segments[:doomed]:
-            segment.give_up(self.late_removals, now_ms + self.config.file_delete_delay_ms)
+            segment.give_up(self.late_removals, due_ms)
             self._unsynced.pop(segment.base_offset, None)
         del self._segments[:doomed]
         self._names_changed = True
@@ -470,7 +459,6 @@ class Log:
         self._snapshots.remove_before(self._segments[0].base_offset)
         if self.corruption is not None and self.corruption.offset < self._segments[0].base_offset:
             self._forget_damage()
-        return doomed
 
     # ---- compaction ----------------------------------------------------------------------------------------
 
@@ -580,7 +568,7 @@ class Log:
     def check_invariants(self) -> None:
         self.epochs.check_invariants()
         self.producers.check_invariants()
-        assert 0 <= self.log_start_offset <= self.log_end_offset, self
+        assert 0 <= self.log_start_offset <= self.local_start_offset <= self.log_end_offset, self
         assert self.recovery_point <= self.log_end_offset, self
         bases = self.segment_bases
         assert bases == sorted(set(bases)), (self, bases)

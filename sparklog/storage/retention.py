@@ -23,6 +23,8 @@ class Retention:
     log_start_offset: int
     high_watermark: int
     now_ms: int
+    limits_apply: bool = True
+    """Whether age and size count; else only the log start does."""
 
     def count_doomed(self, segments: Sequence[Segment]) -> int:
         """How many segments to remove from the front of ``segments``, all of a log; the last is active."""
@@ -42,6 +44,8 @@ class Retention:
             return True
         if self._is_too_much(segment, excess_bytes):
             return True
+        if not self.limits_apply:
+            return False
         newest_ms = segment.greatest_timestamp()[0]
         if not self._is_too_old(newest_ms if newest_ms >= 0 else segment.created_ms):
             return False
@@ -52,7 +56,7 @@ class Retention:
 
     def _active_goes(self, segment: Segment, excess_bytes: int) -> bool:
         """Never too old without timestamps, because its last record may be new."""
-        if not segment.size_bytes:
+        if not segment.size_bytes or not self.limits_apply:
             return False
         if self._is_too_much(segment, excess_bytes):
             return True
@@ -61,7 +65,12 @@ class Retention:
 
     def _is_too_much(self, segment: Segment, excess_bytes: int) -> bool:
         config = self.config
-        return config.deletes and config.retention_bytes >= 0 and excess_bytes >= segment.size_bytes
+        return (
+            self.limits_apply
+            and config.deletes
+            and config.retention_bytes >= 0
+            and excess_bytes >= segment.size_bytes
+        )
 
     def _is_too_old(self, newest_ms: int) -> bool:
         return self.config.deletes and 0 <= self.config.retention_ms < self.now_ms - newest_ms

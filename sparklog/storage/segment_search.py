@@ -1,17 +1,27 @@
-"""Looking things up in the segments of one log: batches by offset, by time, and aborted transactions."""
+"""Looking things up in the segments of one log: batches by offset, by time, and aborted transactions.
+
+Indexes and envelopes select the batch in which a timestamp is. Only the search inside that batch decodes a
+payload, once per query.
+"""
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
 
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.time import Clock
 from sparklog.records.envelope import BatchHeader
+from sparklog.records.payload import payload_of
 from sparklog.storage.log_read import LogRead, Reading
 from sparklog.storage.open_segments import OpenSegments
-from sparklog.storage.record_times import first_record_from
 from sparklog.storage.segment import NO_TIMESTAMP, Segment
 from sparklog.storage.snapshots import Snapshots, aborted_in
 from sparklog.storage.transaction_index import AbortedEntries
+
+_MICROSECONDS: Final = 1_000
 
 
 class SegmentSearch:
@@ -100,3 +110,17 @@ class SegmentSearch:
 
 def _base_of(segment: Segment) -> int:
     return segment.base_offset
+
+
+def first_record_from(
+    batch: bytes, header: BatchHeader, timestamp_ms: int, offset_min: int
+) -> tuple[int, int] | None:
+    """Offset and timestamp (ms) of the first record with at least ``offset_min`` and ``timestamp_ms``."""
+    columns = payload_of(header).to_columns(batch, header)
+    offsets = columns.column("offset").to_numpy()
+    times_us = columns.column("timestamp").cast(pa.int64()).to_numpy(zero_copy_only=False)
+    matches = np.flatnonzero((times_us >= timestamp_ms * _MICROSECONDS) & (offsets >= offset_min))
+    if not len(matches):
+        return None
+    first = matches[0]
+    return int(offsets[first]), int(times_us[first] // _MICROSECONDS)

@@ -31,7 +31,7 @@ from sparklog.wire.primitives import (
 )
 
 Direction = Literal["request", "response"]
-ExtensionType = Literal["bytes", "int16 array", "int64", "string map", "uuid"]
+ExtensionType = Literal["bytes", "int16 array", "int64", "int64 array", "string map", "uuid"]
 
 EXTENSION_TAG_MIN: Final = 5_000
 
@@ -58,12 +58,14 @@ _TOPIC_ID: Final = Extension(5_009, "topic_id", "uuid")
 _PUSH: Final = Extension(5_010, "push", "int64")
 _PRODUCERS: Final = Extension(5_011, "producers", "bytes")
 _OWN_APIS: Final = Extension(5_012, "own_apis", "int16 array")
+_LOG_START_OFFSET: Final = Extension(5_013, "log_start_offset", "int64")
+_EPOCHS: Final = Extension(5_014, "epochs", "int64 array")
 
 EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
     {
         (0, "request", "ProduceRequest"): (_PAYLOAD_KINDS,),
         (1, "request", "FetchRequest"): (_PAYLOAD_KINDS,),
-        (2, "response", "ListOffsetsPartitionResponse"): (_PRODUCERS,),
+        (2, "response", "ListOffsetsPartitionResponse"): (_PRODUCERS, _LOG_START_OFFSET, _EPOCHS),
         (3, "response", "MetadataResponsePartition"): (_LOST_IN_EPOCH,),
         (4, "request", "LeaderAndIsrTopicState"): (_CONFIGS,),
         (4, "request", "LeaderAndIsrPartitionState"): (_MIN_INSYNC_REPLICAS, _LOST_IN_EPOCH),
@@ -80,12 +82,18 @@ EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = 
 
 _read_int16s: Final = numbers_reader(read_compact_length, "h", nullable=False)
 _write_int16s: Final = numbers_writer(append_compact_length, "h", nullable=False)
+_read_int64s: Final = numbers_reader(read_compact_length, "q", nullable=False)
+_write_int64s: Final = numbers_writer(append_compact_length, "q", nullable=False)
 _read_string: Final = string_reader(read_compact_length, nullable=False)
 _write_string: Final = string_writer(append_compact_length, nullable=False)
 
 
 def _read_int16_tuple(cursor: Cursor) -> tuple[int, ...]:
     return tuple(_read_int16s(cursor))
+
+
+def _read_int64_tuple(cursor: Cursor) -> tuple[int, ...]:
+    return tuple(_read_int64s(cursor))
 
 
 def _read_pair(cursor: Cursor) -> tuple[str, str]:
@@ -118,6 +126,7 @@ EXTENSION_TYPES: Final[Mapping[ExtensionType, tuple[Reader, Writer]]] = MappingP
         ),
         "int16 array": (_read_int16_tuple, _write_int16s),
         "int64": (number_reader("q"), number_writer("q")),
+        "int64 array": (_read_int64_tuple, _write_int64s),
         "string map": (_read_string_map, _write_string_map),
         "uuid": (read_uuid, write_uuid),
     }

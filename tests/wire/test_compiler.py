@@ -197,6 +197,7 @@ def test_software_that_knows_no_extensions_reads_the_rest(
 SAMPLES = {
     "bytes": b"abc",
     "int16 array": (1, 257),
+    "int64 array": (3, 0, 5, 2**40),
     "int64": 4,
     "string map": {"a": "b"},
     "uuid": uuid.UUID(int=7),

@@ -14,6 +14,7 @@ from typing import Any, Final
 from sparklog.broker.following.session_with_leader import SessionWithLeader
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.throttles import ReplicationThrottle
+from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.leader import Diverging
 from sparklog.core.transaction.producer_state import CorruptSnapshot, taken_over
@@ -33,7 +34,7 @@ from sparklog.wire.messages.data.fetch import (
     FetchResponse,
 )
 from sparklog.wire.messages.data.list_offsets import (
-    EARLIEST_TIMESTAMP,
+    EARLIEST_LOCAL_TIMESTAMP,
     LATEST_TIMESTAMP,
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -281,25 +282,27 @@ class Fetcher:
             throttle.spend(size_bytes)
 
     def _answer_offset_questions(self, node: Node, asked: Asked) -> Generator[CallBroker, Any, None]:
-        """For partitions whose fetch offset was out of range: where does the leader's log start and end?"""
+        """For partitions whose fetch offset was out of range: where does the leader's log start, on its disk,
+        and end?
+        """
         for topic_partition, (followed, position) in list(asked.items()):
             if not followed.asks_offsets:
                 continue
             del asked[topic_partition]
-            start = yield from self._leader_offset(node, topic_partition, position, EARLIEST_TIMESTAMP)
+            start = yield from self._leader_offset(node, topic_partition, position, EARLIEST_LOCAL_TIMESTAMP)
             end = yield from self._leader_offset(node, topic_partition, position, LATEST_TIMESTAMP)
             followed.asks_offsets = False
             try:
                 error = ErrorCode(start.error_code or end.error_code)
-                producers = taken_over(start.producers)
-            except CorruptSnapshot as damage:
-                logger.warning("%s: the leader sent damaged producer states: %s", topic_partition, damage)
-                error, producers = ErrorCode.corrupt_message, None
+                producers, history = taken_over(start.producers), _history_before(start)
+            except (CorruptSnapshot, ValueError) as damage:
+                logger.warning("%s: the leader sent a damaged beginning: %s", topic_partition, damage)
+                error, producers, history = ErrorCode.corrupt_message, None, None
             if error is not ErrorCode.none:
                 followed.partition.on_fetch_error(position.leader_epoch, error)
             else:
                 followed.partition.on_leader_offsets(
-                    position.leader_epoch, start.offset, end.offset, producers
+                    position.leader_epoch, start.offset, end.offset, producers, history
                 )
 
     def _leader_offset(
@@ -335,3 +338,11 @@ class Fetcher:
             pauses = [followed.ready_at_ms - now_ms for followed in self._followed.values()]
         waiting = [pause for pause in pauses if pause > 0]
         return min(waiting, default=self._config.get_int("replica.fetch.wait.max.ms"))
+
+
+def _history_before(start: ListOffsetsPartitionResponse) -> EarlierHistory | None:
+    """What the remote store has before the leader's local start; ValueError if its epochs do not grow."""
+    if not 0 <= start.log_start_offset < start.offset:
+        return None
+    epochs = EpochHistory.of(zip(start.epochs[::2], start.epochs[1::2], strict=True))
+    return EarlierHistory(start.log_start_offset, epochs.before(start.offset))

@@ -30,7 +30,7 @@ from sparklog.core.replication.actions import (
     split_actions,
 )
 from sparklog.core.transaction.transactions import Transactions
-from sparklog.model.errors import SparklogError
+from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Guard
 from sparklog.model.time import Clock, MonotonicMs
@@ -50,7 +50,12 @@ class LogMachine(Protocol):
         """Raised by every truncation: a flush that began in an earlier one vouches for nothing."""
 
     def on_log_changed(
-        self, log_start_offset: int, log_end_offset: int, transactions: Transactions
+        self,
+        log_start_offset: int,
+        log_end_offset: int,
+        transactions: Transactions,
+        *,
+        local_start_offset: int | None,
     ) -> None: ...
 
     def note_log_effect(self, effect: Action) -> None: ...
@@ -218,7 +223,12 @@ class LogGuard:
     def log_changed(self) -> None:
         """The machine learns where the log begins and ends now, and its transactions."""
         log = self.log
-        self._machine.on_log_changed(log.log_start_offset, log.log_end_offset, log.producers.transactions)
+        self._machine.on_log_changed(
+            log.log_start_offset,
+            log.log_end_offset,
+            log.producers.transactions,
+            local_start_offset=log.local_start_offset,
+        )
 
     def take_offline(self, reason: str) -> None:
         """Serve nothing any more. The step's outward effects are dropped, because the log under them failed.
@@ -234,14 +244,24 @@ class LogGuard:
         reason = f"the log of {self.topic_partition} failed: {error}"
         self._step_effects.append(ReportLogFailure(reason, may_have_lost(error)))
 
+    def unreadable(self, error: OSError | SparklogError) -> ErrorCode:
+        """The answer for a range that cannot be read; the rest of the log is still served, if it can be."""
+        logger.error("%s: the log cannot be read there: %s", self.topic_partition, error)
+        if isinstance(error, CorruptBatch):
+            return ErrorCode.corrupt_message
+        if may_have_lost(error):  # an index was rebuilt, and could not be written
+            self.take_offline(f"{type(error).__name__}: {error}")
+            self.report_failure(error)
+        return ErrorCode.kafka_storage_error
+
     def _change_log(self, effect: LogEffect) -> None:
         match effect:
             case AssignEpoch(epoch, start_offset):
                 self.log.assign_epoch(epoch, start_offset)
             case TruncateTo(offset):
                 self.log.truncate_to(offset)
-            case RestartAt(offset, producers):
-                self.log.truncate_fully_and_start_at(offset, producers)
+            case RestartAt(offset, producers, history):
+                self.log.truncate_fully_and_start_at(offset, producers, history)
             case RaiseLogStart(offset):
                 self.log.raise_log_start(offset)
         self.log_changed()

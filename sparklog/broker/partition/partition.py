@@ -26,6 +26,7 @@ from sparklog.broker.partition.reading import (
     read_as_leader,
 )
 from sparklog.core.replication.actions import OutwardEffect, RestartAt, WakeFetch
+from sparklog.core.replication.epoch_history import EarlierHistory
 from sparklog.core.replication.follower import FetchPosition
 from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import NOBODY_WAITS, Diverging, IsrReply, Leader
@@ -35,12 +36,11 @@ from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, 
 from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.cluster import PartitionState
-from sparklog.model.errors import CorruptBatch, ErrorCode, SparklogError
+from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.model.ports import Guard
 from sparklog.model.time import Clock, MonotonicMs
-from sparklog.storage.disk import may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.recovery.damage import find_damage
 
@@ -370,9 +370,7 @@ class Partition:
         self._replica.note_log_effect(RestartAt(taken[0][1].base_offset))
 
         def begin_with_the_whole_batch() -> None:
-            self.log.truncate_fully_and_start_at(taken[0][1].base_offset, self.log.producers)
-            self.log.append(records, taken)
-            self.log.raise_log_start(fetch_offset)
+            self.log.start_within(records, taken, fetch_offset)
             self.log_guard.log_changed()
 
         return self.log_guard.carry_out(begin_with_the_whole_batch)
@@ -426,7 +424,7 @@ class Partition:
             try:
                 return self._read(request, at_least_one_batch=at_least_one_batch, is_retry=is_retry)
             except (OSError, SparklogError) as error:
-                return ReadResult(self._unreadable(error))
+                return ReadResult(self.log_guard.unreadable(error))
 
     def _read(self, request: ReadRequest, *, at_least_one_batch: bool, is_retry: bool) -> ReadResult:
         leader, follower = self._replica.leader, self._replica.follower
@@ -501,17 +499,8 @@ class Partition:
             try:
                 offset = choose(leader, self.log)
             except (OSError, SparklogError) as problem:
-                return self._unreadable(problem)
+                return self.log_guard.unreadable(problem)
             return ErrorCode.offset_not_available if offset is None else offset
-
-    def _unreadable(self, error: OSError | SparklogError) -> ErrorCode:
-        logger.error("%s: the log cannot be read there: %s", self.topic_partition, error)
-        if isinstance(error, CorruptBatch):
-            return ErrorCode.corrupt_message
-        if may_have_lost(error):  # an index was rebuilt, and could not be written
-            self.log_guard.take_offline(f"{type(error).__name__}: {error}")
-            self.log_guard.report_failure(error)
-        return ErrorCode.kafka_storage_error
 
     def epoch_end(self, current_leader_epoch: int, epoch: int) -> tuple[int, int] | ErrorCode:
         """(largest epoch not above ``epoch``, its end) for OffsetForLeaderEpoch (KIP-279)."""
@@ -551,29 +540,40 @@ class Partition:
                 self.log_guard.apply(follower.on_fetch_error(error, leader_epoch))
 
     def on_leader_offsets(
-        self, leader_epoch: int, start: int, end: int, producers: ProducerStates | None = None
+        self,
+        leader_epoch: int,
+        start: int,
+        end: int,
+        producers: ProducerStates | None = None,
+        history: EarlierHistory | None = None,
     ) -> None:
         with self.log_guard.step:
             follower = self._replica.follower
             if follower is not None and follower.leader_epoch == leader_epoch:
-                self.log_guard.apply(follower.on_leader_offsets(start, end, producers))
+                self.log_guard.apply(follower.on_leader_offsets(start, end, producers, history))
 
     # Retention and compaction
 
     def delete_old_segments(self) -> int:
         """Let retention remove old committed segments; returns their number."""
+        return self._delete(lambda log, high_watermark: log.delete_old_segments(high_watermark))
+
+    def delete_local_segments(self, offset: int) -> int:
+        """Remove local segments below ``offset``, which the remote store has; returns their number."""
+        return self._delete(lambda log, committed: log.delete_local_segments(min(offset, committed)))
+
+    def _delete(self, delete: Callable[[Log, int], int]) -> int:
         with self.log_guard.step:
-            deleted = 0
             if self._replica.role is None or self.log_guard.is_offline:
                 return 0
+            deleted: list[int] = []
 
-            def delete() -> None:
-                nonlocal deleted
-                deleted = self.log.delete_old_segments(self._replica.marks.high_watermark)
+            def carry_out() -> None:
+                deleted.append(delete(self.log, self._replica.marks.high_watermark))
                 self.log_guard.log_changed()
 
-            self.log_guard.carry_out(delete)
-            return deleted
+            self.log_guard.carry_out(carry_out)
+            return sum(deleted)
 
     def inspect(self, look: Callable[[Log, int], T]) -> T | None:
         """The result of ``look`` on log and high watermark; None without a role, or if the log is offline."""

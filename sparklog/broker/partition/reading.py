@@ -64,6 +64,8 @@ def read_as_leader(
         position = leader.check_follower_log(
             request.follower, request.fetch_offset, request.last_fetched_epoch, request.log_start_offset
         )
+        if position is ErrorCode.none:
+            position = leader.check_local(request.fetch_offset)
     if isinstance(position, Diverging):
         return leader_result(leader, diverging=position)
     if position is not ErrorCode.none:

@@ -8,6 +8,7 @@ and log never disagree. All others are *outward effects*: they leave, in order, 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from sparklog.core.replication.epoch_history import EarlierHistory
 from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, LeaderEpoch
@@ -32,11 +33,13 @@ class TruncateTo:
 class RestartAt:
     """Log effect: drop the whole log and begin again, empty, at ``offset``.
 
-    ``producers`` is what its leader knows of producers from before that offset, if it said so.
+    ``producers`` is what its leader knows of producers from before that offset, if it said so. ``history``
+    is what the remote store has before that offset; without it the log start is there too.
     """
 
     offset: int
     producers: ProducerStates | None = field(default=None, repr=False)
+    history: EarlierHistory | None = None
 
 
 @dataclass(frozen=True, slots=True)

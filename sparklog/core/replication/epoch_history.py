@@ -36,6 +36,16 @@ UNDEFINED: Final = EpochEnd(NO_EPOCH, NO_OFFSET)
 """The answer for an epoch about which this log knows nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierHistory:
+    """What a log knows of records that are in its remote store only, before its local start: where they
+    begin, and their ``epochs``, which end at the local start.
+    """
+
+    log_start_offset: int
+    epochs: tuple[EpochEntry, ...] = ()
+
+
 @dataclass(slots=True)
 class EpochHistory:
     """The epochs of one log, oldest first."""
@@ -105,6 +115,14 @@ class EpochHistory:
             return False
         self.entries[: covering + 1] = [EpochEntry(self.entries[covering].epoch, Offset(log_start_offset))]
         return True
+
+    def before(self, offset: int) -> tuple[EpochEntry, ...]:
+        """The epochs that begin before ``offset``."""
+        return tuple(entry for entry in self.entries if entry.start_offset < offset)
+
+    def begin_with(self, entries: Iterable[EpochEntry]) -> None:
+        """Replace the whole history."""
+        self.entries[:] = entries
 
     def copy(self) -> "EpochHistory":
         return EpochHistory(list(self.entries))

@@ -18,7 +18,7 @@ from sparklog.core.replication.actions import (
     WakeFetch,
 )
 from sparklog.core.replication.epoch_fence import check_leader_epoch
-from sparklog.core.replication.epoch_history import EpochHistory
+from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
 from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.replication.waits import FetchWaits
@@ -103,12 +103,12 @@ class Follower:
         return [AskLeaderOffsets() if self.begins_anew else TruncateTo(offset)]
 
     def _shares_nothing(self, offset: int, leader_start: int) -> bool:
-        """If the logs diverge before this log's start, this log shares no record with the leader's.
+        """If the logs diverge before this log's local start, this disk shares no record with the leader's.
 
         The records below this log's start were part of a log that an unclean election discarded. The leader's
         log may start earlier, and an ISR member must have all of it. (Kafka's follower starts at the cut.)
         """
-        start = self.marks.log_start_offset
+        start = self.marks.local_start_offset
         is_given_up = offset < start or (offset == start and self.epochs.latest_epoch < self.lost_in_epoch)
         return is_given_up and 0 <= leader_start <= offset
 
@@ -143,29 +143,34 @@ class Follower:
         if request_leader_epoch != self.leader_epoch:
             return []
         self.begins_anew = False
-        if error is ErrorCode.offset_out_of_range:
+        if error in (ErrorCode.offset_out_of_range, ErrorCode.offset_moved_to_tiered_storage):
             return [AskLeaderOffsets()]
         if error is ErrorCode.fenced_leader_epoch:
             self.failed = error
         return [BackOff(error)]
 
     def on_leader_offsets(
-        self, leader_start: int, leader_end: int, producers: ProducerStates | None = None
+        self,
+        leader_start: int,
+        leader_end: int,
+        producers: ProducerStates | None = None,
+        history: EarlierHistory | None = None,
     ) -> list[Action]:
-        """The leader's log start and end, requested after OFFSET_OUT_OF_RANGE or when the logs share no
-        record, and its ``producers``' states from before its log start.
+        """The leader's local start and end, requested after OFFSET_OUT_OF_RANGE, when the fetch offset is
+        only in the remote store, or when the logs share no record. ``producers``: their states from before
+        its local start. ``history``: what the remote store has before that.
 
         The follower truncates only if the leader's log ends before its own, and restarts only if the logs
         share no record. A leader whose log has grown meanwhile must not cost the follower its log
         (KAFKA-2143).
         """
-        start, end = self.marks.log_start_offset, self.marks.log_end_offset
+        start, end = self.marks.local_start_offset, self.marks.log_end_offset
         has_nothing_of_ours = leader_start > end or leader_start == end > start
         if leader_end < end:
             has_nothing_of_ours = self._shares_nothing(leader_end, leader_start)
         if self.begins_anew or has_nothing_of_ours:
             self.begins_anew = False
-            return [RestartAt(leader_start, producers)]
+            return [RestartAt(leader_start, producers, history)]
         return [TruncateTo(leader_end)] if leader_end < end else []
 
     def check_invariants(self) -> None:

@@ -227,6 +227,15 @@ class Leader:
             return ErrorCode.offset_out_of_range
         return ErrorCode.none
 
+    def check_local(self, fetch_offset: int) -> ErrorCode:
+        """Whether this disk still has ``fetch_offset``, which is within the log, for a follower. A follower
+        gets nothing from the remote store, because it need not copy what is there: it begins anew at the
+        local start.
+        """
+        if fetch_offset < self.marks.local_start_offset:
+            return ErrorCode.offset_moved_to_tiered_storage
+        return ErrorCode.none
+
     def check_follower_log(
         self, follower: BrokerId, fetch_offset: int, last_fetched_epoch: int, log_start_offset: int
     ) -> Diverging | ErrorCode:

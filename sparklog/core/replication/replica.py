@@ -89,9 +89,17 @@ class Replica:
         self.events.note(f"offline: {reason}")
         return [*self._leave_role(), StopFetching()]
 
-    def on_log_changed(self, log_start_offset: int, log_end_offset: int, transactions: Transactions) -> None:
+    def on_log_changed(
+        self,
+        log_start_offset: int,
+        log_end_offset: int,
+        transactions: Transactions,
+        *,
+        local_start_offset: int | None = None,
+    ) -> None:
         """The log was appended to, truncated or trimmed; watermarks follow into its range.
 
+        ``local_start_offset``: where it begins on this disk; None: at the log start.
         ``transactions``: those of the log, which go on changing with it.
         """
         before = self.marks.high_watermark
@@ -100,6 +108,7 @@ class Replica:
         if self.marks.flushed_offset is not None:
             self.marks.flushed_offset = min(self.marks.flushed_offset, log_end_offset)
         self.marks.log_start_offset = log_start_offset
+        self.marks.local_start_offset = log_start_offset if local_start_offset is None else local_start_offset
         self.marks.log_end_offset = log_end_offset
         self.marks.transactions = transactions
         self.marks.clamp()

@@ -1,6 +1,7 @@
 """The offsets that every replica has, whatever its role.
 
-``log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset`` always holds. The log's own
+``log_start_offset <= local_start_offset <= last_stable_offset <= high_watermark <= log_end_offset`` always
+holds. What is before the local start is in the remote store, which gets only what is stable. The log's own
 numbers and its transactions are facts that the shell reports; the high watermark is decided here. One object
 per replica, kept over changes of role.
 """
@@ -24,12 +25,16 @@ class Watermarks:
     transactions: Transactions = field(default_factory=Transactions)
     """Of the log as it is now."""
 
+    local_start_offset: int = 0
+    """The first offset on this replica's disk; the log start, unless the remote store has what is before."""
+
     last_stable_offset: int = field(init=False)
     """The end of what read-committed consumers read; see ``core.transaction.transactions``. It changes with
     the high watermark and the log alone, and so is kept here.
     """
 
     def __post_init__(self) -> None:
+        self.local_start_offset = max(self.local_start_offset, self.log_start_offset)
         self.last_stable_offset = self._stable_offset()
 
     def readable_end(self, visibility: Visibility) -> int:
@@ -59,16 +64,17 @@ class Watermarks:
 
     def clamp(self) -> None:
         """Bring a high watermark from a checkpoint, or from before a truncation, into the log's range."""
-        self.set_high_watermark(min(max(self.high_watermark, self.log_start_offset), self.log_end_offset))
+        self.set_high_watermark(min(max(self.high_watermark, self.local_start_offset), self.log_end_offset))
 
     def _stable_offset(self) -> int:
         unstable = self.transactions.first_unstable(self.high_watermark)
         if unstable is None or unstable >= self.high_watermark:
             return self.high_watermark
-        return max(unstable, self.log_start_offset)
+        return max(unstable, self.local_start_offset)
 
     def check_invariants(self) -> None:
-        assert 0 <= self.log_start_offset <= self.high_watermark <= self.log_end_offset, self
-        assert self.log_start_offset <= self.last_stable_offset <= self.high_watermark, self
+        assert 0 <= self.log_start_offset <= self.local_start_offset, self
+        assert self.local_start_offset <= self.high_watermark <= self.log_end_offset, self
+        assert self.local_start_offset <= self.last_stable_offset <= self.high_watermark, self
         assert self.last_stable_offset == self._stable_offset(), self
         assert self.own_end_offset <= self.log_end_offset, self

@@ -5,6 +5,7 @@ import pytest
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import FileSlice
 from sparklog.wire.messages.data.list_offsets import (
+    EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -288,6 +289,68 @@ def test_one_request_is_told_once_of_producers_and_only_if_it_is_by_a_replica(me
         )
         answer = members[1].answer(request).topics[0].partitions[0]
         assert (answer.offset, bool(answer.producers)) == (10, is_told), (replica_id, times)
+
+
+def moved(members, batch):
+    """A leader of four batches of ten records, the first three of which only its store has."""
+    start(members, isr=(1,), min_isr=1)
+    for sequence in (0, 10, 20, 30):
+        members[1].produce(batch(10, producer_id=5, sequence=sequence), acks=1)
+        members[1].partition.log.roll()
+    members[1].partition.delete_records(5, (), 1)
+    assert members[1].partition.delete_local_segments(30) == 3
+    return members[1].partition.log
+
+
+def test_a_replica_begins_anew_where_the_leaders_disk_begins_and_knows_what_was(members, batch) -> None:
+    leader = moved(members, batch)
+    for _ in range(4):
+        members[2].fetch_once()
+    own = members[2].partition.log
+    assert [(log.log_start_offset, log.local_start_offset, log.log_end_offset) for log in (leader, own)] == [
+        (5, 30, 40)
+    ] * 2
+    assert own.epochs.entries == leader.epochs.entries == [(1, 5)]
+    assert [one.first_sequence for one in own.producers.producers[5].batches] == [0, 10, 20, 30]
+
+
+def test_a_deletion_of_records_that_only_the_store_has_reaches_every_replica(members, batch) -> None:
+    moved(members, batch)
+    for _ in range(4):
+        members[2].fetch_once()
+    members[1].partition.delete_records(17, (), 1)
+    for _ in range(2):
+        members[2].fetch_once()
+    assert [members[number].partition.log_start_offset for number in (1, 2)] == [17, 17]
+    assert members[2].partition.log.local_start_offset == 30
+
+
+@pytest.mark.parametrize("epochs", [(3,), (3, 0, 3, 9), (3, 7, 4, 2)])
+def test_a_damaged_history_is_asked_for_again(members, batch, epochs) -> None:
+    moved(members, batch)
+    leader = members[1]
+    answer = leader.answer
+
+    def damaged(message):
+        response = answer(message)
+        if isinstance(response, ListOffsetsResponse):
+            response.topics[0].partitions[0].epochs = epochs
+        return response
+
+    leader.answer = damaged
+    members[2].fetch_once()
+    members[2].fetch_once()
+    assert members[2].paused == [ErrorCode.corrupt_message]
+    assert members[2].partition.log_end_offset == 0
+
+
+@pytest.mark.parametrize(("timestamp", "offset"), [(EARLIEST_TIMESTAMP, 5), (EARLIEST_LOCAL_TIMESTAMP, 30)])
+def test_a_client_may_ask_for_either_start(members, batch, timestamp, offset) -> None:
+    moved(members, batch)
+    asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="quakes", partitions=[asked])])
+    answer = members[1].answer(request).topics[0].partitions[0]
+    assert (answer.offset, answer.log_start_offset, answer.epochs) == (offset, -1, ())
 
 
 def test_a_caught_up_follower_outside_the_isr_is_proposed(members, batch) -> None:

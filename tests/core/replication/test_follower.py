@@ -10,7 +10,7 @@ from sparklog.core.replication.actions import (
     TruncateTo,
     WakeFetch,
 )
-from sparklog.core.replication.epoch_history import EpochHistory
+from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
 from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.visibility import Visibility
@@ -213,3 +213,21 @@ def test_kip_392_a_consumer_that_waits_at_a_follower_is_woken_by_its_high_waterm
     assert follower.on_fetch_waits(3, 15, Visibility.HIGH_WATERMARK) == []
     assert follower.on_appended(12, 0) == [WakeFetch(2)]
     assert follower.resign() == [WakeFetch(3)]
+
+
+def test_what_only_the_leaders_store_has_makes_it_ask_where_the_leaders_disk_begins() -> None:
+    moved = ErrorCode.offset_moved_to_tiered_storage
+    assert follower_with().on_fetch_error(moved, 6) == [AskLeaderOffsets()]
+
+
+def test_it_begins_anew_at_the_leaders_local_start_with_the_history_before_it() -> None:
+    history = EarlierHistory(3)
+    assert follower_with().on_leader_offsets(50, 90, None, history) == [RestartAt(50, None, history)]
+
+
+def test_where_the_logs_part_in_its_own_remote_part_it_begins_anew() -> None:
+    """The records on its disk are none of the leader's, so nothing is left to cut them from."""
+    follower = follower_with()
+    follower.marks.local_start_offset = 12
+    assert follower.on_diverging(Diverging(2, 11), 0) == [AskLeaderOffsets()]
+    assert follower.on_leader_offsets(5, 200) == [RestartAt(5)]

@@ -150,3 +150,13 @@ def test_a_state_that_does_not_name_us_is_refused_with_our_story() -> None:
     told(replica, leader=2, epoch=3)
     with pytest.raises(IllegalTransition, match=r"(?s)no replica of t-0.*leader 2 in epoch 3"):
         told(replica, leader=2, epoch=4, isr=(2,), replicas=(2, 3))
+
+
+def test_a_local_start_follows_the_log_and_is_its_start_unless_said_otherwise() -> None:
+    replica = replica_with(end=20)
+    replica.on_log_changed(3, 20, Transactions(), local_start_offset=8)
+    assert (replica.marks.log_start_offset, replica.marks.local_start_offset) == (3, 8)
+    assert replica.marks.high_watermark == 8
+    replica.on_log_changed(9, 20, Transactions())
+    assert replica.marks.local_start_offset == 9
+    replica.check_invariants()

@@ -51,3 +51,10 @@ def test_parked_consumers_are_woken_by_the_end_of_what_they_may_see():
     marks.set_high_watermark(13)
     assert waits.take_for_high_watermark(marks) == [2]
     assert len(waits) == 0
+
+
+def test_the_watermarks_are_never_in_the_part_that_only_a_store_has():
+    marks = Watermarks(0, 10, 20, local_start_offset=12)
+    marks.clamp()
+    marks.check_invariants()
+    assert (marks.high_watermark, marks.last_stable_offset) == (12, 12)

@@ -44,11 +44,12 @@ class ListOffsetsRequest:
 class ListOffsetsPartitionResponse:
     """Version 0 has only ``old_style_offsets``: at most ``max_num_offsets`` from the latest down.
 
-    ``producers`` is an extension of ours: to a follower that asks where the log begins, a snapshot of the
-    producer states before that.
+    Three extensions of ours, to a follower that asks where the log begins on disk. ``producers``: a snapshot
+    of the producer states before that. If a remote store has what is before that: ``log_start_offset``, where
+    it begins, and ``epochs``, each with the offset at which it begins, one after the other.
     """
 
-    IGNORABLE: ClassVar[frozenset[str]] = frozenset({"producers"})
+    IGNORABLE: ClassVar[frozenset[str]] = frozenset({"producers", "log_start_offset", "epochs"})
 
     partition_index: int
     error_code: ErrorCode = ErrorCode.none
@@ -57,6 +58,8 @@ class ListOffsetsPartitionResponse:
     offset: int = -1
     leader_epoch: int = -1
     producers: bytes | memoryview = b""
+    log_start_offset: int = -1
+    epochs: tuple[int, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)

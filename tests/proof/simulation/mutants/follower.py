@@ -10,6 +10,7 @@ from sparklog.broker.following import fetcher
 from sparklog.broker.following.fetcher import Fetcher
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.actions import Action, RestartAt, TruncateTo
+from sparklog.core.replication.epoch_history import EarlierHistory
 from sparklog.core.replication.follower import FetchPosition, Follower
 from sparklog.core.replication.leader import Diverging, Leader
 from sparklog.core.replication.replica import Replica
@@ -163,11 +164,15 @@ def _out_of_range_begins_anew(switch: Switch) -> None:
         return mutated
 
     def on_leader_offsets(
-        self: Follower, leader_start: int, leader_end: int, producers: ProducerStates | None
+        self: Follower,
+        leader_start: int,
+        leader_end: int,
+        producers: ProducerStates | None,
+        history: EarlierHistory | None,
     ) -> list[Action]:
         if leader_end < self.marks.log_end_offset:
             return [TruncateTo(leader_end)]
-        return [RestartAt(leader_start, producers)]
+        return [RestartAt(leader_start, producers, history)]
 
     switch.method(Leader, "check_fetch_position", check_fetch_position)
     switch.instead(Follower, "on_leader_offsets", on_leader_offsets)
