@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sparklog.core.replication.actions import ProposeIsr
-from sparklog.model.ids import LeaderEpoch, TopicPartition
+from sparklog.model.ids import LeaderEpoch, NamedTopic, TopicPartition
 from sparklog.model.ports import Executor, Guard, Timer
 from sparklog.model.time import Clock
 
@@ -63,8 +63,8 @@ class Coordinators(Protocol):
         For each producer the calls come in the order of the offsets.
         """
 
-    def on_topics_deleted(self, names: Iterable[str]) -> None:
-        """These topics are gone, or were made again with other ids."""
+    def on_topics_deleted(self, topics: Iterable[NamedTopic]) -> None:
+        """These topics are gone. Others may have been made under their names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,14 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+class NamedTopic(NamedTuple):
+    """A topic under its name. One that is made again under the name of another has another id."""
+
+    name: str
+    id: TopicId
+    """NO_TOPIC_ID where the name alone counts."""
+
+
 def topic_name_problem(name: str) -> str | None:
     """Why ``name`` cannot be a topic's name, or None if it can (Kafka's rule: Topic.validate)."""
     if not name:

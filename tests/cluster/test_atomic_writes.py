@@ -233,7 +233,7 @@ def lost_topics(cluster, app_id):
     """What the coordinator of an app id knows to be deleted."""
     hosts = (host for broker in cluster.brokers.values() for host in broker.coordinators.hosts())
     shards = [host.shard.machine.writes for host in hosts if host.topic_partition.topic == TOPIC]
-    return {name for shard in shards if app_id in shard.apps for name in shard.apps[app_id].lost_topics}
+    return {lost.name for shard in shards if app_id in shard.apps for lost in shard.apps[app_id].lost_topics}
 
 
 def test_a_topic_that_is_deleted_before_the_commit_fails_it_by_name(writing, cluster):
@@ -247,6 +247,23 @@ def test_a_topic_that_is_deleted_before_the_commit_fails_it_by_name(writing, clu
         writing.commit(identity, winner)
     writing.wait_until_nothing_is_open()
     assert writing.visible() == []
+
+
+def test_a_topic_that_is_made_again_takes_nothing_of_a_write_to_the_old_one(writing, cluster):
+    """It would wait for ever for the end of that write, whose markers are for the old topic."""
+    cluster.create_topic("again")
+    place = TopicPartition("again", 0)
+    identity = writing.identity()
+    with writing.attempt(identity, b"old", places=[place]) as member:
+        cluster.admin.delete_topics(["again"])
+        until(lambda: "again" in lost_topics(cluster, writing.app_id))
+        cluster.create_topic("again")
+        cluster.wait_for_isr("again", 3)
+        with pytest.raises(ProduceFailed, match="INVALID_TXN_STATE"):
+            writing.write(member, b"new", places=[place])
+        member.finish()
+        with pytest.raises(WriteFailed, match="topic 'again' was deleted while it was written to"):
+            writing.commit(identity, member.producer_id)
 
 
 def test_a_write_outlives_its_coordinator(writing, cluster):

@@ -24,7 +24,7 @@ from sparklog.core.coordinator.shard import Shard
 from sparklog.core.coordinator.state_machine import Request
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import LeaderEpoch, TopicId, TopicPartition
+from sparklog.model.ids import LeaderEpoch, NamedTopic, TopicId, TopicPartition
 from sparklog.model.loops import Loops
 from sparklog.model.zookeeper import SessionEvent, ZooKeeper
 
@@ -128,8 +128,8 @@ class CoordinatorShards:
         for host in hosts:
             host.submit(request, take)
 
-    def on_topics_deleted(self, names: Iterable[str]) -> None:
-        gone = frozenset(names)
+    def on_topics_deleted(self, topics: Iterable[NamedTopic]) -> None:
+        gone = frozenset(topics)
         for host in self.hosts():
             host.on_topics_deleted(gone)
 

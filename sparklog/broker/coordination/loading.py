@@ -31,6 +31,7 @@ from sparklog.broker.partition.partition import Partition
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.coordinator.state_machine import StateMachine
 from sparklog.model.errors import CorruptBatch, ErrorCode
+from sparklog.model.ids import NO_TOPIC_ID, NamedTopic
 from sparklog.model.loops import Await, Loop, Pause, Signal
 from sparklog.model.parts import read_parts
 from sparklog.model.time import Clock, MonotonicMs
@@ -192,9 +193,16 @@ class Loads:
         topics = load.host.shard.machine.topics()
         load.host.on_loaded()
         # Looked at afterwards: from now on the shard is notified of deletions.
-        gone = [topic for topic in topics if self._metadata.is_told and self._metadata.topic(topic) is None]
+        gone = [topic for topic in topics if self._is_gone(topic)]
         if gone:
             load.host.on_topics_deleted(gone)
+
+    def _is_gone(self, topic: NamedTopic) -> bool:
+        """Whether the topic was deleted, or made again under its name."""
+        if not self._metadata.is_told:
+            return False
+        present = self._metadata.topic(topic.name)
+        return present is None or (NO_TOPIC_ID not in (topic.id, present.id) and topic.id != present.id)
 
     def _note_unreadable(self, load: Load, error: OSError | CorruptBatch) -> None:
         """Have the partition check its log, so that another replica leads if one can; try again later."""

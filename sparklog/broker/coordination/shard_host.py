@@ -29,7 +29,14 @@ from sparklog.core.coordinator.shard import (
 )
 from sparklog.core.coordinator.state_machine import Now, Request
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, LeaderEpoch, TopicId, TopicPartition
+from sparklog.model.ids import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    LeaderEpoch,
+    NamedTopic,
+    TopicId,
+    TopicPartition,
+)
 from sparklog.model.ports import Cancellable
 from sparklog.model.time import MonotonicMs
 from sparklog.records.envelope import Compression
@@ -109,8 +116,8 @@ class ShardHost:
     def on_confirmed(self, standstills: int) -> None:
         self._step(lambda now: self.shard.on_confirmed(standstills, now))
 
-    def on_topics_deleted(self, names: Iterable[str]) -> None:
-        self._step(lambda now: self.shard.on_topics_deleted(names, now))
+    def on_topics_deleted(self, topics: Iterable[NamedTopic]) -> None:
+        self._step(lambda now: self.shard.on_topics_deleted(topics, now))
 
     def on_end(self, producer_id: int, is_commit: bool, offset: int) -> None:
         """The marker at ``offset`` of this partition is below the high watermark."""

@@ -5,6 +5,7 @@ from sparklog.broker.handlers.from_controller import judge
 from sparklog.broker.metadata_cache import MetadataSnapshot
 from sparklog.model.config import DynamicConfigs
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NamedTopic
 from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 
@@ -23,10 +24,10 @@ def handle(call: Call, request: UpdateMetadataRequest) -> None:
 
 
 def _notify_of_deletions(call: Call, before: MetadataSnapshot) -> None:
-    """A topic id that is gone stands for a topic that is gone, or was made again with another id."""
+    """A topic that is gone, or was made again under its name, has an id that is gone."""
     gone = before.names.keys() - call.broker.metadata.snapshot.names.keys()
     if gone:
-        call.broker.coordinators.on_topics_deleted([before.names[topic_id] for topic_id in gone])
+        call.broker.coordinators.on_topics_deleted(NamedTopic(before.names[one], one) for one in gone)
 
 
 def _make_way(call: Call, request: UpdateMetadataRequest) -> None:

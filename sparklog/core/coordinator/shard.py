@@ -48,6 +48,7 @@ from sparklog.core.coordinator.actions import (
 from sparklog.core.coordinator.attention import Attention
 from sparklog.core.coordinator.state_machine import Now, Request, StateMachine
 from sparklog.model.errors import ErrorCode, WireError
+from sparklog.model.ids import NamedTopic
 from sparklog.model.time import MonotonicMs
 
 RECORD_OVERHEAD_BYTES: Final = 32
@@ -267,11 +268,11 @@ class Shard:
             return self._ask_confirmation()
         return self._go_on(self._admit(token, request, now), now)
 
-    def on_topics_deleted(self, names: Iterable[str], now: Now) -> list[ShardAction]:
+    def on_topics_deleted(self, topics: Iterable[NamedTopic], now: Now) -> list[ShardAction]:
         """These topics are gone. A loading shard needs to be told after it has loaded."""
         if self.phase is not Phase.active:
             return []
-        return self._go_on(self.machine.on_topics_deleted(names, now), now)
+        return self._go_on(self.machine.on_topics_deleted(topics, now), now)
 
     def on_time(self, now: Now) -> list[ShardAction]:
         """Everything whose time has come. With the epoch in doubt, only requests that waited too long:

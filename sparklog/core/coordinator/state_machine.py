@@ -26,6 +26,7 @@ from typing import Any, Protocol, TypeVar
 
 from sparklog.core.coordinator.actions import Action, Reply, StateRecord, Token, WriteId, WriteOutcome
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NamedTopic
 from sparklog.model.time import MonotonicMs, WallMs
 
 ResponseT = TypeVar("ResponseT", covariant=True)
@@ -90,12 +91,12 @@ class StateMachine(Protocol):
     def next_deadline_ms(self) -> MonotonicMs | None:
         """When ``on_time`` has something to do next; None if nothing waits for a time."""
 
-    def on_topics_deleted(self, names: Iterable[str], now: Now) -> list[Action]:
-        """These topics are gone, or were made again with other ids."""
+    def on_topics_deleted(self, topics: Iterable[NamedTopic], now: Now) -> list[Action]:
+        """These topics are gone. Others may have been made under their names."""
 
-    def topics(self) -> Collection[str]:
-        """The topics of which the machine keeps state. After loading, those that are gone by then are passed
-        to ``on_topics_deleted``.
+    def topics(self) -> Collection[NamedTopic]:
+        """The topics of which the machine keeps state; asked when all is replayed, before ``on_loaded``.
+        Those that are gone by then are passed to ``on_topics_deleted`` after it.
         """
 
     def counts(self) -> Mapping[str, int]:

@@ -46,6 +46,7 @@ from sparklog.core.group.sync import heartbeat, sync
 from sparklog.core.group.transactional_commits import commit_in_transaction
 from sparklog.core.group.turn import Counters, PartitionState, SubscribedTopics, Turn, Waiting
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_TOPIC_ID, NamedTopic
 from sparklog.model.time import MonotonicMs
 
 GROUPS_PER_CHECK: Final = 500
@@ -136,15 +137,15 @@ class GroupShard:
         self._check_expiry(turn)
         return turn.actions
 
-    def on_topics_deleted(self, names: Iterable[str], now: Now) -> list[Action]:
+    def on_topics_deleted(self, topics: Iterable[NamedTopic], now: Now) -> list[Action]:
         turn = Turn(self.state, now)
-        forget_topics(frozenset(names), turn)
+        forget_topics(frozenset(topic.name for topic in topics), turn)
         return turn.actions
 
-    def topics(self) -> frozenset[str]:
-        """The topics of committed offsets."""
+    def topics(self) -> frozenset[NamedTopic]:
+        """The topics of committed offsets, whose records have no ids."""
         offsets = self.state.applied.offsets.values()
-        return frozenset(topic_partition.topic for of_group in offsets for topic_partition in of_group)
+        return frozenset(NamedTopic(place.topic, NO_TOPIC_ID) for of_group in offsets for place in of_group)
 
     def on_resigned(self) -> list[Reply]:
         waiting = [one for pending in self.state.writes.values() for one in pending.after.take_waiting()]

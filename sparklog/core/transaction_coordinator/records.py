@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.core.transaction_coordinator.states import TransactionState
-from sparklog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicId, TopicPartition
+from sparklog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NamedTopic, TopicId, TopicPartition
 
 NO_START_MS: Final = -1
 
@@ -24,6 +24,10 @@ class TransactionTopic:
     topic_id: TopicId
     partitions: tuple[int, ...]
     """In ascending order."""
+
+    @property
+    def named(self) -> NamedTopic:
+        return NamedTopic(self.name, self.topic_id)
 
     @property
     def topic_partitions(self) -> list[TopicPartition]:

@@ -59,6 +59,7 @@ from sparklog.core.transaction_coordinator.states import AT_REST, ENDING, Transa
 from sparklog.core.transaction_coordinator.transitions import completed, ended, verified, with_partitions
 from sparklog.core.transaction_coordinator.write_errors import write_error
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NamedTopic
 from sparklog.model.time import MonotonicMs
 
 RETRY_MS: Final = 1_000
@@ -190,11 +191,11 @@ class TransactionShard:
             actions += self._write(transactional_id, aborted, counts_as="timed_out")
         return [*actions, *self._check_expiry(now)]
 
-    def on_topics_deleted(self, names: Iterable[str], now: Now) -> list[Action]:
+    def on_topics_deleted(self, topics: Iterable[NamedTopic], now: Now) -> list[Action]:
         """Nothing changes: the shell finds out when it looks for the partitions' leaders."""
         return []
 
-    def topics(self) -> frozenset[str]:
+    def topics(self) -> frozenset[NamedTopic]:
         return frozenset()
 
     def on_resigned(self) -> list[Reply]:

@@ -9,6 +9,7 @@ from sparklog.core.transaction_coordinator.messages import SendMarkers
 from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
 from sparklog.core.write_coordinator.requests import EndWrite
 from sparklog.core.write_coordinator.states import AppState
+from sparklog.model.ids import NamedTopic
 from sparklog.model.time import MonotonicMs
 from sparklog.model.write_ids import MEMBER_EPOCH, producer_id_of
 from sparklog.model.write_outcomes import MemberState
@@ -52,7 +53,7 @@ class App:
     marking: set[int] = field(default_factory=set)
     """Members whose markers were asked for, and are not known to be written."""
     marked: set[int] = field(default_factory=set)
-    lost_topics: set[str] = field(default_factory=set)
+    lost_topics: set[NamedTopic] = field(default_factory=set)
     waiting: list[tuple[Token, EndWrite, MonotonicMs]] = field(default_factory=list)
     has_alarm: bool = False
     """Whether an alarm is set that is early enough. Whoever joins or lives on needs no earlier one."""
@@ -81,8 +82,8 @@ class App:
         """The members that may still win."""
         return [number for number in self.members if self.decision(number) is None]
 
-    def topics(self) -> set[str]:
-        return {topic.name for member in self.members.values() for topic in member.topics}
+    def topics(self) -> set[NamedTopic]:
+        return {topic.named for member in self.members.values() for topic in member.topics}
 
     def apply(self, change: Change, now_ms: MonotonicMs) -> list[MemberKey]:
         """The change is committed. Returns the members of a write that is over: their records are garbage."""

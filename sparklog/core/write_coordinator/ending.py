@@ -67,7 +67,7 @@ def _not_open(request: EndWrite, committed_version: int, wall_ms: int) -> Change
 
 def _committed(app: App, request: EndWrite, wall_ms: int) -> Change | EndedWrite:
     if app.lost_topics:
-        lost = EndedWrite(outcome=EndOutcome.LOST_TOPIC, topic=min(app.lost_topics))
+        lost = EndedWrite(outcome=EndOutcome.LOST_TOPIC, topic=min(app.lost_topics).name)
         return aborted_whole(app, wall_ms, lost, "aborted")
     winners = set[int]()
     for producer_id in request.winners:

@@ -28,6 +28,7 @@ from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.write_shard import FIRST_WRITE_ID, WriteShard
 from sparklog.model.config import TypedSettings
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NamedTopic
 from sparklog.model.time import MonotonicMs
 from sparklog.model.write_ids import is_of_a_write
 
@@ -101,14 +102,14 @@ class TransactionStateShard:
         deadlines = (self.transactions.next_deadline_ms(), self.writes.next_deadline_ms())
         return min((one for one in deadlines if one is not None), default=None)
 
-    def on_topics_deleted(self, names: Iterable[str], now: Now) -> list[Action]:
-        gone = frozenset(names)
+    def on_topics_deleted(self, topics: Iterable[NamedTopic], now: Now) -> list[Action]:
+        gone = frozenset(topics)
         return [
             *self.transactions.on_topics_deleted(gone, now),
             *self.writes.on_topics_deleted(gone, now),
         ]
 
-    def topics(self) -> frozenset[str]:
+    def topics(self) -> frozenset[NamedTopic]:
         return self.transactions.topics() | self.writes.topics()
 
     def on_resigned(self) -> list[Reply]:

@@ -1,7 +1,8 @@
 """Whether a member may write to partitions: the word of the coordinator that their leaders ask for (KIP-890).
 
 Unknown, ended and unregistered are refused for good, so that nothing late can open a transaction in a
-partition after the member's marker was written there.
+partition after the member's marker was written there. So are partitions of a topic that was made again:
+markers go to the topic that was registered.
 """
 
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions
@@ -22,7 +23,8 @@ def verified(app: App | None, request: VerifyPartitions) -> PartitionAnswers:
     is_working = member.state is MemberState.WORKING and app.decision(number) is None
     if not is_working or request.producer_epoch != MEMBER_EPOCH:
         return request.refused(ErrorCode.invalid_txn_state)
-    known = {one for topic in member.topics for one in topic.topic_partitions}
+    present = [topic for topic in member.topics if topic.named not in app.lost_topics]
+    known = {one for topic in present for one in topic.topic_partitions}
     return PartitionAnswers(
         {
             one: ErrorCode.none if one in known else ErrorCode.invalid_txn_state

@@ -53,6 +53,7 @@ from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.states import AppState
 from sparklog.core.write_coordinator.verification import verified
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NamedTopic
 from sparklog.model.time import MonotonicMs
 from sparklog.model.write_ids import write_and_member
 from sparklog.model.write_outcomes import EndOutcome
@@ -195,19 +196,20 @@ class WriteShard:
     def next_deadline_ms(self) -> MonotonicMs | None:
         return self.alarms.next_ms()
 
-    def on_topics_deleted(self, names: Iterable[str], now: Now) -> list[Action]:
+    def on_topics_deleted(self, topics: Iterable[NamedTopic], now: Now) -> list[Action]:
         """A write that has partitions of such a topic cannot be committed any more."""
-        gone = frozenset(names)
+        gone = frozenset(topics)
         changes = {one.app: one.change for one in self.pending.values() if one.change is not None}
         for app in self.apps.values():
             app.lost_topics |= gone & app.topics()
             change = changes.get(app.name)
             joining = () if change is None else change.members.values()
-            app.lost_topics |= gone & {topic.name for member in joining for topic in member.topics}
+            app.lost_topics |= gone & {topic.named for member in joining for topic in member.topics}
         return []
 
-    def topics(self) -> frozenset[str]:
-        return frozenset(name for app in self.apps.values() for name in app.topics())
+    def topics(self) -> frozenset[NamedTopic]:
+        loading = {topic.named for member in self.replayed.members.values() for topic in member.topics}
+        return frozenset(loading.union(*(app.topics() for app in self.apps.values())))
 
     def on_resigned(self) -> list[Reply]:
         waiting = [pending.waiting for pending in self.pending.values() if pending.waiting is not None]

@@ -14,7 +14,7 @@ from sparklog.core.controller.state import znodes
 from sparklog.core.group.requests import OffsetCommit, OffsetFetch, OffsetToCommit
 from sparklog.model.cluster import PartitionState
 from sparklog.model.config import BrokerConfig
-from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpoch, NamedTopic, TopicPartition
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 from sparklog.model.loops import Await, Pause, go_on
 from sparklog.testing.memory_zookeeper import MemoryZooKeeperServer
@@ -86,8 +86,8 @@ class Loops:
 class Coordinated:
     """Broker 1 with its coordinators. The other replica is broker 2, whose fetches a test makes."""
 
-    def __init__(self, folder, clock, zookeeper, **settings):
-        self.folder = folder
+    def __init__(self, folder, clock, zookeeper, place=COORDINATED, **settings):
+        self.folder, self.place = folder, place
         self.clock, self.timer, self.loops = clock, ManualTimer(), Loops()
         self.zookeeper = zookeeper
         config = BrokerConfig.parse({name.replace("_", "."): value for name, value in settings.items()})
@@ -101,7 +101,7 @@ class Coordinated:
         self.coordinators = CoordinatorShards(self.replicas, self.metadata, ports, zookeeper)
         self.coordinators.start(self.loops, self.loops)
         self.pushes = 0
-        self.publish(GROUP_OFFSETS_TOPIC, "events")
+        self.publish(place.topic, "events")
 
     # The controller's part
 
@@ -128,7 +128,7 @@ class Coordinated:
             )
         )  # fmt: skip
         gone = before.names.keys() - self.metadata.snapshot.names.keys()
-        self.coordinators.on_topics_deleted([before.names[topic_id] for topic_id in gone])
+        self.coordinators.on_topics_deleted(NamedTopic(before.names[one], one) for one in gone)
 
     def become(self, leader=1, epoch=1, isr=(1, 2), min_isr=1, **in_zookeeper):
         """The controller's decision, which ZooKeeper has too, unless ``in_zookeeper`` says otherwise."""
@@ -139,7 +139,7 @@ class Coordinated:
         )  # fmt: skip
         self.decide(**{"leader": leader, "epoch": epoch, **in_zookeeper})
         configs = {"cleanup.policy": "compact", "min.insync.replicas": str(min_isr)}
-        return self.replicas.become(COORDINATED, TOPIC_ID, state, configs, is_new=False)
+        return self.replicas.become(self.place, TOPIC_ID, state, configs, is_new=False)
 
     def decide(self, leader=1, epoch=1, topic_id=TOPIC_ID):
         """What ZooKeeper says of the partition."""
@@ -149,8 +149,8 @@ class Coordinated:
             leader=BrokerId(leader), leader_epoch=LeaderEpoch(epoch), isr=replicas, replicas=replicas
         )
         for path, data in (
-            (znodes.topic_path(COORDINATED.topic), znodes.encode_topic(topic)),
-            (znodes.state_path(*COORDINATED), znodes.encode_state(state, ControllerEpoch(1))),
+            (znodes.topic_path(self.place.topic), znodes.encode_topic(topic)),
+            (znodes.state_path(*self.place), znodes.encode_state(state, ControllerEpoch(1))),
         ):
             self.zookeeper.ensure_path(path)
             self.zookeeper.set(path, data)
@@ -159,7 +159,7 @@ class Coordinated:
 
     @property
     def partition(self):
-        return self.replicas.get(COORDINATED)
+        return self.replicas.get(self.place)
 
     def follow(self, offset=None):
         """Broker 2 fetches from ``offset``, or from the log's end: it has everything below."""
@@ -192,7 +192,7 @@ class Coordinated:
 
     def ask(self, request):
         answers = []
-        self.coordinators.submit(GROUP_OFFSETS_TOPIC, request, answers.append)
+        self.coordinators.submit(self.place.topic, request, answers.append)
         return answers
 
     def commit(self, offset, topic="events", group="g"):

@@ -4,6 +4,7 @@ import pytest
 
 from sparklog.core.coordinator.shard import Committed, MayBeCommitted, NotAppended
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_TOPIC_ID, NamedTopic
 from tests.core.coordinator.toy_machine import BATCH_BYTES, WAIT_MS, Driven
 
 TIMED_OUT = ErrorCode.request_timed_out
@@ -245,5 +246,5 @@ def test_the_machine_s_time_comes_at_its_deadline(shard):
 def test_an_active_shard_is_told_of_deleted_topics_and_a_loading_one_is_not(shard):
     loading = Driven(is_active=False)
     for driven in (shard, loading):
-        driven.shard.on_topics_deleted(["t"], driven.now)
-    assert (shard.machine.gone, loading.machine.gone) == (["t"], [])
+        driven.shard.on_topics_deleted([NamedTopic("t", NO_TOPIC_ID)], driven.now)
+    assert (shard.machine.gone, loading.machine.gone) == ([NamedTopic("t", NO_TOPIC_ID)], [])

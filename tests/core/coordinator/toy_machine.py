@@ -95,8 +95,8 @@ class Registers:
     def next_deadline_ms(self):
         return self.deadline_ms
 
-    def on_topics_deleted(self, names, now):
-        self.gone += names
+    def on_topics_deleted(self, topics, now):
+        self.gone += topics
         return []
 
     def on_resigned(self):

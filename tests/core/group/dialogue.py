@@ -53,7 +53,7 @@ from sparklog.core.group.responses import (
 )
 from sparklog.core.group.settings import GroupSettings
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import NO_TOPIC_ID, NamedTopic, TopicPartition
 from sparklog.model.time import MonotonicMs, WallMs
 
 GROUP = "readers"
@@ -222,7 +222,9 @@ class Coordinator:
         self._carry_out(self.shard.on_end(producer_id, is_commit, self.now))
 
     def deletes_topics(self, *names: str) -> None:
-        self._carry_out(self.shard.on_topics_deleted(names, self.now))
+        self._carry_out(
+            self.shard.on_topics_deleted([NamedTopic(one, NO_TOPIC_ID) for one in names], self.now)
+        )
 
     def resigns(self) -> None:
         self._carry_out(list(self.shard.on_resigned()))

@@ -12,7 +12,9 @@ from sparklog.core.transaction_coordinator.requests import MarkersWritten
 from sparklog.core.write_coordinator.records import HeadKey, MemberKey
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
 from sparklog.core.write_coordinator.settings import WriteSettings
+from sparklog.core.write_coordinator.write_shard import WriteShard
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NamedTopic
 from sparklog.model.write_ids import (
     FIRST_PRODUCER_ID,
     WRITE_NUMBER_MAX,
@@ -285,7 +287,7 @@ def test_a_sign_of_life_that_was_overtaken_does_not_undo_the_end_of_a_member():
 def test_a_deleted_topic_fails_the_commit_by_its_name_and_aborts_everything():
     dialogue = Dialogue()
     producer_id = dialogue.finished(topics=(ORDERS, BILLS))
-    dialogue.machine.on_topics_deleted(["bills", "others"], dialogue.now)
+    dialogue.machine.on_topics_deleted([BILLS.named, NamedTopic("others", uuid.UUID(int=3))], dialogue.now)
     assert dialogue.commit(producer_id) == "LOST_TOPIC"
     assert dialogue.answers[dialogue.tokens].topic == "bills"
     assert dialogue.ends == {(101, 0): "aborted"}
@@ -296,16 +298,36 @@ def test_a_topic_that_is_deleted_while_a_member_is_written_is_not_missed():
     dialogue.finished()
     dialogue.takes = False
     dialogue.open(attempt="b", topics=(BILLS,))
-    dialogue.machine.on_topics_deleted(["bills"], dialogue.now)
+    dialogue.machine.on_topics_deleted([BILLS.named], dialogue.now)
     dialogue.takes = True
     dialogue.become(dialogue.writes.pop())
     assert dialogue.commit(producer_id_of(101, 0)) == "LOST_TOPIC"
 
 
+def test_a_topic_that_is_made_again_gets_no_rows_of_members_of_the_old_one():
+    """Its partitions would get no markers: those go to the topic that was registered."""
+    dialogue = Dialogue()
+    producer_id = dialogue.member()
+    dialogue.machine.on_topics_deleted([NamedTopic("orders", uuid.UUID(int=9))], dialogue.now)
+    assert dialogue.verify(producer_id, 0, 1) == ["none", "none"]
+    dialogue.machine.on_topics_deleted([ORDERS.named], dialogue.now)
+    assert dialogue.verify(producer_id, 0, 1) == ["invalid_txn_state", "invalid_txn_state"]
+
+
+def test_a_loading_coordinator_names_the_topics_of_its_log():
+    """The shell asks for them before the load is over, and looks afterwards which of them are gone."""
+    dialogue = Dialogue()
+    dialogue.member(topics=(ORDERS, BILLS))
+    loading = WriteShard(WriteSettings())
+    for record in dialogue.log:
+        loading.replay(record)
+    assert loading.topics() == {ORDERS.named, BILLS.named}
+
+
 def test_topics_are_those_of_open_writes():
     dialogue = Dialogue()
     dialogue.member(topics=(ORDERS, BILLS))
-    assert dialogue.machine.topics() == {"orders", "bills"}
+    assert dialogue.machine.topics() == {ORDERS.named, BILLS.named}
     dialogue.abort()
     dialogue.write_markers()
     assert dialogue.machine.topics() == frozenset()

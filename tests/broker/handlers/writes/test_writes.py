@@ -16,6 +16,7 @@ from sparklog.wire.messages.writes.open_write import OpenWriteRequest, OpenWrite
 from tests.waiting import until
 
 TIMEOUT_MS = 10_000
+NOT_YET = (ErrorCode.not_coordinator, ErrorCode.coordinator_load_in_progress)
 numbers = itertools.count()
 
 
@@ -48,7 +49,7 @@ def ask(connection):
         request = kind(**{"app_id": app_id, **rights[kind], **fields})
         while True:
             answer = connection.call(request, timeout_ms=TIMEOUT_MS)
-            if answer.error_code is not ErrorCode.coordinator_load_in_progress:
+            if answer.error_code not in NOT_YET:
                 return answer
 
     return send
