@@ -87,7 +87,7 @@ class Cluster:
                 MAIN_TOPIC,
                 SIDE_TOPIC,
                 *([GROUP_OFFSETS_TOPIC] if plan.groups or has_pipelines(plan.transactions) else []),
-                *([TRANSACTION_STATE_TOPIC] if plan.transactions else []),
+                *([TRANSACTION_STATE_TOPIC] if plan.transactions or plan.writes else []),
             ),
             identities,
             leadership,
@@ -115,7 +115,7 @@ class Cluster:
         """Called with a broker's host, and how often it was launched there, before it starts."""
         self._commits = CommitsWhatTheIsrHas()
         self._coordinators: CoordinatorsAreAReplay | None = None
-        if plan.groups or plan.transactions:
+        if plan.groups or plan.transactions or plan.writes:
             self._coordinators = CoordinatorsAreAReplay(self.witness.marks)
         rot = ("rot what derives", "rot a log")
         self.witness.remembers.checkpoints_rot = any(fault.kind in rot for fault in plan.faults)

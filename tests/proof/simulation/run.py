@@ -29,12 +29,14 @@ from simulation.clients.plain_producers import PlainProducer
 from simulation.clients.rereaders import Rereader
 from simulation.clients.transactions.crew import Crew, crews_of
 from simulation.clients.transactions.reader import CommittedReader
+from simulation.clients.writes.job import Job, jobs_of
 from simulation.cluster import Cluster
 from simulation.dumps import dump_replicas
 from simulation.invariants.invariant import Violation
 from simulation.machines.broker import Machine
 from simulation.machines.member_ids import drawn_member_ids
 from simulation.machines.producer_id_blocks import small_blocks
+from simulation.machines.write_spans import short_write_spans
 from simulation.mutants import Mutant, applied
 from simulation.operator import Operator
 from simulation.plans.operations import TOPIC_KINDS
@@ -130,6 +132,7 @@ def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool, for_clients_only
     with (
         small_blocks(plan.seed),
         drawn_member_ids(plan.seed),
+        short_write_spans(plan.seed),
         applied(mutant, run.cluster.world.ensemble),
         _ExceptionsAreViolations(is_deaf=for_clients_only),
     ):
@@ -196,7 +199,8 @@ class _Run:
         self._crowds = crowds_of(self._place, plan.groups, read, cluster.witness.groups)
         written = [*read, TopicPartition(SIDE_TOPIC, 0)]
         self._crews = crews_of(self._place, plan.transactions, cluster.witness.transactions, written)
-        self._everybody: list[Crowd | Crew] = [*self._crowds, *self._crews]
+        self._jobs = jobs_of(self._place, plan.writes, cluster.witness.writes, written)
+        self._everybody: list[Crowd | Crew | Job] = [*self._crowds, *self._crews, *self._jobs]
         self._committed_readers: list[CommittedReader] = []
 
     def go(self) -> None:
@@ -320,7 +324,7 @@ class _Run:
         )
         self.consumers.append(consumer)
         consumer.start()
-        if self._crews:
+        if self._crews or self._jobs:
             name = f"committed-{len(self._committed_readers)}"
             reader = CommittedReader(self._place, name, topic_partition, self.cluster.witness.transactions)
             self._committed_readers.append(reader)

@@ -22,6 +22,7 @@ from simulation.invariants.restarts import OnlyDamageIsCalledDamage, RemembersWh
 from simulation.invariants.states import ControllersAreSane, StatesAreSound, check_write
 from simulation.invariants.transaction_replay import LastStableIsAsTheLogSays
 from simulation.invariants.transactions import TransactionRules
+from simulation.invariants.writes import WriteRules
 from simulation.machines.controller import SimulatedController
 from simulation.machines.producer_id_blocks import ProducerIdsAreUnique
 from simulation.marks import Marks
@@ -98,6 +99,7 @@ class Witness:
     """Keys and values of batches to compacted topics, by producer and sequence."""
     excuses: Excuses = field(init=False)
     transactions: TransactionRules = field(init=False)
+    writes: WriteRules = field(init=False)
     recorder: Recorder = field(init=False)
     """Is told of topics and leaders, too; what clients see they tell it themselves."""
     is_silent: bool = False
@@ -120,6 +122,7 @@ class Witness:
         self.excuses = Excuses(self.truths)
         self.invariants.append(self.leadership)
         self.transactions = TransactionRules(lambda: self.story.schedule.now_us, self.marks)
+        self.writes = WriteRules(self.transactions, self.marks)
         if TRANSACTION_STATE_TOPIC in self.topics:
             self.invariants += (LastStableIsAsTheLogSays(), self.transactions)
         if GROUP_OFFSETS_TOPIC in self.topics:
@@ -140,7 +143,7 @@ class Witness:
         self.is_silent, self._no_loss = True, Invariant()
         self.remembers.checkpoints_rot = self.presence.is_blind = True
         self.identities.is_silent = self.leadership.is_silent = self.groups.is_silent = True
-        self.transactions.is_silent = True
+        self.transactions.is_silent = self.writes.is_silent = True
         for rules in (self._of_replicas, self._of_commits, self._of_states, self._of_leaders):
             rules.clear()
         self.invariants.clear()

@@ -20,7 +20,10 @@ from sparklog.core.coordinator.shard import Phase
 from sparklog.core.group.applied import AppliedState
 from sparklog.core.group.group_shard import GroupShard
 from sparklog.core.transaction_coordinator.records import TransactionKey
+from sparklog.core.write_coordinator.records import HeadKey, MemberKey
+from sparklog.core.write_coordinator.states import AppState
 from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
+from sparklog.core.write_coordinator.write_shard import WriteShard
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 from sparklog.model.parts import read_parts
@@ -46,7 +49,14 @@ class _States:
             self.records[record.key] = record.value
 
     def as_records(self) -> dict[Any, Any]:
-        return dict(self.records)
+        """Without members of writes that are over, which nobody asks for any more."""
+        return {key: value for key, value in self.records.items() if not self._is_over(key)}
+
+    def _is_over(self, key: Any) -> bool:
+        if not isinstance(key, MemberKey):
+            return False
+        head = self.records.get(HeadKey(key.app))
+        return head is None or head.state is AppState.IDLE or head.write_number != key.write_number
 
 
 @dataclass(slots=True)
@@ -160,8 +170,20 @@ def _may_end_later(machine: Any, replayed: AppliedState | _States) -> bool:
 def _applied(machine: Any) -> dict[Any, Any]:
     """The last record of each key that the machine has applied."""
     if isinstance(machine, TransactionStateShard):
-        return {TransactionKey(one): value for one, value in machine.transactions.values.items()}
+        return {
+            **{TransactionKey(one): value for one, value in machine.transactions.values.items()},
+            **_applied_writes(machine.writes),
+        }
     applied: dict[Any, Any] = machine.applied_state()
+    return applied
+
+
+def _applied_writes(machine: WriteShard) -> dict[Any, Any]:
+    applied: dict[Any, Any] = {}
+    for app in machine.apps.values():
+        applied[HeadKey(app.name)] = app.head
+        for number, member in app.members.items():
+            applied[MemberKey(app.name, app.head.write_number, number)] = member
     return applied
 
 

@@ -10,6 +10,7 @@ from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.core.transaction.producer_state import BATCHES_KEPT, ProducerState
 from sparklog.model.ids import ProducerId
+from sparklog.model.write_ids import is_of_a_write
 
 
 class Sequenced(NamedTuple):
@@ -69,10 +70,15 @@ class ProducersAreAsTheLogSays(Invariant):
 
 
 def _replay(entries: Sequence[Entry]) -> dict[int, tuple[int, list[Sequenced]]]:
-    """Of each producer its last epoch, and the batches that it sent in that."""
+    """Of each producer its last epoch, and the batches that it sent in that. A member of a write is forgotten
+    with its marker.
+    """
     replayed: dict[int, tuple[int, list[Sequenced]]] = {}
     for entry in entries:
         if entry.producer_id < 0:
+            continue
+        if is_of_a_write(entry.producer_id) and entry.sequence < 0:
+            replayed.pop(entry.producer_id, None)
             continue
         epoch, batches = replayed.get(entry.producer_id, (-1, []))
         if epoch != entry.producer_epoch:

@@ -56,6 +56,14 @@ class Transaction:
     def __str__(self) -> str:
         return f"{self.name} ({self.producer_id}:{self.producer_epoch})"
 
+    def may_end(self, marker: Entry, *, is_commit: bool) -> bool:
+        """Whether somebody who may has asked for such an end, before its first marker."""
+        is_bumped = marker.producer_epoch > self.producer_epoch
+        return self.wish == "commit" if is_commit else is_bumped or self.wish == "abort"
+
+    def on_marker(self, where: Where, *, is_commit: bool) -> None:
+        """Its marker in a partition is committed."""
+
 
 class _Batch(NamedTuple):
     transaction: Transaction
@@ -105,8 +113,12 @@ class TransactionRules(Invariant):
 
     def begin(self, name: str, producer_id: int, producer_epoch: int) -> Transaction:
         transaction = Transaction(name, producer_id, producer_epoch)
-        self._transactions.append(transaction)
+        self.adopt(transaction)
         return transaction
+
+    def adopt(self, transaction: Transaction) -> None:
+        """Nothing was done for it yet."""
+        self._transactions.append(transaction)
 
     def on_batch(self, transaction: Transaction, entry: Entry) -> None:
         """The producer is about to send a batch."""
@@ -194,6 +206,15 @@ class TransactionRules(Invariant):
         self._is_lost |= truth.topic_partition.topic == TRANSACTION_STATE_TOPIC
         self._has_lost_offsets |= truth.topic_partition.topic == GROUP_OFFSETS_TOPIC
 
+    @property
+    def has_lost_states(self) -> bool:
+        """Whether an election may have lost what a coordinator knew: then nothing is judged any more."""
+        return self._is_lost
+
+    def is_judged(self, where: Where) -> bool:
+        log = self._logs.get(where)
+        return not self._is_lost and (log is None or not log.is_lost)
+
     def _committed(self, truth: PartitionTruth) -> _Committed:
         return self._logs.setdefault(_where(truth), _Committed())
 
@@ -251,18 +272,17 @@ class TransactionRules(Invariant):
         done = "committed" if is_commit else "aborted"
         if transaction.is_commit is None:
             transaction.is_commit = is_commit
-            is_bumped = marker.producer_epoch > transaction.producer_epoch
-            may_be = transaction.wish == "commit" if is_commit else is_bumped or transaction.wish == "abort"
-            if not may_be:
+            if not transaction.may_end(marker, is_commit=is_commit):
                 what = f"{where} is {done} by {marker}; its producer's wish is {transaction.wish}"
                 self._break("NobodyElseEndsIt", what)
             if is_commit:
                 self._move(transaction)
-            if is_bumped:
+            if marker.producer_epoch > transaction.producer_epoch:
                 self.marks.reach("a transaction was aborted in another epoch")
         elif transaction.is_commit != is_commit:
             self._break("TransactionsAreAtomic", f"{where} is {done} by {marker}, and elsewhere it is not")
         transaction.ended_in.add(_where(truth))
+        transaction.on_marker(_where(truth), is_commit=is_commit)
         if transaction.is_answered:
             self._check_answer(transaction)
 

@@ -178,6 +178,8 @@ class Hunt:
     """Share of the seeds that have groups."""
     transactions: float = 0.0
     """Share of the seeds that have transactional producers."""
+    writes: float = 0.0
+    """Share of the seeds that have apps with atomic writes."""
 
 
 NO_HUNT: Final = Hunt()

@@ -29,6 +29,7 @@ from simulation.plans.transactions import (
     settings_for_transactions,
     transactional_id,
 )
+from simulation.plans.writes import WritePlan, app_id, draw_writes
 from simulation.schedule import dice
 
 BROKERS: Final = ("broker-1", "broker-2", "broker-3")
@@ -97,6 +98,7 @@ class Plan:
     mix: ClientMix = NO_MIX
     groups: tuple[GroupPlan, ...] = ()
     transactions: tuple[TransactionPlan, ...] = ()
+    writes: tuple[WritePlan, ...] = ()
     load_turn_us: int = 50
     """How long a coordinator takes at least to read the next piece of its log."""
     steps_max: int | None = None
@@ -159,6 +161,10 @@ def _draw_transactions(seed: int, hunt: Hunt | None) -> tuple[TransactionPlan, .
     return draw_transactions(seed) if hunt is None else draw_transactions(seed, share=hunt.transactions)
 
 
+def _draw_writes(seed: int, hunt: Hunt | None) -> tuple[WritePlan, ...]:
+    return draw_writes(seed) if hunt is None else draw_writes(seed, share=hunt.writes)
+
+
 def _draw_producers(draw: random.Random, partitions: int) -> tuple[ProducerPlan, ...]:
     records_max = draw.choice((1, 3))
     return tuple(
@@ -191,7 +197,8 @@ def draw_plan(
         topic_configs = COMPACTED if hunt.is_compacted else dict(hunt.topic_configs)
     is_compacted = "compact" in str(topic_configs)
     transactions = () if is_compacted else _draw_transactions(seed, hunt)
-    if transactions:
+    writes = () if is_compacted else _draw_writes(seed, hunt)
+    if transactions or writes:
         settings.update(settings_for_transactions(seed, session_timeout_ms))
     if groups or has_pipelines(transactions):
         settings.update(settings_for_groups(seed, session_timeout_ms))
@@ -201,7 +208,7 @@ def draw_plan(
     if mix.arrow_share:
         topic_configs, settings = _for_arrow(topic_configs), _for_arrow(settings)
     operations = _draw_operations(seed, hunt, faults_end_ms)
-    is_cleaned = "cleanup.policy" in topic_configs or has_pipelines(transactions)
+    is_cleaned = "cleanup.policy" in topic_configs or has_pipelines(transactions) or bool(writes)
     settings["log.cleaner.enable"] = str(is_cleaned).lower()
     brokers = MORE_BROKERS[: draw.choice((3, 3, 3, 4, 5))] if operations else BROKERS
     directories = draw.choice((ONE_DIRECTORY, ONE_DIRECTORY, ONE_DIRECTORY, TWO_DIRECTORIES))
@@ -221,6 +228,7 @@ def draw_plan(
         clients = _clients(
             len(producers), partitions, mix, groups, transactions, has_administrators=bool(operations)
         )
+        clients = (*clients, *(app_id(number) for number in range(len(writes))))
         faults = _add_what_is_drawn_apart(seed, settings, faults, faults_end_ms, brokers, clients)
     return Plan(
         seed=seed,
@@ -238,6 +246,7 @@ def draw_plan(
         mix=mix,
         groups=groups,
         transactions=transactions,
+        writes=writes,
         load_turn_us=draw_load_turn_us(seed),
         steps_max=steps_max,
     )

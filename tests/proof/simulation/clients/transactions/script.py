@@ -67,6 +67,10 @@ class ScriptedClient:
             self.process.kill()
             self._place.network.died(self.process)
 
+    @property
+    def now_us(self) -> int:
+        return self._place.schedule.now_us
+
     def tell(self, what: str) -> None:
         self._place.story.tell(self.process.name, what)
 

@@ -129,7 +129,10 @@ class BatchSender(ScriptedClient):
                 if not self.is_polite and self._place.schedule.now_us > deadline_us:
                     self._give_up(batches)
                     raise GaveUpError
-                yield Wait(AGAIN_MS)
+                yield from self._before_sending_again()
+
+    def _before_sending_again(self) -> Script:
+        yield Wait(AGAIN_MS)
 
     def _request(self, batch: Batch) -> ProduceRequest:
         data = ProducePartition(index=batch.where.partition, records=batch.data)

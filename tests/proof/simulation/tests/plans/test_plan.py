@@ -70,6 +70,7 @@ CLIENTS = (
     "offsets-",
     "keeper-",
     "transactional-",
+    "app-",
     ADMINISTRATOR,
     EVERY_CLIENT,
 )

@@ -1,0 +1,1 @@
+"""Atomic writes: jobs whose drivers decide which of their tasks' attempts count."""
