@@ -46,7 +46,7 @@ def ask_controller(call: Call, frame: memoryview | bytes, timeout_ms: int) -> An
     Raises OSError if no controller answers in time, KafkaError if it refuses the Envelope, WireError if its
     response is malformed.
     """
-    answer = call.broker.controller.call(seal(frame, call.context), timeout_ms=timeout_ms)
+    answer = call.broker.controller.call_when_reachable(seal(frame, call.context), timeout_ms=timeout_ms)
     if answer.error_code is not ErrorCode.none or answer.response_data is None:
         raise KafkaError(answer.error_code, "the controller refused the envelope")
     header, _ = parse_request_header(frame)

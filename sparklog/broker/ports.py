@@ -20,6 +20,9 @@ class ToController(Protocol):
     def call(self, message: Any, *, timeout_ms: int) -> Any:
         """Send ``message`` and wait for its response; raises OSError if no controller answers in time."""
 
+    def call_when_reachable(self, message: Any, *, timeout_ms: int) -> Any:
+        """As ``call``, but wait for a controller that can be reached; a message is sent once at most."""
+
 
 class IsrProposals(Protocol):
     """Where proposals to change an ISR go."""

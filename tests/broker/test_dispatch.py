@@ -71,7 +71,7 @@ class Controller:
         self.envelopes = []
         self.answer = None
 
-    def call(self, message, *, timeout_ms):
+    def call_when_reachable(self, message, *, timeout_ms):
         self.envelopes.append((message, timeout_ms))
         if self.answer is None:
             raise ConnectionError("no controller is elected")

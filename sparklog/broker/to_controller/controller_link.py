@@ -7,6 +7,7 @@ still for 36-40 s.)
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,14 @@ logger = logging.getLogger(__name__)
 CONNECT_TIMEOUT_MS = 3_000
 """A dead host does not answer a connect, and a change of ``/controller`` cannot end that wait."""
 
+RETRY_MS = 200
+"""How long to wait for another controller before one that cannot be connected to is tried again."""
+
 SHARED_LANE = ""
+
+
+class NotSentError(ConnectionError):
+    """No controller is elected, or the elected one cannot be connected to; nothing was sent."""
 
 
 def watch_controller(zookeeper: ZooKeeper, lead_to: Callable[[ControllerNode | None], None]) -> Loop:
@@ -58,8 +66,8 @@ class ControllerLink:
         self._closing = threading.Event()
 
     def call(self, message: Any, *, timeout_ms: int, lane: str = SHARED_LANE) -> Any:
-        """Send ``message`` to the active controller; OSError if none is elected, it leaves, or the call times
-        out.
+        """Send ``message`` to the active controller; OSError if it leaves, or the call times out; of these
+        NotSentError if there is none, or it cannot be connected to.
 
         A failed call closes its lane's connection; the next call opens another.
         """
@@ -69,6 +77,23 @@ class ControllerLink:
         except OSError:
             self._drop(connection, lane)
             raise
+
+    def call_when_reachable(self, message: Any, *, timeout_ms: int) -> Any:
+        """As ``call``, but wait until a controller can be connected to, within ``timeout_ms`` in all.
+
+        While the office changes hands, ZooKeeper may still name the controller that left. A request that was
+        sent is never sent again, because it may have been carried out: its loss is an OSError.
+        """
+        deadline_s = time.monotonic() + timeout_ms / 1_000
+        while True:
+            generation = self._generation
+            left_ms = max(int((deadline_s - time.monotonic()) * 1_000), 1)
+            try:
+                return self.call(message, timeout_ms=left_ms)
+            except NotSentError:
+                self._await_another(generation)
+                if self._closing.is_set() or time.monotonic() > deadline_s:
+                    raise
 
     def lead_to(self, controller: ControllerNode | None) -> None:
         """From now on requests go to ``controller``; None if no controller is known."""
@@ -93,13 +118,19 @@ class ControllerLink:
         for connection in connections.values():
             connection.close()
 
+    def _await_another(self, generation: int) -> None:
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closing.is_set() or self._generation != generation, RETRY_MS / 1_000
+            )
+
     def _connected(self, timeout_ms: int, lane: str) -> Connection:
         with self._changed:
             self._changed.wait_for(
                 lambda: self._closing.is_set() or self._address is not None, timeout_ms / 1_000
             )
             if self._closing.is_set() or self._address is None:
-                raise ConnectionError("no controller is elected: is an application with brokers running?")
+                raise NotSentError("no controller is elected: is an application with brokers running?")
             known = self._connections.get(lane)
             if known is not None and not known.has_peer_left():
                 return known
@@ -109,13 +140,16 @@ class ControllerLink:
         if known is not None:  # the controller closes connections that were idle for long
             known.close()
         connect_ms = min(timeout_ms, CONNECT_TIMEOUT_MS)
-        connection = Connection.open(host, port, client_id=self._client_id, timeout_ms=connect_ms)
+        try:
+            connection = Connection.open(host, port, client_id=self._client_id, timeout_ms=connect_ms)
+        except OSError as error:
+            raise NotSentError(str(error)) from error
         with self._changed:
             current = self._adopt(connection, generation, lane)
         if current is not connection:
             connection.close()
         if current is None:
-            raise ConnectionError("the controller changed while it was being connected to")
+            raise NotSentError("the controller changed while it was being connected to")
         return current
 
     def _adopt(self, connection: Connection, generation: int, lane: str) -> Connection | None:

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from sparklog.broker.to_controller.controller_link import ControllerLink, watch_controller
+from sparklog.broker.to_controller.controller_link import ControllerLink, NotSentError, watch_controller
 from sparklog.broker.to_controller.isr_proposals import IsrProposalSender
 from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, encode_controller
 from sparklog.core.replication.actions import ProposeIsr
@@ -27,6 +27,8 @@ from sparklog.wire.messages.control.alter_partition import (
 TP = TopicPartition("quakes", 0)
 TOPIC_ID = uuid.UUID(int=7)
 PROPOSAL = ProposeIsr(1, LeaderEpoch(3), 4, ((BrokerId(1), BrokerEpoch(10)),))
+
+NOTHING = AlterPartitionRequest(broker_id=1, broker_epoch=10, topics=[])
 
 
 class Controller:
@@ -174,3 +176,44 @@ def test_a_controller_is_found_after_an_entry_that_nobody_can_read(controllers, 
         until_given(changed)
     link.call(AlterPartitionRequest(broker_id=1, broker_epoch=10, topics=[]), timeout_ms=5_000)
     assert controllers[1].asked.acquire(blocking=False)
+
+
+def test_a_request_waits_for_a_controller_that_can_be_reached(controllers, zookeeper, link) -> None:
+    controllers[0].reactor.stop()
+    answers = []
+
+    def ask() -> None:
+        answers.append(link.call_when_reachable(NOTHING, timeout_ms=60_000))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    zookeeper.set(CONTROLLER, controllers[1].node)
+    asking.join(60)
+    assert controllers[1].asked.acquire(timeout=0)
+    assert [answer.topics[0].topic_id for answer in answers] == [TOPIC_ID]
+
+
+def test_a_request_that_was_sent_is_lost_with_its_controller_and_not_sent_again(
+    controllers, zookeeper, link
+) -> None:
+    controllers[0].is_paused = True
+    losses = []
+
+    def ask() -> None:
+        with pytest.raises(ConnectionError) as loss:
+            link.call_when_reachable(NOTHING, timeout_ms=60_000)
+        losses.append(loss.value)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert controllers[0].asked.acquire(timeout=60)
+    zookeeper.set(CONTROLLER, controllers[1].node)
+    asking.join(60)
+    assert not isinstance(losses.pop(), NotSentError)
+    assert not controllers[1].asked.acquire(timeout=0)
+
+
+def test_a_request_that_reaches_no_controller_in_time_was_not_sent(controllers, link) -> None:
+    controllers[0].reactor.stop()
+    with pytest.raises(NotSentError):
+        link.call_when_reachable(NOTHING, timeout_ms=300)

@@ -161,3 +161,6 @@ class ControllerCalls:
         if isinstance(answer, OSError):
             raise answer
         return answer
+
+    call_when_reachable = call
+    """The first controller that cannot be reached ends the call, so that clients have to try again."""
