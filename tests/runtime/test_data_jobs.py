@@ -10,7 +10,12 @@ import pytest
 
 from tests.waiting import until
 
-pytestmark = [pytest.mark.integration, pytest.mark.every_spark, pytest.mark.timeout(240)]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.every_spark,
+    pytest.mark.proof,
+    pytest.mark.timeout(240),
+]
 
 WAIT_S = 120
 

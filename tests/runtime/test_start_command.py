@@ -72,6 +72,7 @@ def test_a_cluster_serves_survives_the_death_of_a_broker_and_finds_its_data_agai
     assert again.processes() == []
 
 
+@pytest.mark.proof
 def test_every_listener_of_every_broker_keeps_its_port_over_a_death(start, tmp_path, kafka):
     listeners = (
         "listeners=INTERNAL://:0,EXTERNAL://0.0.0.0:0",
@@ -111,7 +112,13 @@ def _listens(port: int) -> bool:
 
 @pytest.mark.parametrize(
     "moment",
-    ["ZooKeeper answers", "controller candidate up", "JVM answers", "context made", "broker 1 is process"],
+    [
+        *(
+            pytest.param(moment, marks=pytest.mark.proof)
+            for moment in ("ZooKeeper answers", "controller candidate up", "JVM answers", "context made")
+        ),
+        "broker 1 is process",
+    ],
 )
 def test_a_stop_during_the_start_leaves_no_process_behind(start, tmp_path, moment):
     cluster = start(tmp_path, "--brokers", "2", "--port", "0")
@@ -185,6 +192,7 @@ def test_a_zookeeper_that_dies_is_started_again_and_brokers_go_on(start, tmp_pat
     assert cluster.processes() == standby.processes() == []
 
 
+@pytest.mark.proof
 def test_a_stop_wakes_a_paused_broker_instead_of_waiting_for_it(start, tmp_path):
     cluster = start(tmp_path, "--brokers", "2", "--port", "0")
     cluster.wait_ready()
@@ -194,6 +202,7 @@ def test_a_stop_wakes_a_paused_broker_instead_of_waiting_for_it(start, tmp_path)
     assert (cluster.root / "broker-1/0/.kafka_cleanshutdown").exists(), "it was killed"
 
 
+@pytest.mark.proof
 def test_the_death_of_sparks_jvm_ends_the_start_with_its_reason(start, tmp_path):
     cluster = start(tmp_path, "--brokers", "1", "--port", "0")
     cluster.wait_ready()

@@ -47,6 +47,7 @@ def wait_until_gone(root: Path) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.proof
 def test_the_demo_ends_with_nothing_lost_and_nothing_doubled_and_leaves_no_process(tmp_path) -> None:
     root = tmp_path / "demo"
     process = demo(root)

@@ -298,6 +298,7 @@ def test_ctrl_c_without_a_file_says_what_would_have_kept_the_seeds(monkeypatch, 
     )
 
 
+@pytest.mark.proof
 def test_ctrl_c_in_a_terminal_ends_all_processes_without_a_traceback(file):
     line = [SCRIPT, "--seeds", "1-9999", "--processes", "2"]
     with subprocess.Popen(
@@ -318,6 +319,7 @@ def test_ctrl_c_in_a_terminal_ends_all_processes_without_a_traceback(file):
     assert "Traceback" not in rest
 
 
+@pytest.mark.proof
 def test_a_run_that_is_killed_leaves_no_process_behind(file):
     line = [SCRIPT, "--seeds", "1-9999", "--processes", "2"]
     with subprocess.Popen(
