@@ -1,4 +1,6 @@
-"""Records of atomic writes in words. Kafka's tool knows nothing of them; they look as those of groups do."""
+"""Records of atomic writes and agreements in words. Kafka's tool knows nothing of them; they look as those
+of groups do.
+"""
 
 import json
 from collections.abc import Mapping
@@ -6,23 +8,45 @@ from typing import Any
 
 from sparklog.cli.dump.decoded import DELETED, DecodedRecord
 from sparklog.core.transaction_coordinator.records import TransactionTopic
-from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
+from sparklog.core.write_coordinator.records import (
+    Agreement,
+    AgreementKey,
+    Head,
+    HeadKey,
+    Member,
+    MemberKey,
+)
 from sparklog.model.write_ids import producer_id_of
 
 
 def shown(
-    key: HeadKey | MemberKey, value: Head | Member | None, key_version: str, value_version: str
+    key: HeadKey | MemberKey | AgreementKey,
+    value: Head | Member | Agreement | None,
+    key_version: str,
+    value_version: str,
 ) -> DecodedRecord:
     """Key and value, as objects and as JSON in one line."""
     shown_key = {"type": key_version, "data": _key(key)}
     if value is None:
         return DecodedRecord(shown_key, None, _json(shown_key), DELETED)
-    data = _head(value) if isinstance(value, Head) else _member(value)
+    data = _value(value)
     shown_value = {"version": value_version, "data": data}
     return DecodedRecord(shown_key, shown_value, _json(shown_key), _json(shown_value))
 
 
-def _key(key: HeadKey | MemberKey) -> dict[str, Any]:
+def _value(value: Head | Member | Agreement) -> dict[str, Any]:
+    match value:
+        case Head():
+            return _head(value)
+        case Member():
+            return _member(value)
+        case Agreement():
+            return {"agreedMs": value.agreed_ms, "value": value.value.hex()}
+
+
+def _key(key: HeadKey | MemberKey | AgreementKey) -> dict[str, Any]:
+    if isinstance(key, AgreementKey):
+        return {"name": key.name}
     if isinstance(key, HeadKey):
         return {"appId": key.app}
     return {

@@ -1,4 +1,6 @@
-"""The typed records of writes in ``__transaction_state``: one for each app, and one for each member."""
+"""The typed records of writes in ``__transaction_state``: one for each app,
+one for each member, and one for each agreement.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -55,3 +57,18 @@ class Member:
     run: str
     attempt: str
     topics: tuple[TransactionTopic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementKey:
+    """What tasks agree about. An app or a transactional id of the same name is another key."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The first value that was put. ``agreed_ms`` by the wall clock."""
+
+    value: bytes
+    agreed_ms: int

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.core.transaction_coordinator.records import TransactionTopic
-from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, EndedWrite, OpenedWrite
+from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, Agreed, EndedWrite, OpenedWrite
 from sparklog.model.errors import ErrorCode
 from sparklog.model.write_ids import MEMBERS_MAX
 from sparklog.model.write_outcomes import MemberState
@@ -12,6 +12,9 @@ from sparklog.model.write_outcomes import MemberState
 APP_LENGTH_MAX: Final = 1_000
 NAME_LENGTH_MAX: Final = 200
 """Characters of the names of runs and attempts."""
+
+AGREED_BYTES_MAX: Final = 512 << 10
+"""Bytes of a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,28 @@ class EndWrite:
 
     def refused(self, error: ErrorCode) -> EndedWrite:
         return EndedWrite(error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agree:
+    """Which value was agreed upon under ``name``. ``value`` is put if none was; None only asks."""
+
+    name: str
+    value: bytes | None = None
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+    def invalid(self) -> Agreed | None:
+        is_valid = 0 < len(self.name) <= APP_LENGTH_MAX and len(self.value or b"") <= AGREED_BYTES_MAX
+        return None if is_valid else self.refused(ErrorCode.invalid_request)
+
+    def while_loading(self) -> Agreed:
+        return self.refused(ErrorCode.coordinator_load_in_progress)
+
+    def refused(self, error: ErrorCode) -> Agreed:
+        return Agreed(error)
 
 
 def _is_app(app: str, version: int) -> bool:

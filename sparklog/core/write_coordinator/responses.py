@@ -29,3 +29,11 @@ class EndedWrite:
     version: int = NO_VERSION
     producer_id: int = NO_PRODUCER_ID
     topic: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """``value``: the first one that was put, also that of the request; None if there is none yet."""
+
+    error: ErrorCode = ErrorCode.none
+    value: bytes | None = None

@@ -1,12 +1,13 @@
-"""All that one partition of ``__transaction_state`` coordinates: Kafka's transactions, and atomic writes.
+"""All that one partition of ``__transaction_state`` coordinates: Kafka's transactions, atomic writes, and
+agreements.
 
-The two share the partition, its log, and the markers, and nothing else: each has its own keys in the log. An
-app and a transactional id of the same name are different things; only their requests wait for each other's
-records. A producer id says to which of the two a marker or a verification belongs.
+The three share the partition and its log, the first two the markers too: each has its own keys in the log.
+An app, a transactional id and an agreement of the same name are different things; only their requests wait
+for each other's records. A producer id says to which of the two a marker or a verification belongs.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from sparklog.core.coordinator.actions import Action, Reply, StateRecord, Token, WriteId, WriteOutcome
@@ -23,7 +24,9 @@ from sparklog.core.transaction_coordinator.responses import DescribedTransaction
 from sparklog.core.transaction_coordinator.settings import TransactionSettings
 from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
 from sparklog.core.write_coordinator import as_transactions
-from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
+from sparklog.core.write_coordinator.agreements import FIRST_AGREEMENT_WRITE_ID, Agreements
+from sparklog.core.write_coordinator.records import AgreementKey
+from sparklog.core.write_coordinator.requests import Agree, EndWrite, OpenWrite
 from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.write_shard import FIRST_WRITE_ID, WriteShard
 from sparklog.model.config import TypedSettings
@@ -39,6 +42,7 @@ class TransactionStateShard:
 
     transactions: TransactionShard
     writes: WriteShard
+    agreements: Agreements = field(default_factory=Agreements)
 
     @classmethod
     def of(cls, config: TypedSettings) -> Self:
@@ -48,6 +52,8 @@ class TransactionStateShard:
     def replay(self, record: StateRecord) -> None:
         if isinstance(record.key, TransactionKey):
             self.transactions.replay(record)
+        elif isinstance(record.key, AgreementKey):
+            self.agreements.replay(record)
         else:
             self.writes.replay(record)
 
@@ -62,16 +68,22 @@ class TransactionStateShard:
         return []
 
     def on_loaded(self, now: Now) -> list[Action]:
-        return [*self.transactions.on_loaded(now), *self.writes.on_loaded(now)]
+        return [
+            *self.transactions.on_loaded(now),
+            *self.writes.on_loaded(now),
+            *self.agreements.on_loaded(now),
+        ]
 
     def on_request(
-        self, token: Token, request: TransactionRequest | OpenWrite | EndWrite, now: Now
+        self, token: Token, request: TransactionRequest | OpenWrite | EndWrite | Agree, now: Now
     ) -> list[Action]:
         match request:
             case OpenWrite() | EndWrite():
                 return self.writes.on_request(token, request, now)
             case VerifyPartitions() | MarkersWritten() if is_of_a_write(request.producer_id):
                 return self.writes.on_request(token, request, now)
+            case Agree():
+                return self.agreements.on_request(token, request, now)
             case ListTransactions():
                 return [Reply(token, self._listed(request))]
             case DescribeTransaction() if request.key not in self.transactions.values:
@@ -92,14 +104,24 @@ class TransactionStateShard:
         return DescribedTransaction(ErrorCode.none, request.transactional_id, value)
 
     def on_written(self, write_id: WriteId, outcome: WriteOutcome, now: Now) -> list[Action]:
+        if write_id > FIRST_AGREEMENT_WRITE_ID:
+            return self.agreements.on_written(write_id, outcome, now)
         machine = self.writes if write_id > FIRST_WRITE_ID else self.transactions
         return machine.on_written(write_id, outcome, now)
 
     def on_time(self, now: Now) -> list[Action]:
-        return [*self.transactions.on_time(now), *self.writes.on_time(now)]
+        return [
+            *self.transactions.on_time(now),
+            *self.writes.on_time(now),
+            *self.agreements.on_time(now),
+        ]
 
     def next_deadline_ms(self) -> MonotonicMs | None:
-        deadlines = (self.transactions.next_deadline_ms(), self.writes.next_deadline_ms())
+        deadlines = (
+            self.transactions.next_deadline_ms(),
+            self.writes.next_deadline_ms(),
+            self.agreements.next_deadline_ms(),
+        )
         return min((one for one in deadlines if one is not None), default=None)
 
     def on_topics_deleted(self, topics: Iterable[NamedTopic], now: Now) -> list[Action]:
@@ -113,12 +135,18 @@ class TransactionStateShard:
         return self.transactions.topics() | self.writes.topics()
 
     def on_resigned(self) -> list[Reply]:
-        return [*self.transactions.on_resigned(), *self.writes.on_resigned()]
+        return [
+            *self.transactions.on_resigned(),
+            *self.writes.on_resigned(),
+            *self.agreements.on_resigned(),
+        ]
 
     def counts(self) -> Mapping[str, int]:
         of_writes = {f"writes_{what}": count for what, count in self.writes.counts().items()}
-        return {**self.transactions.counts(), **of_writes}
+        of_agreements = {f"agreements_{what}": count for what, count in self.agreements.counts().items()}
+        return {**self.transactions.counts(), **of_writes, **of_agreements}
 
     def check_invariants(self) -> None:
         self.transactions.check_invariants()
         self.writes.check_invariants()
+        self.agreements.check_invariants()

@@ -1,9 +1,16 @@
-"""Records of atomic writes, written down from their format by hand."""
+"""Records of atomic writes and agreements, written down from their format by hand."""
 
 import uuid
 
 from sparklog.core.transaction_coordinator.records import TransactionTopic
-from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
+from sparklog.core.write_coordinator.records import (
+    Agreement,
+    AgreementKey,
+    Head,
+    HeadKey,
+    Member,
+    MemberKey,
+)
 from sparklog.core.write_coordinator.states import AppState
 from sparklog.model.write_outcomes import MemberState
 
@@ -32,3 +39,7 @@ MEMBER_BYTES = bytes.fromhex(
     "0000" "01" "0472756e" "0261" "02" "076f7264657273" "00000000000000000000000000000001"
     "03" "00000000" "00000005" "00" "00"
 )  # fmt: skip
+AGREEMENT_KEY = AgreementKey("cut-7")
+AGREEMENT_KEY_BYTES = b"\x27\x12\x06cut-7\x00"
+AGREEMENT = Agreement(b"\xca\xfe", 256)
+AGREEMENT_BYTES = bytes.fromhex("0000000000000000010003cafe00")

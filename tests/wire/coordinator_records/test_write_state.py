@@ -1,4 +1,4 @@
-"""The records of atomic writes, beside Kafka's in the same topic: their bytes, and damage."""
+"""The records of atomic writes and agreements, beside Kafka's in the same topic: their bytes, and damage."""
 
 import random
 
@@ -10,6 +10,10 @@ from sparklog.core.transaction_coordinator.states import TransactionState
 from sparklog.wire.coordinator_records.record_codec import UnreadableRecord
 from sparklog.wire.coordinator_records.transaction_topic import TransactionTopicCodec
 from tests.wire.coordinator_records.golden_writes import (
+    AGREEMENT,
+    AGREEMENT_BYTES,
+    AGREEMENT_KEY,
+    AGREEMENT_KEY_BYTES,
     HEAD,
     HEAD_BYTES,
     HEAD_KEY,
@@ -25,6 +29,7 @@ CODEC = TransactionTopicCodec()
 RECORDS = {
     "head": (StateRecord(HEAD_KEY, HEAD), (HEAD_KEY_BYTES, HEAD_BYTES)),
     "member": (StateRecord(MEMBER_KEY, MEMBER), (MEMBER_KEY_BYTES, MEMBER_BYTES)),
+    "agreement": (StateRecord(AGREEMENT_KEY, AGREEMENT), (AGREEMENT_KEY_BYTES, AGREEMENT_BYTES)),
 }
 
 
@@ -61,9 +66,12 @@ def test_a_tagged_field_of_a_later_release_is_passed_over():
     [
         (None, b"", "a record without a key"),
         (b"\x27", b"", "a key of version -1"),
-        (b"\x27\x12\x02a\x00", b"", "a key of version 10002"),
+        (b"\x27\x13\x02a\x00", b"", "a key of version 10003"),
         (b"\x27\x10", b"", "a malformed key of version 10000"),
         (MEMBER_KEY_BYTES[:-5] + b"\xff\xff\xff\xff\x00", None, "a malformed key of version 10001"),
+        (b"\x27\x12\x09a\x00", None, "a malformed key of version 10002"),
+        (AGREEMENT_KEY_BYTES, b"\x00\x01", "an agreement of version 1"),
+        (AGREEMENT_KEY_BYTES, AGREEMENT_BYTES[:-2], "an agreement of version 0 that is malformed"),
         (HEAD_KEY_BYTES, b"\x00", "a write's state of version -1"),
         (HEAD_KEY_BYTES, b"\x00\x01" + HEAD_BYTES[2:], "a write's state of version 1"),
         (HEAD_KEY_BYTES, b"\x00\x00\x09" + HEAD_BYTES[3:], "a write's state of version 0 that is malformed"),
