@@ -9,7 +9,7 @@ from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId
+from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import Part
 
 
@@ -39,6 +39,31 @@ class AppendResult(NamedTuple):
         return self._replace(waits=False)
 
 
+class HistoryRange(NamedTuple):
+    """What a consumer wants of the records that are in the remote store only. All of them are stable."""
+
+    topic_id: TopicId
+    topic_partition: TopicPartition
+    fetch_offset: int
+    end_offset: int
+    """The local start, exclusive: what is from there on is read from disk."""
+    max_bytes: int
+    at_least_one_batch: bool
+    read_committed: bool
+
+
+class HistoryRead(NamedTuple):
+    """Whole batches from the remote store: the first holds the fetch offset, the last ends before
+    ``next_offset``. With an error there are none.
+    """
+
+    error: ErrorCode
+    parts: tuple[Part, ...] = ()
+    size_bytes: int = 0
+    next_offset: int = -1
+    aborted: tuple[AbortedTransaction, ...] = ()
+
+
 class ReadResult(NamedTuple):
     """What a fetcher gets of one partition."""
 
@@ -53,6 +78,8 @@ class ReadResult(NamedTuple):
     last_stable_offset: int = -1
     aborted: tuple[AbortedTransaction, ...] = ()
     """For read-committed consumers: the aborted transactions with records in ``parts``."""
+    history: HistoryRange | None = None
+    """What to read from the remote store instead: nothing of it is on this disk."""
 
 
 class ReadRequest(NamedTuple):

@@ -1,6 +1,6 @@
 """What a reader is given of one partition; called within the partition's steps."""
 
-from sparklog.broker.partition.answers import ReadRequest, ReadResult
+from sparklog.broker.partition.answers import HistoryRange, ReadRequest, ReadResult
 from sparklog.core.replication.epoch_fence import check_leader_epoch
 from sparklog.core.replication.follower import Follower
 from sparklog.core.replication.leader import Diverging, Leader
@@ -24,6 +24,8 @@ def read_as_follower(
         error = follower.check_read(request.fetch_offset)
     if error is not ErrorCode.none:
         return _result(marks, error)
+    if request.fetch_offset < marks.local_start_offset:
+        return _from_history(log, marks, request, at_least_one_batch)
     read = log.read(
         request.fetch_offset,
         request.max_bytes,
@@ -70,6 +72,8 @@ def read_as_leader(
         return leader_result(leader, diverging=position)
     if position is not ErrorCode.none:
         return leader_result(leader, error=position)
+    if request.fetch_offset < leader.marks.local_start_offset:
+        return _from_history(log, leader.marks, request, at_least_one_batch)
     read = log.read(
         request.fetch_offset,
         request.max_bytes,
@@ -84,6 +88,20 @@ def aborted_in(log: Log, request: ReadRequest, read: LogRead) -> tuple[AbortedTr
     if not request.read_committed or not read.parts:
         return ()
     return tuple(log.aborted_transactions(request.fetch_offset, read.next_offset))
+
+
+def _from_history(log: Log, marks: Watermarks, request: ReadRequest, at_least_one_batch: bool) -> ReadResult:
+    """The answer to a consumer whose fetch offset is in the remote store only: what to read there."""
+    wanted = HistoryRange(
+        log.topic_id,
+        log.topic_partition,
+        request.fetch_offset,
+        marks.local_start_offset,
+        request.max_bytes,
+        at_least_one_batch,
+        request.read_committed,
+    )
+    return _result(marks, ErrorCode.none)._replace(history=wanted)
 
 
 def leader_result(

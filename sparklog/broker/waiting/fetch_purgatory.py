@@ -4,16 +4,22 @@ Partitions are read in the request's order under its byte limit; the first that 
 limit by one batch, so that a large batch never stops a reader (KIP-74). With fewer than ``min_bytes`` and
 nothing else to say, the fetch waits in the purgatory of each of its partitions; whatever happens there wakes
 it, it reads again what has changed, and answers or goes on waiting until its time is up.
+
+Records that are in the remote store only are not there yet, and are neither read nor awaited like others: the
+fetch is parked with ``history_fetches`` until the store has answered, or ``remote.fetch.max.wait.ms`` is
+over. It then reads its other partitions again, so that each answer is of the present leader and log.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from sparklog.broker.partition.answers import ReadRequest, ReadResult
+from sparklog.broker.partition.answers import HistoryRead, ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.ports import Ports
 from sparklog.broker.throttles import Allowance, ReplicationThrottle
+from sparklog.broker.waiting.history_fetches import HistoryFetches, ranges_of
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Cancellable, Guard
@@ -31,6 +37,8 @@ class FetchLimits:
 Wanted = Sequence[tuple[TopicPartition, Partition, ReadRequest]]
 Results = dict[TopicPartition, ReadResult]
 Answer = Callable[[Results], None]
+NOT_HERE: Mapping[int, HistoryRead] = MappingProxyType({})
+"""By place among the wanted partitions: what has come from the remote store; here nothing."""
 
 
 @dataclass(slots=True)
@@ -61,6 +69,8 @@ class FetchPurgatory:
         self._tokens = itertools.count(1)
         self._waits: dict[int, FetchWait] = {}
         self._throttle = throttle
+        self.history: HistoryFetches | None = None
+        """Reads of the remote store; None at a broker without one."""
 
     def __len__(self) -> int:
         return len({id(wait) for wait in list(self._waits.values())})
@@ -68,6 +78,8 @@ class FetchPurgatory:
     def fetch(self, wanted: Wanted, limits: FetchLimits, answer: Answer) -> None:
         """Answer at once, or as soon as there is enough, or when ``limits.wait_max_ms`` are over."""
         results = read_all(wanted, limits.bytes_max, self._throttle.allowance(), is_retry=False)
+        if self._ask_history(wanted, limits, results, answer):
+            return
         if limits.wait_max_ms <= 0 or not wanted or is_enough(results, limits.bytes_min):
             self._throttle.count(wanted, results)
             answer(results)
@@ -75,6 +87,23 @@ class FetchPurgatory:
         wait = FetchWait(self._ports.new_guard(), wanted, limits, answer, results)
         wait.timer = self._ports.timer.after(limits.wait_max_ms, lambda: self._time_out(wait))
         self._park(wait)
+
+    def _ask_history(self, wanted: Wanted, limits: FetchLimits, results: Results, answer: Answer) -> bool:
+        """Ask the remote store for what only that has, and answer with it; False if there is nothing to
+        ask.
+        """
+        ranges = ranges_of([results[topic_partition] for topic_partition, *_ in wanted], limits.bytes_max)
+        if self.history is None or not ranges:
+            return False
+
+        def answer_with(arrived: Mapping[int, HistoryRead]) -> None:
+            allowance = self._throttle.allowance()
+            results = read_all(wanted, limits.bytes_max, allowance, is_retry=True, arrived=arrived)
+            self._throttle.count(wanted, results)
+            answer(results)
+
+        self.history.ask(ranges, answer_with)
+        return True
 
     def wake(self, token: int) -> None:
         """Something changed in the partition that knows ``token``."""
@@ -137,14 +166,23 @@ def advanced(request: ReadRequest, end: int) -> ReadRequest:
     return request._replace(fetch_offset=max(request.fetch_offset, end))
 
 
-def read_all(wanted: Wanted, bytes_max: int, allowance: Allowance | None, *, is_retry: bool) -> Results:
+def read_all(
+    wanted: Wanted,
+    bytes_max: int,
+    allowance: Allowance | None,
+    *,
+    is_retry: bool,
+    arrived: Mapping[int, HistoryRead] = NOT_HERE,
+) -> Results:
     """Read each partition in turn, within what the earlier ones left of ``bytes_max``."""
     results: Results = {}
     left = bytes_max
-    for topic_partition, partition, request in wanted:
+    for index, (topic_partition, partition, request) in enumerate(wanted):
         result = read_one(
             partition, request, left, allowance, nothing_yet=left == bytes_max, is_retry=is_retry
         )
+        if result.history is not None and index in arrived:
+            result = with_history(result, arrived[index], left)
         results[topic_partition] = result
         left -= result.size_bytes
     return results
@@ -195,6 +233,17 @@ def has_changed(partition: Partition, request: ReadRequest, result: ReadResult) 
         or partition.high_watermark != result.high_watermark
         or partition.log_start_offset != result.log_start_offset
         or (request.follower is not None and partition.log_end_offset > request.fetch_offset)
+    )
+
+
+def with_history(result: ReadResult, read: HistoryRead, left: int) -> ReadResult:
+    """The answer for a partition, with what has come from the remote store. What no longer fits, because
+    other partitions have more than they had, is left for the next fetch.
+    """
+    if read.size_bytes and left <= 0:
+        return result
+    return result._replace(
+        error=read.error, parts=read.parts, size_bytes=read.size_bytes, aborted=read.aborted, history=None
     )
 
 

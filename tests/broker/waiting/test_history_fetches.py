@@ -1,0 +1,186 @@
+"""Fetches of records that only a remote store has: parked, answered once, by the store or their time."""
+
+import pytest
+
+from sparklog.broker.partition.answers import HistoryRead, ReadRequest
+from sparklog.broker.waiting.fetch_purgatory import FetchLimits
+from sparklog.broker.waiting.history_fetches import HistoryFetches
+from sparklog.core.transaction.transactions import AbortedTransaction
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
+from tests.broker.conftest import TOPIC_ID
+
+TP, OTHER = TopicPartition("quakes", 0), TopicPartition("other", 0)
+
+
+class Store:
+    """A remote store that answers when a test says so."""
+
+    def __init__(self) -> None:
+        self.asked = []
+
+    def read(self, wanted, answer) -> None:
+        self.asked.append((wanted, answer))
+
+    def answer(self, size=50, *, error=ErrorCode.none, aborted=()) -> None:
+        """Answer the oldest question with ``size`` bytes."""
+        wanted, answer = self.asked.pop(0)
+        parts = (b"x" * size,) if error is ErrorCode.none else ()
+        answer(HistoryRead(error, parts, len(b"".join(parts)), wanted.fetch_offset + 5, aborted))
+
+
+@pytest.fixture
+def store():
+    return Store()
+
+
+@pytest.fixture
+def leader(members, batch, store):
+    """It leads a log of 40 records, of which 30 are not on its disk any more."""
+    leader = members[1]
+    leader.become(1, 1, isr=(1,), replicas=(1, 2), min_isr=1)
+    for _ in range(4):
+        leader.produce(batch(10))
+        leader.partition.log.roll()
+    assert leader.partition.delete_local_segments(30) == 3
+    leader.replicas.fetches.history = HistoryFetches(leader.replicas._ports, store, lambda: 700)
+    return leader
+
+
+def fetch(leader, offset, *, wait_max_ms=500, bytes_max=1 << 20, **request):
+    """Answers appear in the returned list."""
+    answers = []
+    wanted = [(TP, leader.partition, ReadRequest(offset, 1 << 20, **request))]
+    leader.replicas.fetches.fetch(wanted, FetchLimits(wait_max_ms, 1, bytes_max), answers.append)
+    return answers
+
+
+def told(answers):
+    return [(answer[TP].error, answer[TP].size_bytes) for answer in answers]
+
+
+def test_a_fetch_below_the_local_start_is_parked_until_the_store_answers(leader, store) -> None:
+    answers = fetch(leader, 12, bytes_max=1_000)
+    assert answers == []
+    wanted = store.asked[0][0]
+    assert (wanted.topic_id, wanted.topic_partition, wanted.fetch_offset) == (TOPIC_ID, TP, 12)
+    assert (wanted.end_offset, wanted.max_bytes, wanted.at_least_one_batch) == (30, 1_000, True)
+    store.answer()
+    assert told(answers) == [(ErrorCode.none, 50)]
+    assert (answers[0][TP].high_watermark, answers[0][TP].log_start_offset) == (40, 0)
+    assert leader.timer.waiting == []
+
+
+def test_a_fetch_of_what_is_on_disk_asks_no_store(leader, store) -> None:
+    assert told(fetch(leader, 30)) == [(ErrorCode.none, 81)]
+    assert store.asked == []
+
+
+@pytest.mark.parametrize("wait_max_ms", [0, 10, 30_000])
+def test_it_waits_for_the_time_of_remote_reads_whatever_the_fetch_says(leader, store, wait_max_ms) -> None:
+    """A client that would not wait would otherwise never get anything."""
+    answers = fetch(leader, 12, wait_max_ms=wait_max_ms)
+    assert [entry.delay_ms for entry in leader.timer.waiting] == [700]
+    leader.timer.fire()
+    assert told(answers) == [(ErrorCode.none, 0)]
+
+
+def test_a_store_that_answers_too_late_answers_nobody_twice(leader, store) -> None:
+    answers = fetch(leader, 12)
+    leader.timer.fire()
+    store.answer()
+    assert told(answers) == [(ErrorCode.none, 0)]
+
+
+def test_what_is_in_memory_is_answered_at_once(leader, store) -> None:
+    store.read = lambda wanted, answer: answer(HistoryRead(ErrorCode.none, (b"abc",), 3, 13))
+    assert told(fetch(leader, 12)) == [(ErrorCode.none, 3)]
+    assert leader.timer.waiting == []
+
+
+def test_a_store_that_fails_answers_for_that_range_alone(leader, store) -> None:
+    answers, others = fetch(leader, 12), fetch(leader, 25)
+    store.answer(error=ErrorCode.kafka_storage_error)
+    store.answer()
+    assert told(answers) == [(ErrorCode.kafka_storage_error, 0)]
+    assert told(others) == [(ErrorCode.none, 50)]
+
+
+def test_a_leader_that_is_deposed_meanwhile_says_so(leader, store) -> None:
+    answers = fetch(leader, 12)
+    leader.become(2, 2)
+    store.answer()
+    assert told(answers) == [(ErrorCode.not_leader_or_follower, 0)]
+
+
+def test_records_that_are_deleted_meanwhile_are_not_given(leader, store) -> None:
+    answers = fetch(leader, 12)
+    leader.partition.delete_records(20, (), 1)
+    store.answer()
+    assert told(answers) == [(ErrorCode.offset_out_of_range, 0)]
+
+
+def test_a_follower_near_the_consumer_reads_the_store_too(leader, members, store) -> None:
+    follower = members[2]
+    follower.become(1, 1, isr=(1,), min_isr=1)
+    for _ in range(4):
+        follower.fetch_once()
+    follower.replicas.fetches.history = HistoryFetches(follower.replicas._ports, store, lambda: 700)
+    answers = fetch(follower, 12, from_any_replica=True)
+    store.answer()
+    assert told(answers) == [(ErrorCode.none, 50)]
+
+
+def test_a_follower_is_sent_to_the_local_start_and_not_to_the_store(leader, store) -> None:
+    answers = fetch(leader, 12, follower=2, follower_epoch=20)
+    assert told(answers) == [(ErrorCode.offset_moved_to_tiered_storage, 0)]
+    assert store.asked == []
+
+
+def test_a_read_committed_reader_gets_the_aborted_transactions(leader, store) -> None:
+    aborted = AbortedTransaction(5, 12, 14, 12)
+    answers = fetch(leader, 12, read_committed=True)
+    assert store.asked[0][0].read_committed
+    store.answer(aborted=(aborted,))
+    assert answers[0][TP].aborted == (aborted,)
+
+
+def fetch_two(leader, offsets, bytes_max):
+    """One fetch of two partitions, which are the same one at two places."""
+    answers = []
+    wanted = [
+        (name, leader.partition, ReadRequest(offset, 1 << 20))
+        for name, offset in zip((OTHER, TP), offsets, strict=True)
+    ]
+    leader.replicas.fetches.fetch(wanted, FetchLimits(500, 1, bytes_max), answers.append)
+    return answers
+
+
+def test_a_fetch_of_several_places_is_answered_with_the_last_of_them(leader, store) -> None:
+    answers = fetch_two(leader, (2, 12), 4 << 20)
+    store.answer(60)
+    assert answers == []
+    store.answer(70)
+    assert told(answers) == [(ErrorCode.none, 70)]
+
+
+def test_the_store_is_asked_within_what_the_disk_leaves_of_the_limit(leader, store) -> None:
+    answers = fetch_two(leader, (30, 12), 200)
+    assert [(one.max_bytes, one.at_least_one_batch) for one, _ in store.asked] == [(119, False)]
+    store.answer(100)
+    assert told(answers) == [(ErrorCode.none, 100)]
+    fetch_two(leader, (30, 12), 81)
+    assert store.asked == []
+
+
+def test_what_has_no_room_any_more_is_left_for_the_next_fetch(leader, store, batch) -> None:
+    answers = fetch_two(leader, (40, 12), 81)
+    leader.produce(batch(10))
+    store.answer(70)
+    assert told(answers) == [(ErrorCode.none, 0)]
+
+
+def test_a_broker_without_a_store_answers_empty_and_asks_nobody(leader, store) -> None:
+    leader.replicas.fetches.history = None
+    answers = fetch(leader, 12, wait_max_ms=0)
+    assert told(answers) == [(ErrorCode.none, 0)]
