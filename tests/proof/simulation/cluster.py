@@ -25,6 +25,7 @@ from simulation.machines.zookeeper import Ensemble
 from simulation.plans.operations import Operation
 from simulation.plans.plan import CONTROLLERS, MAIN_TOPIC, SIDE_TOPIC, Plan
 from simulation.plans.transactions import has_pipelines
+from simulation.plans.writes import member_silence_ms
 from simulation.schedule import US_PER_MS, Process, Schedule
 from simulation.story import Story
 from simulation.witness import Witness
@@ -95,6 +96,7 @@ class Cluster:
             drift_max=_drift_max(plan),
         )
         self.witness.excuses.rots = self._rots
+        self.witness.writes.silence_ms = member_silence_ms(plan.seed)
         self.administrator = Administrator(
             self.schedule,
             network,
@@ -108,6 +110,7 @@ class Cluster:
         ensemble.on_change = self.witness.look_at_zookeeper
         ensemble.on_write = self.witness.look_at_write
         self.schedule.on_step = self._look
+        self.schedule.on_standstill = self._look_beside
         self.done: Counter[str] = Counter()
         self.is_calm = False
         """Whether no further fault strikes."""
@@ -154,6 +157,14 @@ class Cluster:
         controller = self._by_controller.get(process) if broker is None and process is not None else None
         if controller is not None and process is not None and not process.is_waiting:
             self.witness.look_at_controller(controller)
+
+    def _look_beside(self, process: Process) -> None:
+        """At the replicas of a broker that stands still in the middle of a change of another one of them."""
+        broker = self._by_process.get(process)
+        if broker is not None and broker.replicas is not None:
+            broker.machine.disk.is_looked_at = True
+            self.witness.look_beside(broker.machine.broker_id, broker.replicas)
+            broker.machine.disk.is_looked_at = False
 
     # ---- processes -----------------------------------------------------------------------------------------
 

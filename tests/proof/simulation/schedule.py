@@ -172,13 +172,14 @@ class Process:
 
 class Schedule:
     """The world's time. ``on_step`` is called after every event, with the process that it belonged to, and
-    before every wait in the middle of one."""
+    before every wait in the middle of one; ``on_standstill`` before a wait in the middle of a change."""
 
     def __init__(self) -> None:
         self.now_us = 0
         self.steps = 0
         self.steps_max: int | None = None
         self.on_step: Callable[[Process | None], None] = lambda process: None
+        self.on_standstill: Callable[[Process], None] = lambda process: None
         self._heap: list[tuple[int, int, Event]] = []
         self._scheduled = 0
 
@@ -242,16 +243,16 @@ class Schedule:
         """The running event of ``process`` waits; the rest of the world goes on meanwhile.
 
         What it has done so far is looked at first: the world may act upon it. A broker that registers is
-        elected for the log that it has just recovered, not for the one that a power cut took from it. Unless
-        it stands still in the middle of a change that nobody else can see yet.
+        elected for the log that it has just recovered, not for the one that a power cut took from it. If it
+        stands still in the middle of a change, nobody else can see that yet, but whatever else it did before.
         """
         if not process.is_alive:
             raise ProcessDied(process.name)
-        if is_looked_at:
-            try:
-                self.on_step(process)
-            except Exception as error:
-                raise Escaped(error) from error
+        look = self.on_step if is_looked_at else self.on_standstill
+        try:
+            look(process)
+        except Exception as error:
+            raise Escaped(error) from error
         arrived: list[bool] = []
         process.is_waiting = True
         self.after(delay_us, None, lambda: arrived.append(True))
@@ -287,6 +288,10 @@ class Tripwire:
 
     def __init__(self) -> None:
         self._is_held = False
+
+    @property
+    def is_held(self) -> bool:
+        return self._is_held
 
     def acquire(self, blocking: bool = True) -> bool:
         if self._is_held:

@@ -21,12 +21,13 @@ from simulation.invariants.replication import NoElectionLoses, rules_of_replicat
 from simulation.invariants.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
 from simulation.invariants.states import ControllersAreSane, StatesAreSound, check_write
 from simulation.invariants.transaction_replay import LastStableIsAsTheLogSays
-from simulation.invariants.transactions import TransactionRules
+from simulation.invariants.transactions import TransactionRules, Where
 from simulation.invariants.writes import WriteRules
 from simulation.machines.controller import SimulatedController
 from simulation.machines.producer_id_blocks import ProducerIdsAreUnique
 from simulation.marks import Marks
 from simulation.recorder import Recorder
+from simulation.schedule import Tripwire
 from simulation.state_marks import mark_log, mark_state, mark_take_over
 from simulation.story import Story
 from simulation.truth import Entry, Fingerprint, PartitionTruth, ReplicaView, Rows
@@ -122,7 +123,9 @@ class Witness:
         self.excuses = Excuses(self.truths)
         self.invariants.append(self.leadership)
         self.transactions = TransactionRules(lambda: self.story.schedule.now_us, self.marks)
-        self.writes = WriteRules(self.transactions, self.marks)
+        self.writes = WriteRules(
+            self.transactions, lambda: self.story.schedule.now_us, self.marks, self._is_there
+        )
         if TRANSACTION_STATE_TOPIC in self.topics:
             self.invariants += (LastStableIsAsTheLogSays(), self.transactions)
         if GROUP_OFFSETS_TOPIC in self.topics:
@@ -137,6 +140,11 @@ class Witness:
         self._of_commits = [one for one in self.invariants if type(one).on_commit is not Invariant.on_commit]
         self._of_states = [one for one in self.invariants if type(one).on_state is not Invariant.on_state]
         self._of_leaders = [one for one in self.invariants if type(one).on_leader is not Invariant.on_leader]
+
+    def _is_there(self, where: Where) -> bool:
+        """Whether the partition is no other than then, and not deleted."""
+        truth = self.truths.get(where[0])
+        return truth is not None and truth.topic_id == where[1]
 
     def be_silent(self) -> None:
         """Leave it to clients to notice what is wrong."""
@@ -182,6 +190,22 @@ class Witness:
                 if metadata and partition.is_leader and partition.leader_epoch != epoch_before:
                     for invariant in self._of_leaders:
                         invariant.on_leader(truth, view, metadata.partition(topic_partition))
+
+    def look_beside(self, broker_id: BrokerId, replicas: ReplicaManager) -> None:
+        """In the middle of a step: the replicas that are not being changed, and whose broker has said already
+        whatever it says to a new leader.
+        """
+        for topic_partition, truth in self.truths.items():
+            partition, view = replicas.get(topic_partition), truth.views.get(broker_id)
+            if partition is None or view is None or not truth.is_of(partition):
+                continue
+            lock = partition.log_guard.lock
+            is_known = partition.log is view.log and partition.leader_epoch == view.leader_epoch
+            if is_known and isinstance(lock, Tripwire) and not lock.is_held:
+                now = _fingerprint(partition)
+                if view.fingerprint != now:
+                    view.fingerprint = now
+                    self._changed(truth, broker_id, partition)
 
     def cleaned(self, broker_id: BrokerId, partition: Partition | None) -> None:
         """The cleaner of a broker has done something to this log."""

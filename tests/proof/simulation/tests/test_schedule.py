@@ -79,3 +79,13 @@ def test_who_waits_does_not_handle_what_looking_at_it_finds() -> None:
     schedule.on_step = look
     with pytest.raises(Escaped):
         schedule.block(broker, 5)
+
+
+def test_who_stands_still_in_the_middle_of_a_change_is_looked_at_beside_it() -> None:
+    schedule, looked = Schedule(), []
+    broker = Process(schedule, "broker")
+    schedule.on_step = lambda process: looked.append(f"at {process}")
+    schedule.on_standstill = lambda process: looked.append(f"beside the change of {process}")
+    schedule.after(0, broker, lambda: schedule.block(broker, 5, is_looked_at=False))
+    schedule.run_until(10 * US_PER_MS)
+    assert looked == ["beside the change of broker", "at broker"]

@@ -10,7 +10,7 @@ from simulation.disks.disk import SimulatedDisk, Trouble
 from simulation.invariants.invariant import Violation
 from simulation.invariants.replication import rules_of_replication
 from simulation.recorder import SentBatch
-from simulation.schedule import Process, ProcessDied, Schedule
+from simulation.schedule import Process, ProcessDied, Schedule, Tripwire
 from simulation.story import Story
 from simulation.strikes.atlas import Atlas
 from simulation.truth import entry_of
@@ -246,6 +246,29 @@ def test_a_replica_that_a_broker_lacks_may_be_in_its_offline_directory_only(scen
     without_it = SimpleNamespace(get=lambda topic_partition: None, offline_directories=lambda: [offline])
     scene.witness.look_at(BROKERS[0], without_it)
     assert (view.log is None) is is_gone
+
+
+def test_a_replica_is_looked_at_beside_a_change_of_another_one_but_not_within_its_own(scene, monkeypatch):
+    """Clients see what a broker did before it stood still in the middle of a step; seeds 804, 942."""
+    scene.write(FIRST)
+    Replica(scene.witness).start()
+    view, lock, looked = scene.witness.truths[TP].view(BROKERS[0]), Tripwire(), []
+    monkeypatch.setattr(Witness, "_changed", lambda self, truth, broker_id, partition: looked.append(1))
+    partition = SimpleNamespace(
+        topic_id=TopicId(int=1),
+        log=view.log,
+        leader_epoch=view.leader_epoch,
+        is_offline=False,
+        log_guard=SimpleNamespace(lock=lock),
+        _replica=SimpleNamespace(marks=SimpleNamespace(high_watermark=8), leader_epoch=0, leader=None),
+    )
+    replicas = SimpleNamespace(get=lambda topic_partition: partition)
+    with lock:
+        scene.witness.look_beside(BROKERS[0], replicas)
+    assert looked == []
+    for _ in range(2):
+        scene.witness.look_beside(BROKERS[0], replicas)
+    assert looked == [1]
 
 
 @pytest.mark.parametrize(

@@ -170,17 +170,19 @@ class Driver(ScriptedClient):
             if outcome not in (EndOutcome.BEING_ENDED, EndOutcome.NOT_VISIBLE_YET):
                 break
             yield Wait(RETRY_MS)
-        if outcome is EndOutcome.COMMITTED:
-            self._rules.on_committed(self.name, version, commit)
-        elif outcome is not EndOutcome.ALREADY_COMMITTED:
+        self._rules.on_ended(self.name, version, commit, outcome, response.app_version)
+        if outcome not in (EndOutcome.COMMITTED, EndOutcome.ALREADY_COMMITTED):
             raise GaveUpError
         self.commits += 1
         self._progress.next_version = max(self._progress.next_version, version + 1)
 
     def _abort(self, version: int) -> Script:
+        self._rules.on_abort(self.name, version, self.run)
         request = EndWriteRequest(app_id=self.name, app_version=version, run=self.run, is_commit=False)
         try:
             response = yield from ask_coordinator(self, self.name, request, until_us=self.now_us)
         except GaveUpError:
             return
         self.tell(f"is told {EndOutcome(response.outcome).name} of the abort of version {version}")
+        if response.outcome == EndOutcome.ABORTED:
+            self._rules.on_aborted(self.name, version, self.run)

@@ -128,8 +128,10 @@ class Task(BatchSender):
         response = yield from self._say(partitions, MemberState.WORKING)
         if self._member is None:
             self.tell(f"is member {response.producer_id}")
-        self._member = self._writes.on_member(self.attempt, response.producer_id)
-        self._producer = self._member.producer_id, self._member.producer_epoch
+            self._member = self._writes.on_member(
+                self.attempt, response.producer_id, self._plan.timeout_ms, self._spoke_us
+            )
+            self._producer = self._member.producer_id, self._member.producer_epoch
         return self._member
 
     def _say(
@@ -148,6 +150,7 @@ class Task(BatchSender):
             producer_id=-1 if self._member is None else self._member.producer_id,
             topics=list(topics.values()),
         )
+        self._writes.on_asked(self.attempt.app, self.attempt.version)
         until_us = self.now_us + PATIENCE_MS * US_PER_MS
         while True:
             asked_us = self.now_us
@@ -155,8 +158,12 @@ class Task(BatchSender):
             match response.outcome:
                 case OpenOutcome.MEMBER:
                     self._spoke_us = asked_us
+                    self._note(state)
                     return response
                 case OpenOutcome.ALREADY_COMMITTED:
+                    self._writes.on_nothing_to_write(
+                        self.attempt.app, self.attempt.version, response.app_version
+                    )
                     raise AlreadyCommittedError
                 case OpenOutcome.BEING_ENDED if self.now_us < until_us:
                     yield Wait(RETRY_MS)
@@ -164,9 +171,16 @@ class Task(BatchSender):
                     self.tell(f"is told {OpenOutcome(response.outcome).name}")
                     raise GaveUpError
 
+    def _note(self, state: MemberState) -> None:
+        """The coordinator has heard it."""
+        if self._member is not None:
+            self._member.spoke_us = self._spoke_us
+            self._member.is_finished |= state is MemberState.FINISHED
+
     def _withdraw(self) -> Script:
         if self._member is None:
             return
+        self._member.has_withdrawn = True
         try:
             yield from self._say((), MemberState.ABORTED)
         except (GaveUpError, AlreadyCommittedError):
