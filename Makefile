@@ -74,7 +74,7 @@ bench: $(STAMP)
 
 clients: $(STAMP)
 	@./scripts/clients-setup $(abspath $(PYTHON))
-	$(PYTHON) -m pytest -m clients --clients-table docs/clients.md $(CLIENTS_OPTIONS)
+	$(PYTHON) -m pytest -m clients --clients-table docs/clients.md tests/interop $(CLIENTS_OPTIONS)
 
 remote: $(STAMP)
 	@./scripts/remote-setup $(abspath $(PYTHON))
