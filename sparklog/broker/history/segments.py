@@ -1,0 +1,174 @@
+"""The batches of remote segments, byte for byte, in a few large reads of a store.
+
+A segment's index lies at the end of its ``.rest`` object and is read once; the indexes of the segments that
+were used last are kept. A run of batches then takes one read of ``.rest``, and one of ``.arrow`` for each
+stretch of bodies that lie close together. Every batch is compared with its CRC.
+
+What fails is told with the object's name. A batch that is damaged, or cut off, ends a run; only when it is
+the first of a run it is an error, so that everything before and after it can be read.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from sparklog.broker.history.runs import Run
+from sparklog.core.transaction.transactions import AbortedTransaction
+from sparklog.model.errors import CorruptBatch, SparklogError
+from sparklog.model.ids import TopicId, TopicPartition
+from sparklog.model.ports import Guard
+from sparklog.records.remote_segment.rest_object import Entry, Place, nth_with, open_rest_object, rebuild
+from sparklog.remote.store import RemoteStore, RemoteStoreError
+
+logger = logging.getLogger(__name__)
+
+ENTRIES_KEPT_MAX: Final = 100_000
+"""Places of batches in memory, of all indexes that are kept: some 30 MB."""
+
+GAP_BYTES_MAX: Final = 262_144
+"""Bytes between two bodies that are read and thrown away, rather than asking the store twice."""
+
+Read = Callable[[int, int], bytes]
+
+
+class HistoryMissing(SparklogError):  # noqa: N818 (the field's word for the thing itself)
+    """An offset that is in no remote segment, although the log says that it is not on disk either."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSegment:
+    """A remote segment: where its objects are, and what it has. ``arrow_name`` is empty for a raw one.
+
+    ``end_offset`` is exclusive. ``aborted``: the aborted transactions with records in it.
+    """
+
+    base_offset: int
+    end_offset: int
+    rest_name: str
+    rest_size: int
+    arrow_name: str
+    aborted: tuple[AbortedTransaction, ...] = ()
+
+
+class Catalog(Protocol):
+    """Which segments a log has in the store."""
+
+    def segment_for(self, topic_id: TopicId, topic_partition: TopicPartition, offset: int) -> StoredSegment:
+        """The segment that has ``offset``; may block. HistoryMissing if none has it."""
+
+
+@dataclass(slots=True)
+class StoredSegments:
+    """A ``HistorySource`` over a store and its catalog. May be used by several threads."""
+
+    store: RemoteStore
+    catalog: Catalog
+    guard: Guard
+    _indexes: OrderedDict[str, list[Entry]] = field(default_factory=OrderedDict)
+    _entry_count: int = 0
+
+    def run_from(self, topic_id: TopicId, topic_partition: TopicPartition, offset: int, size: int) -> Run:
+        """See ``HistorySource``."""
+        segment = self.catalog.segment_for(topic_id, topic_partition, offset)
+        entries = self._index(segment)
+        first = nth_with(entries, offset)
+        if first == len(entries):
+            raise HistoryMissing(
+                f"{segment.rest_name} has no batch with offset {offset}, although it has offsets up to, not "
+                f"including, {segment.end_offset}"
+            )
+        chosen = _within(entries[first:], size)
+        try:
+            batches = self._batches(segment, chosen)
+        except RemoteStoreError:
+            if len(chosen) == 1:
+                raise
+            batches = self._batches(segment, chosen[:1])  # an object may have been cut behind it
+        return _run(chosen[: len(batches)], batches, segment.aborted)
+
+    def _index(self, segment: StoredSegment) -> list[Entry]:
+        with self.guard:
+            known = self._indexes.get(segment.rest_name)
+            if known is not None:
+                self._indexes.move_to_end(segment.rest_name)
+                return known
+        try:
+            _, entries = open_rest_object(self._reads(segment.rest_name), segment.rest_size)
+        except CorruptBatch as error:
+            raise CorruptBatch(f"{segment.rest_name}: {error}") from error
+        with self.guard:
+            if segment.rest_name not in self._indexes:
+                self._indexes[segment.rest_name] = entries
+                self._entry_count += len(entries)
+            while self._entry_count > ENTRIES_KEPT_MAX and len(self._indexes) > 1:
+                self._entry_count -= len(self._indexes.popitem(last=False)[1])
+        return entries
+
+    def _reads(self, name: str) -> Read:
+        return lambda start, length: self.store.read(name, start, length)
+
+    def _batches(self, segment: StoredSegment, chosen: Sequence[Entry]) -> list[bytes]:
+        """The batches up to the first that is damaged; CorruptBatch if that is the first of all."""
+        parts = [(entry.position, entry.length) for entry in chosen]
+        bodies = [(one.body_position, one.body_length) for one in chosen if one.place == Place.SPLIT]
+        rest = _Stretches(self._reads(segment.rest_name), parts)
+        arrow = _Stretches(self._reads(segment.arrow_name), bodies)
+        batches: list[bytes] = []
+        for entry in chosen:
+            try:
+                batches.append(rebuild(entry, rest.read, arrow.read))
+            except CorruptBatch as error:
+                if not batches:
+                    raise CorruptBatch(f"{segment.rest_name} or {segment.arrow_name}: {error}") from error
+                logger.warning("%s or %s: %s", segment.rest_name, segment.arrow_name, error)
+                break
+        return batches
+
+
+class _Stretches:
+    """Ranges of one object, in growing order, read together where they lie close."""
+
+    def __init__(self, read: Read, ranges: Sequence[tuple[int, int]]) -> None:
+        self._pieces: list[tuple[int, bytes]] = []
+        start = end = -1
+        for position, length in ranges:
+            if start >= 0 and position - end <= GAP_BYTES_MAX:
+                end = position + length
+                continue
+            if start >= 0:
+                self._pieces.append((start, read(start, end - start)))
+            start, end = position, position + length
+        if start >= 0:
+            self._pieces.append((start, read(start, end - start)))
+
+    def read(self, position: int, length: int) -> bytes:
+        start, data = next(piece for piece in reversed(self._pieces) if piece[0] <= position)
+        return data[position - start : position - start + length]
+
+
+def _within(entries: Sequence[Entry], size: int) -> list[Entry]:
+    """The first entries, at least one, whose batches have about ``size`` bytes."""
+    chosen: list[Entry] = []
+    total = 0
+    for entry in entries:
+        total += entry.length + entry.body_length
+        if chosen and total > size:
+            break
+        chosen.append(entry)
+    return chosen
+
+
+def _run(entries: Sequence[Entry], batches: Sequence[bytes], aborted: Sequence[AbortedTransaction]) -> Run:
+    ends: list[int] = []
+    for batch in batches:
+        ends.append((ends[-1] if ends else 0) + len(batch))
+    first, last = entries[0].base_offset, entries[-1].last_offset
+    return Run(
+        first,
+        b"".join(batches),
+        tuple(entry.last_offset for entry in entries),
+        tuple(ends),
+        tuple(one for one in aborted if one.first_offset <= last and one.last_offset >= first),
+    )

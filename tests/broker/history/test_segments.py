@@ -1,0 +1,198 @@
+"""Batches of remote segments out of a store, and of stores whose objects are damaged."""
+
+import threading
+import uuid
+
+import pytest
+
+from sparklog.broker.history import segments as under_test
+from sparklog.broker.history.segments import HistoryMissing, StoredSegment, StoredSegments
+from sparklog.core.transaction.transactions import AbortedTransaction
+from sparklog.model.errors import CorruptBatch
+from sparklog.model.ids import TopicPartition
+from sparklog.records.envelope import Compression
+from sparklog.records.remote_segment.rest_object import open_rest_object
+from sparklog.remote.open_store import open_store
+from sparklog.remote.store import Failure, RemoteStoreError
+from tests.records.remote_segment.segments import PLAIN, build, make, reader
+
+TP = TopicPartition("orders", 3)
+TOPIC_ID = uuid.UUID(int=7)
+ABORTED = AbortedTransaction(9, 110, 130, 110)
+
+
+class Store:
+    """Objects in memory; what was read of them."""
+
+    def __init__(self, objects) -> None:
+        self.objects, self.reads = objects, []
+
+    def read(self, name, start, length) -> bytes:
+        self.reads.append((name, length))
+        if name not in self.objects:
+            raise RemoteStoreError(Failure.MISSING, f"{name} is missing")
+        data = self.objects[name][start : start + length]
+        if len(data) < length:
+            raise RemoteStoreError(Failure.SHORT, f"{name} ends at {len(self.objects[name])}")
+        return data
+
+
+class OneSegment:
+    """A catalog of one segment."""
+
+    def __init__(self, segment) -> None:
+        self.segment = segment
+
+    def segment_for(self, topic_id, topic_partition, offset):
+        if not self.segment.base_offset <= offset < self.segment.end_offset:
+            raise HistoryMissing(f"no remote segment has offset {offset}")
+        return self.segment
+
+
+class Shelf:
+    """A segment of ten batches of five records from offset 100 on, and its two objects."""
+
+    def __init__(self, kind="arrow", codec=Compression.NONE, *, kinds=None, **options) -> None:
+        self.batches = [
+            make(kinds[nth % len(kinds)] if kinds else kind, codec, PLAIN, 100 + 5 * nth) for nth in range(10)
+        ]
+        built = build(self.batches, **options)
+        self.store = Store({"x.arrow": built.arrow, "x.rest": built.rest})
+        segment = StoredSegment(100, 150, "x.rest", len(built.rest), "x.arrow", (ABORTED,))
+        self.source = StoredSegments(self.store, OneSegment(segment), threading.Lock())
+
+    def run(self, offset, size=1 << 20):
+        return self.source.run_from(TOPIC_ID, TP, offset, size)
+
+    def damage(self, name, position, text=b"\xff\xfe") -> None:
+        data = bytearray(self.store.objects[name])
+        data[position : position + len(text)] = text
+        self.store.objects[name] = bytes(data)
+
+    def place_of(self, batch: int) -> int:
+        """Where a batch's body begins in its object of rows."""
+        rest = self.store.objects["x.rest"]
+        return open_rest_object(reader(rest), len(rest))[1][batch].body_position
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.ZSTD])
+@pytest.mark.parametrize(
+    "options", [{"kind": "arrow"}, {"kind": "records"}, {"kinds": ["arrow", "records"]}, {"is_raw": True}]
+)
+def test_every_batch_comes_back_byte_for_byte(codec, options) -> None:
+    shelf = Shelf(codec=codec, **options)
+    run = shelf.run(100)
+    assert run.data == b"".join(shelf.batches)
+    assert (run.first_offset, run.next_offset, len(run.ends)) == (100, 150, 10)
+
+
+def test_a_run_begins_with_the_batch_that_holds_the_offset_and_ends_when_it_is_large() -> None:
+    shelf = Shelf()
+    run = shelf.run(112, 3 * len(shelf.batches[0]))
+    assert run.data == b"".join(shelf.batches[2:5])
+    assert (run.first_offset, run.next_offset) == (110, 125)
+    assert shelf.run(149, 1).data == shelf.batches[9]
+
+
+def test_a_run_takes_two_reads_and_the_index_is_read_once() -> None:
+    shelf = Shelf()
+    shelf.run(100)
+    assert [name for name, _ in shelf.store.reads] == ["x.rest", "x.rest", "x.rest", "x.arrow"]
+    shelf.run(120)
+    assert len(shelf.store.reads) == 6
+
+
+def test_bodies_that_lie_far_apart_are_not_read_as_one(monkeypatch) -> None:
+    monkeypatch.setattr(under_test, "GAP_BYTES_MAX", 0)
+    shelf = Shelf()
+    run = shelf.run(100)
+    assert run.data == b"".join(shelf.batches)
+    bodies = [length for name, length in shelf.store.reads if name == "x.arrow"]
+    assert len(bodies) == 10
+    assert sum(bodies) < len(run.data)
+
+
+def test_few_indexes_stay_in_memory(monkeypatch) -> None:
+    monkeypatch.setattr(under_test, "ENTRIES_KEPT_MAX", 15)
+    shelf = Shelf()
+    shelf.run(100)
+    shelf.store.objects["y.rest"] = shelf.store.objects["x.rest"]
+    segment = shelf.source.catalog.segment
+    shelf.source.catalog.segment = StoredSegment(100, 150, "y.rest", segment.rest_size, "x.arrow")
+    shelf.run(100)
+    shelf.source.catalog.segment = segment
+    shelf.store.reads.clear()
+    shelf.run(100)
+    assert len(shelf.store.reads) == 4, "the first index was read again"
+
+
+def test_the_aborted_transactions_of_a_run_come_along() -> None:
+    shelf = Shelf()
+    one = len(shelf.batches[0])
+    assert shelf.run(100, 2 * one).aborted == ()
+    assert shelf.run(105, 2 * one).aborted == (ABORTED,)
+    assert shelf.run(130, one).aborted == (ABORTED,)
+    assert shelf.run(135, one).aborted == ()
+
+
+def test_a_rotten_batch_ends_a_run_and_is_an_error_only_by_itself(caplog) -> None:
+    shelf = Shelf()
+    shelf.damage("x.arrow", shelf.place_of(4))
+    assert shelf.run(100).data == b"".join(shelf.batches[:4])
+    with pytest.raises(CorruptBatch, match=r"x\.rest or x\.arrow: "):
+        shelf.run(120)
+    assert shelf.run(125).data == b"".join(shelf.batches[5:])
+
+
+def test_of_a_cut_object_what_is_before_the_cut_is_read() -> None:
+    shelf = Shelf()
+    shelf.store.objects["x.arrow"] = shelf.store.objects["x.arrow"][: shelf.place_of(3)]
+    assert shelf.run(100).data == shelf.batches[0]
+    with pytest.raises(RemoteStoreError, match=r"x\.arrow ends at"):
+        shelf.run(116)
+
+
+@pytest.mark.parametrize("name", ["x.rest", "x.arrow"])
+def test_an_object_that_is_gone_is_told_by_its_name(name) -> None:
+    shelf = Shelf()
+    del shelf.store.objects[name]
+    with pytest.raises(RemoteStoreError, match=name):
+        shelf.run(100)
+
+
+@pytest.mark.parametrize("position", [-3, -40, -100])
+def test_a_rotten_index_is_told_with_the_object(position) -> None:
+    shelf = Shelf()
+    shelf.damage("x.rest", len(shelf.store.objects["x.rest"]) + position, b"\xff")
+    with pytest.raises(CorruptBatch, match=r"x\.rest: "):
+        shelf.run(100)
+
+
+def test_an_object_of_another_segment_is_not_taken_for_this_one() -> None:
+    shelf = Shelf()
+    shelf.store.objects["x.arrow"] = Shelf("records").store.objects["x.arrow"] + bytes(100_000)
+    with pytest.raises(CorruptBatch):
+        shelf.run(100)
+
+
+def test_a_manifest_that_says_more_than_the_object_has_is_told() -> None:
+    shelf = Shelf()
+    segment = shelf.source.catalog.segment
+    shelf.source.catalog.segment = StoredSegment(100, 200, "x.rest", segment.rest_size, "x.arrow")
+    with pytest.raises(HistoryMissing, match=r"x\.rest has no batch with offset 150"):
+        shelf.run(150)
+
+
+def test_a_segment_is_read_out_of_a_real_store(tmp_path) -> None:
+    shelf = Shelf("arrow", Compression.ZSTD)
+    store = open_store(f"file://{tmp_path}")
+    for name, data in shelf.store.objects.items():
+        store.put(f"topic=orders/{name}", [data])
+    segment = StoredSegment(
+        100, 150, "topic=orders/x.rest", len(shelf.store.objects["x.rest"]), "topic=orders/x.arrow"
+    )
+    source = StoredSegments(store, OneSegment(segment), threading.Lock())
+    assert source.run_from(TOPIC_ID, TP, 100, 1 << 20).data == b"".join(shelf.batches)
+    (tmp_path / "topic=orders" / "x.arrow").unlink()
+    with pytest.raises(RemoteStoreError, match=r"x\.arrow"):
+        source.run_from(TOPIC_ID, TP, 100, 1 << 20)
