@@ -1,8 +1,11 @@
-"""What a produce has in its records field: whole batches of both payloads, damaged ones, other bytes."""
+"""What a produce has in its records field: whole batches of both payloads, sets of messages of formats 0
+and 1, damaged ones, other bytes.
+"""
 
 import gzip
 import random
 import struct
+import zlib
 from functools import cache
 from typing import Final
 
@@ -12,15 +15,18 @@ import pyarrow as pa
 from sparklog.records.arrow import ArrowPayload
 from sparklog.records.envelope import ENVELOPE_BYTES, Compression
 from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.legacy.message import build
 
 NOW_MS: Final = 1_700_000_000_000
 ROWS: Final = 5
 BOMB_BYTES: Final = 256 * 1024 * 1024
 BOMB_SHARE: Final = 0.1
+SETS_SHARE: Final = 0.25
 
 _LENGTH_AT: Final = 8
 _LENGTH_FROM: Final = 12
 _CRC_AT: Final = 17
+_MESSAGE_CRC_AT: Final = 12
 _ATTRIBUTES_AT: Final = 21
 
 
@@ -41,17 +47,25 @@ def whole_batches() -> tuple[bytes, ...]:
     return (*plain, idempotent, transactional, ArrowPayload().from_columns(table, now_ms=NOW_MS))
 
 
-MESSAGE_OF_FORMAT_0: Final = bytes.fromhex(
-    "0000000000000000 00000013 5f5f5f5f 00 00 ffffffff 00000005 76616c7565"
-)
+@cache
+def whole_sets() -> tuple[bytes, ...]:
+    """Sets of messages that Produce 0 to 2 carries: plain ones, and one message that wraps others."""
+    sets = []
+    for form in (0, 1):
+        inner = b"".join(build(form, row, NOW_MS, b"%d" % row, b"value") for row in range(ROWS))
+        wrapper = build(form, ROWS - 1, NOW_MS, None, gzip.compress(inner, 1), Compression.GZIP)
+        sets += [build(form, 0, NOW_MS, None, b"value"), inner, wrapper]
+    return tuple(sets)
 
 
 def draw_records(dice: random.Random, *, is_odd: bool) -> bytes:
     """A whole batch, or something that a leader must refuse."""
+    if dice.random() < SETS_SHARE:
+        return _draw_set(dice, is_odd=is_odd)
     batch = dice.choice(whole_batches())
     if not is_odd:
         return batch
-    kind = dice.randrange(8)
+    kind = dice.randrange(7)
     if kind == 0:
         return dice.randbytes(dice.randrange(200))
     if kind == 1:
@@ -59,15 +73,35 @@ def draw_records(dice: random.Random, *, is_odd: bool) -> bytes:
     if kind == 2:
         return batch + dice.choice(whole_batches())
     if kind == 3:
-        return MESSAGE_OF_FORMAT_0
-    if kind == 4:
         return b""
-    if kind == 5:
+    if kind == 4:
         return bomb() if dice.random() < BOMB_SHARE else b"\x00" * len(batch)
-    damaged = bytearray(batch)
+    damaged = _damaged(dice, batch)
+    return bytes(damaged) if kind == 5 else _with_true_crc(damaged)
+
+
+def _draw_set(dice: random.Random, *, is_odd: bool) -> bytes:
+    """A set of messages, or one that a leader must refuse."""
+    whole = dice.choice(whole_sets())
+    if not is_odd:
+        return whole
+    kind = dice.randrange(5)
+    if kind == 0:
+        return whole[: dice.randrange(len(whole))]
+    if kind == 1:
+        return whole + dice.choice(whole_sets())
+    if kind == 2:
+        return whole + dice.choice(whole_batches())
+    damaged = _damaged(dice, whole)
+    return bytes(damaged) if kind == 3 else _with_true_crc_of_message(damaged)
+
+
+def _damaged(dice: random.Random, whole: bytes) -> bytearray:
+    """One to three bits flipped."""
+    damaged = bytearray(whole)
     for _ in range(dice.choice((1, 1, 3))):
         damaged[dice.randrange(len(damaged))] ^= 1 << dice.randrange(8)
-    return bytes(damaged) if kind == 6 else _with_true_crc(damaged)
+    return damaged
 
 
 @cache
@@ -86,3 +120,11 @@ def _with_true_crc(batch: bytearray) -> bytes:
     """The batch with a CRC that fits, so that what follows the check of the CRC meets the damage."""
     struct.pack_into(">I", batch, _CRC_AT, crc32c.crc32c(batch[_ATTRIBUTES_AT:]))
     return bytes(batch)
+
+
+def _with_true_crc_of_message(messages: bytearray) -> bytes:
+    """The set with a CRC that fits its first message, as far as that says how long it is."""
+    (length,) = struct.unpack_from(">i", messages, _LENGTH_AT)
+    covered = messages[_MESSAGE_CRC_AT + 4 : _LENGTH_FROM + max(length, 0)]
+    struct.pack_into(">I", messages, _MESSAGE_CRC_AT, zlib.crc32(covered))
+    return bytes(messages)
