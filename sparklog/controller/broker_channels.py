@@ -4,12 +4,14 @@ incarnation.
 A message is sent again until its broker answers it or the channel is closed, so that brokers see every change
 in order, some of them twice: all of them are fenced by epochs and may be repeated. A broker that is paused or
 unreachable delays no other broker. A channel's queue has no bound of its own: when ZooKeeper declares the
-broker dead, or the broker registers again, the channel is closed and its queue forgotten.
+broker dead, or the broker registers again, the channel is closed and its queue forgotten. Each channel has a
+connection of its own, so that the end of one never touches a call of its successor.
 """
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from sparklog.controller.push_messages import push_answer, push_request
@@ -19,7 +21,6 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from sparklog.model.loops import Loops
 from sparklog.model.ports import Guard
-from sparklog.model.time import Clock
 from sparklog.network.request_sender import RequestSender
 
 logger: Final = logging.getLogger(__name__)
@@ -33,10 +34,11 @@ class ChannelPorts:
     """What channels need of the world."""
 
     loops: Loops
-    hang_up: Callable[[BrokerId], None]
-    """Ends the call to this broker that is under way."""
+    new_lane: Callable[[], int]
+    """A lane of calls (``CallBroker.lane``) that no channel has had."""
+    hang_up: Callable[[BrokerId, int], None]
+    """Ends the calls to this broker on this lane: the one that is under way, and every later one."""
     new_guard: Callable[[], Guard]
-    clock: Clock
 
 
 class BrokerChannels:
@@ -73,12 +75,12 @@ class BrokerChannels:
                 ", ".join(broker.endpoints),
             )
             return
+        lane = self._ports.new_lane()
         sender = RequestSender(
-            broker.id,
-            lambda _: node,
-            self._ports.hang_up,
+            node,
+            lane,
+            partial(self._ports.hang_up, broker.id, lane),
             guard=self._ports.new_guard(),
-            clock=self._ports.clock,
             request_timeout_ms=self._request_timeout_ms,
         )
         self._channels[broker.id] = broker.epoch, sender

@@ -5,13 +5,15 @@ the winner decides, the others answer NOT_CONTROLLER and wait. Threads: the even
 the listener's reactor, a timer, and while active one sender per live broker.
 """
 
+import itertools
 import logging
 import threading
 from contextlib import ExitStack
-from typing import Any, Final
+from typing import Final
 
 from sparklog.controller.broker_channels import BrokerChannels, ChannelPorts
 from sparklog.controller.candidate import Candidate
+from sparklog.controller.channel_connections import ChannelConnections
 from sparklog.controller.event_loop import EventLoop
 from sparklog.controller.handlers import ControllerHandlers
 from sparklog.controller.metrics import controller_metrics
@@ -21,12 +23,10 @@ from sparklog.core.controller.commands.command import Command
 from sparklog.core.controller.state.znodes import CONTROLLER, ControllerNode, decode_controller
 from sparklog.model.config import BrokerConfig
 from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch
-from sparklog.model.loops import Call, CallBroker
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.network.acceptor import Listener
 from sparklog.network.loop_threads import LoopThreads
-from sparklog.network.peer_connections import PeerConnections
 from sparklog.network.reactor import Reactor
 from sparklog.network.timer import ThreadTimer
 from sparklog.zookeeper.registration import read_or_create_cluster_id
@@ -37,9 +37,6 @@ STOP_TIMEOUT_MS: Final = 5_000
 EVENTS_TIMEOUT_MS: Final = 30_000
 HANDLERS: Final = 1
 """Decoding is all that handlers do here."""
-
-CONNECT_TIMEOUT_MS: Final = 1_000
-"""Longest wait for a broker's host to take a connection; then the sender tries again."""
 
 
 class ControllerServer:
@@ -80,7 +77,11 @@ class ControllerServer:
         self._loop = EventLoop("controller-events", self._on_failure)
         self._timer: ThreadTimer | None = None
         self._candidate: Candidate | None = None
-        self._channel_threads: LoopThreads | None = None
+        connections = self._connections = ChannelConnections(f"controller-{application}")
+        self._channel_threads = LoopThreads(connections.ask)
+        self._channel_ports = ChannelPorts(
+            self._channel_threads, itertools.count().__next__, connections.hang_up, threading.Lock
+        )
         self.metrics_port: int | None = None
         """Where metrics are served, if they are."""
         self._closing = ExitStack()
@@ -126,8 +127,8 @@ class ControllerServer:
             logger.warning("the controller still waits for ZooKeeper; its office ends with its session")
         if self._timer is not None:
             self._timer.stop()
-        if self._channel_threads is not None:
-            self._channel_threads.close(STOP_TIMEOUT_MS / 1_000)
+        self._connections.close()
+        self._channel_threads.close(STOP_TIMEOUT_MS / 1_000)
 
     def active_controller(self) -> ControllerNode | None:
         """The active controller, read from ZooKeeper, or None."""
@@ -173,20 +174,10 @@ class ControllerServer:
         def on_answer(answer: PushAnswer) -> None:
             self._loop.submit(lambda: self._in_candidate().push_answered(epoch, answer))
 
-        peers = PeerConnections(
-            client_id=f"controller-{self._application}", connect_timeout_ms=CONNECT_TIMEOUT_MS
-        )
-
-        def ask(call: Call) -> Any:
-            assert isinstance(call, CallBroker), call
-            return peers.call(call.node, call.message, timeout_ms=call.timeout_ms)
-
-        self._channel_threads = LoopThreads(ask)
-        ports = ChannelPorts(self._channel_threads, peers.forget, threading.Lock, self._clock)
         return BrokerChannels(
             epoch,
             on_answer,
-            ports,
+            self._channel_ports,
             listener=self._config.listeners.inter_broker,
             request_timeout_ms=self._config.get_int("request.timeout.ms"),
         )

@@ -1,11 +1,13 @@
 """Ordered channels to brokers: everything arrives, in order, at the incarnation it was meant for."""
 
+import itertools
 import queue
 import threading
 
 import pytest
 
 from sparklog.controller.broker_channels import BrokerChannels, ChannelPorts
+from sparklog.controller.channel_connections import ChannelConnections
 from sparklog.core.controller.actions import PushId, SendStopReplica
 from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.errors import ErrorCode
@@ -13,7 +15,6 @@ from sparklog.model.ids import BrokerEpoch, BrokerId, ControllerEpoch, LeaderEpo
 from sparklog.network.acceptor import Listener
 from sparklog.network.clock import SystemClock
 from sparklog.network.loop_threads import LoopThreads
-from sparklog.network.peer_connections import PeerConnections
 from sparklog.network.reactor import Reactor
 from sparklog.wire.codec import decode_request, encode_response
 from sparklog.wire.messages.control.stop_replica import StopReplicaResponse
@@ -63,9 +64,10 @@ def senders():
 
 @pytest.fixture
 def ports():
-    peers = PeerConnections(client_id="test")
-    loops = LoopThreads(lambda call: peers.call(call.node, call.message, timeout_ms=call.timeout_ms))
-    yield ChannelPorts(loops, peers.forget, threading.Lock, SystemClock())
+    connections = ChannelConnections("test")
+    loops = LoopThreads(connections.ask)
+    yield ChannelPorts(loops, itertools.count().__next__, connections.hang_up, threading.Lock)
+    connections.close()
     loops.close(WAIT_S)
     assert not senders()
 

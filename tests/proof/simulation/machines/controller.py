@@ -1,5 +1,6 @@
 """A simulated controller candidate: the shipped ``Candidate``, ``Term`` and machine over simulated ports."""
 
+import itertools
 import uuid
 from typing import Final
 
@@ -27,6 +28,7 @@ class SimulatedController:
         self.process = Process(world.schedule, f"{host}#{number}")
         self.candidate: Candidate | None = None
         self._world = world
+        self._new_lane = itertools.count().__next__
 
     def launch(self) -> None:
         self.process.soon(self._start)
@@ -65,7 +67,7 @@ class SimulatedController:
             self.process.soon(lambda: self._in_candidate().push_answered(epoch, answer))
 
         loops = LoopTasks(self.process, self.host, self._world.network)
-        ports = ChannelPorts(loops, loops.hang_up, Tripwire, self.process)
+        ports = ChannelPorts(loops, self._new_lane, loops.hang_up, Tripwire)
         timeout_ms = self._world.config.get_int("request.timeout.ms")
         return BrokerChannels(
             epoch, on_answer, ports, listener=DEFAULT_LISTENER, request_timeout_ms=timeout_ms
