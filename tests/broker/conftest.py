@@ -219,7 +219,8 @@ class Member:
         return FetchResponse(responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=[data])])
 
     def _answer_offsets(self, message):
-        answer = list_offsets._partition(self._call(8), message, "quakes", message.topics[0].partitions[0])
+        call, asked = self._call(8), message.topics[0].partitions[0]
+        answer = list_offsets._answer(call, asked, list_offsets._find(call, message, "quakes", asked))
         return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="quakes", partitions=[answer])])
 
     def _call(self, version):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparklog.broker.handlers.list_offsets import _partition
+from sparklog.broker.handlers.list_offsets import _answer, _find
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.data.list_offsets import ListOffsetsPartition, ListOffsetsRequest
 
@@ -29,7 +29,7 @@ class PartitionBeforeAnElection:
 def test_an_answer_has_the_epoch_of_the_leader_that_gave_it(timestamp, offset):
     call = SimpleNamespace(partition=lambda topic_partition: PartitionBeforeAnElection(), version=7)
     asked = ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)
-    answer = _partition(call, ListOffsetsRequest(replica_id=-1), "quakes", asked)
+    answer = _answer(call, asked, _find(call, ListOffsetsRequest(replica_id=-1), "quakes", asked))
     assert (answer.offset, answer.leader_epoch) == (offset, 3)
 
 
@@ -37,5 +37,5 @@ def test_an_answer_has_the_epoch_of_the_leader_that_gave_it(timestamp, offset):
 def test_a_special_time_is_refused_in_versions_that_do_not_know_it(timestamp, first_version):
     call = SimpleNamespace(partition=lambda topic_partition: ErrorCode.none, version=first_version - 1)
     asked = ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)
-    answer = _partition(call, ListOffsetsRequest(replica_id=-1), "quakes", asked)
+    answer = _answer(call, asked, _find(call, ListOffsetsRequest(replica_id=-1), "quakes", asked))
     assert answer.error_code is ErrorCode.unsupported_version

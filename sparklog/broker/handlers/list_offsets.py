@@ -9,11 +9,17 @@ A follower that asks for the log's start may begin its own log there, and so get
 before that offset; and if a remote store has what is before it, where that begins, and its epochs. With a
 remote store a log has two starts: "earliest" is the one of the whole log, "earliest local" that of what is on
 the leader's disk.
+
+A search by time begins in the remote store, if that has records that are not on disk: the request is parked
+until the store has answered. The greatest timestamp is that of the records on disk, as in Kafka.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sparklog.broker.call import Call
+from sparklog.broker.partition.answers import HistoryFound, HistoryTime
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.epoch_history import EarlierHistory
 from sparklog.core.replication.leader import Leader
@@ -36,6 +42,8 @@ from sparklog.wire.messages.data.list_offsets import (
 )
 
 CONSUMER = -1
+TIME_SEARCH_MAX_MS: Final = 20_000
+"""Longest wait of a search for a remote store; then REQUEST_TIMED_OUT, upon which clients try again."""
 FIRST_VERSION_OF_NOT_AVAILABLE = 5
 FIRST_VERSION_OF_TIMESTAMP = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL_TIMESTAMP: 8}
 
@@ -45,7 +53,8 @@ class Found:
     """What was found for a partition; -1 for offset and timestamp: no such record.
 
     The epoch is that in which the offset was looked up: another epoch may begin before the answer is written.
-    ``producers`` and ``history`` are for followers: what lies before a start.
+    ``producers`` and ``history`` are for followers: what lies before a start. ``time`` is what a remote store
+    must be searched for, because its records are before those on disk.
     """
 
     offset: int = -1
@@ -53,39 +62,74 @@ class Found:
     leader_epoch: int = -1
     producers: ProducerStates | None = None
     history: EarlierHistory | None = None
+    time: HistoryTime | None = None
 
 
 def handle(call: Call, request: ListOffsetsRequest) -> None:
-    call.reply(
-        ListOffsetsResponse(
-            topics=[
-                ListOffsetsTopicResponse(
-                    name=topic.name,
-                    partitions=[_partition(call, request, topic.name, asked) for asked in topic.partitions],
-                )
-                for topic in request.topics
-            ]
-        )
+    asked = [(topic.name, partition) for topic in request.topics for partition in topic.partitions]
+    found = [_find(call, request, topic, partition) for topic, partition in asked]
+    history = call.broker.replicas.fetches.history
+    times = {nth: one.time for nth, one in enumerate(found) if isinstance(one, Found) and one.time}
+
+    def answer(arrived: Mapping[int, HistoryFound]) -> None:
+        late = HistoryFound(ErrorCode.request_timed_out)
+        for nth in times:
+            found[nth] = _with_history(found[nth], arrived.get(nth, late))
+        call.carefully(lambda: call.reply(_response(call, request, found)))
+
+    if times and history is not None:
+        history.find(times, TIME_SEARCH_MAX_MS, answer)
+    else:
+        call.reply(_response(call, request, found))
+
+
+def _with_history(found: Found | ErrorCode, record: HistoryFound) -> Found | ErrorCode:
+    """What was found in both: the remote store has the earlier records."""
+    if record.error is not ErrorCode.none:
+        return record.error
+    assert isinstance(found, Found), found
+    if record.offset >= 0:
+        found.offset, found.timestamp = record.offset, record.timestamp_ms
+    return found
+
+
+def _response(
+    call: Call, request: ListOffsetsRequest, found: Sequence[Found | ErrorCode]
+) -> ListOffsetsResponse:
+    answers = iter(found)
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[_answer(call, asked, next(answers)) for asked in topic.partitions],
+            )
+            for topic in request.topics
+        ]
     )
 
 
-def _partition(
+def _find(
     call: Call, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
-) -> ListOffsetsPartitionResponse:
+) -> Found | ErrorCode:
     if request.isolation_level not in ISOLATION_LEVELS:
-        return _error(asked, ErrorCode.invalid_request)
+        return ErrorCode.invalid_request
     is_known = asked.timestamp >= EARLIEST_LOCAL_TIMESTAMP
     if not is_known or call.version < FIRST_VERSION_OF_TIMESTAMP.get(asked.timestamp, 0):
-        return _error(asked, ErrorCode.unsupported_version)
+        return ErrorCode.unsupported_version
     partition = call.partition(TopicPartition(topic, asked.partition_index))
     if isinstance(partition, ErrorCode):
-        return _error(asked, partition)
+        return partition
     is_alone = len(request.topics) == 1 == len(request.topics[0].partitions)
-    found = _look_up(partition, asked, request, is_alone=is_alone)
+    return _look_up(partition, asked, request, is_alone=is_alone)
+
+
+def _answer(
+    call: Call, asked: ListOffsetsPartition, found: Found | ErrorCode
+) -> ListOffsetsPartitionResponse:
     if isinstance(found, ErrorCode):
         if found is ErrorCode.offset_not_available and call.version < FIRST_VERSION_OF_NOT_AVAILABLE:
             found = ErrorCode.leader_not_available
-        return _error(asked, found)
+        return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=found)
     history = found.history
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
@@ -120,6 +164,7 @@ def _look_up(
         record = log.max_timestamp() if asked.timestamp == MAX_TIMESTAMP else None
         if asked.timestamp >= 0:
             record = log.offset_for_timestamp(asked.timestamp)
+            found.time = _time_in_history(leader, log, asked.timestamp)
         if record is None or record[0] >= leader.marks.readable_end(visibility):
             return -1
         found.timestamp = record[1]
@@ -132,5 +177,7 @@ def _look_up(
     return found
 
 
-def _error(asked: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:
-    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error)
+def _time_in_history(leader: Leader, log: Log, timestamp_ms: int) -> HistoryTime | None:
+    """What to search for in the remote store; None if that has nothing that is not on disk."""
+    start, end = leader.marks.log_start_offset, leader.marks.local_start_offset
+    return HistoryTime(log.topic_id, log.topic_partition, timestamp_ms, start, end) if start < end else None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from sparklog.broker.history.runs import Log, Run, RunCache
-from sparklog.broker.partition.answers import HistoryRange, HistoryRead
+from sparklog.broker.partition.answers import HistoryFound, HistoryRange, HistoryRead, HistoryTime
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.ports import Executor, Guard
@@ -36,6 +36,12 @@ class HistorySource(Protocol):
         """About ``size`` bytes of batches, the first of which holds ``offset``; blocks.
 
         A batch that cannot be read ends the run. SparklogError, with the object's name, if that is the first.
+        """
+
+    def first_of_time(self, wanted: HistoryTime) -> tuple[int, int] | None:
+        """Offset and timestamp of the record; None if no record in the range is that late. Blocks.
+
+        SparklogError, with the object's name, if a batch on the way cannot be read.
         """
 
 
@@ -64,6 +70,7 @@ class HistoryReader:
     counts: Counts = field(default_factory=Counts)
     _waiting: dict[tuple[Log, int], Waiting] = field(default_factory=dict)
     """By log and offset: who waits for the read that is under way."""
+    _searches: int = 0
 
     def read(self, wanted: HistoryRange, answer: Answer) -> None:
         """See ``waiting.history_fetches.History``."""
@@ -83,6 +90,34 @@ class HistoryReader:
             self.executor.submit(lambda: self._run(wanted, offset, size))
         if run is not None:
             answer(read)
+
+    def find(self, wanted: HistoryTime, answer: Callable[[HistoryFound], None]) -> None:
+        """See ``waiting.history_fetches.History``. Searches are rare, and nothing of them is kept."""
+        with self.guard:
+            if self._searches >= self.pending_max:
+                self.counts.refused += 1
+                return
+            self._searches += 1
+        self.executor.submit(lambda: self._search(wanted, answer))
+
+    def _search(self, wanted: HistoryTime, answer: Callable[[HistoryFound], None]) -> None:
+        result = HistoryFound(ErrorCode.kafka_storage_error)
+        try:
+            record = self.source.first_of_time(wanted)
+            result = HistoryFound(ErrorCode.none, *(record or (-1, -1)))
+        except (SparklogError, OSError) as error:
+            logger.error(
+                "%s: the remote store cannot be searched for time %d: %s",
+                wanted.topic_partition,
+                wanted.timestamp_ms,
+                error,
+            )
+        finally:
+            with self.guard:
+                self.counts.requests += 1
+                self.counts.errors += result.error is not ErrorCode.none
+                self._searches -= 1
+            answer(result)
 
     def _begin(self, log: Log, offset: int, waiting: Waiting) -> bool:
         """Whether a new read must begin at ``offset``; else ``waiting`` joins the one that is under way."""

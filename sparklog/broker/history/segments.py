@@ -10,17 +10,20 @@ the first of a run it is an error, so that everything before and after it can be
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from sparklog.broker.history.runs import Run
+from sparklog.broker.partition.answers import HistoryTime
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import CorruptBatch, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.ports import Guard
+from sparklog.records.envelope import parse_header
 from sparklog.records.remote_segment.rest_object import Entry, Place, nth_with, open_rest_object, rebuild
 from sparklog.remote.store import RemoteStore, RemoteStoreError
+from sparklog.storage.segment_search import first_record_from
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +61,11 @@ class Catalog(Protocol):
     def segment_for(self, topic_id: TopicId, topic_partition: TopicPartition, offset: int) -> StoredSegment:
         """The segment that has ``offset``; may block. HistoryMissing if none has it."""
 
+    def segments_from_time(
+        self, topic_id: TopicId, topic_partition: TopicPartition, timestamp_ms: int
+    ) -> Iterable[StoredSegment]:
+        """The segments with a record of at least this time, in the order of offsets; may block."""
+
 
 @dataclass(slots=True)
 class StoredSegments:
@@ -87,6 +95,24 @@ class StoredSegments:
                 raise
             batches = self._batches(segment, chosen[:1])  # an object may have been cut behind it
         return _run(chosen[: len(batches)], batches, segment.aborted)
+
+    def first_of_time(self, wanted: HistoryTime) -> tuple[int, int] | None:
+        """See ``HistorySource``."""
+        for segment in self.catalog.segments_from_time(
+            wanted.topic_id, wanted.topic_partition, wanted.timestamp_ms
+        ):
+            entries = self._index(segment)
+            for entry in entries[nth_with(entries, wanted.start_offset) :]:
+                if entry.base_offset >= wanted.end_offset:
+                    return None
+                if entry.max_timestamp_ms < wanted.timestamp_ms:
+                    continue
+                (batch,) = self._batches(segment, [entry])
+                header = parse_header(batch)
+                found = first_record_from(batch, header, wanted.timestamp_ms, wanted.start_offset)
+                if found is not None:
+                    return found if found[0] < wanted.end_offset else None
+        return None
 
     def _index(self, segment: StoredSegment) -> list[Entry]:
         with self.guard:

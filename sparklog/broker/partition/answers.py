@@ -52,6 +52,26 @@ class HistoryRange(NamedTuple):
     read_committed: bool
 
 
+class HistoryTime(NamedTuple):
+    """A search by time among the records that are in the remote store only: for the first one from
+    ``start_offset`` on, and before ``end_offset``, with at least ``timestamp_ms``.
+    """
+
+    topic_id: TopicId
+    topic_partition: TopicPartition
+    timestamp_ms: int
+    start_offset: int
+    end_offset: int
+
+
+class HistoryFound(NamedTuple):
+    """What a search by time has found; both numbers are -1 if no record is that late."""
+
+    error: ErrorCode
+    offset: int = -1
+    timestamp_ms: int = -1
+
+
 class HistoryRead(NamedTuple):
     """Whole batches from the remote store: the first holds the fetch offset, the last ends before
     ``next_offset``. With an error there are none.

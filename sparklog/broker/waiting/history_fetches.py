@@ -1,46 +1,58 @@
-"""Fetches that wait for a remote store: parked without a thread, answered once, by the store or their time.
+"""Requests that wait for a remote store: parked without a thread, answered once, by the store or their time.
 
-The store's answers come on its readers' threads. A fetch that asks for several partitions is answered when
-the last of its answers has come. What comes after the time is over is not lost: the reader keeps it, and the
-client's next fetch finds it there.
+The store's answers come on its readers' threads. A request that asks about several partitions is answered
+when the last of its answers has come. What comes after the time is over is not lost: the reader keeps it, and
+the client's next request finds it there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
-from sparklog.broker.partition.answers import HistoryRange, HistoryRead, ReadResult
+from sparklog.broker.partition.answers import (
+    HistoryFound,
+    HistoryRange,
+    HistoryRead,
+    HistoryTime,
+    ReadResult,
+)
 from sparklog.broker.ports import Ports
 from sparklog.model.ports import Cancellable, Guard
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
 
 Arrived = Mapping[int, HistoryRead]
 """By place among the partitions of a fetch."""
 
 
 class History(Protocol):
-    """Reads of the remote store."""
+    """Reads of the remote store. No call waits: an answer comes now if it is in memory, else later and on
+    another thread; never, if the store has too much to do.
+    """
 
     def read(self, wanted: HistoryRange, answer: Callable[[HistoryRead], None]) -> None:
-        """Give ``answer`` the batches from the fetch offset on, now if they are in memory, else later and on
-        another thread; never, if the store has too much to do. The call does not wait.
-        """
+        """The batches from the fetch offset on."""
+
+    def find(self, wanted: HistoryTime, answer: Callable[[HistoryFound], None]) -> None:
+        """The first record of a time."""
 
 
 @dataclass(slots=True)
-class _Wait:
+class _Wait(Generic[Answer]):
     guard: Guard
     missing: set[int]
-    finish: Callable[[Arrived], None]
-    arrived: dict[int, HistoryRead] = field(default_factory=dict)
+    finish: Callable[[Mapping[int, Answer]], None]
+    arrived: dict[int, Answer] = field(default_factory=dict)
     timer: Cancellable | None = None
     is_over: bool = False
 
-    def on_read(self, index: int, read: HistoryRead) -> None:
+    def on_answer(self, index: int, answer: Answer) -> None:
         with self.guard:
             if self.is_over:
                 return
-            self.arrived[index] = read
+            self.arrived[index] = answer
             self.missing.discard(index)
             is_last = not self.missing
         if is_last:
@@ -58,7 +70,7 @@ class _Wait:
 
 
 class HistoryFetches:
-    """The fetches that wait for a remote store."""
+    """The requests that wait for a remote store."""
 
     def __init__(self, ports: Ports, history: History, wait_max_ms: Callable[[], int]) -> None:
         """``wait_max_ms``: ``remote.fetch.max.wait.ms`` as it is now."""
@@ -68,10 +80,28 @@ class HistoryFetches:
 
     def ask(self, ranges: Mapping[int, HistoryRange], finish: Callable[[Arrived], None]) -> None:
         """Ask for all ``ranges``, and call ``finish`` once: with everything, or when the time is over."""
-        wait = _Wait(self._ports.new_guard(), set(ranges), finish)
-        wait.timer = self._ports.timer.after(self._wait_max_ms(), wait.end)
-        for index, wanted in ranges.items():
-            self._history.read(wanted, partial(wait.on_read, index))
+        self._ask(ranges, self._history.read, finish, self._wait_max_ms())
+
+    def find(
+        self,
+        times: Mapping[int, HistoryTime],
+        wait_max_ms: int,
+        finish: Callable[[Mapping[int, HistoryFound]], None],
+    ) -> None:
+        """Search for all ``times``, and call ``finish`` once: with everything, or after ``wait_max_ms``."""
+        self._ask(times, self._history.find, finish, wait_max_ms)
+
+    def _ask(
+        self,
+        questions: Mapping[int, Question],
+        ask: Callable[[Question, Callable[[Answer], None]], None],
+        finish: Callable[[Mapping[int, Answer]], None],
+        wait_max_ms: int,
+    ) -> None:
+        wait = _Wait(self._ports.new_guard(), set(questions), finish)
+        wait.timer = self._ports.timer.after(wait_max_ms, wait.end)
+        for index, question in questions.items():
+            ask(question, partial(wait.on_answer, index))
 
 
 def ranges_of(results: Sequence[ReadResult], bytes_max: int) -> dict[int, HistoryRange]:

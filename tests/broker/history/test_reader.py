@@ -7,7 +7,7 @@ import pytest
 
 from sparklog.broker.history.reader import HistoryReader
 from sparklog.broker.history.runs import Run, RunCache
-from sparklog.broker.partition.answers import HistoryRange
+from sparklog.broker.partition.answers import HistoryFound, HistoryRange, HistoryTime
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import TopicPartition
 
@@ -133,6 +133,37 @@ def test_with_too_many_reads_under_way_a_new_one_is_not_begun(reader, work, sour
     assert (len(work.waiting), reader.counts.refused) == (3, 1)
     work.do_all()
     assert [len(one) for one in answers] == [1, 1, 1, 0]
+
+
+def find(reader, timestamp_ms):
+    """Answers appear in the returned list."""
+    answers = []
+    reader.find(HistoryTime(uuid.UUID(int=7), TP, timestamp_ms, 0, 1_000), answers.append)
+    return answers
+
+
+def test_a_search_by_time_is_answered_when_the_store_has_answered(reader, work, source) -> None:
+    known = {5: (50, 6), 9: None}
+    source.first_of_time = lambda wanted: known[wanted.timestamp_ms]
+    early, late = find(reader, 5), find(reader, 9)
+    assert early == []
+    work.do_all()
+    assert early == [HistoryFound(ErrorCode.none, 50, 6)]
+    assert late == [HistoryFound(ErrorCode.none, -1, -1)]
+
+
+def test_a_search_that_fails_is_told_and_one_too_many_is_not_begun(reader, work, source, caplog) -> None:
+    def fail(_wanted):
+        raise SparklogError("object 7 is rotten")
+
+    source.first_of_time = fail
+    answers = [find(reader, nth) for nth in range(4)]
+    work.do_all()
+    assert answers == [[HistoryFound(ErrorCode.kafka_storage_error)]] * 3 + [[]]
+    assert "object 7 is rotten" in caplog.text
+    assert find(reader, 5) == []
+    work.do_all()
+    assert (reader.counts.requests, reader.counts.errors, reader.counts.refused) == (4, 4, 1)
 
 
 def test_a_topic_of_another_id_shares_nothing(reader, work, source) -> None:

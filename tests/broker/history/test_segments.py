@@ -7,6 +7,7 @@ import pytest
 
 from sparklog.broker.history import segments as under_test
 from sparklog.broker.history.segments import HistoryMissing, StoredSegment, StoredSegments
+from sparklog.broker.partition.answers import HistoryTime
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.ids import TopicPartition
@@ -47,6 +48,9 @@ class OneSegment:
         if not self.segment.base_offset <= offset < self.segment.end_offset:
             raise HistoryMissing(f"no remote segment has offset {offset}")
         return self.segment
+
+    def segments_from_time(self, topic_id, topic_partition, timestamp_ms):
+        return [self.segment]
 
 
 class Shelf:
@@ -181,6 +185,42 @@ def test_a_manifest_that_says_more_than_the_object_has_is_told() -> None:
     shelf.source.catalog.segment = StoredSegment(100, 200, "x.rest", segment.rest_size, "x.arrow")
     with pytest.raises(HistoryMissing, match=r"x\.rest has no batch with offset 150"):
         shelf.run(150)
+
+
+def first_of_time(shelf, timestamp_ms, *, start=100, end=150):
+    return shelf.source.first_of_time(HistoryTime(TOPIC_ID, TP, timestamp_ms, start, end))
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "bounds", "found"),
+    [
+        pytest.param(0, {}, (100, 1_000), id="before all"),
+        pytest.param(1_003, {}, (103, 1_003), id="within a batch"),
+        pytest.param(1_005, {}, None, id="behind all"),
+        pytest.param(1_003, {"start": 105}, (108, 1_003), id="not below the log start"),
+        pytest.param(1_003, {"end": 103}, None, id="not from the local start on"),
+        pytest.param(0, {"end": 100}, None, id="in no batch before the local start"),
+    ],
+)
+def test_a_record_is_found_by_its_time(timestamp_ms, bounds, found) -> None:
+    """Each batch has the times 1,000 to 1,004."""
+    for kind in ("arrow", "records"):
+        assert first_of_time(Shelf(kind), timestamp_ms, **bounds) == found
+
+
+def test_a_search_by_time_reads_the_batches_alone_that_may_have_it() -> None:
+    shelf = Shelf()
+    assert first_of_time(shelf, 9_999) is None
+    assert {name for name, _ in shelf.store.reads} == {"x.rest"}
+    assert len(shelf.store.reads) == 2
+
+
+def test_a_search_by_time_does_not_pass_over_a_rotten_batch() -> None:
+    """The record may be in it; a later one would be a wrong answer."""
+    shelf = Shelf()
+    shelf.damage("x.arrow", shelf.place_of(0))
+    with pytest.raises(CorruptBatch, match=r"x\.arrow"):
+        first_of_time(shelf, 1_000)
 
 
 def test_a_segment_is_read_out_of_a_real_store(tmp_path) -> None:

@@ -1,13 +1,21 @@
 """Fetches of records that only a remote store has: parked, answered once, by the store or their time."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from sparklog.broker.partition.answers import HistoryRead, ReadRequest
+from sparklog.broker.handlers.list_offsets import handle as handle_list_offsets
+from sparklog.broker.partition.answers import HistoryFound, HistoryRead, HistoryTime, ReadRequest
 from sparklog.broker.waiting.fetch_purgatory import FetchLimits
 from sparklog.broker.waiting.history_fetches import HistoryFetches
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.wire.messages.data.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from tests.broker.conftest import TOPIC_ID
 
 TP, OTHER = TopicPartition("quakes", 0), TopicPartition("other", 0)
@@ -21,6 +29,8 @@ class Store:
 
     def read(self, wanted, answer) -> None:
         self.asked.append((wanted, answer))
+
+    find = read
 
     def answer(self, size=50, *, error=ErrorCode.none, aborted=()) -> None:
         """Answer the oldest question with ``size`` bytes."""
@@ -178,6 +188,63 @@ def test_what_has_no_room_any_more_is_left_for_the_next_fetch(leader, store, bat
     leader.produce(batch(10))
     store.answer(70)
     assert told(answers) == [(ErrorCode.none, 0)]
+
+
+def list_offsets(leader, *timestamps, replica_id=-1):
+    """Answers appear in the returned list: error, offset and timestamp of each partition."""
+    answers = []
+    asked = [ListOffsetsPartition(partition_index=0, timestamp=timestamp) for timestamp in timestamps]
+    request = ListOffsetsRequest(
+        replica_id=replica_id, topics=[ListOffsetsTopic(name="quakes", partitions=asked)]
+    )
+
+    def reply(response) -> None:
+        answers.append([(one.error_code, one.offset, one.timestamp) for one in response.topics[0].partitions])
+
+    call = SimpleNamespace(
+        version=8,
+        partition=leader.replicas.find,
+        broker=SimpleNamespace(replicas=leader.replicas),
+        reply=reply,
+        carefully=lambda act: act(),
+    )
+    handle_list_offsets(call, request)
+    return answers
+
+
+def test_a_search_by_time_waits_for_the_store_if_that_has_the_earlier_records(leader, store) -> None:
+    answers = list_offsets(leader, 5_000, -1)
+    assert answers == []
+    wanted, answer = store.asked.pop()
+    assert wanted == HistoryTime(TOPIC_ID, TP, 5_000, 0, 30)
+    answer(HistoryFound(ErrorCode.none, 12, 6_000))
+    assert answers == [[(ErrorCode.none, 12, 6_000), (ErrorCode.none, 40, -1)]]
+    assert leader.timer.waiting == []
+
+
+def test_what_neither_the_store_nor_the_disk_has_is_not_found(leader, store) -> None:
+    answers = list_offsets(leader, 10_000)
+    store.asked.pop()[1](HistoryFound(ErrorCode.none))
+    assert answers == [[(ErrorCode.none, -1, -1)]]
+
+
+def test_a_search_that_the_store_does_not_answer_is_answered_with_an_error(leader, store) -> None:
+    """The first record on disk would be a wrong answer."""
+    slow, failed = list_offsets(leader, 5_000), list_offsets(leader, 5_000)
+    store.asked[1][1](HistoryFound(ErrorCode.kafka_storage_error))
+    assert failed == [[(ErrorCode.kafka_storage_error, -1, -1)]]
+    leader.timer.fire()
+    assert slow == [[(ErrorCode.request_timed_out, -1, -1)]]
+    store.asked[0][1](HistoryFound(ErrorCode.none, 12, 6_000))
+    assert len(slow) == 1
+
+
+def test_a_search_by_time_asks_no_store_if_all_is_on_disk(leader, store) -> None:
+    leader.partition.delete_records(30, (), 1)
+    assert list_offsets(leader, 5_000, -2, -4) == [
+        [(ErrorCode.none, -1, -1), (ErrorCode.none, 30, -1), (ErrorCode.none, 30, -1)]
+    ]
+    assert store.asked == []
 
 
 def test_a_broker_without_a_store_answers_empty_and_asks_nobody(leader, store) -> None:
