@@ -55,7 +55,7 @@ from sparklog.broker.handlers.transactions import (
     txn_offset_commit,
     write_txn_markers,
 )
-from sparklog.broker.handlers.writes import agree, end_write, open_write
+from sparklog.broker.handlers.writes import agree, describe_visibility, end_write, open_write
 from sparklog.wire.messages.admin.alter_client_quotas import AlterClientQuotasRequest
 from sparklog.wire.messages.admin.alter_configs import AlterConfigsRequest
 from sparklog.wire.messages.admin.alter_partition_reassignments import AlterPartitionReassignmentsRequest
@@ -102,6 +102,7 @@ from sparklog.wire.messages.transactions.list_transactions import ListTransactio
 from sparklog.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
 from sparklog.wire.messages.transactions.write_txn_markers import WriteTxnMarkersRequest
 from sparklog.wire.messages.writes.agree import AgreeRequest
+from sparklog.wire.messages.writes.describe_visibility import DescribeVisibilityRequest
 from sparklog.wire.messages.writes.end_write import EndWriteRequest
 from sparklog.wire.messages.writes.open_write import OpenWriteRequest
 
@@ -163,6 +164,7 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
         OpenWriteRequest.API_KEY: Api(open_write.handle, needs_metadata=True),
         EndWriteRequest.API_KEY: Api(end_write.handle),
         AgreeRequest.API_KEY: Api(agree.handle),
+        DescribeVisibilityRequest.API_KEY: Api(describe_visibility.handle),
         CreateTopicsRequest.API_KEY: _FORWARDED,
         DeleteTopicsRequest.API_KEY: _FORWARDED,
         CreatePartitionsRequest.API_KEY: _FORWARDED,

@@ -73,6 +73,16 @@ class ReadableLog:
         """The aborted transactions that overlap ``[start_offset, end_offset)``, by their markers."""
         return self._search.aborted_transactions(start_offset, end_offset)
 
+    def writes_ended_since(self, offset: int) -> frozenset[int] | None:
+        """The numbers of the atomic writes that have a marker at or above ``offset``, committed or aborted.
+
+        None if ``offset`` is outside of what is on this disk, or so far from the end that the search would
+        hold up the partition.
+        """
+        if not self.local_start_offset <= offset <= self.log_end_offset:
+            return None
+        return self._search.writes_ended_since(offset)
+
     def settle_aborted(self) -> None:
         """Rebuild the indexes of aborted transactions of sealed segments whose files are damaged."""
         for segment in self._segments[:-1]:

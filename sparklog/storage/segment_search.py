@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.time import Clock
+from sparklog.model.write_ids import is_of_a_write, write_and_member
 from sparklog.records.envelope import BatchHeader
 from sparklog.records.payload import payload_of
 from sparklog.storage.log_read import LogRead, Reading
@@ -22,6 +23,9 @@ from sparklog.storage.snapshots import Snapshots, aborted_in
 from sparklog.storage.transaction_index import AbortedEntries
 
 _MICROSECONDS: Final = 1_000
+
+MARKER_SEARCH_BATCHES_MAX: Final = 10_000
+"""Envelopes that a search for markers looks at: some ten milliseconds under the partition's lock."""
 
 
 class SegmentSearch:
@@ -95,6 +99,21 @@ class SegmentSearch:
             if is_complete:
                 break
         return found
+
+    def writes_ended_since(self, offset: int) -> frozenset[int] | None:
+        """See ``ReadableLog.writes_ended_since``; ``offset`` is within the log."""
+        numbers: set[int] = set()
+        seen = 0
+        for index in range(self.index_of(offset), len(self._segments)):
+            segment = self._segments[index]
+            for _, header in segment.headers_from(offset):
+                seen += 1
+                if seen > MARKER_SEARCH_BATCHES_MAX:
+                    return None
+                if header.is_control and is_of_a_write(header.producer_id):
+                    numbers.add(write_and_member(header.producer_id)[0])
+            self._keep(segment)
+        return frozenset(numbers)
 
     def aborted_of(self, segment: Segment) -> AbortedEntries:
         """The segment's index of aborted transactions, rebuilt from the batches if its file is damaged."""

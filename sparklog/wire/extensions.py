@@ -60,11 +60,12 @@ _PRODUCERS: Final = Extension(5_011, "producers", "bytes")
 _OWN_APIS: Final = Extension(5_012, "own_apis", "int16 array")
 _LOG_START_OFFSET: Final = Extension(5_013, "log_start_offset", "int64")
 _EPOCHS: Final = Extension(5_014, "epochs", "int64 array")
+_WITH_ABORTED: Final = Extension(5_015, "with_aborted", "int64")
 
 EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
     {
         (0, "request", "ProduceRequest"): (_PAYLOAD_KINDS,),
-        (1, "request", "FetchRequest"): (_PAYLOAD_KINDS,),
+        (1, "request", "FetchRequest"): (_PAYLOAD_KINDS, _WITH_ABORTED),
         (2, "response", "ListOffsetsPartitionResponse"): (_PRODUCERS, _LOG_START_OFFSET, _EPOCHS),
         (3, "response", "MetadataResponsePartition"): (_LOST_IN_EPOCH,),
         (4, "request", "LeaderAndIsrTopicState"): (_CONFIGS,),

@@ -112,6 +112,7 @@ OWN_VERSIONS: Final[Mapping[int, VersionRange]] = MappingProxyType(
         10_000: VersionRange("writes", "OpenWrite", 0, 0, 0),
         10_001: VersionRange("writes", "EndWrite", 0, 0, 0),
         10_002: VersionRange("writes", "Agree", 0, 0, 0),
+        10_003: VersionRange("writes", "DescribeVisibility", 0, 0, 0),
     }
 )
 

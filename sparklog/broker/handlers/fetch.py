@@ -154,6 +154,7 @@ def _find_all(call: Call, context: FetchContext) -> list[Asked]:
             follower_epoch,
             from_any_replica=from_any_replica,
             read_committed=follower is None and request.isolation_level == READ_COMMITTED,
+            with_aborted=follower is None and request.with_aborted == 1,
         )
         elsewhere = found.closer_replica(read, request.rack_id, racks) if racks else None
         if elsewhere is None:
@@ -236,6 +237,7 @@ def _partition(call: Call, request: FetchRequest, index: int, result: ReadResult
     error = result.error
     if error is ErrorCode.kafka_storage_error and call.version < FIRST_VERSION_OF_STORAGE_ERROR:
         error = ErrorCode.not_leader_or_follower
+    is_told = request.isolation_level == READ_COMMITTED or request.with_aborted == 1
     diverging = None
     if result.diverging is not None:
         diverging = FetchEpochEndOffset(epoch=result.diverging.epoch, end_offset=result.diverging.end_offset)
@@ -245,7 +247,7 @@ def _partition(call: Call, request: FetchRequest, index: int, result: ReadResult
         high_watermark=result.high_watermark,
         last_stable_offset=result.last_stable_offset,
         log_start_offset=result.log_start_offset,
-        aborted_transactions=_aborted(result) if request.isolation_level == READ_COMMITTED else None,
+        aborted_transactions=_aborted(result) if is_told else None,
         preferred_read_replica=result.preferred,
         records=result.parts,
         diverging_epoch=diverging,

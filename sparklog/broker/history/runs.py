@@ -59,7 +59,7 @@ class Run:
         aborted = tuple(
             one
             for one in self.aborted
-            if wanted.read_committed
+            if wanted.leaves_out_aborted
             and one.first_offset < next_offset
             and one.last_offset >= wanted.fetch_offset
         )

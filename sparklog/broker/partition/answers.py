@@ -49,7 +49,7 @@ class HistoryRange(NamedTuple):
     """The local start, exclusive: what is from there on is read from disk."""
     max_bytes: int
     at_least_one_batch: bool
-    read_committed: bool
+    leaves_out_aborted: bool
 
 
 class HistoryTime(NamedTuple):
@@ -97,7 +97,7 @@ class ReadResult(NamedTuple):
     """The replica that a consumer should read from instead."""
     last_stable_offset: int = -1
     aborted: tuple[AbortedTransaction, ...] = ()
-    """For read-committed consumers: the aborted transactions with records in ``parts``."""
+    """For consumers that leave them out: the aborted transactions with records in ``parts``."""
     history: HistoryRange | None = None
     """What to read from the remote store instead: nothing of it is on this disk."""
 
@@ -117,12 +117,19 @@ class ReadRequest(NamedTuple):
     """Whether a follower may answer a consumer (KIP-392)."""
     read_committed: bool = False
     """Whether a consumer reads nothing of open or aborted transactions."""
+    with_aborted: bool = False
+    """Whether a consumer that reads up to the high watermark is told which transactions were aborted."""
 
     @property
     def visibility(self) -> Visibility:
         if self.follower is not None:
             return Visibility.LOG_END
         return Visibility.of_consumer(read_committed=self.read_committed)
+
+    @property
+    def leaves_out_aborted(self) -> bool:
+        """Whether the consumer must be told of aborted transactions."""
+        return self.read_committed or self.with_aborted
 
 
 class DeletionResult(NamedTuple):

@@ -85,7 +85,7 @@ def read_as_leader(
 
 def aborted_in(log: Log, request: ReadRequest, read: LogRead) -> tuple[AbortedTransaction, ...]:
     """The aborted transactions with records in ``read``, for a reader that must leave them out."""
-    if not request.read_committed or not read.parts:
+    if not request.leaves_out_aborted or not read.parts:
         return ()
     return tuple(log.aborted_transactions(request.fetch_offset, read.next_offset))
 
@@ -99,7 +99,7 @@ def _from_history(log: Log, marks: Watermarks, request: ReadRequest, at_least_on
         marks.local_start_offset,
         request.max_bytes,
         at_least_one_batch,
-        request.read_committed,
+        request.leaves_out_aborted,
     )
     return _result(marks, ErrorCode.none)._replace(history=wanted)
 

@@ -72,6 +72,7 @@ class AskedPartition:
         *,
         from_any_replica: bool = False,
         read_committed: bool = False,
+        with_aborted: bool = False,
     ) -> ReadRequest:
         """The request to the partition; the same object until it changes."""
         read = self.read
@@ -80,6 +81,7 @@ class AskedPartition:
             or read.follower != follower
             or read.follower_epoch != follower_epoch
             or read.read_committed != read_committed
+            or read.with_aborted != with_aborted
         ):
             asked = self.asked
             self.read = read = ReadRequest(
@@ -92,6 +94,7 @@ class AskedPartition:
                 from_any_replica=from_any_replica,
                 log_start_offset=asked.log_start_offset,
                 read_committed=read_committed,
+                with_aborted=with_aborted,
             )
         return read
 

@@ -66,8 +66,14 @@ class Watermarks:
         """Bring a high watermark from a checkpoint, or from before a truncation, into the log's range."""
         self.set_high_watermark(min(max(self.high_watermark, self.local_start_offset), self.log_end_offset))
 
+    def stable_offset_of_clients(self) -> int:
+        """The last stable offset as it would be without the open members of atomic writes."""
+        return self._stable(self.transactions.first_unstable_of_clients(self.high_watermark))
+
     def _stable_offset(self) -> int:
-        unstable = self.transactions.first_unstable(self.high_watermark)
+        return self._stable(self.transactions.first_unstable(self.high_watermark))
+
+    def _stable(self, unstable: int | None) -> int:
         if unstable is None or unstable >= self.high_watermark:
             return self.high_watermark
         return max(unstable, self.local_start_offset)

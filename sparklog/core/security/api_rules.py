@@ -168,5 +168,6 @@ API_RULES: Final[Mapping[int, ApiRule]] = MappingProxyType(
         10_000: ApiRule("OpenWrite", _CLIENTS, (_WRITE_TRANSACTION, _WRITE_TOPIC), Quota.request),
         10_001: ApiRule("EndWrite", _CLIENTS, (_WRITE_TRANSACTION,), Quota.request),
         10_002: ApiRule("Agree", _CLIENTS, (_DESCRIBE_TRANSACTION,), Quota.request),
+        10_003: ApiRule("DescribeVisibility", _CLIENTS, (_DESCRIBE_TOPIC,), Quota.request),
     }
 )

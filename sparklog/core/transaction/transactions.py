@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sparklog.model.ids import Offset, ProducerId
+from sparklog.model.write_ids import is_of_a_write, write_and_member
 
 
 class AbortedTransaction(NamedTuple):
@@ -50,6 +51,8 @@ class Transactions:
     _open: dict[ProducerId, Offset] = field(default_factory=dict)
     _ended: deque[Ended] = field(default_factory=deque)
     """Without those that another one covers, which began earlier and ended later."""
+    _ended_of_clients: deque[Ended] = field(default_factory=deque)
+    """The same of transactions of Kafka's clients alone, and of those that were restored."""
 
     @classmethod
     def of(
@@ -58,7 +61,8 @@ class Transactions:
         """From the open transaction of each producer that has one, and ended ones by their markers."""
         transactions = cls(dict(sorted(open_since, key=lambda one: one[1])))
         for one in ended:
-            transactions._add_ended(one)
+            _add(transactions._ended, one)
+            _add(transactions._ended_of_clients, one)
         return transactions
 
     def begin(self, producer_id: ProducerId, first_offset: Offset) -> None:
@@ -71,20 +75,19 @@ class Transactions:
         first_offset = self._open.pop(producer_id, None)
         if first_offset is None:
             return None
-        self._add_ended(Ended(first_offset, marker_offset))
+        ended = Ended(first_offset, marker_offset)
+        _add(self._ended, ended)
+        if not is_of_a_write(producer_id):
+            _add(self._ended_of_clients, ended)
         others = next(iter(self._open.values()), None)
         stable = marker_offset + 1 if others is None else others
         return AbortedTransaction(producer_id, first_offset, marker_offset, stable)
 
-    def _add_ended(self, ended: Ended) -> None:
-        while self._ended and self._ended[-1].first_offset >= ended.first_offset:
-            self._ended.pop()
-        self._ended.append(ended)
-
     def on_high_watermark(self, high_watermark: int) -> None:
         """Forget the ended transactions whose markers are committed."""
-        while self._ended and self._ended[0].marker_offset < high_watermark:
-            self._ended.popleft()
+        for known in (self._ended, self._ended_of_clients):
+            while known and known[0].marker_offset < high_watermark:
+                known.popleft()
 
     def ended(self) -> tuple[Ended, ...]:
         return tuple(self._ended)
@@ -97,14 +100,38 @@ class Transactions:
         """First offset of the oldest transaction that is open, or whose marker is not below
         ``high_watermark``.
         """
-        first = self.first_open()
-        for ended in self._ended:
-            if ended.marker_offset >= high_watermark:
-                return ended.first_offset if first is None else min(first, ended.first_offset)
-        return first
+        return _first_unstable(self.first_open(), self._ended, high_watermark)
+
+    def first_unstable_of_clients(self, high_watermark: int) -> int | None:
+        """The same, of transactions of Kafka's clients alone: without members of atomic writes."""
+        firsts = (first for producer_id, first in self._open.items() if not is_of_a_write(producer_id))
+        return _first_unstable(next(firsts, None), self._ended_of_clients, high_watermark)
+
+    def open_writes(self, end_offset: int) -> frozenset[int]:
+        """The numbers of the atomic writes that have a member's transaction open below ``end_offset``."""
+        return frozenset(
+            write_and_member(producer_id)[0]
+            for producer_id, first_offset in self._open.items()
+            if first_offset < end_offset and is_of_a_write(producer_id)
+        )
 
     def check_invariants(self) -> None:
         firsts = list(self._open.values())
         assert firsts == sorted(firsts), self
         assert all(one < other for one, other in zip(self._ended, list(self._ended)[1:], strict=False)), self
+        covering = {one.first_offset for one in self._ended}
+        assert not self._ended_of_clients or min(covering) <= self._ended_of_clients[0].first_offset, self
         assert all(ended.first_offset < ended.marker_offset for ended in self._ended), self
+
+
+def _add(known: deque[Ended], ended: Ended) -> None:
+    while known and known[-1].first_offset >= ended.first_offset:
+        known.pop()
+    known.append(ended)
+
+
+def _first_unstable(first_open: int | None, ended: Iterable[Ended], high_watermark: int) -> int | None:
+    for one in ended:
+        if one.marker_offset >= high_watermark:
+            return one.first_offset if first_open is None else min(first_open, one.first_offset)
+    return first_open

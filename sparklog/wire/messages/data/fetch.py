@@ -57,7 +57,8 @@ class FetchRequest:
     """``replica_id`` is -1 for consumers; a follower gives its id, and from version 15 on its broker epoch.
 
     ``payload_kinds`` is an extension of ours: the payload kinds, each ``kind << 8 | version``, that this
-    client can read; to others everything is served as plain Kafka records.
+    client can read; to others everything is served as plain Kafka records. ``with_aborted`` 1, another one:
+    a fetch up to the high watermark is told the aborted transactions too.
     """
 
     API_KEY: ClassVar[int] = 1
@@ -87,6 +88,7 @@ class FetchRequest:
     forgotten_topics_data: list[ForgottenTopic] = field(default_factory=list)
     rack_id: str = ""
     payload_kinds: tuple[int, ...] = ()
+    with_aborted: int = -1
 
 
 @dataclass(slots=True, kw_only=True)
