@@ -70,6 +70,7 @@ CALLED_BY_OTHERS: Final = {
     "deserialize": "kazoo",
     "epoch_at": "the judge of crash points",
     "prepareForTriggerAvailableNow": "Spark",
+    "_repr_html_": "notebooks",
     "onQueryStarted": "Spark",
     "onQueryProgress": "Spark",
     "onQueryIdle": "Spark",

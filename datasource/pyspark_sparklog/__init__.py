@@ -9,11 +9,11 @@ Options, rows and rules are those of Spark's Kafka connector, so that a job move
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TextIO
 
 from pyspark.sql.datasource import DataSource
 
-__all__ = ["DefaultSource", "lag", "lag_listener", "register"]
+__all__ = ["DefaultSource", "lag", "lag_listener", "progress", "register"]
 
 
 class DefaultSource(DataSource):  # type: ignore[misc]
@@ -90,3 +90,16 @@ def lag_listener(report: Callable[[str, dict[str, str]], None]) -> Any:
     from pyspark_sparklog.monitoring.lag import LagListener
 
     return LagListener(report)
+
+
+def progress(query: Any, file: TextIO | None = None) -> Any:
+    """Draw a streaming query's rows, rate and lag until it ends; returns at once.
+
+    In a notebook it is a bar below the cell, in a terminal a bar in one line of standard error, or of
+    ``file``. What is no terminal gets plain lines. The result has ``stop()``, which ends the drawing and not
+    the query, and ``wait(timeout_s=None)``, which waits for the last line.
+    """
+    from pyspark_sparklog.monitoring.pictures import picture_of
+    from pyspark_sparklog.monitoring.progress import Progress, name_of_query
+
+    return Progress(query, picture_of(name_of_query(query), file))

@@ -42,15 +42,25 @@ def lag_of_sources(sources: Sequence[Mapping[str, Any]]) -> Lag:
     return {MIN: str(min(behind)), MAX: str(max(behind)), AVERAGE: str(average)}
 
 
-def _behind(source: Mapping[str, Any]) -> Iterator[int]:
-    """For each partition that was read: how many offsets are left."""
+def ends_of_source(source: Mapping[str, Any]) -> tuple[Offsets, Offsets] | None:
+    """Of a source in a progress report: what was read, and the logs' ends, for partitions that have both.
+
+    None if it is not sparklog's, or nothing was read yet.
+    """
     read, latest = _object(source["endOffset"]), _object(source["latestOffset"])
     if read is None or latest is None or NOTE_KEY not in read:
-        return
-    ends: Offsets = offsets_of_json(latest)
-    for topic_partition, offset in offsets_of_json(read).items():
-        if topic_partition in ends:
-            yield max(ends[topic_partition] - offset, 0)
+        return None
+    offsets, ends = offsets_of_json(read), offsets_of_json(latest)
+    both = offsets.keys() & ends.keys()
+    return {place: offsets[place] for place in both}, {place: ends[place] for place in both}
+
+
+def _behind(source: Mapping[str, Any]) -> Iterator[int]:
+    """For each partition that was read: how many offsets are left."""
+    places = ends_of_source(source)
+    if places is not None:
+        read, ends = places
+        yield from (max(ends[place] - offset, 0) for place, offset in read.items())
 
 
 def _object(text: str | None) -> dict[str, Any] | None:
