@@ -5,11 +5,15 @@ that batch, so no replica enters the ISR, and with too few replicas in it nothin
 goes on is an operator's choice, because records acknowledged with acks=1 may be lost by it: stop that
 broker, demand an unclean election if no replica is elected without, start it again (docs/architecture.md,
 "A batch that rotted").
+
+An election lost the marker of a transaction, and said that it may: the operator aborts what hangs since
+(``hanging``).
 """
 
 from typing import Final
 
 from simulation.cluster import Cluster
+from simulation.hanging import HangingTransactions
 from simulation.schedule import US_PER_MS
 from simulation.truth import PartitionTruth
 from sparklog.model.ids import BrokerId, TopicPartition
@@ -23,6 +27,7 @@ class Operator:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._hanging = HangingTransactions(cluster)
         self._seen_us: dict[TopicPartition, int] = {}
         self._stopped: dict[TopicPartition, str] = {}
         """The hosts of damaged leaders, until another replica leads."""
@@ -33,6 +38,7 @@ class Operator:
 
     def look(self) -> None:
         """Do what is to be done next, if anything is."""
+        self._hanging.look()
         truths, now_us = self._cluster.witness.truths, self._cluster.schedule.now_us
         for topic_partition, host in list(self._stopped.items()):
             state = truths[topic_partition].state

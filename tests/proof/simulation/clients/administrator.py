@@ -14,6 +14,7 @@ from simulation.schedule import US_PER_MS, Process, Schedule
 from simulation.story import Story
 from simulation.truth import PartitionTruth
 from simulation.witness import Witness
+from sparklog.client.transactions.transaction_admin import FIRST_COORDINATOR_EPOCH
 from sparklog.model.errors import ErrorCode
 from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE
@@ -43,6 +44,11 @@ from sparklog.wire.messages.data.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
+)
+from sparklog.wire.messages.transactions.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
 )
 
 HOST: Final = "administrator"
@@ -278,6 +284,27 @@ class Administrator:
             self.accepted += is_accepted(response)
 
         self._call(f"broker-{truth.state.leader}", request, count, lambda: None)
+
+    def abort_hanging(
+        self, truth: PartitionTruth, producer_id: int, producer_epoch: int, coordinator_epoch: int
+    ) -> None:
+        """As ``sparklog transactions abort`` does: have the partition's leader write an abort's marker."""
+        assert truth.state is not None
+        topic, number = truth.topic_partition
+        marker = WritableTxnMarker(
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            transaction_result=False,
+            topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=[number])],
+            coordinator_epoch=max(coordinator_epoch, FIRST_COORDINATOR_EPOCH),
+        )
+
+        def tell(response: Any) -> None:
+            outcome = "done" if is_accepted(response) else str(response)
+            self._story.tell(HOST, f"abort of producer {producer_id} in {truth.topic_partition}: {outcome}")
+
+        request = WriteTxnMarkersRequest(markers=[marker])
+        self._call(f"broker-{truth.state.leader}", request, tell, lambda: None)
 
     # ---- errands -------------------------------------------------------------------------------------------
 
