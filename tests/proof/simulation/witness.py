@@ -127,7 +127,7 @@ class Witness:
             self.transactions, lambda: self.story.schedule.now_us, self.marks, self._is_there
         )
         if TRANSACTION_STATE_TOPIC in self.topics:
-            self.invariants += (LastStableIsAsTheLogSays(), self.transactions)
+            self.invariants += (LastStableIsAsTheLogSays(), self.transactions, self.writes)
         if GROUP_OFFSETS_TOPIC in self.topics:
             self.invariants.append(self.groups)
             self.groups.on_lost = self.recorder.group_lost

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from simulation.invariants.invariant import Violation
+from simulation.invariants.invariant import Invariant, Violation
 from simulation.invariants.transactions import Transaction, TransactionRules, Where
+from simulation.invariants.write_decisions import WriteDecisions
 from simulation.marks import Marks
 from simulation.schedule import US_PER_MS
-from simulation.truth import Entry
+from simulation.truth import Entry, PartitionTruth, ReplicaView
+from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 from sparklog.model.write_ids import MEMBER_EPOCH, write_and_member
 from sparklog.model.write_outcomes import EndOutcome
 
@@ -86,8 +88,17 @@ class Member(Transaction):
         self.rules.on_marker(self, where, is_commit=is_commit)
 
 
+class _Marked(NamedTuple):
+    """A member has a marker in a partition."""
+
+    member: Member
+    where: Where
+    is_commit: bool
+    at_us: int
+
+
 @dataclass(slots=True)
-class WriteRules:
+class WriteRules(Invariant):
     """The rules of one run. ``transactions`` know of each member, too. ``is_there``: whether a partition was
     not deleted. ``silence_ms``: a member's, at most.
     """
@@ -104,6 +115,9 @@ class WriteRules:
     """By app and version."""
     _last_asked: dict[str, int] = field(default_factory=dict)
     """The highest version that anybody has asked for, by app."""
+    _decisions: WriteDecisions = field(default_factory=WriteDecisions)
+    _marked: list[_Marked] = field(default_factory=list)
+    """Whose decision is not known to be committed. What one step does may be seen in any order."""
 
     def version(self, app: str, number: int) -> Version:
         return self._versions.setdefault(app, {}).setdefault(number, Version(number))
@@ -145,7 +159,7 @@ class WriteRules:
 
     # ---- drivers -------------------------------------------------------------------------------------------
 
-    def on_commit(self, app: str, number: int, run: str, winners: Iterable[int]) -> Commit:
+    def on_wish(self, app: str, number: int, run: str, winners: Iterable[int]) -> Commit:
         """A driver is about to commit a write with these members."""
         self.on_asked(app, number)
         commit = Commit(run, frozenset(winners))
@@ -199,6 +213,22 @@ class WriteRules:
             what = f"version {version.number} of {app} becomes visible behind a later one"
             self._break("VersionsRise", f"{where[0]}: {what}")
         self._check_whole(app, version)
+        self._marked.append(_Marked(member, where, is_commit, self.now_us()))
+
+    def on_commit(self, truth: PartitionTruth, leader: ReplicaView, added: list[Entry]) -> None:
+        """A leader's high watermark passed ``added``: no marker of an earlier step lacks its decision."""
+        if truth.topic_partition.topic == TRANSACTION_STATE_TOPIC:
+            for entry in added:
+                self._decisions.take(leader, entry)
+        self._marked = [one for one in self._marked if not self._is_decided(one)]
+        late = next((one for one in self._marked if one.at_us < self.now_us()), None)
+        if late is not None:
+            what = f"{late.member} has a marker (is_commit: {late.is_commit}), and no record decided that"
+            self._break("MarkersFollowTheirDecision", f"{late.where[0]}: {what}")
+
+    def _is_decided(self, marked: _Marked) -> bool:
+        member = marked.member
+        return self._decisions.is_decided(member.producer_id, member.attempt.run, is_commit=marked.is_commit)
 
     def _later(self, app: str, version: Version) -> list[Version]:
         return [one for number, one in self._versions[app].items() if number > version.number]

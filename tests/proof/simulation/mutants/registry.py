@@ -20,6 +20,7 @@ from simulation.mutants.recovery import RECOVERY
 from simulation.mutants.restarts import RESTARTS
 from simulation.mutants.storage import STORAGE
 from simulation.mutants.transactions import TRANSACTIONS
+from simulation.mutants.writes import WRITES
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *LEADER,
@@ -39,6 +40,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *COORDINATORS,
     *GROUPS,
     *TRANSACTIONS,
+    *WRITES,
 )
 
 

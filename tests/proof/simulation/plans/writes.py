@@ -63,7 +63,7 @@ def _draw_one(draw: random.Random) -> WritePlan:
         records_max=draw.choice((1, 3)),
         interval_ms=draw.choice((60.0, 150.0, 400.0)),
         linger_ms=draw.choice((5.0, 60.0, 300.0)),
-        timeout_ms=draw.choice((1_000, 3_000, 8_000)),
+        timeout_ms=draw.choice((600, 1_000, 8_000)),
         abort_share=draw.choice((0.0, 0.1, 0.3)),
         fail_share=draw.choice((0.0, 0.1, 0.2)),
         die_share=draw.choice((0.0, 0.1, 0.2)),

@@ -158,7 +158,7 @@ class Driver(ScriptedClient):
     # ---- the end -------------------------------------------------------------------------------------------
 
     def _commit(self, version: int, winners: list[int]) -> Script:
-        commit = self._rules.on_commit(self.name, version, self.run, winners)
+        commit = self._rules.on_wish(self.name, version, self.run, winners)
         self.tell(f"commits version {version} with {winners}")
         request = EndWriteRequest(
             app_id=self.name, app_version=version, run=self.run, is_commit=True, winners=winners

@@ -16,7 +16,7 @@ from sparklog.model.ids import TopicPartition
 AWAY_MS: Final = (5, 800)
 """How long an app has no driver after its last one ended."""
 
-STALL_MS: Final = (100.0, 600.0, 3_000.0)
+STALL_MS: Final = (100.0, 1_500.0, 3_000.0)
 """How long a driver stands still."""
 
 ZOMBIES: Final = 0.5

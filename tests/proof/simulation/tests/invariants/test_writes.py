@@ -10,6 +10,8 @@ from simulation.invariants.transactions import TransactionRules
 from simulation.invariants.writes import Attempt, WriteRules
 from simulation.marks import Marks
 from simulation.truth import Entry, PartitionTruth, TransactionPart
+from sparklog.core.write_coordinator.records import Head
+from sparklog.core.write_coordinator.states import AppState
 from sparklog.model.ids import TopicPartition
 from sparklog.model.transaction_end import TransactionEnd
 from sparklog.model.write_ids import producer_id_of
@@ -81,7 +83,22 @@ def joined(rules):
 
 
 def commit(rules, *winners, version=1, run="run"):
-    return rules.on_commit("app", version, run, [one.producer_id for one in winners])
+    return rules.on_wish("app", version, run, [one.producer_id for one in winners])
+
+
+def a_head(state, **more):
+    """Of version 1 of the app."""
+    return Head(
+        state=state,
+        version=1,
+        write_number=1,
+        committed_version=0,
+        timeout_ms=3_000,
+        is_plain=False,
+        start_ms=0,
+        last_update_ms=0,
+        **more,
+    )
 
 
 def broken(rule):
@@ -292,3 +309,55 @@ class TestAborts:
         self.joined(1).spoke_us = 1_000_000
         with broken("NobodyElseEndsIt"):
             self.abort()
+
+
+class TestDecisions:
+    """A marker, and what the log of ``__transaction_state`` says in a later step."""
+
+    @pytest.fixture(autouse=True)
+    def _marks(self, rules, clock, log, joined):
+        self.rules, self.clock, self.log = rules, clock, log
+        self.winner, self.loser = joined(0), joined(1)
+        for one in (self.winner, self.loser):
+            log.takes_rows(one)
+        commit(rules, self.winner)
+
+    def looks(self):
+        self.clock.now_us += 1
+        self.rules.on_commit(self.log.truth, None, [])
+
+    def test_what_was_decided_breaks_no_rule(self):
+        self.rules._decisions._take_head(a_head(AppState.PREPARED_COMMIT, winners=frozenset({0})))
+        self.log.takes_marker(self.winner, is_commit=True)
+        self.log.takes_marker(self.loser, is_commit=False)
+        self.looks()
+
+    def test_a_decision_may_be_seen_later_in_the_step_of_its_marker(self):
+        self.log.takes_marker(self.winner, is_commit=True)
+        self.rules._decisions._take_head(a_head(AppState.PREPARED_COMMIT, winners=frozenset({0})))
+        self.looks()
+
+    @pytest.mark.parametrize(
+        "head",
+        [
+            pytest.param(lambda: a_head(AppState.OPEN), id="an open write"),
+            pytest.param(lambda: a_head(AppState.PREPARED_COMMIT), id="without winners"),
+            pytest.param(lambda: a_head(AppState.PREPARED_ABORT), id="an aborted write"),
+        ],
+    )
+    def test_a_winner_without_a_decision_is_found(self, head):
+        self.rules._decisions._take_head(head())
+        self.log.takes_marker(self.winner, is_commit=True)
+        with broken("MarkersFollowTheirDecision"):
+            self.looks()
+
+    def test_a_loser_is_one_by_its_run_too(self):
+        self.rules._decisions._take_head(a_head(AppState.OPEN, aborted_runs=("run",)))
+        self.log.takes_marker(self.loser, is_commit=False)
+        self.looks()
+
+    def test_a_loser_without_a_decision_is_found(self):
+        self.rules._decisions._take_head(a_head(AppState.OPEN, aborted_runs=("another run",)))
+        self.log.takes_marker(self.loser, is_commit=False)
+        with broken("MarkersFollowTheirDecision"):
+            self.looks()
