@@ -230,6 +230,13 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "partitions that their topics name as throttled.", 0, LONG_MAX),
     *COORDINATOR_SETTINGS,
     Setting("request.timeout.ms", "int", 30_000, "Longest wait for a controller's answer.", 100, INT_MAX),
+    Setting("remote.log.storage.url", "string", "",
+            "Store to which sealed segments of topics with remote.storage.enable are copied: file://, "
+            "hdfs://, webhdfs:// or s3:// (docs/remote-stores.md); the same on all brokers. Sparklog's own."),
+    Setting("remote.log.manager.copy.max.bytes.per.second", "int", LONG_MAX,
+            "Bytes that a broker writes to the remote store in a second.", 1, LONG_MAX),
+    Setting("remote.log.manager.task.interval.ms", "int", 30_000,
+            "Pause between two rounds of copying to the remote store.", 1, LONG_MAX),
     Setting("metrics.port", "int", -1,
             "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "
             "one, -1 serves none. Sparklog's own.", -1, 65_535),
@@ -283,6 +290,7 @@ DYNAMIC_BROKER_SETTINGS: Final = frozenset(
         "message.max.bytes",
         "min.insync.replicas",
         "producer.id.expiration.ms",
+        "remote.log.manager.copy.max.bytes.per.second",
         "unclean.leader.election.enable",
     }
 )
@@ -346,6 +354,20 @@ TOPIC_SETTINGS: Final[Mapping[str, Setting]] = _table(
             ("delete.retention.ms", BROKER_SETTINGS["log.cleaner.delete.retention.ms"]),
             ("unclean.leader.election.enable", BROKER_SETTINGS["unclean.leader.election.enable"]),
         )
+    ),
+    Setting(
+        "remote.storage.enable",
+        "bool",
+        False,
+        "Copy sealed segments to the store of remote.log.storage.url. Not for compacted topics; once on, it "
+        "stays on.",
+    ),
+    Setting(
+        "remote.log.copy.disable",
+        "bool",
+        False,
+        "Copy no further segments of a topic with remote.storage.enable; what is in the store stays there "
+        "until its retention.",
     ),
     *(
         Setting(
@@ -484,7 +506,14 @@ def _of_listeners(values: Mapping[str, Value]) -> dict[str, str]:
 
 def check_topic_settings(given: Mapping[str, str]) -> Checked:
     """Type and check topic settings; raises ConfigError on an unknown name or an illegal value."""
-    return _check(given, TOPIC_SETTINGS, KAFKA_TOPIC_PROPERTIES, nearest_topic_setting, "topic")
+    checked = _check(given, TOPIC_SETTINGS, KAFKA_TOPIC_PROPERTIES, nearest_topic_setting, "topic")
+    policy = checked.values.get("cleanup.policy", ())
+    if checked.values.get("remote.storage.enable") and isinstance(policy, tuple) and "compact" in policy:
+        raise ConfigError(
+            f"remote.storage.enable=true with cleanup.policy={given['cleanup.policy']}: compacted topics are "
+            "not copied to a remote store; leave one of the two out"
+        )
+    return checked
 
 
 class TypedSettings(ABC):

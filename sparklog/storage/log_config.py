@@ -26,6 +26,8 @@ class LogConfig:
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = 2**63 - 1
     delete_retention_ms: int = 86_400_000
+    remote_storage: bool = False
+    remote_copy_disabled: bool = False
 
     @classmethod
     def of(cls, topic: TopicConfig) -> "LogConfig":
@@ -51,6 +53,8 @@ class LogConfig:
             min_compaction_lag_ms=topic.get_int("min.compaction.lag.ms"),
             max_compaction_lag_ms=max_lag_ms,
             delete_retention_ms=topic.get_int("delete.retention.ms"),
+            remote_storage=topic.get_bool("remote.storage.enable") and "compact" not in policy,
+            remote_copy_disabled=topic.get_bool("remote.log.copy.disable"),
         )
 
     def roll_age_ms(self, segment: str) -> int:

@@ -2,7 +2,8 @@
 
 Limits of messages are seen by a client in ``tests/clients/test_settings_of_running_brokers.py``, those of
 connections in ``tests/broker/life``, throttles in ``test_throttles``, elections in ``tests/core/controller``,
-conversion for old readers in ``tests/clients/test_old_formats.py``.
+conversion for old readers in ``tests/clients/test_old_formats.py``, the rate of copying to a remote store in
+``tests/cluster/test_remote_copy.py``.
 """
 
 import threading
@@ -235,7 +236,8 @@ def test_every_setting_that_may_change_has_a_test_of_its_effect():
         *(f"max.connections{rest}" for rest in ("", ".per.ip", ".per.ip.overrides")),
         "log.message.downconversion.enable",
         *(f"log.message.timestamp.{rest}" for rest in ("type", "before.max.ms", "after.max.ms")),
-        "message.max.bytes", "min.insync.replicas", "unclean.leader.election.enable",
+        "message.max.bytes", "min.insync.replicas", "remote.log.manager.copy.max.bytes.per.second",
+        "unclean.leader.election.enable",
     }  # fmt: skip
     untested = {name for name in DYNAMIC_BROKER_SETTINGS - elsewhere if name.replace(".", "_") not in text}
     assert untested == set()

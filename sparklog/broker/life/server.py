@@ -38,11 +38,13 @@ from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.life.registration import Registration
 from sparklog.broker.life.replication import Replication, ReplicationPorts
 from sparklog.broker.life.request_metrics import connection_metrics, request_metrics
+from sparklog.broker.life.tiering import Tiering, tiering_metrics
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.tiering.copier import CopyStatistics
 from sparklog.broker.to_controller.controller_link import ControllerLink
 from sparklog.broker.to_controller.producer_ids import ProducerIds
 from sparklog.model.cluster import Broker, Node
@@ -124,6 +126,8 @@ class BrokerServer:
         """Its coordinators, once the broker has started."""
         self.cleaner: LogCleaner | None = None
         """Compacts the logs, once the broker has started."""
+        self.remote_copies = CopyStatistics()
+        """What was copied to the remote store."""
         self.metrics_port: int | None = None
         """The port of the metrics endpoint, if it is enabled."""
 
@@ -232,6 +236,7 @@ class BrokerServer:
         housekeeping.start()
         self._undo.append(housekeeping.close)
         self._start_cleaner(context, log_dirs)
+        self._start_tiering(context)
         self._start_metrics(replication, reactor, context.conversions)
         logger.info("broker %s is up in epoch %d", self.broker, self._broker_epoch)
 
@@ -247,6 +252,20 @@ class BrokerServer:
         threads = CleanerThreads(self.cleaner, context.replicas.settings)
         threads.start()
         self._undo.append(threads.close)
+
+    def _start_tiering(self, context: BrokerContext) -> None:
+        if not self._config.get_str("remote.log.storage.url"):
+            return
+        tiering = Tiering(
+            context.replicas,
+            self._options.broker_id,
+            self._registration.cluster_id,
+            self._registration.zookeeper,
+            self._clock,
+        )
+        self.remote_copies = tiering.copier.statistics
+        tiering.start()
+        self._undo.append(tiering.close)
 
     def _start_metrics(
         self, replication: Replication, reactor: Reactor, conversions: ConversionStatistics
@@ -264,6 +283,7 @@ class BrokerServer:
                 *connection_metrics(reactor),
                 *conversion_metrics(conversions),
                 *request_metrics(self._statistics),
+                *tiering_metrics(self.remote_copies),
             ),
             self._options.host,
             port,

@@ -8,7 +8,7 @@ what is above may still be aborted.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sparklog.core.tiering.tier import OffsetRange, SealedSegment, Tier
+from sparklog.core.tiering.tier import OffsetRange, Reach, SealedSegment, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Limits:
 
 
 def next_copy(
-    tier: Tier, sealed: Sequence[SealedSegment], *, log_start_offset: int, last_stable_offset: int
+    tier: Reach, sealed: Sequence[SealedSegment], *, log_start_offset: int, last_stable_offset: int
 ) -> OffsetRange | None:
     """What to copy next; None if there is nothing.
 

@@ -6,6 +6,7 @@ start is in no log any more, and its objects may be deleted once the manifest sa
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,16 @@ class SealedSegment:
     end_offset: int
     max_timestamp_ms: int
     size_bytes: int
+
+
+class Reach(Protocol):
+    """Where a history in a store begins and ends; ``end_offset`` is None if it is empty."""
+
+    @property
+    def start_offset(self) -> int: ...
+
+    @property
+    def end_offset(self) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ def check_change(change: ConfigChange, before: Mapping[str, str], after: Mapping
     check_configs(change.name, encode_configs(after))
     if change.kind == TOPIC_RESOURCE:
         check_topic_values(change.name, after)
+        _check_leaves_no_store(before, after)
         return
     changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
     _check_broker_values({name: after[name] for name in changed & after.keys()})
@@ -77,6 +78,20 @@ def check_topic_values(topic: str, configs: Mapping[str, str]) -> None:
         if given.strip() != value:
             message = f"{name} of internal topic '{topic}' is always {value}, not '{given}': do not set it"
             raise KafkaError(ErrorCode.invalid_config, message)
+
+
+def _check_leaves_no_store(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """As in Kafka with ZooKeeper: what is in the remote store would be in no log any more."""
+    if _is_tiered(before) and not _is_tiered(after):
+        message = (
+            "remote.storage.enable=true cannot be taken back, because the remote store may have segments of "
+            "the topic: set remote.log.copy.disable=true to copy no more"
+        )
+        raise KafkaError(ErrorCode.invalid_config, message)
+
+
+def _is_tiered(configs: Mapping[str, str]) -> bool:
+    return configs.get("remote.storage.enable", "").strip().lower() == "true"
 
 
 def with_forced_settings(topic: str, configs: Mapping[str, str]) -> dict[str, str]:

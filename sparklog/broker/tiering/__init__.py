@@ -1,0 +1,1 @@
+"""Copies sealed segments of the partitions that this broker leads to a remote store."""

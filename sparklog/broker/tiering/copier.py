@@ -1,0 +1,330 @@
+"""Copies what this broker leads to the remote store, and deletes there what is no longer in a log.
+
+One loop does it all, a step after the other, in rounds over the partitions (``core.tiering.copy_steps``). A
+partition that fails, or a store that does not answer, is tried again in the next round; its segments stay
+where they are meanwhile. Bytes go no faster than ``remote.log.manager.copy.max.bytes.per.second``.
+
+Garbage is looked for by the leader alone, in the loop that also writes: an object that no head leads to is
+then of a failed step or of a replaced leader, and is deleted once it was seen for longer than ``GRACE_MS``.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from crc32c import crc32c
+
+from sparklog.broker.partition.partition import Partition
+from sparklog.broker.tiering.heads import (
+    Leadership,
+    StoredHead,
+    abandoned,
+    leads,
+    read_head,
+    remove_head,
+    write_head,
+)
+from sparklog.broker.tiering.segment_source import LogChanged, SegmentSource, facts_of
+from sparklog.core.tiering.copy_steps import CopySegment, ForgetBelow, Gap, Step, WritePage, next_step
+from sparklog.core.tiering.garbage import GarbageWatch
+from sparklog.core.tiering.head import Head
+from sparklog.core.tiering.page import PageRef, build_page, parse_page
+from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
+from sparklog.core.tiering.state_object import build_state
+from sparklog.core.tiering.tier import OffsetRange
+from sparklog.model.errors import SparklogError
+from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.loops import Loop, Pause
+from sparklog.model.time import Clock
+from sparklog.model.zookeeper import ZooKeeper, ZooKeeperError
+from sparklog.records.remote_segment.build import SegmentBuilder
+from sparklog.records.remote_segment.identity import SegmentIdentity
+from sparklog.remote.store import RemoteStore, RemoteStoreError
+
+logger = logging.getLogger(__name__)
+
+GRACE_MS: Final = 3_600_000
+"""Longer than any read of a manifest that was replaced."""
+
+GARBAGE_INTERVAL_MS: Final = 900_000
+
+
+@dataclass(slots=True)
+class CopyStatistics:
+    """What the copier has done since the start of the broker."""
+
+    segments: int = 0
+    bytes: int = 0
+    failures: int = 0
+    lag_bytes: int = 0
+    """Of sealed segments led here that are not in the store, as of the last round."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopierPorts:
+    """What the copier reaches."""
+
+    zookeeper: ZooKeeper
+    open_store: Callable[[], RemoteStore]
+    """The store, when it is fit and this cluster's; SparklogError if it is not."""
+    url: str
+    clock: Clock
+    new_id: Callable[[], str]
+    pace: Callable[[int], None]
+    """Rests after so many bytes; raises ``CopyStopped`` if the broker stops."""
+
+
+class CopyStopped(SparklogError):  # noqa: N818 (no error: the broker stops)
+    """The broker stops in the middle of a copy."""
+
+
+@dataclass(slots=True)
+class RemoteCopier:
+    """The copier of one broker."""
+
+    broker: BrokerId
+    partitions: Callable[[], list[Partition]]
+    ports: CopierPorts
+    interval_ms: int
+    statistics: CopyStatistics = field(default_factory=CopyStatistics)
+    _store: RemoteStore | None = None
+    _watches: dict[TopicPartition, GarbageWatch] = field(default_factory=dict)
+    _garbage_due_ms: int = 0
+
+    def loop(self) -> Loop:
+        """Rounds, with a pause after each."""
+        while True:
+            yield from self._round()
+            yield Pause(self.interval_ms)
+
+    def _round(self) -> Loop:
+        lag_bytes = 0
+        try:
+            store = self._open()
+            for partition in self.partitions():
+                yield from self._copy(store, partition)
+                lag_bytes += self._lag_bytes(partition)
+            self.statistics.lag_bytes = lag_bytes
+            for gone in abandoned(self.ports.zookeeper):
+                self._remove(store, gone)
+                yield Pause(0)
+            self._look_for_garbage(store)
+        except CopyStopped:
+            logger.info("copying to the remote store stops with the broker")
+        except (OSError, SparklogError) as error:
+            # The store or ZooKeeper: what would be tried for the other partitions would wait as long.
+            self._note_failure("the remote store", error)
+
+    def _copy(self, store: RemoteStore, partition: Partition) -> Loop:
+        """All steps for one partition. What is wrong with it alone does not keep the others waiting."""
+        try:
+            while self._advance(store, partition):
+                yield Pause(0)
+        except (RemoteStoreError, ZooKeeperError, CopyStopped):
+            raise
+        except LogChanged as changed:
+            logger.info("a copy ends: %s", changed)
+        except (OSError, SparklogError) as error:
+            self._note_failure(f"the copy of {partition.topic_partition}", error)
+
+    def _open(self) -> RemoteStore:
+        if self._store is None:
+            self._store = self.ports.open_store()
+        return self._store
+
+    def _note_failure(self, what: str, error: Exception) -> None:
+        self.statistics.failures += 1
+        logger.error("%s fails, and is tried again: %s", what, error)
+
+    # One step
+
+    def _advance(self, store: RemoteStore, partition: Partition) -> bool:
+        """Take a step for a partition that is led here; whether there may be another."""
+        facts = partition.inspect(facts_of) if partition.is_leader else None
+        if facts is None:
+            return False
+        leadership = Leadership(self.broker, partition.leader_epoch)
+        work = _Work(self.ports, store, partition, leadership, self.statistics)
+        stored = read_head(self.ports.zookeeper, work.remote)
+        head = Head(work.remote.topic_id, self.ports.url) if stored is None else stored.head
+        if head.url != self.ports.url:
+            raise SparklogError(
+                f"the history of {partition.topic_partition} is in {head.url}, and "
+                f"remote.log.storage.url={self.ports.url}: set it back, as nothing of it is here"
+            )
+        step = next_step(
+            head,
+            facts.sealed,
+            log_start_offset=facts.log_start_offset,
+            last_stable_offset=facts.last_stable_offset,
+            copies=facts.copies,
+        )
+        return step is not None and work.carry_out(
+            step, StoredHead(head, None if stored is None else stored.version)
+        )
+
+    def _lag_bytes(self, partition: Partition) -> int:
+        facts = partition.inspect(facts_of) if partition.is_leader else None
+        if facts is None or not facts.copies:
+            return 0
+        stored = read_head(self.ports.zookeeper, _remote(partition))
+        end = 0 if stored is None else stored.head.end_offset or 0
+        return sum(one.size_bytes for one in facts.sealed if one.end_offset > end)
+
+    # What is no longer needed
+
+    def _remove(self, store: RemoteStore, gone: RemotePartition) -> None:
+        """Delete all objects of a partition whose topic is deleted, then its head."""
+        stored = read_head(self.ports.zookeeper, gone)
+        named = [] if stored is None else list(_names(store, gone, stored.head))
+        for name in {*named, *filter(gone.is_ours, store.names(gone.folder))}:
+            store.delete(name)
+        remove_head(self.ports.zookeeper, gone)
+
+    def _look_for_garbage(self, store: RemoteStore) -> None:
+        now_ms = self.ports.clock.monotonic_ms()
+        if now_ms < self._garbage_due_ms:
+            return
+        self._garbage_due_ms = now_ms + GARBAGE_INTERVAL_MS
+        for partition in self.partitions():
+            if not partition.is_leader or partition.inspect(facts_of) is None:
+                self._watches.pop(partition.topic_partition, None)
+                continue
+            remote, leadership = _remote(partition), Leadership(self.broker, partition.leader_epoch)
+            watch = self._watches.setdefault(partition.topic_partition, GarbageWatch(GRACE_MS))
+            listed = [name for name in store.names(remote.folder) if remote.is_ours(name)]
+            stored = read_head(self.ports.zookeeper, remote)
+            named = set() if stored is None else set(_names(store, remote, stored.head))
+            if leads(self.ports.zookeeper, remote, leadership) is None:
+                continue
+            for name in watch.on_listed(listed, named, now_ms):
+                logger.info("%s is in no log, and is deleted", name)
+                store.delete(name)
+
+
+@dataclass(slots=True)
+class _Work:
+    """A step for one partition, in the leader epoch in which it began."""
+
+    ports: CopierPorts
+    store: RemoteStore
+    partition: Partition
+    leadership: Leadership
+    statistics: CopyStatistics
+    remote: RemotePartition = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.remote = _remote(self.partition)
+
+    def carry_out(self, step: Step, stored: StoredHead) -> bool:
+        """Whether it was done, and counts."""
+        match step:
+            case CopySegment(offsets):
+                return self._write(stored.head.with_copied(self._copy(offsets)), stored)
+            case WritePage():
+                return self._write(stored.head.with_page(self._put_page(stored.head)), stored)
+            case ForgetBelow(start_offset):
+                return self._forget_below(start_offset, stored)
+            case Gap(end_offset, local_start_offset):
+                raise SparklogError(
+                    f"{self.partition.topic_partition} cannot be copied: its history in the store ends at "
+                    f"{end_offset}, and its log on this disk begins at {local_start_offset}"
+                )
+
+    def _write(self, head: Head, stored: StoredHead) -> bool:
+        return write_head(self.ports.zookeeper, self.remote, self.leadership, head, stored)
+
+    def _copy(self, offsets: OffsetRange) -> RemoteSegment:
+        """Upload the objects of a segment."""
+        source = SegmentSource.of(self.partition, offsets)
+        draft = self._survey(source)
+        identity = SegmentIdentity(
+            draft.segment_id,
+            self.remote.topic,
+            str(self.remote.topic_id),
+            self.remote.partition,
+            offsets.base_offset,
+            draft.leader_epoch,
+        )
+        builder = SegmentBuilder(identity, is_raw=not draft.arrow_bytes)
+        arrow_bytes = 0
+        if draft.arrow_bytes:
+            name = self.remote.object_name(draft, "arrow")
+            arrow_bytes = self.store.put(name, self._paced(builder.arrow_pieces(source.batches())))
+        name = self.remote.object_name(draft, "rest")
+        rest_bytes = self.store.put(name, self._paced(builder.rest_pieces(source.batches())))
+        state = build_state(draft.segment_id, source.state(self.ports.clock.wall_ms()))
+        self.store.put(self.remote.object_name(draft, "state"), self._paced([state]))
+        self.statistics.segments += 1
+        return replace(
+            draft,
+            arrow_bytes=arrow_bytes,
+            rest_bytes=rest_bytes,
+            state_bytes=len(state),
+            state_crc=crc32c(state),
+        )
+
+    def _survey(self, source: SegmentSource) -> RemoteSegment:
+        """The segment before its objects: sizes of 1 stand for objects that it will have."""
+        size_bytes, greatest_ms, has_rows = 0, -1, False
+        for batch in source.batches():
+            size_bytes += batch.header.size_bytes
+            greatest_ms = max(greatest_ms, batch.header.max_timestamp_ms)
+            has_rows = has_rows or batch.has_rows
+        return RemoteSegment(
+            base_offset=source.offsets.base_offset,
+            end_offset=source.offsets.end_offset,
+            max_timestamp_ms=greatest_ms,
+            size_bytes=size_bytes,
+            segment_id=self.ports.new_id(),
+            leader_epoch=self.leadership.leader_epoch,
+            arrow_bytes=int(has_rows),
+            rest_bytes=1,
+            state_bytes=0,
+            state_crc=0,
+        )
+
+    def _paced(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            yield piece
+            self.statistics.bytes += len(piece)
+            self.ports.pace(len(piece))
+
+    def _put_page(self, head: Head) -> PageRef:
+        grown = head.page_to_grow
+        earlier = () if grown is None else _read_page(self.store, self.remote, grown)
+        page, data = build_page(self.remote, self.ports.new_id(), [*earlier, *head.tail])
+        self.store.put(self.remote.page_name(page.base_offset, page.page_id), [data])
+        return page
+
+    def _forget_below(self, start_offset: int, stored: StoredHead) -> bool:
+        before = set(_names(self.store, self.remote, stored.head))
+        head = stored.head.from_offset(start_offset)
+        if not self._write(head, stored):
+            return False
+        for name in sorted(before.difference(_names(self.store, self.remote, head))):
+            self.store.delete(name)
+        return True
+
+
+def _remote(partition: Partition) -> RemotePartition:
+    topic, number = partition.topic_partition
+    return RemotePartition(topic, partition.topic_id, number)
+
+
+def _read_page(store: RemoteStore, remote: RemotePartition, page: PageRef) -> tuple[RemoteSegment, ...]:
+    name = remote.page_name(page.base_offset, page.page_id)
+    return parse_page(remote, page, store.read(name, 0, page.object_bytes))
+
+
+def _names(store: RemoteStore, remote: RemotePartition, head: Head) -> Iterator[str]:
+    """The objects to which a head leads: pages, and those of segments that are not wholly below its start."""
+    for place in head.places:
+        if isinstance(place, RemoteSegment):
+            yield from remote.object_names(place)
+            continue
+        yield remote.page_name(place.base_offset, place.page_id)
+        for segment in _read_page(store, remote, place):
+            if segment.end_offset > head.start_offset:
+                yield from remote.object_names(segment)

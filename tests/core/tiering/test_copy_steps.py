@@ -1,0 +1,62 @@
+"""What a leader does next for its partition in a remote store."""
+
+from itertools import pairwise
+
+from sparklog.core.tiering.copy_steps import CopySegment, ForgetBelow, Gap, Step, WritePage, next_step
+from sparklog.core.tiering.head import TAIL_MAX, Head
+from sparklog.core.tiering.tier import OffsetRange, SealedSegment
+from tests.core.tiering.manifests import ORDERS, segment
+
+EMPTY = Head(ORDERS.topic_id, "file:///history")
+
+
+def head(*ends: int) -> Head:
+    made, base = EMPTY, 0
+    for end in ends:
+        made, base = made.with_copied(segment(base, end)), end
+    return made
+
+
+def step(head: Head, *bounds: int, start: int = 0, stable: int = 10_000, copies: bool = True) -> Step | None:
+    """The next step over local segments with these bounds."""
+    sealed = [SealedSegment(a, b, b, b - a) for a, b in pairwise(bounds)]
+    return next_step(head, sealed, log_start_offset=start, last_stable_offset=stable, copies=copies)
+
+
+def test_the_first_segment_that_is_not_in_the_store_is_copied() -> None:
+    assert step(EMPTY, 0, 10, 20) == CopySegment(OffsetRange(0, 10))
+    assert step(head(10), 0, 10, 20) == CopySegment(OffsetRange(10, 20))
+    assert step(head(10, 20), 0, 10, 20) is None
+
+
+def test_what_may_be_aborted_yet_waits() -> None:
+    assert step(head(10), 0, 10, 20, stable=15) is None
+
+
+def test_a_full_tail_becomes_a_page_only_when_another_segment_comes() -> None:
+    full = head(*range(10, 10 * TAIL_MAX + 1, 10))
+    assert step(full, 0, 10 * TAIL_MAX) is None
+    assert step(full, 10 * TAIL_MAX, 10 * TAIL_MAX + 10) == WritePage()
+
+
+def test_a_later_start_of_the_log_comes_first() -> None:
+    assert step(head(10), 0, 10, 20, start=5) == ForgetBelow(5)
+    assert step(head(10).from_offset(5), 0, 10, 20, start=5) == CopySegment(OffsetRange(10, 20))
+
+
+def test_an_empty_history_follows_the_logs_start_by_its_first_copy() -> None:
+    assert step(EMPTY, 0, 10, 20, start=10) == CopySegment(OffsetRange(10, 20))
+
+
+def test_with_copying_disabled_the_start_still_rises() -> None:
+    assert step(head(10), 0, 10, 20, copies=False) is None
+    assert step(head(10), 0, 10, 20, start=5, copies=False) == ForgetBelow(5)
+
+
+def test_a_log_that_begins_behind_the_history_leaves_a_gap_that_is_not_copied() -> None:
+    assert step(head(10), 15, 20) == Gap(10, 15)
+
+
+def test_behind_a_history_that_is_below_the_start_copying_begins_anew() -> None:
+    assert step(head(10), 15, 20, start=15) == ForgetBelow(15)
+    assert step(head(10).from_offset(15), 15, 20, start=15) == CopySegment(OffsetRange(15, 20))
