@@ -37,12 +37,7 @@ BANNED: Final = {
 """Words that must not come back, each with what to write instead."""
 
 CALLED_BY_OTHERS: Final = {
-    "Limits": "copying to the remote tier, which comes next",
-    "local_start_after_deletion": "copying to the remote tier, which comes next",
-    "start_after_retention": "copying to the remote tier, which comes next",
     "is_full": "copying to the remote tier, which comes next",
-    "parse_state": "reads from the remote tier, which come next",
-    "segment_for_offset": "reads from the remote tier, which come next",
     "segment_for_time": "reads from the remote tier, which come next",
     "nth_with": "reads from the remote tier, which come next",
     "applied_state": "the simulation",

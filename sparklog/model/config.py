@@ -21,6 +21,7 @@ from sparklog.model.kafka_properties import (
     without_listener,
 )
 from sparklog.model.listeners import DEFAULT_PROTOCOL_MAP, LISTENER_SETTINGS, Listeners, read_listeners
+from sparklog.model.remote_settings import REMOTE_SETTINGS, REMOTE_TOPIC_SETTINGS
 from sparklog.model.setting import INT_MAX, LONG_MAX, Setting, Value
 from sparklog.model.setting_synonyms import OTHER_NAMES, names_described_with
 from sparklog.model.unkept_promises import refuse_unkept_promise, shown
@@ -230,13 +231,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             "partitions that their topics name as throttled.", 0, LONG_MAX),
     *COORDINATOR_SETTINGS,
     Setting("request.timeout.ms", "int", 30_000, "Longest wait for a controller's answer.", 100, INT_MAX),
-    Setting("remote.log.storage.url", "string", "",
-            "Store to which sealed segments of topics with remote.storage.enable are copied: file://, "
-            "hdfs://, webhdfs:// or s3:// (docs/remote-stores.md); the same on all brokers. Sparklog's own."),
-    Setting("remote.log.manager.copy.max.bytes.per.second", "int", LONG_MAX,
-            "Bytes that a broker writes to the remote store in a second.", 1, LONG_MAX),
-    Setting("remote.log.manager.task.interval.ms", "int", 30_000,
-            "Pause between two rounds of copying to the remote store.", 1, LONG_MAX),
+    *REMOTE_SETTINGS,
     Setting("metrics.port", "int", -1,
             "Port at which a broker or controller serves metrics over HTTP (docs/metrics.md); 0 takes a free "
             "one, -1 serves none. Sparklog's own.", -1, 65_535),
@@ -336,6 +331,8 @@ TOPIC_SETTINGS: Final[Mapping[str, Setting]] = _table(
             ("index.interval.bytes", BROKER_SETTINGS["log.index.interval.bytes"]),
             ("retention.ms", BROKER_SETTINGS["log.retention.ms"]),
             ("retention.bytes", BROKER_SETTINGS["log.retention.bytes"]),
+            ("local.retention.ms", BROKER_SETTINGS["log.local.retention.ms"]),
+            ("local.retention.bytes", BROKER_SETTINGS["log.local.retention.bytes"]),
             ("file.delete.delay.ms", BROKER_SETTINGS["log.segment.delete.delay.ms"]),
             ("flush.messages", BROKER_SETTINGS["log.flush.interval.messages"]),
             ("flush.ms", BROKER_SETTINGS["log.flush.interval.ms"]),
@@ -355,20 +352,7 @@ TOPIC_SETTINGS: Final[Mapping[str, Setting]] = _table(
             ("unclean.leader.election.enable", BROKER_SETTINGS["unclean.leader.election.enable"]),
         )
     ),
-    Setting(
-        "remote.storage.enable",
-        "bool",
-        False,
-        "Copy sealed segments to the store of remote.log.storage.url. Not for compacted topics; once on, it "
-        "stays on.",
-    ),
-    Setting(
-        "remote.log.copy.disable",
-        "bool",
-        False,
-        "Copy no further segments of a topic with remote.storage.enable; what is in the store stays there "
-        "until its retention.",
-    ),
+    *REMOTE_TOPIC_SETTINGS,
     *(
         Setting(
             f"{side}.replication.throttled.replicas",
@@ -386,8 +370,6 @@ TOPIC_SETTINGS: Final[Mapping[str, Setting]] = _table(
 
 TOPIC_NAMES: Final[Mapping[str, str]] = {
     **{setting.broker_name: name for name, setting in TOPIC_SETTINGS.items() if setting.broker_name},
-    "log.local.retention.bytes": "local.retention.bytes",
-    "log.local.retention.ms": "local.retention.ms",
     "log.message.format.version": "message.format.version",
     "log.message.timestamp.difference.max.ms": "message.timestamp.difference.max.ms",
     "log.preallocate": "preallocate",

@@ -1,6 +1,7 @@
 """The settings that a log acts on."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from crc32c import crc32c
 
@@ -28,6 +29,9 @@ class LogConfig:
     delete_retention_ms: int = 86_400_000
     remote_storage: bool = False
     remote_copy_disabled: bool = False
+    local_retention_ms: int = -1
+    local_retention_bytes: int = -1
+    """Of what lies on disks although the remote store has it; as ``retention_...`` if nothing else is set."""
 
     @classmethod
     def of(cls, topic: TopicConfig) -> "LogConfig":
@@ -55,6 +59,8 @@ class LogConfig:
             delete_retention_ms=topic.get_int("delete.retention.ms"),
             remote_storage=topic.get_bool("remote.storage.enable") and "compact" not in policy,
             remote_copy_disabled=topic.get_bool("remote.log.copy.disable"),
+            local_retention_ms=_local(topic, "retention.ms"),
+            local_retention_bytes=_local(topic, "retention.bytes"),
         )
 
     def roll_age_ms(self, segment: str) -> int:
@@ -73,3 +79,12 @@ class LogConfig:
     @property
     def compacts(self) -> bool:
         return "compact" in self.cleanup_policy
+
+
+AS_WHOLE: Final = -2
+"""The value of ``local.retention.*`` that stands for that of ``retention.*``."""
+
+
+def _local(topic: TopicConfig, name: str) -> int:
+    value = topic.get_int(f"local.{name}")
+    return topic.get_int(name) if value == AS_WHOLE else value

@@ -71,6 +71,11 @@ class HistoryReader:
     _waiting: dict[tuple[Log, int], Waiting] = field(default_factory=dict)
     """By log and offset: who waits for the read that is under way."""
     _searches: int = 0
+    _is_closed: bool = False
+
+    def close(self) -> None:
+        """Answer what waits for a thread with an error, and read nothing more."""
+        self._is_closed = True
 
     def read(self, wanted: HistoryRange, answer: Answer) -> None:
         """See ``waiting.history_fetches.History``."""
@@ -103,8 +108,9 @@ class HistoryReader:
     def _search(self, wanted: HistoryTime, answer: Callable[[HistoryFound], None]) -> None:
         result = HistoryFound(ErrorCode.kafka_storage_error)
         try:
-            record = self.source.first_of_time(wanted)
-            result = HistoryFound(ErrorCode.none, *(record or (-1, -1)))
+            if not self._is_closed:
+                record = self.source.first_of_time(wanted)
+                result = HistoryFound(ErrorCode.none, *(record or (-1, -1)))
         except (SparklogError, OSError) as error:
             logger.error(
                 "%s: the remote store cannot be searched for time %d: %s",
@@ -143,7 +149,8 @@ class HistoryReader:
         log = (wanted.topic_id, wanted.topic_partition.partition)
         run: Run | None = None
         try:
-            run = self.source.run_from(wanted.topic_id, wanted.topic_partition, offset, size)
+            if not self._is_closed:
+                run = self.source.run_from(wanted.topic_id, wanted.topic_partition, offset, size)
         except (SparklogError, OSError) as error:
             logger.error(
                 "%s: offset %d cannot be read from the remote store: %s",

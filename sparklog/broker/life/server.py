@@ -29,6 +29,7 @@ from sparklog.broker.coordination.metrics import coordinator_metrics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
 from sparklog.broker.dispatch import Dispatcher, begins_beside
+from sparklog.broker.history.reader import Counts
 from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.life.connection_limits import ConfiguredLimits
 from sparklog.broker.life.controlled_shutdown import move_leaders_away
@@ -38,7 +39,7 @@ from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.life.registration import Registration
 from sparklog.broker.life.replication import Replication, ReplicationPorts
 from sparklog.broker.life.request_metrics import connection_metrics, request_metrics
-from sparklog.broker.life.tiering import Tiering, tiering_metrics
+from sparklog.broker.life.tiering import Tiering, history_metrics, tiering_metrics
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
 from sparklog.broker.metadata_cache import MetadataCache
@@ -128,6 +129,8 @@ class BrokerServer:
         """Compacts the logs, once the broker has started."""
         self.remote_copies = CopyStatistics()
         """What was copied to the remote store."""
+        self.remote_reads = Counts()
+        """What was read from it."""
         self.metrics_port: int | None = None
         """The port of the metrics endpoint, if it is enabled."""
 
@@ -261,8 +264,9 @@ class BrokerServer:
             self._options.broker_id,
             self._registration.cluster_id,
             self._registration.zookeeper,
-            self._clock,
+            Ports(self._clock, self._timer, self._executor, new_guard=threading.Lock),
         )
+        self.remote_reads = tiering.reader.counts
         self.remote_copies = tiering.copier.statistics
         tiering.start()
         self._undo.append(tiering.close)
@@ -284,6 +288,7 @@ class BrokerServer:
                 *conversion_metrics(conversions),
                 *request_metrics(self._statistics),
                 *tiering_metrics(self.remote_copies),
+                *history_metrics(self.remote_reads),
             ),
             self._options.host,
             port,

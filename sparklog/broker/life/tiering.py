@@ -1,19 +1,26 @@
-"""The thread that copies to the remote store, and how it finds its store."""
+"""The threads that copy to the remote store, delete behind it and read from it; how they find their store."""
 
 import threading
 import uuid
 from collections.abc import Iterator
 from typing import Final
 
+from sparklog.broker.history.reader import Counts, HistoryReader
+from sparklog.broker.history.runs import RunCache
+from sparklog.broker.history.segments import StoredSegments
+from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
+from sparklog.broker.tiering.catalog import ManifestCatalog
 from sparklog.broker.tiering.copier import CopierPorts, CopyStatistics, CopyStopped, RemoteCopier
+from sparklog.broker.tiering.deletion import TieredDeletion
+from sparklog.broker.waiting.history_fetches import HistoryFetches
 from sparklog.core.compaction import Throttle
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import BrokerId
 from sparklog.model.metric import Metric, counter, gauge
-from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
+from sparklog.network.executor import ThreadExecutor
 from sparklog.network.loop_threads import LoopThreads, no_calls
 from sparklog.remote.open_store import open_store
 from sparklog.remote.ownership import claim
@@ -27,9 +34,9 @@ class Tiering:
     """Copies while it is started; only made for a broker with ``remote.log.storage.url``."""
 
     def __init__(
-        self, replicas: ReplicaManager, broker: BrokerId, cluster_id: str, zookeeper: ZooKeeper, clock: Clock
+        self, replicas: ReplicaManager, broker: BrokerId, cluster_id: str, zookeeper: ZooKeeper, ports: Ports
     ) -> None:
-        settings = replicas.settings
+        settings, clock = replicas.settings, ports.clock
         self._url = settings.at_start.get_str("remote.log.storage.url")
         self._cluster_id = cluster_id
         self._clock = clock
@@ -44,13 +51,42 @@ class Tiering:
             interval_ms=settings.at_start.get_int("remote.log.manager.task.interval.ms"),
         )
 
+        store = open_store(self._url)  # asks nothing yet: a store that is away must not hold up a start
+        self.deletion = TieredDeletion(
+            replicas.partitions,
+            zookeeper,
+            store,
+            clock,
+            interval_ms=settings.at_start.get_int("log.retention.check.interval.ms"),
+        )
+        self._threads = ThreadExecutor(
+            name=f"broker-{broker}-history", threads=settings.at_start.get_int("remote.log.reader.threads")
+        )
+        catalog = ManifestCatalog(zookeeper, store, clock, ports.new_guard())
+        self.reader = HistoryReader(
+            StoredSegments(store, catalog, ports.new_guard()),
+            self._threads,
+            ports.new_guard(),
+            RunCache(settings.at_start.get_int("remote.log.reader.cache.bytes")),
+            settings.at_start.get_int("remote.log.reader.max.pending.tasks"),
+        )
+        self._fetches = replicas.fetches
+        self._history = HistoryFetches(
+            ports, self.reader, settings.at_start.get_int("remote.fetch.max.wait.ms")
+        )
+
     def start(self) -> None:
+        self._fetches.history = self._history
         self._loops.start("remote-copier", self.copier.loop)
+        self._loops.start("remote-deletion", self.deletion.loop)
 
     def close(self) -> None:
         """Stop in the middle of an upload, which leaves nothing behind that counts."""
         self._stopping.set()
+        self._fetches.history = None
+        self.reader.close()
         self._loops.close()
+        self._threads.stop()
 
     def _open_store(self) -> RemoteStore:
         """ConfigError if the store lacks an ability, or is another cluster's."""
@@ -98,4 +134,27 @@ def tiering_metrics(statistics: CopyStatistics) -> Iterator[Metric]:
         "sparklog_broker_remote_copy_lag_bytes",
         "Bytes of sealed segments led here that are not in the remote store yet.",
         statistics.lag_bytes,
+    )
+
+
+def history_metrics(counts: Counts) -> Iterator[Metric]:
+    yield counter(
+        "sparklog_broker_remote_fetch_requests_total",
+        "Reads of the remote store for consumers.",
+        counts.requests,
+    )
+    yield counter(
+        "sparklog_broker_remote_fetch_bytes_total",
+        "Bytes of batches that were read from the remote store.",
+        counts.bytes_read,
+    )
+    yield counter(
+        "sparklog_broker_remote_fetch_errors_total",
+        "Reads of the remote store that failed; the log names the object.",
+        counts.errors,
+    )
+    yield counter(
+        "sparklog_broker_remote_fetch_refused_total",
+        "Reads that were not begun, because remote.log.reader.max.pending.tasks were under way.",
+        counts.refused,
     )

@@ -511,7 +511,7 @@ class Partition:
             error = leader.check_epoch(current_leader_epoch)
             if error is not ErrorCode.none:
                 return error
-            return self.log.epochs.end_offset_for(epoch, self._replica.marks.log_end_offset)
+            return self.log.epochs.end_offset_for(epoch, self.log_end_offset)
 
     # Following
 
@@ -556,24 +556,22 @@ class Partition:
 
     def delete_old_segments(self) -> int:
         """Let retention remove old committed segments; returns their number."""
-        return self._delete(lambda log, high_watermark: log.delete_old_segments(high_watermark))
+        return self.trim(lambda log, committed: log.delete_old_segments(committed))
 
     def delete_local_segments(self, offset: int) -> int:
         """Remove local segments below ``offset``, which the remote store has; returns their number."""
-        return self._delete(lambda log, committed: log.delete_local_segments(min(offset, committed)))
+        return self.trim(lambda log, committed: log.delete_local_segments(min(offset, committed)))
 
-    def _delete(self, delete: Callable[[Log, int], int]) -> int:
+    def trim(self, delete: Callable[[Log, int], int]) -> int:
+        """Let ``delete`` remove committed records from the log's front; what it returned, 0 if offline."""
+        deleted: list[int] = []
         with self.log_guard.step:
-            if self._replica.role is None or self.log_guard.is_offline:
-                return 0
-            deleted: list[int] = []
-
-            def carry_out() -> None:
-                deleted.append(delete(self.log, self._replica.marks.high_watermark))
+            is_up = self._replica.role is not None and not self.log_guard.is_offline
+            if is_up and self.log_guard.carry_out(
+                lambda: deleted.append(delete(self.log, self.high_watermark))
+            ):
                 self.log_guard.log_changed()
-
-            self.log_guard.carry_out(carry_out)
-            return sum(deleted)
+        return sum(deleted)
 
     def inspect(self, look: Callable[[Log, int], T]) -> T | None:
         """The result of ``look`` on log and high watermark; None without a role, or if the log is offline."""

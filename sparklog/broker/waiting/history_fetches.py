@@ -72,15 +72,15 @@ class _Wait(Generic[Answer]):
 class HistoryFetches:
     """The requests that wait for a remote store."""
 
-    def __init__(self, ports: Ports, history: History, wait_max_ms: Callable[[], int]) -> None:
-        """``wait_max_ms``: ``remote.fetch.max.wait.ms`` as it is now."""
+    def __init__(self, ports: Ports, history: History, wait_max_ms: int) -> None:
+        """``wait_max_ms``: ``remote.fetch.max.wait.ms``."""
         self._ports = ports
         self._history = history
         self._wait_max_ms = wait_max_ms
 
     def ask(self, ranges: Mapping[int, HistoryRange], finish: Callable[[Arrived], None]) -> None:
         """Ask for all ``ranges``, and call ``finish`` once: with everything, or when the time is over."""
-        self._ask(ranges, self._history.read, finish, self._wait_max_ms())
+        self._ask(ranges, self._history.read, finish, self._wait_max_ms)
 
     def find(
         self,

@@ -40,7 +40,7 @@ def next_copy(
 
 
 def local_start_after_deletion(
-    tier: Tier, sealed: Sequence[SealedSegment], limits: Limits, *, active_bytes: int, now_ms: int
+    tier: Reach, sealed: Sequence[SealedSegment], limits: Limits, *, active_bytes: int, now_ms: int
 ) -> int | None:
     """The offset below which local segments may be deleted; None if none may.
 

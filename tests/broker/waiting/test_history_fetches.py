@@ -53,7 +53,7 @@ def leader(members, batch, store):
         leader.produce(batch(10))
         leader.partition.log.roll()
     assert leader.partition.delete_local_segments(30) == 3
-    leader.replicas.fetches.history = HistoryFetches(leader.replicas._ports, store, lambda: 700)
+    leader.replicas.fetches.history = HistoryFetches(leader.replicas._ports, store, 700)
     return leader
 
 
@@ -135,7 +135,7 @@ def test_a_follower_near_the_consumer_reads_the_store_too(leader, members, store
     follower.become(1, 1, isr=(1,), min_isr=1)
     for _ in range(4):
         follower.fetch_once()
-    follower.replicas.fetches.history = HistoryFetches(follower.replicas._ports, store, lambda: 700)
+    follower.replicas.fetches.history = HistoryFetches(follower.replicas._ports, store, 700)
     answers = fetch(follower, 12, from_any_replica=True)
     store.answer()
     assert told(answers) == [(ErrorCode.none, 50)]
@@ -150,7 +150,7 @@ def test_a_follower_is_sent_to_the_local_start_and_not_to_the_store(leader, stor
 def test_a_read_committed_reader_gets_the_aborted_transactions(leader, store) -> None:
     aborted = AbortedTransaction(5, 12, 14, 12)
     answers = fetch(leader, 12, read_committed=True)
-    assert store.asked[0][0].read_committed
+    assert store.asked[0][0].leaves_out_aborted
     store.answer(aborted=(aborted,))
     assert answers[0][TP].aborted == (aborted,)
 
