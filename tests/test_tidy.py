@@ -29,7 +29,7 @@ BANNED: Final = {
     r"\b(TODO|FIXME|XXX)\b": "finish it, or write an issue",
     r"\btps?\b": "a TopicPartition is a topic_partition",
     r"\bcommited\b": "committed",
-    r"\b(workbench|strands?|seats)\b": "a metaphor: name the work, the thread or the downtime",
+    r"\b(workbench|\w*[Ss]trands?|seats)\b": "a metaphor: name the work, the thread or the downtime",
     r"\b[Ww]ho was told\b": "name the broker, controller or client, and the message",
     r"\bfetches_inside\b": "fetches in progress",
     r"\bsparklog simulate\b": "the simulation is not in the package: scripts/simulate",

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSource
 __all__ = ["DefaultSource", "lag", "lag_listener", "progress", "register"]
 
 
-class DefaultSource(DataSource):  # type: ignore[misc]
+class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's has no types
     """The source under the name ``sparklog``; Spark makes one per use and pickles it between processes."""
 
     @classmethod

@@ -39,7 +39,7 @@ class LateRange:
     ceiling: int | None = None
 
 
-class LatePartition(InputPartition):  # type: ignore[misc]
+class LatePartition(InputPartition):  # type: ignore[misc]  # Spark's has no types
     """One Spark partition. The last one knows all ``planned`` partitions and looks for newer ones."""
 
     def __init__(self, wanted: Sequence[LateRange], planned: frozenset[TopicPartition] | None = None) -> None:
@@ -50,7 +50,7 @@ class LatePartition(InputPartition):  # type: ignore[misc]
         return f"LatePartition({self.wanted})"
 
 
-class BatchReader(DataSourceReader):  # type: ignore[misc]
+class BatchReader(DataSourceReader):  # type: ignore[misc]  # Spark's has no types
     """Made on the driver, pickled to tasks; holds nothing but options."""
 
     def __init__(self, options: ReadOptions) -> None:

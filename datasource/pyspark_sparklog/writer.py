@@ -50,7 +50,7 @@ _logger: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Written(WriterCommitMessage):  # type: ignore[misc]
+class Written(WriterCommitMessage):  # type: ignore[misc]  # Spark's has no types
     """What one task wrote. ``write``: the atomic write that it belongs to, or None.
 
     ``producer_id``: of the task's member of that write; -1 if it had no rows, or ``is_passed_over``: the
@@ -169,7 +169,7 @@ def write_task(
     return Written(task.records_count, task.batching.batches_count, write, output.producer_id)
 
 
-class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
+class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]  # Spark's has no types
     """``df.write``. ``write`` is None at least once."""
 
     def __init__(self, options: WriteOptions, write: WriteIdentity | None = None) -> None:
@@ -186,7 +186,7 @@ class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
         _abort(self._options, self._write, messages)
 
 
-class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
+class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]  # Spark's has no types
     """``df.writeStream``. Its commits and aborts get another object than its tasks."""
 
     def __init__(self, options: WriteOptions) -> None:

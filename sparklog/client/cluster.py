@@ -240,7 +240,7 @@ class ClusterClient:
             for topic_partition in open_tps:
                 code, value = answers.get(topic_partition, (ErrorCode.unknown_server_error, None))
                 if code is ErrorCode.none:
-                    results[topic_partition] = value  # type: ignore[assignment]
+                    results[topic_partition] = value  # type: ignore[assignment]  # a value, as there is no error
                 else:
                     obstacles[topic_partition] = code
             open_tps = list(obstacles)

@@ -10,6 +10,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from sparklog.model.zookeeper import (
@@ -163,7 +164,7 @@ class MemoryZooKeeper:
 
     def _tell(self, event: SessionEvent) -> None:
         for listener in self._listeners:
-            self._callbacks.put(lambda listener=listener: listener(event))  # type: ignore[misc]
+            self._callbacks.put(partial(listener, event))
 
     def _deliver(self, fired: Iterable[Firing]) -> None:
         """Queue the callbacks of watches, each with the client that set it. Called under the lock."""

@@ -20,6 +20,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from kazoo.client import KazooClient
@@ -88,7 +89,7 @@ _NOT_THE_CULPRIT: Final = (RolledBackError, RuntimeInconsistency)
 _log = logging.getLogger(__name__)
 
 
-class _Handler(SequentialThreadingHandler):  # type: ignore[misc]
+class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
     """Kazoo's threads, with short connects and a way to close a connection that no longer answers."""
 
     def __init__(self) -> None:
@@ -372,7 +373,7 @@ class KazooZooKeeper:
     def _read_all(self, questions: Sequence[Any], submit: Callable[[Any], Any]) -> list[Any]:
         """The answers to all questions; questions whose answers a reconnect lost are sent again."""
         deadline = time.monotonic() + self._operation_timeout_s
-        pending = [self._submit(lambda one=one: submit(one), deadline, None) for one in questions]  # type: ignore[misc]
+        pending = [self._submit(partial(submit, question), deadline, None) for question in questions]
         answers = []
         for question, one in zip(questions, pending, strict=True):
             try:
@@ -380,7 +381,7 @@ class KazooZooKeeper:
             except UnimplementedError:
                 raise
             except (ConnectionLost, KazooException):
-                answers.append(self._read(lambda question=question: submit(question)))  # type: ignore[misc]
+                answers.append(self._read(partial(submit, question)))
         return answers
 
     def _write(self, submit: Callable[[], Any], generation: int | None) -> Any:

@@ -36,7 +36,7 @@ def flights_frame(spark: Any) -> Any:
     # heavy, and only the demo wants it
     import pyarrow as pa
     import pyarrow.ipc
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
 
     with pa.memory_map(str(FLIGHTS_FILE)) as source:
         table = pyarrow.ipc.open_file(source).read_all()

@@ -70,7 +70,7 @@ def _object(text: str | None) -> dict[str, Any] | None:
     return dict(json.loads(text))
 
 
-class LagListener(StreamingQueryListener):  # type: ignore[misc]
+class LagListener(StreamingQueryListener):  # type: ignore[misc]  # Spark's has no types
     """Calls ``report`` with a query's id and its lag after each progress report that has one.
 
     ``spark.streams.addListener`` takes it. It listens to all queries of the session. An error of ``report``

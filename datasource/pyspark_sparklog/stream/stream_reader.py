@@ -36,7 +36,7 @@ from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicId, TopicPartition
 
 
-class RangesPartition(InputPartition):  # type: ignore[misc]
+class RangesPartition(InputPartition):  # type: ignore[misc]  # Spark's has no types
     """One Spark partition: ranges that are read one after the other, and the ids of their topics.
 
     The first one of a micro-batch has ``reported``: the ends of all partitions.
@@ -57,7 +57,7 @@ class RangesPartition(InputPartition):  # type: ignore[misc]
         return f"RangesPartition({self.ranges})"
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]  # Spark's has no types
     """See the module. Stateful, but picklable: connections are the process's (``clients``)."""
 
     def __init__(self, options: ReadOptions, latest: LatestOffsets | None = None) -> None:
@@ -185,7 +185,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             self._seen_ends = self._latest.latest(ends, end_ids)
 
 
-class RefusingReader(DataSourceStreamReader):  # type: ignore[misc]
+class RefusingReader(DataSourceStreamReader):  # type: ignore[misc]  # Spark's has no types
     """Stands in for a reader whose options are wrong.
 
     An error while a reader is made reaches the user below another one: PySpark 4.2 and 4.3 stop the reader

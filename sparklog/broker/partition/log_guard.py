@@ -12,6 +12,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from sparklog.broker.partition.batches import Batches
@@ -194,7 +195,7 @@ class LogGuard:
         self._step_effects.extend(outward)
         for effect in log_effects:
             self._machine.note_log_effect(effect)
-            if not self.carry_out(lambda effect=effect: self._change_log(effect)):  # type: ignore[misc]
+            if not self.carry_out(partial(self._change_log, effect)):
                 return
 
     def append(self, records: bytes | bytearray | memoryview, batches: Batches) -> bool:

@@ -1,6 +1,7 @@
 """The requests that the coordinator of transactions answers, each with the answers that need no machine."""
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.responses import (
@@ -14,6 +15,37 @@ from sparklog.core.transaction_coordinator.states import TransactionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 
+AnswerT = TypeVar("AnswerT")
+
+
+class _OfTransactionalId(Generic[AnswerT]):
+    """A request about one transactional id, which may not be empty."""
+
+    __slots__ = ()
+    transactional_id: str
+
+    @property
+    def key(self) -> str:
+        return self.transactional_id
+
+    def invalid(self) -> AnswerT | None:
+        return None if self.transactional_id else self.refused(ErrorCode.invalid_request)
+
+    def while_loading(self) -> AnswerT:
+        return self.refused(ErrorCode.coordinator_load_in_progress)
+
+    def refused(self, error: ErrorCode) -> AnswerT:
+        raise NotImplementedError
+
+
+class _Answered(_OfTransactionalId[Answer]):
+    """Such a request, whose answer is an error code and nothing else."""
+
+    __slots__ = ()
+
+    def refused(self, error: ErrorCode) -> Answer:
+        return Answer(error)
+
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdentity:
@@ -24,7 +56,7 @@ class ProducerIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class InitProducerId:
+class InitProducerId(_OfTransactionalId[InitializedProducer]):
     """Give the transactional id's producer its id and the next epoch, which fences every other.
 
     ``expected``: what the producer has, if it only wants a new epoch (KIP-360). ``fresh_producer_id``: an id
@@ -36,22 +68,12 @@ class InitProducerId:
     expected: ProducerIdentity | None = None
     fresh_producer_id: int | None = None
 
-    @property
-    def key(self) -> str:
-        return self.transactional_id
-
-    def invalid(self) -> InitializedProducer | None:
-        return None if self.transactional_id else InitializedProducer(ErrorCode.invalid_request)
-
-    def while_loading(self) -> InitializedProducer:
-        return self.refused(ErrorCode.coordinator_load_in_progress)
-
     def refused(self, error: ErrorCode) -> InitializedProducer:
         return InitializedProducer(error)
 
 
 @dataclass(frozen=True, slots=True)
-class AddPartitions:
+class AddPartitions(_Answered):
     """Add the partitions of ``topics`` to the transaction, which begins with the first of them."""
 
     transactional_id: str
@@ -61,22 +83,9 @@ class AddPartitions:
     connection: int | None = None
     """Over which it came; see ``core.transaction.latest_connections``."""
 
-    @property
-    def key(self) -> str:
-        return self.transactional_id
-
-    def invalid(self) -> Answer | None:
-        return None if self.transactional_id else Answer(ErrorCode.invalid_request)
-
-    def while_loading(self) -> Answer:
-        return Answer(ErrorCode.coordinator_load_in_progress)
-
-    def refused(self, error: ErrorCode) -> Answer:
-        return Answer(error)
-
 
 @dataclass(frozen=True, slots=True)
-class VerifyPartitions:
+class VerifyPartitions(_OfTransactionalId[PartitionAnswers]):
     """Say of each partition whether it is in the transaction now (KIP-890)."""
 
     transactional_id: str
@@ -84,22 +93,12 @@ class VerifyPartitions:
     producer_epoch: int
     topic_partitions: tuple[TopicPartition, ...]
 
-    @property
-    def key(self) -> str:
-        return self.transactional_id
-
-    def invalid(self) -> PartitionAnswers | None:
-        return None if self.transactional_id else self.refused(ErrorCode.invalid_request)
-
-    def while_loading(self) -> PartitionAnswers:
-        return self.refused(ErrorCode.coordinator_load_in_progress)
-
     def refused(self, error: ErrorCode) -> PartitionAnswers:
         return PartitionAnswers(dict.fromkeys(self.topic_partitions, error))
 
 
 @dataclass(frozen=True, slots=True)
-class EndTransaction:
+class EndTransaction(_Answered):
     """Commit or abort the open transaction."""
 
     transactional_id: str
@@ -109,22 +108,9 @@ class EndTransaction:
     connection: int | None = None
     """As with ``AddPartitions``."""
 
-    @property
-    def key(self) -> str:
-        return self.transactional_id
-
-    def invalid(self) -> Answer | None:
-        return None if self.transactional_id else Answer(ErrorCode.invalid_request)
-
-    def while_loading(self) -> Answer:
-        return Answer(ErrorCode.coordinator_load_in_progress)
-
-    def refused(self, error: ErrorCode) -> Answer:
-        return Answer(error)
-
 
 @dataclass(frozen=True, slots=True)
-class MarkersWritten:
+class MarkersWritten(_Answered):
     """Every partition has the marker that ``SendMarkers`` asked for, or is gone. From the shell."""
 
     transactional_id: str
@@ -132,33 +118,13 @@ class MarkersWritten:
     producer_epoch: int
     is_commit: bool
 
-    @property
-    def key(self) -> str:
-        return self.transactional_id
-
-    def invalid(self) -> Answer | None:
+    def invalid(self) -> None:
         return None
-
-    def while_loading(self) -> Answer:
-        return Answer(ErrorCode.coordinator_load_in_progress)
-
-    def refused(self, error: ErrorCode) -> Answer:
-        return Answer(error)
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeTransaction:
+class DescribeTransaction(_OfTransactionalId[DescribedTransaction]):
     transactional_id: str
-
-    @property
-    def key(self) -> str:
-        return self.transactional_id
-
-    def invalid(self) -> DescribedTransaction | None:
-        return None if self.transactional_id else self.refused(ErrorCode.invalid_request)
-
-    def while_loading(self) -> DescribedTransaction:
-        return self.refused(ErrorCode.coordinator_load_in_progress)
 
     def refused(self, error: ErrorCode) -> DescribedTransaction:
         return DescribedTransaction(error, self.transactional_id)

@@ -1,8 +1,8 @@
 """Threads of a broker that ask the controller, and wait for its answer in the middle of a call.
 
 Everything else in the simulation goes on by events. What hands out producer ids stands still until it is
-answered, while its broker serves others. So such work has a real thread, a *strand*, and the schedule decides
-when that runs: an event hands over to the strand and stands still until that waits or has done. Two never run
+answered, while its broker serves others. So such work has a real thread, and the schedule decides
+when that runs: an event hands over to the thread and stands still until that waits or has done. Two never run
 at once, so nothing depends on how the machine schedules threads.
 """
 
@@ -18,7 +18,7 @@ from sparklog.broker.life.server import CONTROLLER_CALLS_MAX
 Wake = Callable[[Any], None]
 
 
-class _Strand:
+class _WorkThread:
     """One piece of work."""
 
     def __init__(self, work: Callable[[], None]) -> None:
@@ -28,7 +28,7 @@ class _Strand:
         """Held by whoever waits for the other."""
         self._is_ended = False
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="strand", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="blocking-work", daemon=True)
 
     def start(self) -> None:
         self._turn.acquire()
@@ -72,92 +72,92 @@ class _Strand:
         self._back.release()
 
 
-class Strands:
+class WorkThreads:
     """``model.ports.Executor``: the threads in which one broker asks its controller."""
 
     def __init__(self, process: Process) -> None:
         self.process = process
-        self._running: list[_Strand] = []
+        self._running: list[_WorkThread] = []
         self._queue: deque[Callable[[], None]] = deque()
-        self._now: _Strand | None = None
+        self._now: _WorkThread | None = None
 
     def submit(self, work: Callable[[], None]) -> None:
         self._queue.append(work)
         self.process.soon(self._begin)
 
     def wait(self, ask: Callable[[Wake], None]) -> Any:
-        """For the strand that runs: stand still until the argument of ``ask`` is called, in a later event of
+        """For the thread that runs: stand still until the argument of ``ask`` is called, in a later event of
         this process; returns what that was given first."""
-        strand, answers = self._now, list[Any]()
-        assert strand is not None, "nobody but a strand may wait"
+        thread, answers = self._now, list[Any]()
+        assert thread is not None, "nobody but a thread may wait"
 
         def wake(answer: Any) -> None:
             answers.append(answer)
-            if len(answers) == 1 and not strand.is_done:
-                self._let(strand, strand.go_on)
+            if len(answers) == 1 and not thread.is_done:
+                self._let(thread, thread.go_on)
 
         ask(wake)
-        strand.stand_still()
+        thread.stand_still()
         return answers[0]
 
     def end(self) -> None:
         """The process is gone."""
         self._queue.clear()
         running, self._running = self._running, []
-        for strand in running:
-            strand.end()
+        for thread in running:
+            thread.end()
 
     def _begin(self) -> None:
         if self._queue and len(self._running) < CONTROLLER_CALLS_MAX:
-            strand = _Strand(self._queue.popleft())
-            self._running.append(strand)
-            self._let(strand, strand.start)
+            thread = _WorkThread(self._queue.popleft())
+            self._running.append(thread)
+            self._let(thread, thread.start)
 
-    def _let(self, strand: _Strand, run: Callable[[], None]) -> None:
-        assert self._now is None, "strands run one after the other"
-        self._now = strand
+    def _let(self, thread: _WorkThread, run: Callable[[], None]) -> None:
+        assert self._now is None, "threads run one after the other"
+        self._now = thread
         try:
             run()
         finally:
             self._now = None
-            if strand.is_done and strand in self._running:
-                self._running.remove(strand)
+            if thread.is_done and thread in self._running:
+                self._running.remove(thread)
                 self.process.soon(self._begin)
 
 
-class StrandLock:
-    """A lock that strands wait for, in the order in which they came."""
+class WorkThreadLock:
+    """A lock that threads wait for, in the order in which they came."""
 
-    def __init__(self, strands: Strands) -> None:
-        self._strands = strands
+    def __init__(self, threads: WorkThreads) -> None:
+        self._threads = threads
         self._is_held = False
         self._waiting: deque[Wake] = deque()
 
     def __enter__(self) -> None:
         if self._is_held:
-            self._strands.wait(self._waiting.append)  # who leaves hands it on
+            self._threads.wait(self._waiting.append)  # who leaves hands it on
         self._is_held = True
 
     def __exit__(self, *unused: object) -> None:
         if self._waiting:
             wake = self._waiting.popleft()
-            self._strands.process.soon(lambda: wake(None))
+            self._threads.process.soon(lambda: wake(None))
         else:
             self._is_held = False
 
 
 class ControllerCalls:
-    """``broker.ports.ToController`` for strands."""
+    """``broker.ports.ToController`` for threads."""
 
-    def __init__(self, strands: Strands, link: SimulatedLink) -> None:
-        self._strands: Final = strands
+    def __init__(self, threads: WorkThreads, link: SimulatedLink) -> None:
+        self._threads: Final = threads
         self._link: Final = link
 
     def call(self, message: Any, *, timeout_ms: int) -> Any:
         def ask(wake: Wake) -> None:
             self._link.call(message, timeout_ms=timeout_ms, on_response=wake, on_failure=wake)
 
-        answer = self._strands.wait(ask)
+        answer = self._threads.wait(ask)
         if isinstance(answer, OSError):
             raise answer
         return answer

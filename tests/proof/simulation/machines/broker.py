@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from simulation.disks.disk import SimulatedDisk
 from simulation.invariants.leadership import Announcements, LeadershipIsAnnounced
-from simulation.machines.blocking_work import ControllerCalls, Strands
+from simulation.machines.blocking_work import ControllerCalls, WorkThreads
 from simulation.machines.loops import TURN_US
 from simulation.machines.network import Network
 from simulation.machines.producer_id_blocks import ProducerIdsAreUnique, WatchedIds
@@ -128,7 +128,7 @@ class SimulatedBroker:
         self._loops.turns_us["coordinator-loads"] = world.load_turn_us
         self._replication: Replication | None = None
         self._cleaner: CleanerTask | None = None
-        self._strands: Strands | None = None
+        self._threads: WorkThreads | None = None
         self.released_by = -1
         """Which version of the controller's epoch said that this broker may stop; -1: none."""
         self._is_leaving = False
@@ -170,8 +170,8 @@ class SimulatedBroker:
 
     def abandon(self) -> None:
         """Leave no round of the cleaner behind that garbage collection would end, and no thread."""
-        if self._strands is not None:
-            self._strands.end()
+        if self._threads is not None:
+            self._threads.end()
         if self._cleaner is not None:
             self._cleaner.abandon()
 
@@ -336,8 +336,8 @@ class SimulatedBroker:
         replicas.leadership.add_listener(Announcements(world.leadership, process.name, replicas))
         replicas.load()
         self.replicas = replicas
-        strands = self._strands = Strands(process)
-        calls = ControllerCalls(strands, loops.link)
+        threads = self._threads = WorkThreads(process)
+        calls = ControllerCalls(threads, loops.link)
         self.coordinators = CoordinatorShards(replicas, self.metadata, ports.inside, zookeeper)
         find_node = partial(self._find_broker, config.listeners.inter_broker)
         markers = TransactionMarkers(
@@ -356,9 +356,9 @@ class SimulatedBroker:
             metadata=self.metadata,
             replicas=replicas,
             controller=calls,
-            producer_ids=WatchedIds(machine.broker_id, calls, strands, world.identities),
+            producer_ids=WatchedIds(machine.broker_id, calls, threads, world.identities),
             coordinators=self.coordinators,
-            internal_topics=InternalTopics(calls, strands, lambda: replicas.config, process, Tripwire()),
+            internal_topics=InternalTopics(calls, threads, lambda: replicas.config, process, Tripwire()),
             verifier=TransactionVerifier(
                 machine.broker_id,
                 self.metadata,
@@ -369,7 +369,7 @@ class SimulatedBroker:
                 lane=2,
                 timeout_ms=config.get_int("request.timeout.ms"),
             ),
-            waiting_room=strands,
+            waiting_room=threads,
         )
         return context, replication
 

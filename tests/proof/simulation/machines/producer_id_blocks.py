@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from simulation.invariants.invariant import Violation
-from simulation.machines.blocking_work import ControllerCalls, StrandLock, Strands
+from simulation.machines.blocking_work import ControllerCalls, WorkThreadLock, WorkThreads
 from simulation.schedule import dice
 from sparklog.broker.to_controller import producer_ids as of_brokers
 from sparklog.broker.to_controller.producer_ids import ProducerIds
@@ -108,13 +108,13 @@ class ProducerIdsAreUnique:
 
 
 class WatchedIds(ProducerIds):
-    """The shipped ids of one broker, in its strands; ``rule`` sees each that is given."""
+    """The shipped ids of one broker, in its threads; ``rule`` sees each that is given."""
 
     def __init__(
-        self, broker_id: BrokerId, calls: ControllerCalls, strands: Strands, rule: ProducerIdsAreUnique
+        self, broker_id: BrokerId, calls: ControllerCalls, threads: WorkThreads, rule: ProducerIdsAreUnique
     ) -> None:
-        super().__init__(broker_id, calls, strands, StrandLock(strands))
-        self._process: Final = strands.process
+        super().__init__(broker_id, calls, threads, WorkThreadLock(threads))
+        self._process: Final = threads.process
         self._rule: Final = rule
 
     def take(self, broker_epoch: BrokerEpoch) -> ProducerId:

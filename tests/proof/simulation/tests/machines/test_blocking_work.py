@@ -4,101 +4,101 @@ import threading
 
 import pytest
 
-from simulation.machines.blocking_work import ControllerCalls, StrandLock, Strands
+from simulation.machines.blocking_work import ControllerCalls, WorkThreadLock, WorkThreads
 from simulation.schedule import Escaped, Process, ProcessDied, Schedule
 from sparklog.broker.life.server import CONTROLLER_CALLS_MAX
 
 
 @pytest.fixture
-def strands():
-    strands = Strands(Process(Schedule(), "broker-1#1"))
-    yield strands
-    strands.end()
+def threads():
+    threads = WorkThreads(Process(Schedule(), "broker-1#1"))
+    yield threads
+    threads.end()
 
 
-def run(strands):
-    strands.process.schedule.run_until(strands.process.schedule.now_us + 1)
+def run(threads):
+    threads.process.schedule.run_until(threads.process.schedule.now_us + 1)
 
 
-def test_while_one_waits_others_go_on(strands):
+def test_while_one_waits_others_go_on(threads):
     told, wakes = [], []
 
     def waits():
-        told.append(strands.wait(wakes.append))
+        told.append(threads.wait(wakes.append))
 
-    strands.submit(waits)
-    strands.submit(lambda: told.append("another"))
-    run(strands)
+    threads.submit(waits)
+    threads.submit(lambda: told.append("another"))
+    run(threads)
     assert told == ["another"]
     wakes[0]("the answer")
     assert told == ["another", "the answer"]
 
 
-def test_what_it_raises_is_raised_by_who_let_it_run(strands):
+def test_what_it_raises_is_raised_by_who_let_it_run(threads):
     def fails():
         raise ValueError("a bug")
 
-    strands.submit(fails)
+    threads.submit(fails)
     with pytest.raises(Escaped, match="ValueError: a bug"):
-        run(strands)
+        run(threads)
 
 
-def test_it_hears_its_first_answer_only(strands):
+def test_it_hears_its_first_answer_only(threads):
     told, wakes = [], []
-    strands.submit(lambda: told.append(strands.wait(wakes.append)))
-    run(strands)
+    threads.submit(lambda: told.append(threads.wait(wakes.append)))
+    run(threads)
     wakes[0](1)
     wakes[0](2)
     assert told == [1]
 
 
-def test_it_ends_with_its_process(strands):
+def test_it_ends_with_its_process(threads):
     before, told = threading.active_count(), []
 
     def waits():
         try:
-            strands.wait(lambda wake: None)
+            threads.wait(lambda wake: None)
         except ProcessDied:
             told.append("died")
             raise
 
-    strands.submit(waits)
-    run(strands)
+    threads.submit(waits)
+    run(threads)
     assert threading.active_count() == before + 1
-    strands.end()
+    threads.end()
     assert (told, threading.active_count()) == (["died"], before)
 
 
-def test_no_more_run_at_once_than_a_broker_has_threads_for_it(strands):
+def test_no_more_run_at_once_than_a_broker_has_threads_for_it(threads):
     begun, wakes = [], []
 
     def waits():
         begun.append(1)
-        strands.wait(wakes.append)
+        threads.wait(wakes.append)
 
     for _ in range(CONTROLLER_CALLS_MAX + 1):
-        strands.submit(waits)
-    run(strands)
+        threads.submit(waits)
+    run(threads)
     assert len(begun) == CONTROLLER_CALLS_MAX
     wakes[0](None)
-    run(strands)
+    run(threads)
     assert len(begun) == CONTROLLER_CALLS_MAX + 1
 
 
-def test_a_lock_is_handed_on_in_order(strands):
-    lock, told, wakes = StrandLock(strands), [], []
+def test_a_lock_is_handed_on_in_order(threads):
+    lock, told, wakes = WorkThreadLock(threads), [], []
 
     def holds(name):
         with lock:
             told.append(name)
-            strands.wait(wakes.append)
+            threads.wait(wakes.append)
 
     for name in "abc":
-        strands.submit(lambda name=name: holds(name))
+        threads.submit(lambda name=name: holds(name))
     for _ in "abc":
-        run(strands)
+        run(threads)
         wakes[-1](None)
-    run(strands)
+    run(threads)
     assert told == ["a", "b", "c"]
 
 
@@ -112,19 +112,19 @@ class Link:
         self.asked.append((on_response, on_failure))
 
 
-def test_a_strand_that_asks_the_controller_waits_for_the_answer(strands):
+def test_a_thread_that_asks_the_controller_waits_for_the_answer(threads):
     link, told = Link(), []
-    calls = ControllerCalls(strands, link)
-    strands.submit(lambda: told.append(calls.call("?", timeout_ms=1_000)))
-    run(strands)
+    calls = ControllerCalls(threads, link)
+    threads.submit(lambda: told.append(calls.call("?", timeout_ms=1_000)))
+    run(threads)
     assert not told
     link.asked[0][0]("!")
     assert told == ["!"]
 
 
-def test_a_failure_is_raised_where_the_controller_was_asked(strands):
+def test_a_failure_is_raised_where_the_controller_was_asked(threads):
     link, told = Link(), []
-    calls = ControllerCalls(strands, link)
+    calls = ControllerCalls(threads, link)
 
     def asks():
         try:
@@ -132,7 +132,7 @@ def test_a_failure_is_raised_where_the_controller_was_asked(strands):
         except ConnectionError as error:
             told.append(str(error))
 
-    strands.submit(asks)
-    run(strands)
+    threads.submit(asks)
+    run(threads)
     link.asked[0][1](ConnectionError("gone"))
     assert told == ["gone"]
