@@ -50,6 +50,13 @@ def test_an_illegal_value_is_refused_with_its_name_and_the_bounds(name, value, m
         check_broker_settings({name: value})
 
 
+def test_a_compacted_topic_is_not_copied_to_a_remote_store() -> None:
+    both = {"remote.storage.enable": "true", "cleanup.policy": "compact,delete"}
+    with pytest.raises(ConfigError, match=r"cleanup\.policy=compact,delete: compacted topics are not copied"):
+        check_topic_settings(both)
+    assert check_topic_settings({**both, "remote.storage.enable": "false"}).warnings == ()
+
+
 def test_a_misspelt_name_is_refused_with_the_nearest_known_one() -> None:
     with pytest.raises(
         ConfigError, match=r"unknown broker setting 'min\.insync\.replica'.*min\.insync\.replicas"

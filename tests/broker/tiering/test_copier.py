@@ -1,0 +1,204 @@
+"""The copier upon a store that fails at any call, also after it acted: what the head leads to is the log."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from sparklog.broker.tiering.copier import CopierPorts, RemoteCopier
+from sparklog.broker.tiering.heads import read_head
+from sparklog.core.controller.state.znodes import (
+    Assignment,
+    TopicNode,
+    encode_state,
+    encode_topic,
+    state_path,
+    topic_path,
+)
+from sparklog.core.tiering.head import TAIL_MAX
+from sparklog.core.tiering.page import PageRef, parse_page
+from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
+from sparklog.core.tiering.state_object import parse_state
+from sparklog.model.cluster import PartitionState
+from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch
+from sparklog.model.loops import Pause, go_on
+from sparklog.network.clock import SystemClock
+from sparklog.records.kafka_encode import Record, build_records_batch
+from sparklog.records.remote_segment.rest_object import open_rest_object, rebuild
+from sparklog.remote.store import Failure, RemoteStoreError
+from sparklog.storage.log_config import LogConfig
+from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
+from tests.broker.partition_harness import TOPIC_ID, TP, Harness
+
+INTERVAL_MS = 7_777
+QUAKES = RemotePartition(TP.topic, TOPIC_ID, TP.partition)
+
+
+@dataclass
+class FaultyStore:
+    """Objects in memory. Call number ``fails_at`` fails, after it has acted or instead."""
+
+    fails_at: int = -1
+    acts: bool = False
+    calls: int = 0
+    objects: dict[str, bytes] = field(default_factory=dict)
+
+    def _call(self, is_done: bool) -> None:
+        if is_done == self.acts and self.calls == self.fails_at:
+            raise RemoteStoreError(Failure.AWAY, "the store does not answer")
+
+    def put(self, name: str, pieces: Iterable[bytes]) -> int:
+        self.calls += 1
+        self._call(False)
+        assert name not in self.objects, "a name is never given twice"
+        self.objects[name] = b"".join(pieces)
+        self._call(True)
+        return len(self.objects[name])
+
+    def read(self, name: str, start: int, length: int) -> bytes:
+        self.calls += 1
+        self._call(False)
+        if name not in self.objects:
+            raise RemoteStoreError(Failure.MISSING, f"{name} is not there")
+        self._call(True)
+        return self.objects[name][start : start + length]
+
+    def names(self, folder: str) -> list[str]:
+        return sorted(name for name in self.objects if name.startswith(f"{folder}/"))
+
+    def delete(self, name: str) -> None:
+        self.calls += 1
+        self._call(False)
+        self.objects.pop(name, None)
+        self._call(True)
+
+
+@pytest.fixture
+def zookeeper() -> Iterator[MemoryZooKeeper]:
+    session = MemoryZooKeeper(MemoryZooKeeperServer(), operation_timeout_ms=6_000)
+    session.start(6_000)
+    session.ensure_path(state_path(*TP))
+    only = (BrokerId(1),)
+    session.set(topic_path(TP.topic), encode_topic(TopicNode(TOPIC_ID, (Assignment(only, (), ()),))))
+    state = PartitionState(BrokerId(1), LeaderEpoch(4), only, only)
+    session.set(state_path(*TP), encode_state(state, ControllerEpoch(1)))
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> Harness:
+    """A leader with a segment for each batch, one more than the head's tail takes."""
+    made = Harness(tmp_path)
+    made.told(1, 4, isr=(1,), replicas=(1,))
+    made.partition.log_guard.configure(LogConfig(segment_bytes=100, remote_storage=True))
+    for number in range(TAIL_MAX + 2):
+        made.produce(bytearray(build_records_batch([Record(value=b"%d" % number)], now_ms=1_000 + number)))
+    return made
+
+
+def round_of(harness: Harness, zookeeper: MemoryZooKeeper, store: FaultyStore, ids: Iterator[int]) -> None:
+    """One round, to its pause, of a copier that has just started."""
+    ports = CopierPorts(
+        zookeeper, lambda: store, "file:///h", SystemClock(), lambda: f"{next(ids):032x}", lambda _: None
+    )
+    loop = RemoteCopier(BrokerId(1), lambda: [harness.partition], ports, INTERVAL_MS).loop()
+    question = go_on(loop)
+    while question != Pause(INTERVAL_MS):
+        question = go_on(loop)
+    loop.close()
+
+
+def copied(zookeeper: MemoryZooKeeper, store: FaultyStore) -> list[RemoteSegment]:
+    """The segments to which the head leads; each gives its batches and its state back."""
+    stored = read_head(zookeeper, QUAKES)
+    found: list[RemoteSegment] = []
+    for place in () if stored is None else stored.head.places:
+        if isinstance(place, PageRef):
+            found += parse_page(
+                QUAKES, place, store.objects[QUAKES.page_name(place.base_offset, place.page_id)]
+            )
+        else:
+            found.append(place)
+    return found
+
+
+def batches_of(store: FaultyStore, segment: RemoteSegment) -> bytes:
+    rest, arrow = (store.objects[QUAKES.object_name(segment, suffix)] for suffix in ("rest", "arrow"))
+    assert parse_state(segment, store.objects[QUAKES.object_name(segment, "state")]).epochs == ((4, 0),)
+    _, entries = open_rest_object(lambda start, length: rest[start : start + length], segment.rest_bytes)
+    return b"".join(
+        rebuild(
+            entry,
+            lambda start, length: rest[start : start + length],
+            lambda start, length: arrow[start : start + length],
+        )
+        for entry in entries
+    )
+
+
+def log_bytes(harness: Harness) -> bytes:
+    """Of the sealed segments."""
+    return b"".join(one.file.pread(one.size_bytes, 0) for one in harness.log.segments[:-1])
+
+
+def test_all_sealed_segments_are_copied_and_the_tail_becomes_a_page(
+    harness: Harness, zookeeper: MemoryZooKeeper
+) -> None:
+    store = FaultyStore()
+    round_of(harness, zookeeper, store, itertools.count(1))
+    segments = copied(zookeeper, store)
+    assert len(segments) == TAIL_MAX + 1
+    assert b"".join(batches_of(store, one) for one in segments) == log_bytes(harness)
+    named = {name for one in segments for name in QUAKES.object_names(one)}
+    assert {name for name in store.objects if not name.endswith(".page")} == named
+
+
+@pytest.mark.parametrize("acts", [False, True], ids=["instead", "after"])
+def test_a_failure_at_any_call_loses_and_repeats_nothing(
+    harness: Harness, zookeeper: MemoryZooKeeper, acts: bool
+) -> None:
+    ids = itertools.count(1)
+    store = FaultyStore(acts=acts)
+    failures = 0
+    while len(copied(zookeeper, store)) < TAIL_MAX + 1:
+        store.fails_at = store.calls + 1 + failures % 7
+        failures += 1
+        round_of(harness, zookeeper, store, ids)
+        for segment in copied(zookeeper, store):
+            batches_of(store, segment)
+    assert failures > TAIL_MAX / 2
+    segments = copied(zookeeper, store)
+    assert [one.base_offset for one in segments] == list(range(TAIL_MAX + 1))
+    assert b"".join(batches_of(store, one) for one in segments) == log_bytes(harness)
+
+
+def test_what_leaves_the_log_leaves_the_head_first(harness: Harness, zookeeper: MemoryZooKeeper) -> None:
+    ids, store = itertools.count(1), FaultyStore()
+    round_of(harness, zookeeper, store, ids)
+    harness.partition.log_guard.rearrange(lambda log: log.raise_log_start(10))
+    deletes_from = store.calls + 3  # a page is read before and after the head is written
+    store.fails_at = deletes_from
+    round_of(harness, zookeeper, store, ids)
+    stored = read_head(zookeeper, QUAKES)
+    assert stored is not None
+    assert stored.head.start_offset == 10
+    live = [one for one in copied(zookeeper, store) if one.end_offset > 10]
+    assert (
+        b"".join(batches_of(store, one) for one in live)
+        == log_bytes(harness)[-sum(one.size_bytes for one in live) :]
+    )
+
+
+def test_another_url_with_history_behind_the_old_one_copies_nothing(
+    harness: Harness, zookeeper: MemoryZooKeeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    round_of(harness, zookeeper, FaultyStore(), itertools.count(1))
+    ports = CopierPorts(
+        zookeeper, FaultyStore, "file:///other", SystemClock(), lambda: "0" * 32, lambda _: None
+    )
+    loop = RemoteCopier(BrokerId(1), lambda: [harness.partition], ports, INTERVAL_MS).loop()
+    assert go_on(loop) == Pause(INTERVAL_MS)
+    assert "is in file:///h, and remote.log.storage.url=file:///other: set it back" in caplog.text
