@@ -17,6 +17,9 @@ from sparklog.client.group.group_admin import GroupAdmin
 from sparklog.client.group.group_consumer import GroupConsumer
 from sparklog.client.group.settings import MemberSettings
 from sparklog.client.transactions.transaction_admin import TransactionAdmin
+from sparklog.client.transactions.writes.driver import abort_write, commit_write
+from sparklog.client.transactions.writes.identity import WriteIdentity
+from sparklog.client.transactions.writes.member import WriteMember
 from sparklog.controller.metrics import controller_metrics
 from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicPartition
@@ -219,6 +222,44 @@ def transactional(cluster: InProcessCluster, name: str, timeout_ms: int = 60_000
 
 def of_transactions(**ends: int) -> dict[str, int]:
     return {f'sparklog_transactions_ended_total{{outcome="{end}"}}': count for end, count in ends.items()}
+
+
+def of_writes(**ends: int) -> dict[str, int]:
+    return {f'sparklog_writes_ended_total{{outcome="{end}"}}': count for end, count in ends.items()}
+
+
+def test_atomic_writes_are_counted_by_how_they_end_and_the_oldest_has_an_age() -> None:
+    with with_metrics(1, settings={"transaction.state.log.num.partitions": "2"}) as cluster:
+        cluster.create_topic("t")
+        broker, members = cluster.brokers[1], []
+
+        def join(version: int, timeout_ms: int = 60_000) -> WriteMember:
+            identity = WriteIdentity("app", version, "run", is_plain=False, timeout_ms=timeout_ms)
+            attempt = str(len(members))
+            members.append(WriteMember(cluster.client, identity, attempt, timeout_ms=30_000))
+            members[-1].open([TP])
+            return members[-1]
+
+        try:
+            first, _ = join(1), join(1)
+            wait_for(broker, sparklog_writes_open=1, sparklog_write_members=2, **of_writes(committed=0))
+            began_s = figures(broker)["sparklog_writes_oldest_start_milliseconds"] / 1_000
+            assert abs(began_s - time.time()) < 60
+            first.finish()
+            commit_write(cluster.client, first.write, [first.producer_id], timeout_ms=30_000)
+            wait_for(broker, sparklog_writes_open=0, sparklog_write_members=0, **of_writes(committed=1))
+            assert figures(broker)["sparklog_writes_oldest_start_milliseconds"] == 0
+            abort_write(cluster.client, join(2).write, timeout_ms=30_000)
+            wait_for(broker, **of_writes(committed=1, aborted=1, replaced=0, timed_out=0))
+            join(3)
+            join(4)
+            wait_for(broker, **of_writes(committed=1, aborted=1, replaced=1, timed_out=0))
+            abort_write(cluster.client, members[-1].write, timeout_ms=30_000)
+            join(5, timeout_ms=100).close()
+            wait_for(broker, **of_writes(committed=1, aborted=2, replaced=1, timed_out=1))
+        finally:
+            for member in members:
+                member.close()
 
 
 def test_transactions_are_counted_by_how_they_end_and_the_oldest_has_an_age() -> None:

@@ -312,6 +312,12 @@ class WriteShard:
     def counts(self) -> Mapping[str, int]:
         return dict(self.counters)
 
+    def open_writes(self) -> list[App]:
+        """The apps with a write that is open or being ended. May be called while the machine works on another
+        thread.
+        """
+        return [app for app in list(self.apps.values()) if app.head.state is not AppState.IDLE]
+
     def check_invariants(self) -> None:
         names = [pending.app for pending in self.pending.values() if not pending.garbage]
         assert sorted(names) == sorted(self.held), (names, self.held)

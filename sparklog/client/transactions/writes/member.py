@@ -16,8 +16,9 @@ from sparklog.client.cluster import ClusterClient
 from sparklog.client.transactions.writes.coordinator import WriteCoordinator, is_open_over
 from sparklog.client.transactions.writes.errors import AlreadyCommitted, WriteFailed
 from sparklog.client.transactions.writes.identity import WriteIdentity
-from sparklog.model.errors import SparklogError
+from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
+from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 from sparklog.model.write_outcomes import MemberState, OpenOutcome
 from sparklog.wire.messages.writes.open_write import OpenWriteRequest, OpenWriteResponse, OpenWriteTopic
 
@@ -62,7 +63,18 @@ class WriteMember:
         """Become a member. Raises AlreadyCommitted, or WriteFailed if the write cannot be joined."""
         self._coordinator.check_served()
         self._partitions.update(topic_partitions)
-        self.producer_id = self._say(self._partitions, MemberState.WORKING).producer_id
+        try:
+            self.producer_id = self._say(self._partitions, MemberState.WORKING).producer_id
+        except KafkaError as error:
+            if error.code is not ErrorCode.coordinator_not_available:
+                raise
+            raise WriteFailed(
+                f"{self.write} is not written: the brokers at {self._cluster.bootstrap_servers} had no "
+                f"coordinator for it within {self._timeout_ms} ms. Their topic {TRANSACTION_STATE_TOPIC} has "
+                "no leader, or cannot be created, which takes transaction.state.log.replication.factor "
+                "brokers; their logs have the reason. Start the missing brokers, or write with option "
+                "delivery=at-least-once"
+            ) from error
         self._thread.start()
 
     def add(self, topic_partitions: Iterable[TopicPartition]) -> None:

@@ -1,0 +1,139 @@
+"""Atomic writes that cannot be: options that contradict each other, and writes that are over."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sparklog.client.cluster import ClusterClient
+from sparklog.client.transactions.writes.driver import commit_write
+from sparklog.client.transactions.writes.identity import WriteIdentity
+from sparklog.client.transactions.writes.member import WriteMember
+from sparklog.model.ids import TopicPartition
+from sparklog.testing import InProcessCluster
+from tests.bad_input.test_data_source import Source
+from tests.waiting import until
+
+pytestmark = pytest.mark.integration
+
+Case = Callable[..., str]
+Refused = Callable[[Callable[[], Any]], Exception]
+
+EXACTLY_ONCE = {"delivery": "exactly-once"}
+TIMEOUT_MS = 30_000
+PLACE = TopicPartition("written", 0)
+"""Markers of these writes are in no partition whose offsets others look at."""
+
+OPTIONS = [
+    ("`txnAppId` without `txnVersion`", {**EXACTLY_ONCE, "txnAppId": "job"}, "give both, or neither"),
+    ("`txnVersion` without `txnAppId`", {**EXACTLY_ONCE, "txnVersion": "7"}, "give both, or neither"),
+    ("a version that is no number", {**EXACTLY_ONCE, "txnAppId": "job", "txnVersion": "v7"}, "count from 0"),
+    ("a negative version", {**EXACTLY_ONCE, "txnAppId": "job", "txnVersion": "-1"}, "count from 0"),
+    ("an empty app id", {**EXACTLY_ONCE, "txnAppId": "", "txnVersion": "7"}, "name the series of writes"),
+    (
+        "`txnAppId` at least once",
+        {"delivery": "at-least-once", "txnAppId": "job", "txnVersion": "7"},
+        "see [exactly once](spark.md#exactly-once)",
+    ),
+    ("a delivery that there is not", {"delivery": "at-most-once"}, "say which of the two"),
+    ("acks=1 beside exactly once", {**EXACTLY_ONCE, "kafka.acks": "1"}, "leave `kafka.acks` out"),
+    ("acks=0 beside exactly once", {**EXACTLY_ONCE, "kafka.acks": "0"}, "leave `kafka.acks` out"),
+    (
+        "no idempotence beside exactly once",
+        {**EXACTLY_ONCE, "kafka.enable.idempotence": "false"},
+        "leave it out",
+    ),
+]
+
+
+@pytest.fixture
+def source(brokers: InProcessCluster) -> Source:
+    return Source(brokers.bootstrap_servers)
+
+
+@pytest.mark.parametrize(("wrong", "options", "do"), OPTIONS, ids=[row[0] for row in OPTIONS])
+def test_options_that_contradict_each_other_are_refused(
+    wrong: str, options: dict[str, str], do: str, source: Source, case: Case, refused: Refused
+) -> None:
+    error = refused(lambda: source.write("value string", ("x",), topic="t", **options))
+    case(wrong, "Spark write", error, do)
+
+
+Join = Callable[..., WriteMember]
+
+
+@pytest.fixture(scope="module")
+def _written(brokers: InProcessCluster) -> None:
+    brokers.create_topic("written")
+
+
+@pytest.fixture
+def join(brokers: InProcessCluster, _written: None) -> Iterator[Join]:
+    """A task attempt that joins a write of the app ``job``; its signs of life end with the test."""
+    members: list[WriteMember] = []
+    with ClusterClient(brokers.bootstrap_servers) as client:
+
+        def joined(version: int, app: str, timeout_ms: int = 60_000) -> WriteMember:
+            identity = WriteIdentity(app, version, "run", is_plain=False, timeout_ms=timeout_ms)
+            members.append(WriteMember(client, identity, str(len(members)), timeout_ms=TIMEOUT_MS))
+            members[-1].open([PLACE])
+            return members[-1]
+
+        yield joined
+        for member in members:
+            member.withdraw()
+            member.close()
+
+
+def test_a_write_was_silent_for_too_long(
+    brokers: InProcessCluster, join: Join, case: Case, refused: Refused
+) -> None:
+    member = join(1, "app-slow", timeout_ms=200)
+    member.finish()
+
+    def has_ended() -> bool:
+        hosts = (host for broker in brokers.brokers.values() for host in broker.coordinators.hosts())
+        return any(host.shard.machine.counts().get("writes_timed_out") for host in hosts)
+
+    until(has_ended)
+    winners = [member.producer_id]
+    case(
+        "a commit after longer than `kafka.transaction.timeout.ms` without a task that lives",
+        "Spark write",
+        refused(lambda: commit_write(brokers.client, member.write, winners, timeout_ms=TIMEOUT_MS)),
+        "run it again, under the same version if it has one; raise `kafka.transaction.timeout.ms` (300,000)",
+    )
+
+
+def test_a_time_out_is_longer_than_brokers_allow(join: Join, case: Case, refused: Refused) -> None:
+    case(
+        "`kafka.transaction.timeout.ms` above the brokers' limit",
+        "Spark write",
+        refused(lambda: join(1, "app-long", timeout_ms=1_000_000)),
+        "a write may last longer: only its silence is limited",
+    )
+
+
+def test_a_version_goes_back_while_a_later_one_is_written(join: Join, case: Case, refused: Refused) -> None:
+    join(8, "app-job")
+    case(
+        "a version below the one that is being written",
+        "Spark write",
+        refused(lambda: join(7, "app-job")),
+        "let versions rise; give jobs that run side by side an app id each",
+    )
+
+
+def test_there_are_fewer_brokers_than_replicas_of_the_writes_state(case: Case, refused: Refused) -> None:
+    settings = {"transaction.state.log.replication.factor": "3", "transaction.state.log.min.isr": "2"}
+    with InProcessCluster(brokers=1, settings=settings) as one:
+        one.create_topic("written")
+        identity = WriteIdentity("app-job", 1, "run", is_plain=False)
+        member = WriteMember(one.client, identity, "0", timeout_ms=1_000)
+        case(
+            "the first atomic write with fewer brokers than `transaction.state.log.replication.factor`",
+            "Spark write",
+            refused(lambda: member.open([PLACE])),
+            "start the missing brokers, or lower the setting and `transaction.state.log.min.isr`",
+            {one.bootstrap_servers: "127.0.0.1:9092"},
+        )
