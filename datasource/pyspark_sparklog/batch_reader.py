@@ -4,18 +4,22 @@ Spark plans a DataFrame's read once and reuses the plan for every action, while 
 the latest of each action. The plan therefore holds places, not offsets, and tasks resolve them when they
 read. The task of the last planned range also reads partitions that were added since the plan was made.
 
+All tasks read the same state of all partitions (``cuts``), which shows each atomic write whole or not at all.
+
 With ``bytesPerTask``, ``minPartitions`` or ``maxRecordsPerPartition`` a range is cut at the offsets of
 planning time; only its outer edges move later.
 """
 
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from pyspark_sparklog.bounds import AtOffset, AtTime, Everywhere, Place
-from pyspark_sparklog.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
+from pyspark_sparklog.batch.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
+from pyspark_sparklog.batch.cuts import cut_for_task
+from pyspark_sparklog.bounds import LATEST, AtOffset, AtTime, Everywhere, Place
 from pyspark_sparklog.clients import cluster_client
 from pyspark_sparklog.discovery import Discovery
 from pyspark_sparklog.losses import Loss, Losses, Reason
@@ -24,6 +28,8 @@ from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.reading import read_rows
 from pyspark_sparklog.resolution import latest_offsets, resolve
 from sparklog.client.admin import Admin
+from sparklog.client.isolation import IsolationLevel
+from sparklog.client.transactions.cut import Cut, PartitionCut
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicPartition
 
@@ -42,8 +48,11 @@ class LateRange:
 class LatePartition(InputPartition):  # type: ignore[misc]  # Spark's has no types
     """One Spark partition. The last one knows all ``planned`` partitions and looks for newer ones."""
 
-    def __init__(self, wanted: Sequence[LateRange], planned: frozenset[TopicPartition] | None = None) -> None:
+    def __init__(
+        self, wanted: Sequence[LateRange], plan: str, planned: frozenset[TopicPartition] | None = None
+    ) -> None:
         self.wanted = wanted
+        self.plan = plan
         self.planned = planned
 
     def __repr__(self) -> str:
@@ -62,31 +71,34 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]  # Spark's has no typ
         _refuse_backward(ranges)
         tasks = self._tasks(ranges)
         planned = frozenset(late.topic_partition for task in tasks for late in task)
-        last = len(tasks) - 1
-        return [LatePartition(task, planned if i == last else None) for i, task in enumerate(tasks)]
+        last, plan = len(tasks) - 1, uuid.uuid4().hex
+        return [LatePartition(task, plan, planned if i == last else None) for i, task in enumerate(tasks)]
 
     def read(self, partition: Any) -> Iterator[Any]:
         """The rows of one Spark partition; None stands for a plan that found no partitions."""
-        if isinstance(partition, LatePartition):
-            for late in partition.wanted:
-                yield from self._read(late)
-            planned = partition.planned
-        else:
-            planned = frozenset()
-        if planned is not None and self._takes_newcomers:
-            for late in self._plan():
-                if late.topic_partition not in planned:
-                    yield from self._read(late)
+        if not isinstance(partition, LatePartition):
+            partition = LatePartition((), uuid.uuid4().hex, frozenset())
+        cut = cut_for_task(self._options, partition.plan)
+        for late in partition.wanted:
+            yield from self._read(late, cut)
+        if partition.planned is not None and self._takes_newcomers:
+            for late in self._plan(cut):
+                if late.topic_partition not in partition.planned:
+                    yield from self._read(late, cut)
 
     @property
     def _takes_newcomers(self) -> bool:
         """Whether to read partitions added later: not if the bounds name each partition."""
         return isinstance(self._options.start, Everywhere) and isinstance(self._options.end, Everywhere)
 
-    def _plan(self) -> list[LateRange]:
+    def _plan(self, cut: Cut | None = None) -> list[LateRange]:
+        """The whole ranges of all partitions: those of the cut, or those that there are now."""
         options = self._options
-        discovery = Discovery(options.subscription, missing_is_error=True)
-        topic_partitions = discovery.partitions(cluster_client(options.connection))
+        if cut is None:
+            discovery = Discovery(options.subscription, missing_is_error=True)
+            topic_partitions = list(discovery.partitions(cluster_client(options.connection)))
+        else:
+            topic_partitions = sorted(cut.ends)
         starts, ends = options.start.places(topic_partitions), options.end.places(topic_partitions)
         return [
             LateRange(topic_partition, starts[topic_partition], ends[topic_partition])
@@ -135,21 +147,40 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]  # Spark's has no typ
                 raise _backward(wanted.topic_partition, wanted.start_offset, wanted.end_offset)
         return resolved
 
-    def _read(self, late: LateRange) -> Iterator[Any]:
-        wanted = self._resolved([late])[0]
+    def _read(self, late: LateRange, of_all: Cut | None) -> Iterator[Any]:
+        cut = None if of_all is None else of_all.of(late.topic_partition)
+        wanted = self._resolved([late])[0] if cut is None else self._resolved_in(cut, late)
         if late.floor is not None:
             wanted = replace(wanted, start_offset=max(wanted.start_offset, late.floor))
         if late.ceiling is not None:
             wanted = replace(wanted, end_offset=min(wanted.end_offset, late.ceiling))
-        yield from read_rows(self._options, self._within_log(late, wanted))
+        yield from read_rows(self._options, self._within_log(late, wanted, cut), cut=cut)
 
-    def _within_log(self, late: LateRange, wanted: OffsetRange) -> OffsetRange:
+    def _resolved_in(self, cut: PartitionCut, late: LateRange) -> OffsetRange:
+        """The range as it was when the cut was made, whenever it is asked for."""
+        topic_partition = late.topic_partition
+        end = AtOffset(cut.high_watermark) if late.end == LATEST else late.end
+        offsets: list[int] = []
+        for place in (late.start, end):
+            admin = Admin(cluster_client(self._options.connection))
+            offset = resolve(admin, {topic_partition: place}, IsolationLevel.READ_UNCOMMITTED)[
+                topic_partition
+            ]
+            offsets.append(min(offset, cut.high_watermark) if isinstance(place, AtTime) else offset)
+        if offsets[0] > offsets[1]:
+            raise _backward(topic_partition, *offsets)
+        return OffsetRange(topic_partition, *offsets)
+
+    def _within_log(self, late: LateRange, wanted: OffsetRange, cut: PartitionCut | None) -> OffsetRange:
         """Cut an end that the user named beyond the log, because a batch read does not wait for records."""
         if _number(late.end) is None or wanted.size <= 0:
             return wanted
         topic_partition = wanted.topic_partition
-        admin = Admin(cluster_client(self._options.connection))
-        latest = latest_offsets(admin, [topic_partition], self._options.isolation_level)[topic_partition]
+        if cut is None:
+            admin = Admin(cluster_client(self._options.connection))
+            latest = latest_offsets(admin, [topic_partition], self._options.isolation_level)[topic_partition]
+        else:
+            latest = cut.high_watermark
         if latest >= wanted.end_offset:
             return wanted
         losses = Losses(self._options.fail_on_data_loss)

@@ -22,7 +22,9 @@ from pyspark_sparklog.rows import put_together, with_place
 from sparklog.client.admin import Admin
 from sparklog.client.cluster import NEW_TOPIC_WAIT_MS, ClusterClient
 from sparklog.client.errors import OffsetOutOfRange, RangeNotReadable, TopicRecreated
+from sparklog.client.isolation import IsolationLevel
 from sparklog.client.reader import read_range
+from sparklog.client.transactions.cut import PartitionCut
 from sparklog.model.errors import KafkaError
 from sparklog.model.ids import TopicId
 
@@ -30,14 +32,21 @@ LOOK_AGAIN_S: Final = 0.05
 
 
 def read_rows(
-    options: ReadOptions, wanted: OffsetRange, topic_id: TopicId | None = None
+    options: ReadOptions,
+    wanted: OffsetRange,
+    topic_id: TopicId | None = None,
+    *,
+    cut: PartitionCut | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a range as Spark wants them; ``topic_id`` is that of the topic the offsets belong to."""
+    """The rows of a range as Spark wants them; ``topic_id`` is that of the topic the offsets belong to.
+
+    With a ``cut`` they are those that it shows.
+    """
     topic_partition = wanted.topic_partition
     cluster = cluster_client(options.connection)
     look_again(cluster, topic_partition.topic, topic_id)
     losses = Losses(options.fail_on_data_loss)
-    rows = _what_is_left(cluster, options, wanted, topic_id, losses)
+    rows = _what_is_left(cluster, options, wanted, topic_id, losses, cut)
     try:
         yield from put_together(with_place(batch, topic_partition, options.include_headers) for batch in rows)
     finally:
@@ -68,8 +77,10 @@ def _what_is_left(
     wanted: OffsetRange,
     topic_id: TopicId | None,
     losses: Losses,
+    cut: PartitionCut | None,
 ) -> Iterator[pa.RecordBatch]:
     position = wanted.start_offset
+    level = options.isolation_level if cut is None else IsolationLevel.READ_UNCOMMITTED
     while position < wanted.end_offset:
         try:
             for batch in read_range(
@@ -79,13 +90,14 @@ def _what_is_left(
                 wanted.end_offset,
                 isolation_level=options.isolation_level,
                 topic_id=topic_id,
+                cut=cut,
                 timeout_ms=options.poll_timeout_ms,
             ):
                 yield batch
                 position = batch.column("offset")[-1].as_py() + 1
             return
         except (OffsetOutOfRange, RangeNotReadable, KafkaError) as error:
-            loss = _loss(error, cluster, options, replace(wanted, start_offset=position))
+            loss = _loss(error, cluster, level, replace(wanted, start_offset=position))
             losses.note(loss)
             if losses.is_fatal:
                 losses.tell()
@@ -95,7 +107,7 @@ def _what_is_left(
 def _loss(
     error: OffsetOutOfRange | RangeNotReadable | KafkaError,
     cluster: ClusterClient,
-    options: ReadOptions,
+    level: IsolationLevel,
     left: OffsetRange,
 ) -> Loss:
     """What of the rest of a range an error says to be lost; raises an error that is no loss."""
@@ -108,7 +120,7 @@ def _loss(
             return Loss(topic_partition, start, min(error.log_start_offset, end), reason)
         return Loss(topic_partition, start, end, Reason.LOG_CUT)
     if isinstance(error, RangeNotReadable):
-        latest = latest_offsets(Admin(cluster), [topic_partition], options.isolation_level)[topic_partition]
+        latest = latest_offsets(Admin(cluster), [topic_partition], level)[topic_partition]
         if latest > error.offset:
             raise error
         return Loss(topic_partition, max(left.start_offset, error.offset), end, Reason.LOG_CUT)

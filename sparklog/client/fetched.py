@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparklog.client.metadata import KnownLeader
+from sparklog.client.transactions.cut import PartitionCut
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.parts import Part, read_parts
@@ -41,6 +42,8 @@ class FetchTerms:
     isolation_level: int
     rack_id: str = ""
     """The reader's rack; the leader may then name a closer replica (KIP-392)."""
+    with_aborted: bool = False
+    """Whether the aborted transactions are asked for up to the high watermark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class Fetched:
     records: Bytes
     batches: Sequence[tuple[int, BatchHeader]]
     aborted: Sequence[AbortedTransaction] = ()
+    cut: PartitionCut | None = None
 
     @property
     def next_offset(self) -> int:
@@ -81,7 +85,8 @@ class Fetched:
                 return
             batch = memoryview(self.records)[position : position + header.size_bytes]
             self._check(batch, header)
-            if not aborted.hides(batch, header) and header.last_offset >= self.fetch_offset:
+            is_hidden = aborted.hides(batch, header) or (self.cut is not None and self.cut.hides(header))
+            if not is_hidden and header.last_offset >= self.fetch_offset:
                 yield position, header
 
     def _check(self, batch: memoryview, header: BatchHeader) -> None:
@@ -146,6 +151,7 @@ def fetch_request(
         topics=list(topics.values()),
         rack_id=terms.rack_id,
         payload_kinds=SUPPORTED_PAYLOADS,
+        with_aborted=1 if terms.with_aborted else -1,
     )
 
 
@@ -169,10 +175,17 @@ def answers_of(
     return {topic_partition: answers[topic_partition] for topic_partition in leaders}
 
 
-def fetched_of(topic_partition: TopicPartition, fetch_offset: int, answer: FetchPartitionData) -> Fetched:
+def fetched_of(
+    topic_partition: TopicPartition,
+    fetch_offset: int,
+    answer: FetchPartitionData,
+    cut: PartitionCut | None = None,
+) -> Fetched:
     """The batches of an answer without an error."""
     records = _contiguous(answer.records)
-    return Fetched(topic_partition, fetch_offset, records, split(records), answer.aborted_transactions or ())
+    return Fetched(
+        topic_partition, fetch_offset, records, split(records), answer.aborted_transactions or (), cut
+    )
 
 
 def _contiguous(parts: Sequence[Part]) -> Bytes:

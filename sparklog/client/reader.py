@@ -25,6 +25,7 @@ from sparklog.client.isolation import IsolationLevel
 from sparklog.client.metadata import KnownLeader
 from sparklog.client.offsets import log_ends
 from sparklog.client.retry import Backoff, Deadline
+from sparklog.client.transactions.cut import PartitionCut
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicPartition
 from sparklog.wire.messages.data.fetch import FetchPartitionData
@@ -47,16 +48,19 @@ def read_range(
     max_bytes: int = FETCH_BYTES,
     isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED,
     topic_id: uuid.UUID | None = None,
+    cut: PartitionCut | None = None,
     on_gap: OnGap | None = None,
     timeout_ms: int = 120_000,
 ) -> Iterator[pa.RecordBatch]:
     """The records of a partition with offsets in ``[start_offset, end_offset)``, in order, in ROW_SCHEMA.
 
+    With a ``cut`` they are those that it shows, whatever the isolation level.
+
     ``topic_id`` is the topic that the offsets were chosen for, if that is known. ``timeout_ms`` bounds how
     long the reader waits without progress. Close the iterator if you leave it early.
     """
     reader = _RangeReader(
-        cluster, topic_partition, start_offset, end_offset, max_bytes, isolation_level, topic_id
+        cluster, topic_partition, start_offset, end_offset, max_bytes, isolation_level, topic_id, cut
     )
     try:
         while reader.position < end_offset:
@@ -81,13 +85,17 @@ class _RangeReader:
         max_bytes: int,
         isolation_level: IsolationLevel,
         topic_id: uuid.UUID | None,
+        cut: PartitionCut | None,
     ) -> None:
         self.position = start_offset
         self._cluster = cluster
         self._tp = topic_partition
         self._end_offset = end_offset
-        self._isolation_level = isolation_level
-        self._terms = FetchTerms(MAX_WAIT_MS, max_bytes, max_bytes, isolation_level)
+        self._cut = cut
+        self._isolation_level = isolation_level if cut is None else IsolationLevel.READ_UNCOMMITTED
+        self._terms = FetchTerms(
+            MAX_WAIT_MS, max_bytes, max_bytes, self._isolation_level, with_aborted=cut is not None
+        )
         self._rack_terms = replace(self._terms, rack_id=cluster.client_rack)
         self._closest: BrokerId | None = None
         self._at_leader_until: Deadline | None = None
@@ -106,7 +114,7 @@ class _RangeReader:
         backoff = self._cluster.backoff(deadline)
         while True:
             answer = self._answer(deadline, backoff)
-            fetched = fetched_of(self._tp, self.position, answer)
+            fetched = fetched_of(self._tp, self.position, answer, self._cut)
             if fetched.batches:
                 self.position = fetched.next_offset
                 if self.position < self._end_offset:
@@ -137,8 +145,11 @@ class _RangeReader:
                 if code is ErrorCode.none and self._is_redirection(answer):
                     self._go_to(BrokerId(answer.preferred_read_replica), deadline)
                     continue
+                if code is ErrorCode.none and self._lags_behind_cut(answer):
+                    self._leave_closest()
+                    continue
                 if code is ErrorCode.none:
-                    return answer
+                    return self._with_aborted(answer)
             self._hang_up()
             if self._leave_closest():
                 continue
@@ -150,6 +161,20 @@ class _RangeReader:
             obstacles = {self._tp: code}
             backoff.pause(lambda: self._cluster.gave_up(obstacles, deadline))  # noqa: B023 (called at once)
             self._seen = self._cluster.refresh([self._tp.topic], self._seen, deadline)
+
+    def _lags_behind_cut(self, answer: FetchPartitionData) -> bool:
+        """Whether a nearby replica may not know yet which of the transactions below the cut were aborted."""
+        is_near = self._cut is not None and self._closest is not None
+        return is_near and self._cut is not None and answer.high_watermark < self._cut.high_watermark
+
+    def _with_aborted(self, answer: FetchPartitionData) -> FetchPartitionData:
+        if self._cut is not None and answer.records and answer.aborted_transactions is None:
+            raise KafkaError(
+                ErrorCode.unsupported_version,
+                f"a broker with {self._tp} does not say which transactions were aborted: its release is "
+                "older than that of others; read again when all brokers have the same",
+            )
+        return answer
 
     def _is_redirection(self, answer: FetchPartitionData) -> bool:
         """Whether the leader names a replica near us (KIP-392).

@@ -50,10 +50,10 @@ class Writing:
 
     attempts = itertools.count()
 
-    def __init__(self, client, app_id=None):
+    def __init__(self, client, app_id=None, places=PLACES):
         self.client = client
         self.app_id = app_id or f"app-{uuid.uuid4()}"
-        self.start = latest(client, PLACES, IsolationLevel.READ_UNCOMMITTED)
+        self.start = latest(client, places, IsolationLevel.READ_UNCOMMITTED)
 
     def identity(self, version=1, run="run", timeout_ms=60_000):
         return WriteIdentity(self.app_id, version, run, is_plain=False, timeout_ms=timeout_ms)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pyspark_sparklog import byte_sizes as module
-from pyspark_sparklog.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
+from pyspark_sparklog.batch import byte_sizes as module
+from pyspark_sparklog.batch.byte_sizes import bytes_per_offset, cut_by_bytes, gathered
 from pyspark_sparklog.ranges import OffsetRange
 from sparklog.model.ids import TopicPartition
 

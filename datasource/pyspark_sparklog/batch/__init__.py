@@ -1,0 +1,1 @@
+"""Of batch reads alone: the sizes of their tasks, and the cut that all tasks see."""
