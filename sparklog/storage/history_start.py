@@ -6,7 +6,9 @@ records before it for deleted, and the log start would rise in every replica.
 
 The file is there only while the log start is before the first segment. It is written, synced, before
 segments go, and removed after the log start has reached the local start. So a crash leaves a start that is
-too early at worst; the remote store's manifest knows better. A damaged file counts as missing.
+too early at worst; the remote store's manifest knows better, and the leader raises the log start to it. A
+damaged file says that there is a history, and not from where: the log then begins at 0, which is too early at
+worst, too. Without it the leader would delete the history in the store as what is no longer in the log.
 """
 
 import logging
@@ -38,10 +40,14 @@ class HistoryStart:
         try:
             ((text,),) = checkpoints.parse(self.disk.read(self._path))
             offset = int(text)
+            if offset < 0:
+                raise ValueError(f"the offset {offset} is negative")
         except ValueError as error:
-            logger.warning("ignoring the damaged file %s (%s)", self._path, error)
-            return None
-        return offset if offset >= 0 else None
+            logger.warning(
+                "%s is damaged (%s): the log begins at 0 until its leader says more", self._path, error
+            )
+            return 0
+        return offset
 
     def before_removal(self, log_start_offset: int, local_start_offset: int) -> None:
         """The log will begin on this disk at ``local_start_offset``, and for readers maybe earlier."""

@@ -136,14 +136,16 @@ def test_a_truncation_below_the_log_start_keeps_nothing(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"0\n1\nx\n", b"0\n2\n3\n", b"0\n1\n-5\n", b"1\n1\n0\n", b"\xff"])
-def test_a_damaged_file_counts_as_missing(bench: Bench, damage: bytes) -> None:
+def test_with_a_damaged_file_the_log_begins_too_early_and_not_too_late(bench: Bench, damage: bytes) -> None:
     log = filled(bench)
     log.flush()
     log.delete_local_segments(20)
     file_of(bench).write_bytes(damage)
     again = bench.open(SMALL, recovery_point=25, high_watermark=25)
-    assert starts(again) == (20, 20)
-    assert epochs(again) == [(4, 20)]
+    assert starts(again) == (0, 20)
+    assert epochs(again) == epochs(log)
+    assert again.raise_log_start(7)
+    assert starts(bench.open(SMALL, recovery_point=25, high_watermark=25)) == (7, 20)
 
 
 def test_after_a_crash_before_the_segments_went_the_log_begins_where_it_did(bench: Bench) -> None:
