@@ -47,6 +47,8 @@ class Consumer(Client):
         self._payload_kinds = TAKES_ARROW if takes_arrow else TAKES_RECORDS
         self._last_epoch = -1
         self._rack = self._draw.choice(("", *RACKS))
+        self._met_rot = False
+        """Whether the last answer was taken up to a rotten batch only."""
         self._follower: str | None = None
         """Where the leader sent us, as it is in our rack."""
         self.has_followed = False
@@ -158,10 +160,12 @@ class Consumer(Client):
 
     def _take(self, records: bytes) -> list[Entry | FoundRow]:
         found: list[Entry | FoundRow] = []
+        self._met_rot = False
         for position, header in split(records):
             if header.next_offset <= self.offset:
                 continue
             if not crc_matches(records, position, header):
+                self._met_rot = True
                 self._place.witness.marks.reach("a consumer was given a rotten batch")
                 return found  # it asks again for it, as real ones do
             entry = self._entry(records, position, header)

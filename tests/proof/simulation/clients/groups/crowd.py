@@ -69,6 +69,7 @@ class Crowd:
             self._fill(seat)
             for member in seat.processes:
                 member.is_rude = member.is_settled = False
+                member.is_patient = True
 
     def unrest(self) -> str | None:
         """What is still missing to rest. Once nothing is, its clients write nothing any more."""

@@ -86,6 +86,10 @@ class Member(GroupClient):
         self.share: dict[TopicPartition, int] = {}
         """Its partitions, with the next offset of each."""
         self.is_rude = group.plan.rude_share > 0
+        self.is_patient = False
+        """Whether it waits for a commit's answer before the next one. While commits of a partition overlap
+        without a gap, nobody can read its stable offset, as in Kafka.
+        """
         self.has_share = False
         self.is_settled = False
         self.is_done = False
@@ -96,6 +100,7 @@ class Member(GroupClient):
         """Which question of the way to a share was asked last; answers to earlier ones do not count."""
         self._is_asking = False
         self._commits = 0
+        self._commits_under_way = 0
 
     def start(self) -> None:
         super().start()
@@ -310,6 +315,8 @@ class Member(GroupClient):
         if not self.share:
             self.is_settled = True
             return
+        if self.is_patient and self._commits_under_way:
+            return
         for where in self.share:
             self.share[where] += self._draw.randint(1, 5)
         self._send_commit(self.me, dict(self.share))
@@ -323,6 +330,7 @@ class Member(GroupClient):
         commits = begin_commit(self._place.recorder, self.name, self.group_id, value, positions)
 
         def answered(response: OffsetCommitResponse) -> None:
+            self._commits_under_way -= 1
             outcome = end_commit(self._place.recorder, commits, response)
             self._place.story.tell(self.process.name, f"commit {value}: {outcome.error.name}")
             self._mark(outcome.error)
@@ -336,7 +344,13 @@ class Member(GroupClient):
                 self._recover(outcome.error)
 
         request = commit_request(self.group_id, sent_by, value, positions)
-        self.call(self.coordinator, request, answered, lambda: self._failed(sent_by))
+
+        def unanswered() -> None:
+            self._commits_under_way -= 1
+            self._failed(sent_by)
+
+        self._commits_under_way += 1
+        self.call(self.coordinator, request, answered, unanswered)
 
     def _mark(self, error: ErrorCode) -> None:
         if error is ErrorCode.illegal_generation:

@@ -93,6 +93,7 @@ class TransactionalProducer(BatchSender):
         response = yield from self._ask_coordinator(request, lambda response: response.error_code)
         self._producer = response.producer_id, response.producer_epoch
         self._sequences.clear()
+        self._sessions += 1
         self.tell(f"is producer {response.producer_id}:{response.producer_epoch}")
         self._rules.on_initialised(*self._producer)
 

@@ -79,6 +79,8 @@ class CommittedReader(Consumer):
         if truth is None or truth.topic_id != self._topic_id or self.offset == start:
             return
         aborted = [(one.producer_id, one.first_offset) for one in data.aborted_transactions or []]
+        if self._met_rot:  # the answer tells of those behind the rotten batch, too
+            aborted = [one for one in aborted if one[1] < self.offset]
         if aborted:
             self._place.witness.marks.reach("a reader passed over an aborted transaction")
         if self._follower is not None:
