@@ -144,18 +144,26 @@ class ClusterClient:
     ) -> Any:
         """The first answer of any broker; ClusterUnavailable if no broker answers in time.
 
-        ``error_of`` finds an answer's error code: while it is retriable, the next broker is asked.
+        ``error_of`` finds an answer's error code: while it is retriable, the next broker is asked. If the
+        time is over while a broker is asked, the last such code is raised: it says more than silence.
         """
         deadline = self.deadline(timeout_ms)
         backoff = Backoff(deadline, self._closed)
+        refusal: Callable[[], KafkaError] | None = None
         while True:
-            response = self._call_any(message, deadline)
+            try:
+                response = self._call_any(message, deadline)
+            except ClusterUnavailable:
+                if refusal is None:
+                    raise
+                raise refusal() from None
             code = error_of(response) if error_of else ErrorCode.none
             if not code.retriable or deadline.is_over:
                 return response
             self._prefer_another()
             where = f"{self.bootstrap_servers} for {deadline.timeout_ms} ms"
-            backoff.pause(partial(KafkaError, code, where))
+            refusal = partial(KafkaError, code, where)
+            backoff.pause(refusal)
 
     def call_controller(
         self,

@@ -129,7 +129,7 @@ def test_there_are_fewer_brokers_than_replicas_of_the_writes_state(case: Case, r
     with InProcessCluster(brokers=1, settings=settings) as one:
         one.create_topic("written")
         identity = WriteIdentity("app-job", 1, "run", is_plain=False)
-        member = WriteMember(one.client, identity, "0", timeout_ms=1_000)
+        member = WriteMember(one.client, identity, "0", timeout_ms=3_000)
         case(
             "the first atomic write with fewer brokers than `transaction.state.log.replication.factor`",
             "Spark write",

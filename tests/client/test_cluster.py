@@ -13,6 +13,7 @@ from sparklog.client.errors import ClientClosed, ClusterUnavailable
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
+from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
 from sparklog.wire.messages.discovery.metadata import MetadataRequest
 
 Start = Callable[..., Any]
@@ -57,6 +58,19 @@ def test_a_broker_that_is_gone_is_passed_over(start_fake: Start, client_of: Conn
     client.metadata([])
     fake.stop_broker(1)
     assert sorted(client.metadata([], max_age_ms=0).brokers) == [2]
+
+
+def test_brokers_that_fall_silent_leave_their_last_refusal(start_fake: Start, client_of: Connect) -> None:
+    fake = start_fake()
+    client = client_of(fake, retry_timeout_ms=300)
+
+    def refused(_answer: object) -> ErrorCode:
+        fake.cut_after["DescribeCluster"] = 1_000_000
+        return ErrorCode.coordinator_not_available
+
+    with pytest.raises(KafkaError, match=r"COORDINATOR_NOT_AVAILABLE: .* for 300 ms"):
+        client.call_any(DescribeClusterRequest(), refused)
+    assert fake.count(DescribeClusterRequest) > 1
 
 
 def test_when_nobody_answers_the_error_names_the_servers_and_the_reason() -> None:
