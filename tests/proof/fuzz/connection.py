@@ -48,7 +48,9 @@ class Wire:
 
     def _look(self, wait_s: float) -> bool:
         """Take what is there; False if nothing happened in time."""
-        if not select.select([self._socket], [], [], wait_s)[0]:
+        poll = select.poll()  # select refuses descriptors above 1,023, which a process with brokers has
+        poll.register(self._socket, select.POLLIN)
+        if not poll.poll(wait_s * 1_000):
             return False
         try:
             octets = self._socket.recv(RECEIVE_BYTES)
