@@ -207,6 +207,7 @@ class _Life:
             watcher.join()
         self._part.seconds = time.monotonic() - began
         self._part.client_crashes = self._workload.crashes
+        self._part.client_restarts = dict(self._workload.restarts)
         self._part.admin_done, self._part.admin_refused = (
             self._administrators.done,
             self._administrators.refused,

@@ -68,6 +68,8 @@ class Part:
     dumps: int = 0
     """Replicas whose files were read."""
     client_crashes: int = 0
+    client_restarts: dict[str, int] = field(default_factory=dict)
+    """How often each client stood still, and was restarted."""
     admin_done: dict[str, int] = field(default_factory=dict)
     admin_refused: dict[str, int] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
@@ -244,6 +246,7 @@ def summed(parts: Sequence[Part]) -> dict[str, Any]:
         "polled": sum(part.polled for part in parts),
         "dumps": sum(part.dumps for part in parts),
         "client_crashes": sum(part.client_crashes for part in parts),
+        "client_restarts": counts("client_restarts"),
         "admin_done": counts("admin_done"),
         "admin_refused": counts("admin_refused"),
         "not_run": not_run,

@@ -94,6 +94,11 @@ def produce(settings: Settings, writer: Writer) -> None:
     producer.flush(FLUSH_S)
 
 
+def ends_the_client(error: Any) -> bool:
+    """Whether librdkafka does nothing more after this; what a consumer polls then has no flag."""
+    return bool(error.fatal()) or error.code() == KafkaError._FATAL
+
+
 def common_settings(settings: Settings) -> dict[str, Any]:
     """Of every client, whatever it does."""
     return {

@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from chaos.clients.client_parts import TAIL_RECORDS, Place, Seen, Settings
-from chaos.clients.confluent_client import common_settings, seen_by_confluent
+from chaos.clients.confluent_client import common_settings, ends_the_client, seen_by_confluent
 from chaos.clients.member_parts import GROUP, HEARTBEAT_MS, POLL_INTERVAL_MS, SESSION_MS, Membership
 from histories import Writer
 
@@ -74,7 +74,7 @@ def join(settings: Settings, writer: Writer) -> None:
                 got.setdefault(place, []).append(seen_by_confluent(message))
                 continue
             ours.trouble(error)
-            if error.fatal():
+            if ends_the_client(error):
                 raise SystemExit(f"{settings.name} is a member no more: {error}")
             _go_on(ours, consumer, place)
         ours.take(got)

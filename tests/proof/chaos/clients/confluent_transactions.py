@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from chaos.clients.client_parts import Pace, Place, Settings, value_of
-from chaos.clients.confluent_client import common_settings
+from chaos.clients.confluent_client import common_settings, ends_the_client
 from chaos.clients.member_parts import HEARTBEAT_MS, POLL_INTERVAL_MS, SESSION_MS
 from chaos.clients.transaction_parts import (
     ASK_S,
@@ -178,7 +178,7 @@ def _good(ours: Transactions, messages: list[Any]) -> list[Any]:
     for message in messages:
         if (error := message.error()) is not None:
             ours.identity.trouble(error)
-            if error.fatal():
+            if ends_the_client(error):
                 raise SystemExit(f"{ours.identity.name} can read no more: {error}")
     return [message for message in messages if message.error() is None]
 

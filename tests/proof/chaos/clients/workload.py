@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,13 @@ from random import Random
 from typing import Any
 
 from chaos.clients.disturbances import TWIN, Disturbances
+from chaos.clients.watch import Answers, Watch
 from chaos.machines.processes import MARK, mark_of, send
 
 CRASH_EVERY_S = (20.0, 60.0)
 """Between two crashes of clients."""
 _POLL_S = 0.2
+_CLIENT = Path(__file__).with_name("client.py")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,11 @@ class ClientPlan:
     def is_transacted(self) -> bool:
         """Whether its topics are those with transactions."""
         return self.is_transactional or self.isolation is not None
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it is restarted when it stands still: libraries of others, where they are known to hang."""
+        return (self.is_member or self.is_transactional) and self.library != "spark"
 
     @property
     def kind(self) -> str:
@@ -123,12 +131,19 @@ class Workload:
         """
         self.histories = folder / "histories"
         self.crashes = 0
+        self.restarts: Counter[str] = Counter()
+        """How often each client stood still, and was restarted."""
         self._folder, self._bootstrap, self._topics = folder, bootstrap, dict(topics)
         self._rng, self._rate, self._clients = rng, rate, clients
         self._compacted, self._transacted = sorted(compacted), dict(transacted or {})
         self._lives: dict[str, int] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._disturbances = Disturbances(Random(rng.random()))
+        self._watch, self._about_to_end = Watch(), set[str]()
+        self._counts = {
+            plan.name: Answers(f'"type":"ok","f":"{ANSWERED.get(plan.role, "poll")}"') for plan in clients
+        }
+        self._count_lock = threading.Lock()
         self._leave, self._is_calm = threading.Event(), threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="clients", daemon=True)
 
@@ -161,9 +176,11 @@ class Workload:
 
     def _answers(self, plan: ClientPlan) -> int:
         """How many sends, commits or polls of its lives, so far, were answered."""
-        answer = f'"type":"ok","f":"{ANSWERED.get(plan.role, "poll")}"'
-        histories = [self.histories / f"{plan.name}-{life}.jsonl" for life in range(self._lives[plan.name])]
-        return sum(path.read_text("utf-8").count(answer) for path in histories if path.exists())
+        lives = range(self._lives[plan.name])
+        with self._count_lock:
+            return self._counts[plan.name].count(
+                self.histories / f"{plan.name}-{life}.jsonl" for life in lives
+            )
 
     def stop(self, timeout_s: float, between_s: float) -> list[str]:
         """Let producers finish, and ``between_s`` later consumers; who had to be killed."""
@@ -198,6 +215,7 @@ class Workload:
     def _launch(self, plan: ClientPlan) -> None:
         life = self._lives.get(plan.name, 0)
         self._lives[plan.name] = life + 1
+        self._watch.begin(plan.name)
         settings = {
             "role": plan.role,
             "library": plan.library,
@@ -217,7 +235,7 @@ class Workload:
         logs.mkdir(exist_ok=True)
         with (logs / f"{plan.name}.log").open("ab") as log:
             self._running[plan.name] = subprocess.Popen(
-                [sys.executable, "-P", str(Path(__file__).with_name("client.py")), json.dumps(settings)],
+                [sys.executable, "-P", str(_CLIENT), json.dumps(settings)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -236,8 +254,22 @@ class Workload:
                 self._disturb()
             self._disturbances.go_on(is_over=self._is_calm.is_set())
             for plan in self._clients:
+                if plan.is_watched:
+                    self._end_if_stuck(plan)
                 if self._running[plan.name].poll() is not None:
                     self._launch(plan)
+
+    def _end_if_stuck(self, plan: ClientPlan) -> None:
+        """First it tells its log where it is; it ends at the next look."""
+        if not self._watch.is_stuck(plan.name, self._answers(plan)):
+            self._about_to_end.discard(plan.name)
+        elif plan.name not in self._about_to_end:
+            self._about_to_end.add(plan.name)
+            self._running[plan.name].send_signal(signal.SIGUSR1)
+        else:
+            self.restarts[plan.name] += 1
+            self._running[plan.name].kill()
+            self._running[plan.name].wait()
 
     def _disturb(self) -> None:
         """A member of the group or a transactional producer, if there is any."""

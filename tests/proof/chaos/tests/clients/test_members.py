@@ -4,8 +4,10 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from confluent_kafka import KafkaError
 
 from chaos.clients.client_parts import Settings
+from chaos.clients.confluent_client import ends_the_client
 from chaos.clients.kafka_python_member import EveryMember
 from chaos.clients.member_parts import Membership
 from histories import Writer
@@ -84,3 +86,11 @@ def test_no_member_is_forgotten_wherever_static_ones_stand():
 
 def _subscription():
     return SimpleNamespace(topics=["t"])
+
+
+def test_a_member_that_was_fenced_is_at_its_end_though_the_polled_error_lacks_the_flag():
+    polled = KafkaError(KafkaError._FATAL, "Static consumer fenced by other consumer")
+    assert not polled.fatal()
+    assert ends_the_client(polled)
+    assert ends_the_client(KafkaError(KafkaError.FENCED_INSTANCE_ID, fatal=True))
+    assert not ends_the_client(KafkaError(KafkaError.COORDINATOR_LOAD_IN_PROGRESS))
