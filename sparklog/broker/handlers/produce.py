@@ -20,7 +20,6 @@ from sparklog.broker.handlers.transactional_produce import TransactionalBatch, v
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.joint_wait import Share, named_twice
-from sparklog.core.transaction.latest_connections import LATE
 from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
@@ -199,7 +198,7 @@ def _asked(request: ProduceRequest) -> list[TopicPartition]:
 
 
 def _answer(call: Call, request: ProduceRequest, results: Results) -> None:
-    if any(result.error is LATE for result in results.values()):
+    if any(result.is_late for result in results.values()):
         call.exchange.close()
         return
     if request.acks == 0:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.visibility import Visibility
+from sparklog.core.transaction.latest_connections import Late
+from sparklog.core.transaction.producer_state import RefusedSequence
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId, TopicId, TopicPartition
@@ -28,6 +30,9 @@ class AppendResult(NamedTuple):
     """The time that all its records got, where the topic goes by the leader's clock."""
     is_held_up: bool = False
     """Whether it was refused only because it follows a batch that was refused."""
+    is_late: bool = False
+    """Whether they came late (``latest_connections``), so that their connection is closed without an answer.
+    ``error`` is then what their client concludes from that."""
     end_offset: int = -1
     """The offset after the batches, unless they were certainly not appended. With an error, they are in this
     leader's log, and may still be committed."""
@@ -37,6 +42,13 @@ class AppendResult(NamedTuple):
         if outcome.error is not ErrorCode.none:
             return outcome._replace(end_offset=self.end_offset)
         return self._replace(waits=False)
+
+
+def objected(objection: RefusedSequence | Late) -> AppendResult:
+    """The result of batches that ``ProducerGate.check`` objects to."""
+    if isinstance(objection, Late):
+        return AppendResult(ErrorCode.network_exception, is_late=True)
+    return AppendResult(objection.code, message=objection.message)
 
 
 class HistoryRange(NamedTuple):

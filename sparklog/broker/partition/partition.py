@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
-from sparklog.broker.partition.answers import AppendResult, DeletionResult, ReadRequest, ReadResult
+from sparklog.broker.partition.answers import AppendResult, DeletionResult, ReadRequest, ReadResult, objected
 from sparklog.broker.partition.batches import Batches, begins_within, continuing, stamp_all, whole
 from sparklog.broker.partition.corruption import settle_corruption, should_hand_over
 from sparklog.broker.partition.log_guard import LogGuard
@@ -32,7 +32,7 @@ from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.replication.replica import Replica
-from sparklog.core.transaction.producer_state import Duplicate, ProducerStates, RefusedSequence
+from sparklog.core.transaction.producer_state import Duplicate, ProducerStates
 from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.cluster import PartitionState
@@ -293,8 +293,8 @@ class Partition:
             if self._gate.must_wait(batches, after_refusal=after_refusal):
                 error = ErrorCode.not_enough_replicas
                 return AppendResult(error, message=BEHIND_A_REFUSED_ONE, is_held_up=True)
-            if isinstance(objection, RefusedSequence):
-                return AppendResult(objection.code, message=objection.message)
+            if objection is not None:
+                return objected(objection)
             return self._append_new(leader, records, batches, acks, token)
 
     def begin_verification(

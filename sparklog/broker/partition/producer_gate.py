@@ -8,7 +8,7 @@ from typing import Final
 
 from sparklog.broker.partition.batches import Batches
 from sparklog.core.replication.leader import Leader
-from sparklog.core.transaction.latest_connections import LATE, LatestConnections
+from sparklog.core.transaction.latest_connections import LATE, Late, LatestConnections
 from sparklog.core.transaction.producer_state import NO_SEQUENCE, Duplicate, RefusedSequence
 from sparklog.core.transaction.refused_batches import RefusedBatches
 from sparklog.core.transaction.verification import VerificationGuard
@@ -48,7 +48,7 @@ class ProducerGate:
         leader: Leader,
         guard: VerificationGuard | None,
         connection: int | None,
-    ) -> Duplicate | RefusedSequence | None:
+    ) -> Duplicate | RefusedSequence | Late | None:
         """What speaks against an append of ``batches`` of ``records``: the log's producer states; or, of a
         client's batch that begins a transaction, that its ``guard`` is missing or void; or, of a batch or a
         marker of a transaction, that it came late over ``connection``. None: nothing does.
@@ -56,7 +56,7 @@ class ProducerGate:
         is_late = self._is_late(records, batches, connection)
         objection = self._check_states(records, batches, origin)
         if is_late and not isinstance(objection, Duplicate):
-            return RefusedSequence(LATE, "")
+            return LATE
         if objection is not None or origin is not AppendOrigin.CLIENT:
             return objection
         unverified = self._unverified(batches)

@@ -35,7 +35,7 @@ GUARDS_MAX: Final = 10_000
 def commit_in_transaction(token: Token, request: TransactionalOffsetCommit, turn: Turn) -> None:
     """Write the offsets whose metadata is short enough; the others get OFFSET_METADATA_TOO_LARGE."""
     if turn.state.connections.is_late(*_sender(request), request.connection):
-        turn.reply(token, request.refused(LATE))
+        turn.reply(token, LATE)
         return
     group = turn.state.groups.get(request.group_id)
     error = _error(group, request)

@@ -17,12 +17,17 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.model.errors import ErrorCode
-
 ENTRIES_MAX: Final = 10_000
 
-LATE: Final = ErrorCode.network_exception
-"""The result of a late request: what its client would conclude from the closed connection."""
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """The result of a late request. It has no error code, so that no code of another broker, or of a lost
+    connection, is taken for it.
+    """
+
+
+LATE: Final = Late()
 
 
 @dataclass(slots=True)

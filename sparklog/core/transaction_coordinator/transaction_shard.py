@@ -138,7 +138,7 @@ class TransactionShard:
             case InitProducerId():
                 return self._initialise(token, request, now)
             case AddPartitions() | EndTransaction() if self._is_late(request):
-                return [Reply(token, Answer(LATE))]
+                return [Reply(token, LATE)]
             case AddPartitions():
                 moved = with_partitions(self.values.get(request.key), request, now.wall_ms)
                 return self._move(token, request, moved, now)

@@ -50,6 +50,7 @@ from sparklog.core.group.responses import (
     JoinGroupResponse,
     LeaveGroupResponse,
     SyncGroupResponse,
+    TransactionalCommitResponse,
 )
 from sparklog.core.group.settings import GroupSettings
 from sparklog.model.errors import ErrorCode
@@ -405,7 +406,7 @@ class Client:
         }
         request = TransactionalOffsetCommit(self.group_id, **{**fields, **changes})
         asked = self.coordinator.ask(request)
-        if asked.answer is None or asked.answer.guard is None:
+        if not isinstance(asked.answer, TransactionalCommitResponse) or asked.answer.guard is None:
             return asked
         return self.coordinator.ask(replace(request, guard=asked.answer.guard))
 

@@ -217,7 +217,7 @@ def test_an_end_that_was_sent_again_does_not_end_the_next_transaction():
     assert dialogue.ask(end).error is ErrorCode.none
     dialogue.write_markers()
     dialogue.add(producer)
-    assert dialogue.ask(replace(end, connection=4)).error is LATE
+    assert dialogue.ask(replace(end, connection=4)) is LATE
     assert dialogue.state == "Ongoing"
     assert dialogue.ask(end).error is ErrorCode.none
 

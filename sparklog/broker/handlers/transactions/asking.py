@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.groups.asking import is_too_long
-from sparklog.core.transaction.latest_connections import LATE
+from sparklog.core.transaction.latest_connections import Late
 from sparklog.model.errors import ErrorCode
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 
@@ -21,7 +21,7 @@ def ask(call: Call, request: Any, answer: Callable[[Any], Any]) -> None:
     """
 
     def answered(response: Any) -> None:
-        if response.error is LATE:
+        if isinstance(response, Late):
             call.exchange.close()
         else:
             call.carefully(lambda: call.reply(answer(response)))

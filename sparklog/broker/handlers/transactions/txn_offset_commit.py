@@ -15,7 +15,7 @@ from sparklog.core.coordinator.actions import Producer
 from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.core.group.requests import OffsetToCommit, TransactionalOffsetCommit
 from sparklog.core.group.responses import TransactionalCommitResponse
-from sparklog.core.transaction.latest_connections import LATE
+from sparklog.core.transaction.latest_connections import Late
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
@@ -85,8 +85,11 @@ class _Attempts:
         self._left = ATTEMPTS_MAX
 
     def ask(self, commit: TransactionalOffsetCommit) -> None:
-        def answered(response: TransactionalCommitResponse) -> None:
-            self._call.carefully(lambda: self._take(commit, response))
+        def answered(response: TransactionalCommitResponse | Late) -> None:
+            if isinstance(response, Late):
+                self._call.exchange.close()
+            else:
+                self._call.carefully(lambda: self._take(commit, response))
 
         self._call.broker.coordinators.submit(GROUPS.topic, commit, answered)
 
@@ -118,9 +121,6 @@ class _Attempts:
         )
 
     def _answer(self, response: TransactionalCommitResponse) -> None:
-        if LATE in dict(response.errors).values():
-            self._call.exchange.close()
-            return
         errors = {**self._problems, **dict(response.errors)}
         self._call.reply(_response(self._call, self._asked, errors))
 

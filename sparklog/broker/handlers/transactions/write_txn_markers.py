@@ -13,7 +13,6 @@ from sparklog.broker.call import Call
 from sparklog.broker.partition.answers import AppendResult
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.joint_wait import Share
-from sparklog.core.transaction.latest_connections import LATE
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
@@ -48,7 +47,7 @@ def handle(call: Call, request: WriteTxnMarkersRequest) -> None:
             answered[number] = results
             if len(answered) < len(request.markers):
                 return
-        if any(result.error is LATE for results in answered.values() for result in results.values()):
+        if any(result.is_late for results in answered.values() for result in results.values()):
             call.exchange.close()
             return
         markers = [_result(marker, answered[n]) for n, marker in enumerate(request.markers)]
