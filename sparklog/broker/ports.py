@@ -56,7 +56,7 @@ class Coordinators(Protocol):
         ``core.coordinator.state_machine.Request``.
         """
 
-    def submit_to_all(self, topic: str, request: Any, reply: Callable[[list[Any]], None]) -> None:
+    def submit_to_every_host(self, topic: str, request: Any, reply: Callable[[list[Any]], None]) -> None:
         """Ask every coordinator of that kind on this broker a request whose key is None; ``reply`` gets all
         their responses together, none if this broker has no coordinator.
         """

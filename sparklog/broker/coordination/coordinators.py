@@ -111,7 +111,9 @@ class CoordinatorShards:
         invalid = request.invalid()
         reply(request.refused(ErrorCode.not_coordinator) if invalid is None else invalid)
 
-    def submit_to_all(self, topic: str, request: Request[Any], reply: Callable[[list[Any]], None]) -> None:
+    def submit_to_every_host(
+        self, topic: str, request: Request[Any], reply: Callable[[list[Any]], None]
+    ) -> None:
         hosts = [host for host in self.hosts() if host.topic_partition.topic == topic]
         if not hosts:
             reply([])

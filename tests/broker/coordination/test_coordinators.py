@@ -85,12 +85,12 @@ def test_below_the_minimum_of_replicas_in_sync_a_commit_is_refused(coordinated):
 
 def test_all_shards_of_a_kind_are_asked_together(coordinated):
     answers = []
-    coordinated.coordinators.submit_to_all(GROUP_OFFSETS_TOPIC, ListGroups(), answers.append)
+    coordinated.coordinators.submit_to_every_host(GROUP_OFFSETS_TOPIC, ListGroups(), answers.append)
     assert answers == [[]]
     coordinated.serve()
     coordinated.commit(7)
     coordinated.follow()
-    coordinated.coordinators.submit_to_all(GROUP_OFFSETS_TOPIC, ListGroups(), answers.append)
+    coordinated.coordinators.submit_to_every_host(GROUP_OFFSETS_TOPIC, ListGroups(), answers.append)
     ((response,),) = answers[1:]
     assert [group.group_id for group in response.groups] == ["g"]
 

@@ -32,7 +32,7 @@ def ask(call: Call, request: Any, answer: Callable[[Any], Any]) -> None:
     )
 
 
-def ask_each(
+def ask_coordinator_of_each(
     call: Call,
     requests: Sequence[Any],
     answer: Callable[[list[Any]], Any],

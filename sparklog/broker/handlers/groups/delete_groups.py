@@ -1,7 +1,7 @@
 """DeleteGroups: remove groups that have no members, with their offsets; each group has its own error."""
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask_each, without_repetitions
+from sparklog.broker.handlers.groups.asking import ask_coordinator_of_each, without_repetitions
 from sparklog.core.group.requests import DeleteGroup
 from sparklog.wire.messages.groups.delete_groups import (
     DeletableGroupResult,
@@ -12,7 +12,7 @@ from sparklog.wire.messages.groups.delete_groups import (
 
 def handle(call: Call, request: DeleteGroupsRequest) -> None:
     group_ids = without_repetitions(request.groups_names)
-    ask_each(
+    ask_coordinator_of_each(
         call,
         [DeleteGroup(group_id=group_id) for group_id in group_ids],
         lambda responses: DeleteGroupsResponse(

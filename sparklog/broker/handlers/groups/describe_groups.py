@@ -3,7 +3,7 @@
 from typing import Final
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask_each
+from sparklog.broker.handlers.groups.asking import ask_coordinator_of_each
 from sparklog.core.group.requests import DescribeGroup
 from sparklog.core.group.responses import DescribedMember
 from sparklog.core.group.responses import DescribeGroupResponse as Described
@@ -26,7 +26,7 @@ GROUP_OPERATIONS: Final = sum(
 def handle(call: Call, request: DescribeGroupsRequest) -> None:
     describes = [DescribeGroup(group_id=group_id) for group_id in request.groups]
     operations = GROUP_OPERATIONS if request.include_authorized_operations else OPERATIONS_NOT_ASKED
-    ask_each(
+    ask_coordinator_of_each(
         call,
         describes,
         lambda responses: DescribeGroupsResponse(groups=[_group(one, operations) for one in responses]),

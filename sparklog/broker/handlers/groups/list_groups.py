@@ -13,7 +13,7 @@ from sparklog.wire.messages.groups.list_groups import ListedGroup, ListGroupsReq
 
 
 def handle(call: Call, request: ListGroupsRequest) -> None:
-    call.broker.coordinators.submit_to_all(
+    call.broker.coordinators.submit_to_every_host(
         GROUP_OFFSETS_TOPIC,
         ListGroups(states=frozenset(request.states_filter)),
         lambda responses: call.carefully(lambda: call.reply(_response(responses))),

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask, ask_each
+from sparklog.broker.handlers.groups.asking import ask, ask_coordinator_of_each
 from sparklog.core.group.requests import OffsetFetch
 from sparklog.core.group.responses import FetchedOffset
 from sparklog.core.group.responses import OffsetFetchResponse as Fetched
@@ -44,7 +44,7 @@ def handle(call: Call, request: OffsetFetchRequest) -> None:
             _fetch(group.group_id, group.topics, require_stable=request.require_stable)
             for group in request.groups
         ]
-        ask_each(call, fetches, lambda responses: _response_by_group(fetches, responses))
+        ask_coordinator_of_each(call, fetches, lambda responses: _response_by_group(fetches, responses))
         return
     fetch = _fetch(request.group_id, request.topics, require_stable=request.require_stable)
     ask(call, fetch, lambda fetched: _response_of_one(call, fetch, fetched))

@@ -1,7 +1,7 @@
 """DescribeTransactions: state and partitions of transactional ids that this broker coordinates."""
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.groups.asking import ask_each, without_repetitions
+from sparklog.broker.handlers.groups.asking import ask_coordinator_of_each, without_repetitions
 from sparklog.core.transaction_coordinator.requests import DescribeTransaction
 from sparklog.core.transaction_coordinator.responses import DescribedTransaction
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
@@ -15,7 +15,7 @@ from sparklog.wire.messages.transactions.describe_transactions import (
 
 def handle(call: Call, request: DescribeTransactionsRequest) -> None:
     ids = without_repetitions(request.transactional_ids)
-    ask_each(
+    ask_coordinator_of_each(
         call,
         [DescribeTransaction(transactional_id) for transactional_id in ids],
         lambda described: DescribeTransactionsResponse(transaction_states=list(map(_state, described))),

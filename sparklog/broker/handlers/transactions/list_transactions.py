@@ -23,7 +23,7 @@ def handle(call: Call, request: ListTransactionsRequest) -> None:
     if unknown and not states:
         call.reply(ListTransactionsResponse(unknown_state_filters=unknown))
         return
-    call.broker.coordinators.submit_to_all(
+    call.broker.coordinators.submit_to_every_host(
         TRANSACTION_STATE_TOPIC,
         ListTransactions(states, frozenset(request.producer_id_filters)),
         lambda responses: call.carefully(lambda: call.reply(_response(responses, unknown))),

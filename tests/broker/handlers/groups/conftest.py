@@ -45,7 +45,7 @@ class Coordinators:
         self.requests.append(request)
         self.replies.append(reply)
 
-    submit_to_all = submit
+    submit_to_every_host = submit
 
 
 class Exchanged:
