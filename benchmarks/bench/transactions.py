@@ -25,6 +25,8 @@ PARTITIONS: Final = 6
 RECORDS: Final = 100
 VALUE: Final = b"x" * 100
 TIMEOUT_S: Final = 60.0
+READ_TIMEOUT_S: Final = 300.0
+READ_STEP_S: Final = 0.02
 SETTLE_S: Final = 3.0
 INTERNAL_TOPIC: Final = "__transaction_state"
 ABORTERS: Final = 20
@@ -161,14 +163,15 @@ def _commits(cluster: Cluster, scale: Scale, *, records: int) -> tuple[list[floa
 def _pipelines(cluster: Cluster, scale: Scale, count: int) -> float:
     """Transactions a second of ``count`` pipelines, each with its share of the source."""
     source = Producer(quiet(cluster.bootstrap))
-    for number in range(scale.pipeline_transactions * RECORDS):
+    passes = scale.pipeline_transactions
+    for number in range(passes * RECORDS * PARTITIONS):
         source.produce("source", VALUE, partition=number % PARTITIONS)
         source.poll(0)
     source.flush(TIMEOUT_S)
     ends: list[float] = []
     stop = threading.Event()
     threads = [
-        threading.Thread(target=_pipe, args=(cluster, f"pipes-{count}", number, ends, stop))
+        threading.Thread(target=_pipe, args=(cluster, f"pipes-{count}-{number}", number, passes, ends, stop))
         for number in range(count)
     ]
     for thread in threads:
@@ -184,17 +187,17 @@ def _pipelines(cluster: Cluster, scale: Scale, count: int) -> float:
     return len(settled) / max(0.001, settled[-1] - settled[0]) if len(settled) > 1 else 0.0
 
 
-def _pipe(cluster: Cluster, group: str, number: int, ends: list[float], stop: threading.Event) -> None:
-    """Takes what it gets, up to ``RECORDS`` at once, and starts over at the end: the load must not end."""
-    consumer = Consumer(
-        quiet(cluster.bootstrap, **{"group.id": f"{group}-{number}", "enable.auto.commit": False})
-    )
+def _pipe(
+    cluster: Cluster, name: str, number: int, passes: int, ends: list[float], stop: threading.Event
+) -> None:
+    """Begins anew after so many ``passes``, which its partition is sure to have: the load must not end."""
+    consumer = Consumer(quiet(cluster.bootstrap, **{"group.id": name, "enable.auto.commit": False}))
     consumer.assign([TopicPartition("source", number % PARTITIONS, 0)])
-    producer = transactional(cluster, f"{group}-{number}")
+    producer = transactional(cluster, name)
+    done = 0
     while not stop.is_set():
-        messages = [one for one in consumer.consume(RECORDS, timeout=0.2) if one.error() is None]
-        if len(messages) < RECORDS:
-            consumer.seek(TopicPartition("source", number % PARTITIONS, 0))
+        messages = [one for one in consumer.consume(RECORDS, timeout=1.0) if one.error() is None]
+        if not messages:
             continue
         producer.begin_transaction()
         for message in messages:
@@ -204,6 +207,9 @@ def _pipe(cluster: Cluster, group: str, number: int, ends: list[float], stop: th
         _patiently(partial(producer.send_offsets_to_transaction, positions, group, TIMEOUT_S))
         _patiently(partial(producer.commit_transaction, TIMEOUT_S))
         ends.append(time.monotonic())
+        done += 1
+        if done % passes == 0:
+            consumer.seek(TopicPartition("source", number % PARTITIONS, 0))
     consumer.close()
 
 
@@ -236,7 +242,10 @@ def _read(cluster: Cluster, topic: str, isolation: str) -> float:
     ended: set[int] = set()
     began = time.monotonic()
     while len(ended) < PARTITIONS:
-        for message in consumer.consume(1_000, timeout=TIMEOUT_S):
+        if time.monotonic() - began > READ_TIMEOUT_S:
+            raise RuntimeError(f"{cluster.name}: {topic} is not read in {READ_TIMEOUT_S:.0f} s")
+        # It waits for a thousand messages or the time-out, also behind the last message.
+        for message in consumer.consume(1_000, timeout=READ_STEP_S):
             if message.error() is not None:
                 ended.add(message.partition())
     seconds = time.monotonic() - began
