@@ -6,6 +6,7 @@ All producers are librdkafka's, so that both clusters are asked the same by the 
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,7 +36,7 @@ ABORTERS: Final = 20
 
 def transactional(cluster: Cluster, transactional_id: str) -> Any:
     producer = Producer(quiet(cluster.bootstrap, **{"transactional.id": transactional_id, "linger.ms": 0}))
-    producer.init_transactions(TIMEOUT_S)
+    _patiently(partial(producer.init_transactions, TIMEOUT_S))
     return producer
 
 
@@ -170,19 +171,18 @@ def _pipelines(cluster: Cluster, scale: Scale, count: int) -> float:
     source.flush(TIMEOUT_S)
     ends: list[float] = []
     stop = threading.Event()
-    threads = [
-        threading.Thread(target=_pipe, args=(cluster, f"pipes-{count}-{number}", number, passes, ends, stop))
-        for number in range(count)
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        wait_until(lambda: len(ends) > count, TIMEOUT_S, "pipelines commit")
-        time.sleep(scale.commit_s)
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
+    with ThreadPoolExecutor(count) as pool:
+        pipes = [
+            pool.submit(_pipe, cluster, f"pipes-{count}-{number}", number, passes, ends, stop)
+            for number in range(count)
+        ]
+        try:
+            wait_until(lambda: len(ends) > count, TIMEOUT_S, "pipelines commit")
+            time.sleep(scale.commit_s)
+        finally:
+            stop.set()
+        for pipe in pipes:
+            pipe.result()
     settled = [end for end in ends if end > ends[0] + 1]
     return len(settled) / max(0.001, settled[-1] - settled[0]) if len(settled) > 1 else 0.0
 
@@ -263,13 +263,11 @@ def _abort(cluster: Cluster, scale: Scale) -> None:
             producer.begin_transaction()
             producer.produce("aborted", VALUE, partition=number % PARTITIONS)
             producer.flush(TIMEOUT_S)
-            producer.abort_transaction(TIMEOUT_S)
+            _patiently(partial(producer.abort_transaction, TIMEOUT_S))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(ABORTERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(ABORTERS) as pool:
+        for aborter in [pool.submit(work, number) for number in range(ABORTERS)]:
+            aborter.result()
 
 
 @dataclass(slots=True)
