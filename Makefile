@@ -14,10 +14,6 @@ OLDER_SAMPLE_NAMES := "come_back or told_apart or decide or overwritten or new_t
 # Most tests wait for something, so two processes share a core well. Files begin in the order of tests/conftest.py, long
 # rooms first; by default those with the most tests would begin, and the longest would run last, beside nothing.
 TEST_PROCESSES := 2
-BESIDE := -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
-
-# The seeds of `make proof` take all CPUs by themselves.
-SEEDS := tests/proof/simulation/tests/test_many_seeds.py
 
 .PHONY: demo test proof simulate fuzz lint bench clients remote chaos setup clean
 .DEFAULT_GOAL := help
@@ -66,12 +62,11 @@ lint: $(STAMP)
 test: $(STAMP) $(OLDER_STAMP) lint
 	@./scripts/setup --check-kcat
 	$(OLDER_VENV)/bin/python -m pytest -m every_spark -k $(OLDER_SAMPLE_NAMES) $(OLDER_SAMPLE)
-	$(PYTHON) -m pytest $(BESIDE)
+	$(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
 
 proof: $(STAMP) $(OLDER_STAMP)
-	$(OLDER_VENV)/bin/python -m pytest $(BESIDE) -m "every_spark or not integration" $(OLDER_TESTS)
-	$(PYTHON) -m pytest -m proof -o faulthandler_timeout=1790 $(SEEDS) # take minutes, and are no hang
-	$(PYTHON) -m pytest $(BESIDE) -m proof --ignore $(SEEDS)
+	$(OLDER_VENV)/bin/python -m pytest -m "every_spark or not integration" $(OLDER_TESTS)
+	$(PYTHON) -m pytest -m proof -o faulthandler_timeout=1790 # its seeds take minutes, and are no hang
 
 bench: $(STAMP)
 	@./benchmarks/setup $(abspath $(PYTHON))
