@@ -21,6 +21,8 @@ OWN_NAMES: dict[tuple[str, str], tuple[str, ...]] = {
     ("kafka-python 3", "UNKNOWN_MEMBER_ID"): ("CommitFailedError",),
     ("kafka-python 2", "UNKNOWN_MEMBER_ID"): ("CommitFailedError",),
     ("aiokafka", "UNKNOWN_MEMBER_ID"): ("CommitFailedError",),
+    # a member that has joined again before it commits (1 of 4 runs on Kafka)
+    ("confluent-kafka", "UNKNOWN_MEMBER_ID"): ("ILLEGAL_GENERATION",),
     # librdkafka tells of fencing by an error that ends the consumer; aiokafka commits without its instance id
     ("confluent-kafka", "FENCED_INSTANCE_ID"): ("_FATAL",),
     ("aiokafka", "FENCED_INSTANCE_ID"): ("CommitFailedError",),

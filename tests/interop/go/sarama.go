@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sort"
 	"time"
 
@@ -362,7 +363,8 @@ func (driver *saramaDriver) commit(_ context.Context, request *Request) (any, er
 	for len(member.failure) > 0 {
 		<-member.failure
 	}
-	for _, row := range rows(request.Offsets) {
+	wanted := rows(request.Offsets)
+	for _, row := range wanted {
 		// the first only goes back, the second only goes on
 		session.ResetOffset(row.topic, row.partition, row.offset, row.metadata)
 		session.MarkOffset(row.topic, row.partition, row.offset, row.metadata)
@@ -370,19 +372,41 @@ func (driver *saramaDriver) commit(_ context.Context, request *Request) (any, er
 	session.Commit()
 	select {
 	case failure := <-member.failure:
+		if saramaName(failure) == nil { // of the connection, to the coordinator or to a leader: to be tried again
+			fmt.Fprintf(os.Stderr, "commit: %v\n", failure)
+			return nil, Refused("NO_CONNECTION")
+		}
 		return nil, failure
 	case <-time.After(300 * time.Millisecond):
-		return nil, nil
+		return nil, driver.confirm(member, wanted)
 	}
 }
 
+// confirm asks for the offsets, because sarama says nothing of a commit that its next one will repeat.
+func (driver *saramaDriver) confirm(member *saramaMember, wanted []Row) error {
+	found, err := driver.fetched(member, wanted)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "commit: %v\n", err)
+		_ = member.client.RefreshCoordinator(member.name)
+		return Refused("NO_CONNECTION")
+	}
+	for number, row := range wanted {
+		if found[number][2] != row.offset {
+			return Refused("NOT_CONFIRMED")
+		}
+	}
+	return nil
+}
+
 func (driver *saramaDriver) committed(_ context.Context, request *Request) (any, error) {
-	member := driver.members[request.Member]
+	return driver.fetched(driver.members[request.Member], rows(pairs(request)))
+}
+
+func (driver *saramaDriver) fetched(member *saramaMember, wanted []Row) ([][4]any, error) {
 	coordinator, err := member.client.Coordinator(member.name)
 	if err != nil {
 		return nil, err
 	}
-	wanted := rows(pairs(request))
 	partitions := map[string][]int32{}
 	for _, row := range wanted {
 		partitions[row.topic] = append(partitions[row.topic], row.partition)
