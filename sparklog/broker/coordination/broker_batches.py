@@ -8,6 +8,7 @@ may have moved: whoever put an item gets it back and decides.
 import logging
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from sparklog.model.cluster import Node
@@ -27,17 +28,28 @@ ITEMS_MAX: Final = 10_000
 """The most items in one request."""
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerCalls:
+    """How one kind of request reaches the other brokers.
+
+    ``find_node``: a broker's address, None if metadata lack it. ``lane``: the connection to each broker that
+    these requests have for themselves. ``timeout_ms``: the longest wait for an answer.
+    """
+
+    loops: Loops
+    find_node: Callable[[BrokerId], Node | None]
+    lane: int
+    timeout_ms: int
+
+
 class BrokerBatches(Generic[ItemT]):
     """Requests of one kind, on a connection of their own to each broker."""
 
     def __init__(
         self,
         name: str,
+        calls: BrokerCalls,
         *,
-        loops: Loops,
-        find_node: Callable[[BrokerId], Node | None],
-        lane: int,
-        timeout_ms: int,
         new_guard: Callable[[], Guard],
         request_of: Callable[[list[ItemT]], Any],
         deliver: Callable[[list[ItemT], Any | None], None],
@@ -46,10 +58,7 @@ class BrokerBatches(Generic[ItemT]):
         called on the loop's thread, and must be short.
         """
         self._name = name
-        self._loops = loops
-        self._find_node = find_node
-        self._lane = lane
-        self._timeout_ms = timeout_ms
+        self._calls = calls
         self._guard = new_guard()
         self._request_of = request_of
         self._deliver = deliver
@@ -65,10 +74,11 @@ class BrokerBatches(Generic[ItemT]):
         queue.items.append(item)
         if is_new:
             begun = queue
-            self._loops.start(f"{self._name}-to-{broker_id}", lambda: self._loop(broker_id, begun))
+            self._calls.loops.start(f"{self._name}-to-{broker_id}", lambda: self._loop(broker_id, begun))
         queue.arrived.give()
 
     def _loop(self, broker_id: BrokerId, queue: "_Queue[ItemT]") -> Loop:
+        calls = self._calls
         while True:
             queue.arrived.take()
             items = queue.take()
@@ -76,10 +86,10 @@ class BrokerBatches(Generic[ItemT]):
                 yield Await(queue.arrived)
                 continue
             try:
-                node = self._find_node(broker_id)
+                node = calls.find_node(broker_id)
                 if node is None:
                     raise ConnectionError("its address is not known")
-                response = yield CallBroker(node, self._request_of(items), self._timeout_ms, self._lane)
+                response = yield CallBroker(node, self._request_of(items), calls.timeout_ms, calls.lane)
             except (OSError, SparklogError) as error:
                 logger.info("%s: broker %d has not answered: %s", self._name, broker_id, error)
                 self._deliver(items, None)

@@ -10,21 +10,19 @@ its coordinator resigns; the next coordinator begins it anew.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from sparklog.broker.coordination.broker_batches import BrokerBatches
+from sparklog.broker.coordination.broker_batches import BrokerBatches, BrokerCalls
 from sparklog.broker.coordination.shard_host import ShardHost
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.core.transaction_coordinator.messages import SendMarkers
 from sparklog.core.transaction_coordinator.requests import MarkersWritten
 from sparklog.core.transaction_coordinator.responses import Answer
-from sparklog.model.cluster import Node
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, TopicPartition
-from sparklog.model.loops import Loops
 from sparklog.model.time import MonotonicMs
 from sparklog.wire.messages.transactions.write_txn_markers import (
     WritableTxnMarker,
@@ -68,26 +66,14 @@ class _Marker(NamedTuple):
 class TransactionMarkers:
     """The markers that the coordinators of one broker have to write; a ``shard_host.Listener``."""
 
-    def __init__(
-        self,
-        metadata: MetadataCache,
-        ports: Ports,
-        loops: Loops,
-        find_node: Callable[[BrokerId], Node | None],
-        *,
-        lane: int,
-        timeout_ms: int,
-    ) -> None:
+    def __init__(self, metadata: MetadataCache, ports: Ports, calls: BrokerCalls) -> None:
         self._metadata = metadata
         self._ports = ports
         self._guard = ports.new_guard()
         """Protects ``missing`` of every end."""
         self._batches: BrokerBatches[_Marker] = BrokerBatches(
             "transaction-markers",
-            loops=loops,
-            find_node=find_node,
-            lane=lane,
-            timeout_ms=timeout_ms,
+            calls,
             new_guard=ports.new_guard,
             request_of=_request,
             deliver=self._deliver,

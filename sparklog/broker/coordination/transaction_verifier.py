@@ -8,17 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sparklog.broker.coordination.broker_batches import BrokerBatches
+from sparklog.broker.coordination.broker_batches import BrokerBatches, BrokerCalls
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Coordinators, Ports
 from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions
 from sparklog.core.transaction_coordinator.responses import PartitionAnswers
-from sparklog.model.cluster import Node
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
-from sparklog.model.loops import Loops
 from sparklog.wire.messages.transactions.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -56,21 +54,14 @@ class TransactionVerifier:
         metadata: MetadataCache,
         coordinators: Coordinators,
         ports: Ports,
-        loops: Loops,
-        find_node: Callable[[BrokerId], Node | None],
-        *,
-        lane: int,
-        timeout_ms: int,
+        calls: BrokerCalls,
     ) -> None:
         self._broker_id = broker_id
         self._metadata = metadata
         self._coordinators = coordinators
         self._batches: BrokerBatches[_Asked] = BrokerBatches(
             "transaction-verifications",
-            loops=loops,
-            find_node=find_node,
-            lane=lane,
-            timeout_ms=timeout_ms,
+            calls,
             new_guard=ports.new_guard,
             request_of=_request,
             deliver=_deliver,

@@ -19,10 +19,12 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.conversion.statistics import ConversionStatistics
+from sparklog.broker.coordination.broker_batches import BrokerCalls
 from sparklog.broker.coordination.coordinators import CoordinatorShards
 from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.metrics import coordinator_metrics
@@ -323,14 +325,10 @@ class BrokerServer:
         self.coordinators = CoordinatorShards(
             replicas, self._metadata, ports.inside, self._registration.zookeeper
         )
-        markers = TransactionMarkers(
-            self._metadata,
-            ports.inside,
-            self._loops,
-            self._find_broker,
-            lane=fetchers,
-            timeout_ms=config.get_int("request.timeout.ms"),
+        calls = BrokerCalls(
+            self._loops, self._find_broker, lane=fetchers, timeout_ms=config.get_int("request.timeout.ms")
         )
+        markers = TransactionMarkers(self._metadata, ports.inside, calls)
         self.coordinators.listen(TRANSACTION_STATE_TOPIC, markers.send)
         context = BrokerContext(
             broker_id=options.broker_id,
@@ -349,10 +347,7 @@ class BrokerServer:
                 self._metadata,
                 self.coordinators,
                 ports.inside,
-                self._loops,
-                self._find_broker,
-                lane=fetchers + 1,
-                timeout_ms=config.get_int("request.timeout.ms"),
+                replace(calls, lane=fetchers + 1),
             ),
             waiting_room=self._waiting_room,
             identity=self._identity,

@@ -41,9 +41,7 @@ class Markers(Shell):
     def __init__(self, clock):
         super().__init__(clock)
         self.host = Host()
-        self.markers = TransactionMarkers(
-            self.metadata, self.ports, self.loops, self.find_node, lane=0, timeout_ms=1_000
-        )
+        self.markers = TransactionMarkers(self.metadata, self.ports, self.calls())
 
     def ends(self, *topic_partitions, producer_id=7, is_commit=True, topic_id=TOPIC_ID):
         topics = {}
@@ -223,13 +221,10 @@ def test_the_coordinator_is_told_again_while_its_own_log_refuses(markers):
 
 def test_a_broker_without_a_known_address_is_tried_again(clock):
     markers = Markers(clock)
-    markers.find_node = lambda broker_id: None
-    markers.markers = TransactionMarkers(
-        markers.metadata, markers.ports, markers.loops, markers.find_node, lane=0, timeout_ms=1_000
-    )
+    markers.address_of = lambda broker_id: None
     markers.leads(A0, 1)
     markers.ends(A0)
     assert markers.loops.call("transaction-markers-to-1") is None
-    markers.markers._batches._find_node = lambda broker_id: SimpleNamespace(id=broker_id)
+    markers.address_of = lambda broker_id: SimpleNamespace(id=broker_id)
     markers.timer.fire()
     assert markers.request(1) == {7: {A0}}

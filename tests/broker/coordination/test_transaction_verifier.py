@@ -26,9 +26,7 @@ class Verifier(Shell):
         super().__init__(clock)
         self.here = []
         self.errors_here = {}
-        self.verifier = TransactionVerifier(
-            HERE, self.metadata, self, self.ports, self.loops, self.find_node, lane=0, timeout_ms=1_000
-        )
+        self.verifier = TransactionVerifier(HERE, self.metadata, self, self.ports, self.calls())
 
     def submit(self, topic, request, reply):
         """The coordinators of this broker."""

@@ -3,6 +3,7 @@
 import uuid
 from types import SimpleNamespace
 
+from sparklog.broker.coordination.broker_batches import BrokerCalls
 from sparklog.broker.ports import Ports
 from sparklog.model.ids import TopicPartition
 from sparklog.model.loops import Await, CallBroker, go_on
@@ -45,8 +46,11 @@ class Shell:
         self.topics = {}
         self.metadata = SimpleNamespace(topic=self.topics.get, is_told=True)
 
-    def find_node(self, broker_id):
-        return SimpleNamespace(id=broker_id)
+        self.address_of = lambda broker_id: SimpleNamespace(id=broker_id)
+
+    def calls(self):
+        """To brokers whose addresses are those of ``address_of`` at the time of the call."""
+        return BrokerCalls(self.loops, lambda broker_id: self.address_of(broker_id), lane=0, timeout_ms=1_000)
 
     def leads(self, topic_partition, broker_id, topic_id=TOPIC_ID):
         """From now on metadata name this leader."""

@@ -6,7 +6,7 @@ opens and recovers the logs, listens, registers, and serves until it dies. The o
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from simulation.schedule import (
     dice,
 )
 from sparklog.broker.context import BrokerContext
+from sparklog.broker.coordination.broker_batches import BrokerCalls
 from sparklog.broker.coordination.coordinators import CoordinatorShards
 from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
@@ -340,14 +341,8 @@ class SimulatedBroker:
         calls = ControllerCalls(threads, loops.link)
         self.coordinators = CoordinatorShards(replicas, self.metadata, ports.inside, zookeeper)
         find_node = partial(self._find_broker, config.listeners.inter_broker)
-        markers = TransactionMarkers(
-            self.metadata,
-            ports.inside,
-            loops,
-            find_node,
-            lane=1,
-            timeout_ms=config.get_int("request.timeout.ms"),
-        )
+        to_brokers = BrokerCalls(loops, find_node, lane=1, timeout_ms=config.get_int("request.timeout.ms"))
+        markers = TransactionMarkers(self.metadata, ports.inside, to_brokers)
         self.coordinators.listen(TRANSACTION_STATE_TOPIC, markers.send)
         context = BrokerContext(
             broker_id=machine.broker_id,
@@ -364,10 +359,7 @@ class SimulatedBroker:
                 self.metadata,
                 self.coordinators,
                 ports.inside,
-                loops,
-                find_node,
-                lane=2,
-                timeout_ms=config.get_int("request.timeout.ms"),
+                replace(to_brokers, lane=2),
             ),
             waiting_room=threads,
         )
