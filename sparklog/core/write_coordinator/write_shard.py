@@ -11,7 +11,7 @@ and after a load, the markers of all members whose end is decided are sent, unle
 Signs of life are not written. A new coordinator begins to count anew, as if it had heard everybody just now.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -34,7 +34,6 @@ from sparklog.core.coordinator.state_machine import Now
 from sparklog.core.recent_events import RecentEvents
 from sparklog.core.transaction_coordinator.requests import MarkersWritten, VerifyPartitions
 from sparklog.core.transaction_coordinator.responses import Answer
-from sparklog.core.transaction_coordinator.write_errors import write_error
 from sparklog.core.write_coordinator.app import App, Change
 from sparklog.core.write_coordinator.deadlines import has_expired, has_timed_out, next_look_ms, silent_members
 from sparklog.core.write_coordinator.ending import (
@@ -44,13 +43,15 @@ from sparklog.core.write_coordinator.ending import (
     ended,
     members_aborted,
 )
+from sparklog.core.write_coordinator.garbage import Garbage
 from sparklog.core.write_coordinator.opening import opened
-from sparklog.core.write_coordinator.records import NO_WRITE_NUMBER, HeadKey, MemberKey
+from sparklog.core.write_coordinator.records import NO_WRITE_NUMBER, HeadKey
 from sparklog.core.write_coordinator.replay import Replay
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
 from sparklog.core.write_coordinator.responses import EndedWrite
 from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.states import AppState
+from sparklog.core.write_coordinator.under_way import PendingChange, UnderWay
 from sparklog.core.write_coordinator.verification import verified
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NamedTopic
@@ -61,25 +62,14 @@ from sparklog.model.write_outcomes import EndOutcome
 RETRY_MS: Final = 1_000
 """Pause before the log is asked again to take a record that no client waits for."""
 
-RECORDS_PER_WRITE: Final = 200
-"""Records of members that are written together."""
+MEMBERS_PER_WRITE: Final = 200
+"""Silent members that are aborted together."""
 
 FIRST_WRITE_ID: Final = 1 << 40
 """Beyond those of the machine beside this one."""
 
 SWEEP: Final = ""
 """The key of what belongs to no app: the removal of garbage."""
-
-
-@dataclass(slots=True)
-class _Pending:
-    """A record under way. ``change`` None forgets the app, or removes ``garbage``."""
-
-    app: str
-    change: Change | None
-    waiting: tuple[Token, OpenWrite | EndWrite] | None = None
-    garbage: tuple[MemberKey, ...] = ()
-
 
 WriteRequest = OpenWrite | EndWrite | VerifyPartitions | MarkersWritten
 
@@ -90,11 +80,10 @@ class WriteShard:
 
     settings: WriteSettings
     apps: dict[str, App] = field(default_factory=dict)
-    pending: dict[WriteId, _Pending] = field(default_factory=dict)
-    held: set[str] = field(default_factory=set)
-    """The apps with a write under way: at most one each, those of garbage not counted."""
-    garbage: deque[MemberKey] = field(default_factory=deque)
-    """Members of writes that are over, whose records are still in the log."""
+    under_way: UnderWay = field(default_factory=UnderWay)
+    garbage: Garbage = field(default_factory=Garbage)
+    removal_id: WriteId | None = None
+    """The write of garbage's tombstones that is under way."""
     alarms: Alarms = field(default_factory=Alarms)
     """When an app needs a look: a silent member, a time-out, a commit that waited too long, its expiry."""
     counters: Counter[str] = field(default_factory=Counter)
@@ -110,7 +99,7 @@ class WriteShard:
     def on_loaded(self, now: Now) -> list[Action]:
         self.apps, orphans = self.replayed.apps(now.monotonic_ms)
         self.replayed = Replay()
-        self.garbage.extend(orphans)
+        self.garbage.add(orphans)
         actions: list[Action] = []
         for app in list(self.apps.values()):
             actions += [*self._send_markers(app, app.members), *self._go_on(app, now)]
@@ -120,7 +109,7 @@ class WriteShard:
 
     def on_request(self, token: Token, request: WriteRequest, now: Now) -> list[Action]:
         name = request.key
-        if name in self.held:
+        if name in self.under_way.held:
             raise self.events.illegal(f"{request} while a write holds its app")
         app = self.apps.get(name)
         match request:
@@ -162,20 +151,18 @@ class WriteShard:
         return self._go_on(app, now) if app.is_ending else []
 
     def on_written(self, write_id: WriteId, outcome: WriteOutcome, now: Now) -> list[Action]:
-        pending = self.pending.get(write_id)
+        if write_id == self.removal_id:
+            return self._swept(outcome, now)
+        pending = self.under_way.changes.get(write_id)
         if pending is None:
             raise self.events.illegal(f"{outcome} of write {write_id}, which is not under way")
-        actions = [] if isinstance(outcome, Written) else _refused(pending, outcome)
         if isinstance(outcome, InDoubt):
-            return actions
-        del self.pending[write_id]
-        if pending.garbage:
-            return self._swept(pending.garbage, outcome, now)
-        self.held.discard(pending.app)
+            return [*pending.refused(outcome)]
+        self.under_way.remove(write_id)
         if isinstance(outcome, Refused):
             self.events.note(f"{now.monotonic_ms} {pending.app}: {outcome}")
             self.alarms.set(pending.app, _later(now, RETRY_MS))
-            return actions
+            return [*pending.refused(outcome)]
         if pending.change is None:
             del self.apps[pending.app]
             self.counters["expired"] += 1
@@ -190,7 +177,7 @@ class WriteShard:
                 actions += self._sweep()
             elif app is not None:
                 app.has_alarm = False
-                actions += [] if name in self.held else self._look_at(app, now)
+                actions += [] if name in self.under_way.held else self._look_at(app, now)
         return actions
 
     def next_deadline_ms(self) -> MonotonicMs | None:
@@ -199,7 +186,7 @@ class WriteShard:
     def on_topics_deleted(self, topics: Iterable[NamedTopic], now: Now) -> list[Action]:
         """A write that has partitions of such a topic cannot be committed any more."""
         gone = frozenset(topics)
-        changes = {one.app: one.change for one in self.pending.values() if one.change is not None}
+        changes = self.under_way.of_apps()
         for app in self.apps.values():
             app.lost_topics |= gone & app.topics()
             change = changes.get(app.name)
@@ -212,10 +199,11 @@ class WriteShard:
         return frozenset(loading.union(*(app.topics() for app in self.apps.values())))
 
     def on_resigned(self) -> list[Reply]:
-        waiting = [pending.waiting for pending in self.pending.values() if pending.waiting is not None]
+        waiting = [*self.under_way.waiting()]
         waiting += [(token, request) for app in self.apps.values() for token, request, _ in app.waiting]
-        for part in (self.apps, self.pending, self.held, self.garbage):
+        for part in (self.apps, self.under_way, self.garbage):
             part.clear()
+        self.removal_id = None
         self.alarms = Alarms()
         return [Reply(token, request.refused(ErrorCode.not_coordinator)) for token, request in waiting]
 
@@ -228,14 +216,13 @@ class WriteShard:
         write_number = NO_WRITE_NUMBER if app is None else app.head.write_number
         forgotten = (StateRecord(HeadKey(name), None),)
         records = forgotten if change is None else change.records(name, write_number)
-        self.held.add(name)
-        return self._append(name, records, _Pending(name, change, waiting))
+        write_id = self._next_write_id()
+        self.under_way.add(write_id, PendingChange(name, change, waiting))
+        return [Write(write_id, name, records, holds_key=True)]
 
-    def _append(self, key: str, records: tuple[StateRecord, ...], pending: _Pending) -> list[Action]:
+    def _next_write_id(self) -> WriteId:
         self.last_write_id += 1
-        write_id = WriteId(self.last_write_id)
-        self.pending[write_id] = pending
-        return [Write(write_id, key, records, holds_key=key != SWEEP)]
+        return WriteId(self.last_write_id)
 
     def _applied(
         self, name: str, change: Change, waiting: tuple[Token, OpenWrite | EndWrite] | None, now: Now
@@ -245,7 +232,7 @@ class WriteShard:
             if change.head is None:
                 raise self.events.illegal(f"{change} of {name!r}, which is unknown")
             app = self.apps[name] = App(name, change.head)
-        self.garbage.extend(app.apply(change, now.monotonic_ms))
+        self.garbage.add(app.apply(change, now.monotonic_ms))
         self.counters[change.counts_as] += 1
         actions: list[Action] = []
         if waiting is not None and change.answer is not None:
@@ -264,7 +251,7 @@ class WriteShard:
 
     def _go_on(self, app: App, now: Now) -> list[Action]:
         """Complete the write if it has all its markers; else look at it again in time."""
-        if app.is_ending and app.has_all_markers and app.name not in self.held:
+        if app.is_ending and app.has_all_markers and app.name not in self.under_way.held:
             return self._write(app.name, completed(app, now.wall_ms))
         if not app.has_alarm:
             look_ms = next_look_ms(app, self.settings, now)
@@ -286,7 +273,7 @@ class WriteShard:
             return self._write(app.name, None)
         silent = silent_members(app, self.settings, now)
         if silent:
-            return self._write(app.name, members_aborted(app, silent[:RECORDS_PER_WRITE]))
+            return self._write(app.name, members_aborted(app, silent[:MEMBERS_PER_WRITE]))
         not_yet = EndedWrite(outcome=EndOutcome.NOT_VISIBLE_YET)
         return [*(Reply(token, not_yet) for token, _, _ in late), *self._go_on(app, now)]
 
@@ -294,16 +281,19 @@ class WriteShard:
 
     def _sweep(self) -> list[Action]:
         """Remove the records of members whose write is over, a piece at a time."""
-        if not self.garbage or any(pending.garbage for pending in self.pending.values()):
+        tombstones = self.garbage.begin_removal()
+        if not tombstones:
             return []
-        keys = tuple(self.garbage.popleft() for _ in range(min(len(self.garbage), RECORDS_PER_WRITE)))
-        records = tuple(StateRecord(key, None) for key in keys)
-        return self._append(SWEEP, records, _Pending(SWEEP, None, garbage=keys))
+        self.removal_id = self._next_write_id()
+        return [Write(self.removal_id, SWEEP, tombstones, holds_key=False)]
 
-    def _swept(self, keys: tuple[MemberKey, ...], outcome: WriteOutcome, now: Now) -> list[Action]:
+    def _swept(self, outcome: WriteOutcome, now: Now) -> list[Action]:
+        if isinstance(outcome, InDoubt):
+            return []
+        self.removal_id = None
+        self.garbage.end_removal(is_removed=isinstance(outcome, Written))
         if isinstance(outcome, Written):
             return self._sweep()
-        self.garbage.extendleft(reversed(keys))
         self.alarms.set(SWEEP, _later(now, RETRY_MS))
         return []
 
@@ -319,19 +309,10 @@ class WriteShard:
         return [app for app in list(self.apps.values()) if app.head.state is not AppState.IDLE]
 
     def check_invariants(self) -> None:
-        names = [pending.app for pending in self.pending.values() if not pending.garbage]
-        assert sorted(names) == sorted(self.held), (names, self.held)
+        self.under_way.check_invariants()
+        assert (self.removal_id is None) == (not self.garbage.removing), (self.removal_id, self.garbage)
         for app in self.apps.values():
             app.check_invariants()
-
-
-def _refused(pending: _Pending, outcome: Refused | InDoubt) -> list[Action]:
-    """Answer whoever waits for the record, once."""
-    waiting, pending.waiting = pending.waiting, None
-    if waiting is None:
-        return []
-    token, request = waiting
-    return [Reply(token, request.refused(write_error(outcome)))]
 
 
 def _later(now: Now, span_ms: int) -> MonotonicMs:

@@ -31,14 +31,11 @@ def _markers_go_out_before_the_commit_is_prepared(switch: Switch) -> None:
             self: WriteShard, token: Token, app: App | None, request: EndWrite, now: Now
         ) -> list[Action]:
             actions: list[Action] = original(self, token, app, request, now)
-            heads = [
-                one.change.head
-                for one in self.pending.values()
-                if one.app == request.app and one.change is not None and one.change.head is not None
-            ]
-            if app is None or not heads or heads[0].state is not AppState.PREPARED_COMMIT:
+            change = self.under_way.of_apps().get(request.app)
+            head = None if change is None else change.head
+            if app is None or head is None or head.state is not AppState.PREPARED_COMMIT:
                 return actions
-            known, app.head = app.head, heads[0]
+            known, app.head = app.head, head
             markers = [Tell(one) for one in app.markers_due(app.members)]
             app.head = known
             return [*markers, *actions]
