@@ -6,7 +6,7 @@ loads until it has read that partition. Calls are repeated over both, until a de
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sparklog.client.bootstrap import Endpoint
 from sparklog.client.cluster import ClusterClient
@@ -22,11 +22,36 @@ from sparklog.wire.messages.discovery.find_coordinator import (
     FindCoordinatorResponse,
 )
 
-_MOVED: Final = (ErrorCode.not_coordinator, ErrorCode.coordinator_not_available)
-NOT_READY: Final = (*_MOVED, ErrorCode.coordinator_load_in_progress)
+MOVED: Final = (ErrorCode.not_coordinator, ErrorCode.coordinator_not_available)
+NOT_READY: Final = (*MOVED, ErrorCode.coordinator_load_in_progress)
 """Codes of a coordinator that has moved, or that does not answer yet."""
 
 _KINDS: Final = {GROUP_KEY: "group", TRANSACTION_KEY: "transactional id"}
+
+
+class Found(NamedTuple):
+    """What a broker knows of a coordinator. ``node`` counts only without an error."""
+
+    error: ErrorCode
+    message: str
+    node: Node
+
+
+def search(key: str, key_type: int = GROUP_KEY) -> FindCoordinatorRequest:
+    """The question, for any broker, which broker coordinates ``key``."""
+    return FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
+
+
+def found_in(response: FindCoordinatorResponse) -> Found:
+    """The answer to ``search``."""
+    if len(response.coordinators) != 1:
+        message = (
+            f"an answer names {len(response.coordinators)} coordinators of one key: see that broker's log"
+        )
+        return Found(ErrorCode.unknown_server_error, message, Node(BrokerId(-1), "", -1))
+    (found,) = response.coordinators
+    node = Node(BrokerId(found.node_id), found.host, found.port)
+    return Found(found.error_code, found.error_message or "", node)
 
 
 class Coordinator:
@@ -42,17 +67,16 @@ class Coordinator:
     def find(self, deadline: Deadline | None = None) -> Node:
         """The broker that coordinates the key now; KafkaError if none is known until the deadline."""
         deadline = deadline or self._cluster.deadline()
-        request = FindCoordinatorRequest(key_type=self._key_type, coordinator_keys=[self.key])
         response: FindCoordinatorResponse = self._cluster.call_any(
-            request, lambda answer: answer.coordinators[0].error_code, timeout_ms=deadline.remaining_ms
+            search(self.key, self._key_type),
+            lambda answer: found_in(answer).error,
+            timeout_ms=deadline.remaining_ms,
         )
-        (found,) = response.coordinators
-        if found.error_code is not ErrorCode.none:
-            raise KafkaError(
-                found.error_code,
-                found.error_message or f"no coordinator of {self._what} at {self._cluster.bootstrap_servers}",
-            )
-        self._node = Node(BrokerId(found.node_id), found.host, found.port)
+        found = found_in(response)
+        if found.error is not ErrorCode.none:
+            no_coordinator = f"no coordinator of {self._what} at {self._cluster.bootstrap_servers}"
+            raise KafkaError(found.error, found.message or no_coordinator)
+        self._node = found.node
         return self._node
 
     def call(
@@ -76,7 +100,7 @@ class Coordinator:
             code = error_of(response)
             if not code.retriable:
                 return response
-            if code in _MOVED:
+            if code in MOVED:
                 self._node = None
             backoff.pause(partial(KafkaError, code, f"{self._what} at broker {node.id}"))
 

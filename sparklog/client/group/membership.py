@@ -19,6 +19,7 @@ import logging
 from collections.abc import Callable, Generator
 from typing import Any, Final
 
+from sparklog.client.coordinator import MOVED, found_in, search
 from sparklog.client.group.assignors.assignor import PartitionCounts, RebalanceProtocol
 from sparklog.client.group.handover import Assigned, Handover, Identity, Lost, Revoked
 from sparklog.client.group.settings import ASSIGNORS, MemberSettings
@@ -30,10 +31,9 @@ from sparklog.client.group.subscriptions import (
 )
 from sparklog.model.cluster import Node
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
-from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.ids import TopicPartition
 from sparklog.model.loops import Await, CallBroker, Loop, Pause, Question
 from sparklog.wire.consumer_protocol import PROTOCOL_TYPE
-from sparklog.wire.messages.discovery.find_coordinator import FindCoordinatorRequest
 from sparklog.wire.messages.discovery.metadata import MetadataRequest, MetadataRequestTopic
 from sparklog.wire.messages.groups.heartbeat import HeartbeatRequest
 from sparklog.wire.messages.groups.join_group import (
@@ -53,7 +53,6 @@ JOIN_MARGIN_MS: Final = 5_000
 COUNTS_MAX_AGE_MS: Final = 30_000
 """How often the leader of a group looks for new partitions of the topics."""
 
-_COORDINATOR_MOVED: Final = (ErrorCode.not_coordinator, ErrorCode.coordinator_not_available)
 _MEMBERSHIP_LOST: Final = (ErrorCode.unknown_member_id, ErrorCode.illegal_generation)
 _TRY_AGAIN: Final = (ErrorCode.coordinator_load_in_progress, ErrorCode.rebalance_in_progress)
 
@@ -307,7 +306,7 @@ class Membership:
         if code in _MEMBERSHIP_LOST:
             self._lose(is_member_known=code is ErrorCode.illegal_generation)
             return
-        if code in _COORDINATOR_MOVED:
+        if code in MOVED:
             self._coordinator = None
         elif code not in _TRY_AGAIN and not code.retriable:
             raise KafkaError(code, f"group {self._settings.group_id!r}{_REMEDIES.get(code, '')}")
@@ -344,18 +343,17 @@ class Membership:
         return response
 
     def _find_coordinator(self) -> Answer:
-        request = FindCoordinatorRequest(coordinator_keys=[self._settings.group_id])
         try:
-            response = yield CallBroker(self._any_broker(), request, CALL_TIMEOUT_MS)
+            response = yield CallBroker(self._any_broker(), search(self._settings.group_id), CALL_TIMEOUT_MS)
         except (OSError, SparklogError) as error:
             _raise_if_hopeless(error)
             yield from self._pause(f"no broker names a coordinator: {error}")
             return None
-        (found,) = response.coordinators
-        if found.error_code is not ErrorCode.none:
-            yield from self._react(found.error_code)
+        found = found_in(response)
+        if found.error is not ErrorCode.none:
+            yield from self._react(found.error)
             return None
-        return Node(BrokerId(found.node_id), found.host, found.port)
+        return found.node
 
     def _pause(self, obstacle: str) -> Loop:
         self._handover.obstacle = obstacle
