@@ -7,8 +7,9 @@
   committed offset. Later versions say offset -1 without an error, also for partitions that do not exist.
 """
 
-from collections.abc import Iterable
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Final, Protocol
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.groups.asking import ask, ask_coordinator_of_each
@@ -60,38 +61,20 @@ def _fetch(group_id: str, topics: Iterable[AskedTopic] | None, *, require_stable
     )
 
 
-# Several groups
-
-
 def _response_by_group(fetches: list[OffsetFetch], responses: list[Fetched]) -> OffsetFetchResponse:
     groups = [
         OffsetFetchResponseGroup(
             group_id=fetch.group_id,
             error_code=response.error,
-            topics=_topics_of_group(response) if response.error is ErrorCode.none else [],
+            topics=_topics(
+                response.offsets if response.error is ErrorCode.none else (),
+                OffsetFetchResponseTopics,
+                OffsetFetchResponsePartitions,
+            ),
         )
         for fetch, response in zip(fetches, responses, strict=True)
     ]
     return OffsetFetchResponse(groups=groups)
-
-
-def _topics_of_group(fetched: Fetched) -> list[OffsetFetchResponseTopics]:
-    topics: dict[str, OffsetFetchResponseTopics] = {}
-    for one in fetched.offsets:
-        name = one.topic_partition.topic
-        topics.setdefault(name, OffsetFetchResponseTopics(name=name)).partitions.append(
-            OffsetFetchResponsePartitions(
-                partition_index=one.topic_partition.partition,
-                committed_offset=one.offset,
-                committed_leader_epoch=one.leader_epoch,
-                metadata=one.metadata,
-                error_code=one.error,
-            )
-        )
-    return list(topics.values())
-
-
-# One group
 
 
 def _response_of_one(call: Call, fetch: OffsetFetch, fetched: Fetched) -> OffsetFetchResponse:
@@ -100,19 +83,27 @@ def _response_of_one(call: Call, fetch: OffsetFetch, fetched: Fetched) -> Offset
         if call.version >= GROUP_ERROR_FROM:
             return OffsetFetchResponse(error_code=fetched.error)
         offsets = tuple(FetchedOffset(one, error=fetched.error) for one in fetch.topic_partitions or ())
-    topics: dict[str, OffsetFetchResponseTopic] = {}
+    known = [replace(one, error=_error(call, one)) for one in offsets]
+    return OffsetFetchResponse(topics=_topics(known, OffsetFetchResponseTopic, OffsetFetchResponsePartition))
+
+
+def _topics(
+    offsets: Iterable[FetchedOffset], topic_type: Callable[..., Any], partition_type: Callable[..., Any]
+) -> list[Any]:
+    """``offsets`` by topic, in the types that the request's version calls for; their fields are the same."""
+    topics: dict[str, Any] = {}
     for one in offsets:
-        name = one.topic_partition.topic
-        topics.setdefault(name, OffsetFetchResponseTopic(name=name)).partitions.append(
-            OffsetFetchResponsePartition(
-                partition_index=one.topic_partition.partition,
+        name, number = one.topic_partition
+        topics.setdefault(name, topic_type(name=name)).partitions.append(
+            partition_type(
+                partition_index=number,
                 committed_offset=one.offset,
                 committed_leader_epoch=one.leader_epoch,
                 metadata=one.metadata,
-                error_code=_error(call, one),
+                error_code=one.error,
             )
         )
-    return OffsetFetchResponse(topics=list(topics.values()))
+    return list(topics.values())
 
 
 def _error(call: Call, fetched: FetchedOffset) -> ErrorCode:
