@@ -91,7 +91,7 @@ class Log(ReadableLog):
         self.producers: ProducerStates = recovered.producers
         self.recovery_point = self.log_end_offset
         self.generation = 0
-        """Grows with every truncation, so that ``finish_flush`` ignores a flush that began before one."""
+        """Raised by every truncation and renaming: a flush or a cleaning that began before is ignored."""
         self.before_cut: Callable[[int], None] = _ignore
         """Called with the new end before a truncation: checkpoints above that end must be lowered first."""
         self._disk = disk

@@ -48,7 +48,9 @@ class LogMachine(Protocol):
 
     @property
     def generation(self) -> int:
-        """Raised by every truncation: a flush that began in an earlier one vouches for nothing."""
+        """Raised by every truncation: a flush that began in an earlier one vouches for nothing. The machine's
+        own count, not the log's: ``core.replication.replica.Replica.generation`` says how they differ.
+        """
 
     def on_log_changed(
         self,

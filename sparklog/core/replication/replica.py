@@ -47,7 +47,13 @@ class Replica:
     role: Leader | Follower | None = None
     leader_epoch: int = -1
     generation: int = 0
-    """Raised by every truncation: a flush that was begun before vouches for nothing after it."""
+    """Raised by every truncation: a flush that was begun before vouches for nothing after it.
+
+    ``storage.log.Log`` has a count of its own, because the two do not rise together. The machine's rises when
+    the replica decides to cut its log, even if that removes nothing. The log's rises when its files are cut,
+    and when its directory is renamed; its recovery point and the cleaner's swaps depend on it. About a flush
+    both are right: neither counts one that began before a cut.
+    """
     events: RecentEvents = field(default_factory=lambda: RecentEvents(EVENTS_MAX))
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sparklog.broker.partition.flusher import Flusher
-from sparklog.core.replication.actions import FlushLog
+from sparklog.core.replication.actions import FlushLog, TruncateTo
 from sparklog.model.errors import ErrorCode
 
 
@@ -105,6 +105,19 @@ def test_a_flush_that_a_truncation_overtook_vouches_for_nothing(pair, batch):
     assert replica.on_flushed(3, generation, 0) == []
     assert replica.marks.flushed_offset == 0
     replica.check_invariants()
+
+
+def test_machine_and_log_count_truncations_for_themselves(pair, batch):
+    """A truncation that removes nothing is one for the machine alone, a new name is one for the log."""
+    pair[1].produce(batch(3), acks=1)
+    partition = pair[1].partition
+    replica, log = partition._replica, partition.log
+    before = replica.generation, log.generation
+    with partition.log_guard.step:
+        partition.log_guard.apply([TruncateTo(3)])
+    assert (replica.generation, log.generation) == (before[0] + 1, before[1])
+    log.set_aside()
+    assert (replica.generation, log.generation) == (before[0] + 1, before[1] + 1)
 
 
 def test_a_new_leader_brings_to_disk_what_it_has_before_it_counts(pair, batch):
