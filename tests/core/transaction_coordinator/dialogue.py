@@ -4,9 +4,6 @@ unless a test says otherwise.
 
 import uuid
 
-from sparklog.core.coordinator.actions import Reply, StateRecord, Tell, Token, Write, Written
-from sparklog.core.coordinator.state_machine import Now
-from sparklog.core.transaction_coordinator.messages import SendMarkers
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.requests import (
     AddPartitions,
@@ -19,34 +16,20 @@ from sparklog.core.transaction_coordinator.requests import (
 from sparklog.core.transaction_coordinator.settings import TransactionSettings
 from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
 from sparklog.model.ids import TopicPartition
-from sparklog.model.time import MonotonicMs, WallMs
+from tests.core.coordinator.machine_dialogue import MachineDialogue
 
 ID = "payments"
 TIMEOUT_MS = 60_000
 ORDERS = TransactionTopic("orders", uuid.UUID(int=1), (0, 1))
 BILLS = TransactionTopic("bills", uuid.UUID(int=2), (0,))
-WALL_MS = 1_000_000
 
 
-class Dialogue:
-    """``takes`` False leaves writes in ``writes``, for the test to say what became of them."""
-
+class Dialogue(MachineDialogue):
     def __init__(self, settings=None, takes=True):
         self.settings = settings or TransactionSettings()
-        self.machine = TransactionShard(self.settings)
-        self.takes = takes
-        self.now_ms = 0
-        self.tokens = 0
+        super().__init__(TransactionShard(self.settings), takes=takes)
         self.fresh_id = 100
-        self.log: list[StateRecord] = []
-        self.writes: list[Write] = []
-        self.markers: list[SendMarkers] = []
-        self.answers: dict[Token, object] = {}
-        self.machine.on_loaded(self.now)
-
-    @property
-    def now(self):
-        return Now(MonotonicMs(self.now_ms), WallMs(WALL_MS + self.now_ms))
+        self.load(())
 
     @property
     def state(self):
@@ -54,43 +37,13 @@ class Dialogue:
 
     def ask(self, request):
         """The answer, or None while the request waits for its write."""
-        self.tokens += 1
-        token = Token(self.tokens)
-        self._carry_out(self.machine.on_request(token, request, self.now))
-        return self.answers.get(token)
-
-    def become(self, write, outcome=None):
-        outcome = outcome or Written()
-        if isinstance(outcome, Written):
-            self.log.extend(write.records)
-        self._carry_out(self.machine.on_written(write.write_id, outcome, self.now))
-
-    def pass_time(self, span_ms):
-        self.now_ms += span_ms
-        self._carry_out(self.machine.on_time(self.now))
-
-    def _carry_out(self, actions):
-        self.machine.check_invariants()
-        for action in actions:
-            match action:
-                case Reply(token, response):
-                    assert token not in self.answers
-                    self.answers[token] = response
-                case Tell(message):
-                    self.markers.append(message)
-                case Write() if self.takes:
-                    self.become(action)
-                case Write():
-                    self.writes.append(action)
+        return self.answers.get(self.submit(request))
 
     def successor(self):
         """The next coordinator: it knows what is in the log."""
         other = Dialogue(self.settings, self.takes)
         other.now_ms = self.now_ms
-        for record in self.log:
-            other.machine.replay(record)
-        other._carry_out(other.machine.on_loaded(other.now))
-        other.log = list(self.log)
+        other.load(self.log)
         return other
 
     # What clients do

@@ -4,9 +4,6 @@ unless a test says otherwise; markers are written when the test says so.
 
 import uuid
 
-from sparklog.core.coordinator.actions import Reply, StateRecord, Tell, Token, Write, Written
-from sparklog.core.coordinator.state_machine import Now
-from sparklog.core.transaction_coordinator.messages import SendMarkers
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.requests import MarkersWritten, VerifyPartitions
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
@@ -14,39 +11,23 @@ from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID
 from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.write_shard import WriteShard
 from sparklog.model.ids import TopicPartition
-from sparklog.model.time import MonotonicMs, WallMs
 from sparklog.model.write_ids import write_and_member
 from sparklog.model.write_outcomes import MemberState, OpenOutcome
+from tests.core.coordinator.machine_dialogue import MachineDialogue
 
 APP = "query-7"
 TIMEOUT_MS = 300_000
 SILENCE_MS = 30_000
 ORDERS = TransactionTopic("orders", uuid.UUID(int=1), (0, 1))
 BILLS = TransactionTopic("bills", uuid.UUID(int=2), (0,))
-WALL_MS = 1_000_000
 
 
-class Dialogue:
-    """``takes`` False leaves records in ``writes``, for the test to say what became of them."""
-
+class Dialogue(MachineDialogue):
     def __init__(self, settings=None):
         self.settings = settings or WriteSettings()
-        self.machine = WriteShard(self.settings)
-        self.takes = True
-        self.now_ms = 0
-        self.tokens = 0
+        super().__init__(WriteShard(self.settings))
         self.write_number = 100
-        self.log: list[StateRecord] = []
-        self.writes: list[Write] = []
-        self.markers: list[SendMarkers] = []
-        self.sent: list[SendMarkers] = []
-        """All markers that were ever asked for."""
-        self.answers: dict[Token, object] = {}
-        self._carry_out(self.machine.on_loaded(self.now))
-
-    @property
-    def now(self):
-        return Now(MonotonicMs(self.now_ms), WallMs(WALL_MS + self.now_ms))
+        self.load(())
 
     @property
     def head(self):
@@ -67,35 +48,8 @@ class Dialogue:
 
     def ask(self, request):
         """The answer, or the token of the request while it waits."""
-        self.tokens += 1
-        token = Token(self.tokens)
-        self._carry_out(self.machine.on_request(token, request, self.now))
+        token = self.submit(request)
         return self.answers.get(token, token)
-
-    def become(self, write, outcome=None):
-        outcome = outcome or Written()
-        if isinstance(outcome, Written):
-            self.log.extend(write.records)
-        self._carry_out(self.machine.on_written(write.write_id, outcome, self.now))
-
-    def pass_time(self, span_ms):
-        self.now_ms += span_ms
-        self._carry_out(self.machine.on_time(self.now))
-
-    def _carry_out(self, actions):
-        self.machine.check_invariants()
-        for action in actions:
-            match action:
-                case Reply(token, response):
-                    assert token not in self.answers
-                    self.answers[token] = response
-                case Tell(message):
-                    self.markers.append(message)
-                    self.sent.append(message)
-                case Write() if self.takes:
-                    self.become(action)
-                case Write():
-                    self.writes.append(action)
 
     def successor(self):
         """The next coordinator: it knows what is in the log, as compaction leaves it."""
@@ -105,10 +59,7 @@ class Dialogue:
             latest[record.key] = record
         other = Dialogue(self.settings)
         other.now_ms, other.write_number = self.now_ms, self.write_number
-        other.log = list(latest.values())
-        for record in other.log:
-            other.machine.replay(record)
-        other._carry_out(other.machine.on_loaded(other.now))
+        other.load(latest.values())
         return other
 
     # What tasks do

@@ -2,8 +2,7 @@
 
 import pytest
 
-from sparklog.core.coordinator.actions import InDoubt, Refused, Reply, Token, Write, Written
-from sparklog.core.coordinator.state_machine import Now
+from sparklog.core.coordinator.actions import InDoubt, Refused, Written
 from sparklog.core.recent_events import IllegalTransition
 from sparklog.core.transaction_coordinator.settings import TransactionSettings
 from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
@@ -15,59 +14,30 @@ from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
 from sparklog.core.write_coordinator.write_shard import WriteShard
 from sparklog.model.errors import ErrorCode
-from sparklog.model.time import MonotonicMs, WallMs
+from tests.core.coordinator.machine_dialogue import MachineDialogue
 
 DAY_MS = 86_400_000
 
 
-class Dialogue:
-    """With the machine of a whole shard. ``takes`` False leaves records in ``writes``."""
+class Dialogue(MachineDialogue):
+    """With the machine of a whole shard."""
 
     def __init__(self):
-        self.machine = TransactionStateShard(
-            TransactionShard(TransactionSettings()), WriteShard(WriteSettings()), Agreements()
+        super().__init__(
+            TransactionStateShard(
+                TransactionShard(TransactionSettings()), WriteShard(WriteSettings()), Agreements()
+            )
         )
-        self.takes, self.now_ms, self.tokens = True, 0, 0
-        self.log, self.writes, self.answers = [], [], {}
-
-    @property
-    def now(self):
-        return Now(MonotonicMs(self.now_ms), WallMs(1_000_000 + self.now_ms))
 
     def ask(self, name, value=None):
         """The answer, or the token of a request that waits."""
-        self.tokens += 1
-        request = Agree(name=name, value=value)
-        self.carry_out(self.machine.on_request(Token(self.tokens), request, self.now))
-        return self.answers.get(self.tokens, self.tokens)
-
-    def become(self, write, outcome):
-        if isinstance(outcome, Written):
-            self.log.extend(write.records)
-        self.carry_out(self.machine.on_written(write.write_id, outcome, self.now))
-
-    def pass_time(self, span_ms):
-        self.now_ms += span_ms
-        self.carry_out(self.machine.on_time(self.now))
-
-    def carry_out(self, actions):
-        self.machine.check_invariants()
-        for action in actions:
-            match action:
-                case Reply(token, response):
-                    assert token not in self.answers
-                    self.answers[token] = response
-                case Write() if self.takes:
-                    self.become(action, Written())
-                case Write():
-                    self.writes.append(action)
+        token = self.submit(Agree(name=name, value=value))
+        return self.answers.get(token, token)
 
     def successor(self):
         other = Dialogue()
-        other.now_ms, other.log = self.now_ms, list(self.log)
-        for record in self.log:
-            other.machine.replay(record)
-        other.carry_out(other.machine.on_loaded(other.now))
+        other.now_ms = self.now_ms
+        other.load(self.log)
         return other
 
 

@@ -14,7 +14,8 @@ from sparklog.core.transaction_coordinator.states import TransactionState
 from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
 from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
 from sparklog.model.errors import ErrorCode
-from tests.core.write_coordinator.dialogue import APP, BILLS, ORDERS, TIMEOUT_MS, WALL_MS, Dialogue
+from tests.core.coordinator.machine_dialogue import WALL_MS
+from tests.core.write_coordinator.dialogue import APP, BILLS, ORDERS, TIMEOUT_MS, Dialogue
 
 EVERYTHING = ListTransactions(frozenset(), frozenset())
 
