@@ -30,7 +30,7 @@ OUTSIDE_OF_SPARK = (
 def _run(out, kinds, *options):
     """These faults in this order, judged; the report, and of each kind in words whom it struck."""
     command = [sys.executable, str(RUN), "--out", str(out), "--in-order", "--only", *kinds]
-    command += ["--clients", "plain", *options]
+    command += options
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads((out / "report.json").read_text())
