@@ -84,7 +84,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         nargs="+",
         choices=KINDS,
         default=list(KINDS),
-        help="plain producers and consumers, a consumer group, transactions (default: all)",
+        help="plain producers and consumers, a consumer group, transactions, atomic writes (default: all)",
     )
     add("--keep", action="store_true", help="keep the folders of clean parts, too")
     add("-c", dest="settings", nargs="+", default=[], metavar="KEY=VALUE", help="broker settings")

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 PAIRED = " + "
-UNBROKEN = re.compile(r"[LT]\S+ +\w+ +(ok|not judged)\b")
+UNBROKEN = re.compile(r"[LTW]\S+ +\w+ +(ok|not judged)\b")
 """What the checker says of a rule that is not broken."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Final
 
-from histories import rules_of_groups, rules_of_logs, rules_of_readers, rules_of_transactions
+from histories import rules_of_groups, rules_of_logs, rules_of_readers, rules_of_transactions, rules_of_writes
 from histories.facts import Facts, Limits
 from histories.figures import Figures, figures_of
 from histories.findings import Finding, Judged, Judgement, Rule
@@ -168,6 +168,13 @@ RULES: Final = (
         "after healing, committed records end where the log ends",
         "ends of logs for both kinds of readers",
         rules_of_transactions.nothing_hangs,
+    ),
+    Rule(
+        "VersionsAreWrittenOnce",
+        "W1",
+        "of a version of atomic writes one try is there, or none if no driver was told that it is committed",
+        "versions of atomic writes",
+        rules_of_writes.versions_are_written_once,
     ),
 )
 

@@ -164,10 +164,21 @@ class Finish:
     outcome: Outcome = "info"
     done_ns: int = -1
     error: str = "no answer"
+    write: str = ""
+    """The version of an atomic write at which this transaction is a try; empty: it is none."""
 
     @property
     def is_ok(self) -> bool:
         return self.outcome == "ok"
+
+
+@dataclass(slots=True, eq=False)
+class Written:
+    """The driver of an atomic write is told that this version is committed, by this try or an earlier one."""
+
+    process: str
+    write: str
+    done_ns: int
 
 
 @dataclass(slots=True, eq=False)
@@ -260,6 +271,7 @@ class History:
     commits: list[Commit] = field(default_factory=list)
     inits: list[Init] = field(default_factory=list)
     finishes: list[Finish] = field(default_factory=list)
+    written: list[Written] = field(default_factory=list)
     committed: list[CommittedRead] = field(default_factory=list)
     assigned: list[Assigned] = field(default_factory=list)
     groups_lost: list[GroupLost] = field(default_factory=list)

@@ -31,6 +31,7 @@ from histories.model import (
     Seek,
     Send,
     TopicEvent,
+    Written,
 )
 
 VERSION: Final = 1
@@ -231,6 +232,7 @@ class _Joiner:
             ("ok", "finish"): self._finished,
             ("fail", "finish"): self._not_finished,
             ("info", "finish"): self._not_finished,
+            ("ok", "written"): self._written,
             ("invoke", "committed"): self._ask_committed,
             ("ok", "committed"): self._committed,
             ("ok", "assigned"): self._assigned,
@@ -436,6 +438,8 @@ class _Joiner:
         if how not in ("commit", "abort"):
             raise HistoryError(f"how is {_shown(how)}, not commit or abort")
         finish = Finish(process, _text(fields, "transaction"), how == "commit", t_ns)
+        if fields.get("write") is not None:
+            finish.write = _text(fields, "write")
         self._begin(fields, process, finish)
         self._history.finishes.append(finish)
 
@@ -446,6 +450,9 @@ class _Joiner:
     def _not_finished(self, t_ns: int, fields: Fields, process: str) -> None:
         finish = self._answered(t_ns, fields, process, Finish)
         finish.outcome, finish.error = _refusal(fields)
+
+    def _written(self, t_ns: int, fields: Fields, process: str) -> None:
+        self._history.written.append(Written(process, _text(fields, "write"), t_ns))
 
     # ---- committed offsets ---------------------------------------------------------------------------------
 

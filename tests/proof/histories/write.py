@@ -163,15 +163,22 @@ class Writer:
         self.line(process, "invoke", "init", op=op, transactional_id=transactional_id, session=session)
         return op
 
-    def finish(self, process: str, transaction: str, *, commit: bool) -> int:
-        """Before EndTxn; ``happened``, ``failed`` or ``unknown`` with ``what="finish"`` follows."""
+    def finish(self, process: str, transaction: str, *, commit: bool, write: str | None = None) -> int:
+        """Before EndTxn; ``happened``, ``failed`` or ``unknown`` with ``what="finish"`` follows.
+
+        ``write``: the version of an atomic write at which the transaction is a try.
+        """
         op = next(self._ops)
         how = "commit" if commit else "abort"
-        self.line(process, "invoke", "finish", op=op, transaction=transaction, how=how)
+        self.line(process, "invoke", "finish", op=op, transaction=transaction, how=how, write=write)
         return op
 
     def happened(self, process: str, op: int, *, what: Literal["init", "finish"]) -> None:
         self.line(process, "ok", what, op=op)
+
+    def written(self, process: str, write: str) -> None:
+        """The driver of an atomic write was told that this version is committed, whoever did it."""
+        self.line(process, "ok", "written", write=write)
 
     # ---- groups --------------------------------------------------------------------------------------------
 

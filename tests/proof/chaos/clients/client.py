@@ -32,6 +32,7 @@ ROLES = {
     ("transactions", "confluent"): ("confluent_transactions", "produce"),
     ("transactions", "aiokafka"): ("aiokafka_transactions", "produce"),
     ("pipeline", "confluent"): ("confluent_transactions", "run_pipeline"),
+    ("writes", "sparklog"): ("atomic_writes", "write"),
     ("reader", "confluent"): ("confluent_client", "re_read"),
     ("reader", "kafka-python"): ("kafka_python_client", "re_read"),
 }

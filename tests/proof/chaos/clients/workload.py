@@ -51,7 +51,7 @@ class ClientPlan:
     @property
     def is_transactional(self) -> bool:
         """Whether it produces in transactions."""
-        return self.role in ("transactions", "pipeline")
+        return self.role in ("transactions", "pipeline", "writes")
 
     @property
     def is_transacted(self) -> bool:
@@ -61,15 +61,18 @@ class ClientPlan:
     @property
     def is_watched(self) -> bool:
         """Whether it is restarted when it stands still: libraries of others, where they are known to hang."""
-        return (self.is_member or self.is_transactional) and self.library != "spark"
+        return (self.is_member or self.is_transactional) and self.library not in OUR_LIBRARIES
 
     @property
     def kind(self) -> str:
         """One of ``KINDS``."""
+        if self.role == "writes":
+            return "writes"
         return "groups" if self.is_member else "transactions" if self.is_transacted else "plain"
 
 
-KINDS = ("plain", "groups", "transactions")
+OUR_LIBRARIES = ("spark", "sparklog")
+KINDS = ("plain", "groups", "transactions", "writes")
 """Clients by what they use of Kafka."""
 
 
@@ -91,6 +94,7 @@ CLIENTS = (
     ClientPlan("transactions-2", "transactions", "aiokafka", 0.10, idempotent=True),
     ClientPlan("pipeline-1", "pipeline", "confluent", 1.0, idempotent=True),
     ClientPlan("pipeline-2", "pipeline", "confluent", 1.0, idempotent=True),
+    ClientPlan("writes-1", "writes", "sparklog", 0.10, idempotent=True),
     ClientPlan("consumer-5", "tail", "confluent", 1.0, isolation="committed"),
     ClientPlan("consumer-6", "tail", "confluent", 1.0, isolation="uncommitted"),
 )
@@ -101,13 +105,14 @@ SPARK_CLIENTS = (
 """Applications of their own, beside the one that runs the brokers."""
 
 
-WRITERS = ("producer", "transactions", "pipeline")
+WRITERS = ("producer", "transactions", "writes", "pipeline")
 ANSWERED = {
     "producer": "send",
     "member": "commit",
     "static-member": "commit",
     "transactions": "finish",
     "pipeline": "finish",
+    "writes": "written",
 }
 """What a client of a role is answered, as its history calls it; others poll."""
 
@@ -189,7 +194,10 @@ class Workload:
             self._keeper.join()
         self._disturbances.go_on(is_over=True)
         killed: list[str] = []
-        for roles in (("producer", "transactions"), ("pipeline",)):  # each reads what the one before wrote
+        for roles in (
+            ("producer", "transactions", "writes"),
+            ("pipeline",),
+        ):  # each reads what the one before wrote
             ending = [plan.name for plan in self._clients if plan.role in roles]
             killed += self._end(ending, timeout_s)
             time.sleep(between_s if ending else 0.0)

@@ -21,6 +21,7 @@ from histories.model import (
     Seek,
     Send,
     TopicEvent,
+    Written,
 )
 
 
@@ -89,11 +90,15 @@ class Scribe:
         begun_ns = self.tick()
         self.history.inits.append(Init("p", transactional_id, session, begun_ns, outcome, self.tick()))
 
-    def finish(self, transaction, how="commit", outcome="ok"):
+    def finish(self, transaction, how="commit", outcome="ok", write=""):
         """The end of a transaction is asked for, and answered."""
         begun_ns = self.tick()
-        finish = Finish("p", transaction, how == "commit", begun_ns, outcome, self.tick())
+        finish = Finish("p", transaction, how == "commit", begun_ns, outcome, self.tick(), write=write)
         self.history.finishes.append(finish)
+
+    def written(self, write):
+        """The driver of an atomic write is told that a version is committed."""
+        self.history.written.append(Written("p", write, self.tick()))
 
     def begin_commit(self, value, process="member"):
         """A commit without an answer yet; ``answer_commit`` gives it one."""

@@ -208,7 +208,7 @@ LACKING = {
 }
 """For each rule: how a history comes to lack its matter, and what is said of the rule then."""
 
-OF_TRANSACTIONS = {rule.name for rule in RULES if rule.number.startswith("T")}
+OF_TRANSACTIONS = {rule.name for rule in RULES if rule.number.startswith(("T", "W"))}
 """``test_judged_transactions`` has these."""
 
 EVERY_LACK = [

@@ -7,7 +7,7 @@ from histories.check import RULES
 from histories.report import as_lines
 
 LIMITS = Limits(acks_min=0)
-NAMES = [rule.name for rule in RULES if rule.number.startswith("T")]
+NAMES = [rule.name for rule in RULES if rule.number.startswith(("T", "W"))]
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def whole(scribe):
     scribe.init("new")
     scribe.answer(scribe.begin("b", session="old", transaction="y"), "fail")
     scribe.send("copy of a", 0, session="new", transaction="z", topic="copied", source="a")
-    scribe.finish("z")
+    scribe.finish("z", write="app/0")
     scribe.heal()
     scribe.final((0, "a"), end=2, high_watermark=2)
     scribe.final((0, "copy of a"), topic="copied")
@@ -54,6 +54,11 @@ def no_heal(it):
     it.history.healed_ns = -1
 
 
+def no_writes(it):
+    for finish in it.history.finishes:
+        finish.write = ""
+
+
 def no_high_watermarks(it):
     for final in it.history.finals:
         final.high_watermark = -1
@@ -68,6 +73,8 @@ LACKING = [
     ("PipelinesCopyOnce", no_pipelines, "no records of pipelines' inputs"),
     ("PipelinesCopyOnce", no_heal, "no heal (1)"),
     ("NothingHangs", no_high_watermarks, "no ends of logs for both kinds of readers"),
+    ("VersionsAreWrittenOnce", no_writes, "no versions of atomic writes"),
+    ("VersionsAreWrittenOnce", no_final, "no final read (1)"),
 ]
 
 
@@ -101,6 +108,7 @@ def test_every_rule_of_transactions_lacks_its_matter_somewhere():
         ("FencedProducersHaveNoEffect", "ok, 1 sends and commits of fenced producers"),
         ("PipelinesCopyOnce", "ok, 2 records of pipelines' inputs"),
         ("NothingHangs", "ok, 1 ends of logs for both kinds of readers"),
+        ("VersionsAreWrittenOnce", "ok, 1 versions of atomic writes"),
     ],
 )
 def test_a_rule_that_is_kept_says_how_much_it_judged(whole, name, told):

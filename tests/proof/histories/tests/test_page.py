@@ -77,6 +77,7 @@ TYPES = {
     "version": ("`1`", 1, (2, "1", True, [1])),
     "what": one_of("created", "deleted"),
     "why": TEXT,
+    "write": TEXT,
 }
 """Of each field: its type in words, a value that is one, values that are none."""
 

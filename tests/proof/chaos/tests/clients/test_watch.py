@@ -66,7 +66,7 @@ def test_answers_are_counted_in_whole_lines_of_all_lives(tmp_path):
 
 def test_libraries_that_hang_are_watched_and_no_other():
     assert {plan.kind for plan in CLIENTS if plan.is_watched} == {"groups", "transactions"}
-    assert not any(plan.is_watched for plan in CLIENTS if plan.kind == "plain" or plan.isolation)
+    assert not any(plan.is_watched for plan in CLIENTS if plan.library == "sparklog" or plan.isolation)
 
 
 def test_a_stuck_client_tells_where_it_is_and_another_takes_its_place(tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
 """For each rule histories that break it and nothing else, and histories beside them that are legal."""
 
-from histories.tests.breaches import of_groups, of_readers, of_records, of_transactions
+from histories.tests.breaches import of_groups, of_readers, of_records, of_transactions, of_writes
 from histories.tests.breaches.registry import BROKEN, LEGAL
 
-__all__ = ["BROKEN", "LEGAL", "of_groups", "of_readers", "of_records", "of_transactions"]
+__all__ = ["BROKEN", "LEGAL", "of_groups", "of_readers", "of_records", "of_transactions", "of_writes"]
