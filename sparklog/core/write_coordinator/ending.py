@@ -2,7 +2,7 @@
 
     Open v           commit: prepared, with its winners    abort of a run: its members are aborted, and with
                                                            them the write if nobody else is living
-    Prepared v       the same commit waits                 anything else: ask again
+    Prepared v       the same commit waits                 anything else: ask again, unless it is committed
     Idle(B)          v <= B: already committed             v > B: not open; a commit of nothing counts as v
 
 A version of which nothing was written is committed like any other, so that the next one to write it is told.
@@ -32,10 +32,10 @@ def ended(app: App | None, request: EndWrite, wall_ms: int) -> Change | EndedWri
     if app is None:
         return _not_open(request, NO_VERSION, wall_ms)
     head = app.head
+    if request.version <= head.committed_version:  # whatever becomes of a later one
+        return EndedWrite(outcome=EndOutcome.ALREADY_COMMITTED, version=head.committed_version)
     if app.is_ending:
         return WaitsForMarkers() if _is_decided(app, request) else _BEING_ENDED
-    if request.version <= head.committed_version:
-        return EndedWrite(outcome=EndOutcome.ALREADY_COMMITTED, version=head.committed_version)
     if head.state is AppState.IDLE:
         return _not_open(request, head.committed_version, wall_ms)
     if request.version < head.version:

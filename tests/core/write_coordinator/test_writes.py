@@ -350,6 +350,17 @@ def test_a_prepared_write_has_everybody_ask_again_but_its_own_commit_which_waits
     assert dialogue.commit(loser) == "ALREADY_COMMITTED"
 
 
+def test_a_driver_asks_for_a_version_that_is_committed_while_a_later_one_is_being_ended():
+    dialogue = Dialogue()
+    before = dialogue.finished(version=1)
+    dialogue.commit(before, version=1)
+    dialogue.write_markers()
+    dialogue.commit(dialogue.finished(version=2), version=2)
+    assert dialogue.state == ("prepared_commit", 1)
+    assert dialogue.commit(before, version=1) == "ALREADY_COMMITTED"
+    assert dialogue.commit(version=2) == "BEING_ENDED"
+
+
 def test_a_commit_whose_markers_take_long_is_told_that_it_is_decided():
     dialogue = Dialogue()
     winner = dialogue.finished()

@@ -83,8 +83,9 @@ def _reason(write: WriteIdentity, response: EndWriteResponse, timeout_ms: int) -
             )
         case EndOutcome.BEING_ENDED:
             return (
-                f"{write} is not committed: the end of the write before it was not carried out within "
-                f"{timeout_ms} ms; is a partition of its topics without a leader?"
+                f"nobody knows yet whether {write} is committed: another end of a write of its app was not "
+                f"carried out within {timeout_ms} ms; is a partition of its topics without a leader? Writing "
+                "it again with the same version writes it once"
             )
         case EndOutcome.NOT_OPEN:
             return (

@@ -191,8 +191,8 @@ class Driver:
             self._writer.unknown(name, op, "the version was committed before", what="finish")
 
     def _abort(self, identity: WriteIdentity) -> None:
-        """Nobody knows whether this ended the try: it may be committed, or have been aborted long before, for its
-        silence or for a later version.
+        """Nobody knows whether this ended the try: it may be committed, or have been aborted long before,
+        for its silence or for a later version.
         """
         op = self._writer.finish(self._settings.name, identity.run, commit=False)
         try:

@@ -204,6 +204,14 @@ def test_a_driver_begins_with_the_first_version_of_which_no_earlier_life_was_tol
     assert next_version(tmp_path, "writes-1/2") == 3
 
 
+@pytest.mark.parametrize("outcome", [EndOutcome.BEING_ENDED, EndOutcome.NOT_VISIBLE_YET])
+def test_where_the_write_may_be_committed_our_client_does_not_say_so(outcome, monkeypatch):
+    monkeypatch.setattr(our_driver, "_end", lambda *_, **__: EndWriteResponse(outcome=outcome))
+    with pytest.raises(WriteFailed) as failed:
+        our_driver.commit_write(None, WriteIdentity("app", 3, "run", is_plain=False), [1], timeout_ms=1_000)
+    assert NOT_COMMITTED not in str(failed.value)
+
+
 @pytest.mark.integration
 @pytest.mark.timeout(120)
 def test_versions_of_two_drivers_of_one_app_are_written_once_upon_real_brokers(tmp_path):
