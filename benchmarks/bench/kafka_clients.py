@@ -118,31 +118,71 @@ class SteadyLoad:
 
 @dataclass(frozen=True, slots=True)
 class Performance:
+    """``latency_ms`` is what the tool says of delays, ``p50_ms`` and ``p99_ms`` are two of them."""
+
     records_per_s: float
     mb_per_s: float
     latency_ms: str
+    p50_ms: float
+    p99_ms: float
+
+
+MIB: Final = 1.048576
+"""In millions of bytes: the tools say MB where they count MiB."""
 
 
 def producer_performance(
-    bootstrap: str, topic: str, records: int, record_bytes: int, settings: Mapping[str, str] | None = None
+    bootstrap: str,
+    topic: str,
+    records: int,
+    record_bytes: int,
+    settings: Mapping[str, str] | None = None,
+    per_second: int = -1,
 ) -> Performance:
-    """Java's ProducerPerformance; ``mb_per_s`` in millions of bytes, where the tool counts MiB."""
+    """Java's ProducerPerformance; ``mb_per_s`` in millions of bytes. ``per_second`` -1: as fast as it can."""
     properties = [
         f"{name}={value}" for name, value in {"bootstrap.servers": bootstrap, **(settings or {})}.items()
     ]
-    command = ["java", "-Xmx512m", "-cp", f"{KAFKA_JARS}/*", "org.apache.kafka.tools.ProducerPerformance"]
-    command += ["--topic", topic, "--num-records", str(records), "--record-size", str(record_bytes)]
-    command += ["--throughput", "-1", "--producer-props", *properties]
+    options = ["--topic", topic, "--num-records", str(records), "--record-size", str(record_bytes)]
+    options += ["--throughput", str(per_second), "--producer-props", *properties]
+    last = _java_tool("ProducerPerformance", options)
+    found = re.match(r"(\d+) records sent, ([\d.]+) records/sec \(([\d.]+) MB/sec\), (.*)", last)
+    delays = re.search(r"(\d+) ms 50th.* (\d+) ms 99th", last)
+    if found is None or delays is None or int(found[1]) != records:
+        raise RuntimeError(f"ProducerPerformance says of {records} records: {last!r}")
+    return Performance(
+        float(found[2]),
+        float(found[3]) * MIB,
+        found[4].rstrip("."),
+        float(delays[1]),
+        float(delays[2]),
+    )
+
+
+def consumer_performance(bootstrap: str, topic: str, records: int, group: str) -> float:
+    """Java's ConsumerPerformance: millions of bytes a second, without the time of joining its group."""
+    options = ["--bootstrap-server", bootstrap, "--topic", topic, "--messages", str(records)]
+    last = _java_tool("ConsumerPerformance", [*options, "--group", group, "--timeout", "60000"])
+    columns = [column.strip() for column in last.split(",")]
+    if len(columns) != CONSUMER_COLUMNS or int(columns[4]) < records:
+        raise RuntimeError(f"ConsumerPerformance says of {records} records: {last!r}")
+    return float(columns[8]) * MIB
+
+
+CONSUMER_COLUMNS: Final = 10
+
+
+def _java_tool(name: str, options: list[str]) -> str:
+    """The last line that a tool of Kafka's prints."""
     done = subprocess.run(
-        command,
+        ["java", "-Xmx512m", "-cp", f"{KAFKA_JARS}/*", f"org.apache.kafka.tools.{name}", *options],
         capture_output=True,
         text=True,
         check=False,
         timeout=TOOL_TIMEOUT_S,
         env={**os.environ, VARIABLE: TOKEN},
     )
-    last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
-    found = re.match(r"(\d+) records sent, ([\d.]+) records/sec \(([\d.]+) MB/sec\), (.*)", last)
-    if done.returncode or found is None or int(found[1]) != records:
-        raise RuntimeError(f"ProducerPerformance: {done.stdout[-800:]} {done.stderr[-800:]}")
-    return Performance(float(found[2]), float(found[3]) * 1.048576, found[4].rstrip("."))
+    lines = done.stdout.strip().splitlines()
+    if done.returncode or not lines:
+        raise RuntimeError(f"{name}: {done.stdout[-800:]} {done.stderr[-800:]}")
+    return lines[-1]

@@ -105,3 +105,37 @@ def memory_of(pids: Iterable[int]) -> Memory:
                 if name in kib:
                     kib[name] += int(rest.split()[0])
     return Memory(kib["Rss"] * 1024 / 1e6, kib["Pss"] * 1024 / 1e6)
+
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of(pids: Iterable[int]) -> float:
+    """CPU seconds of some processes and of their children that have ended."""
+    ticks = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            ticks += sum(int(field) for field in _stat(pid)[11:15])
+    return ticks / _TICKS
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """The process and all below it, with the names of their programs."""
+    parents: dict[int, list[int]] = {}
+    names: dict[int, str] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            one = int(entry.name)
+            parents.setdefault(int(_stat(one)[1]), []).append(one)
+            names[one] = (entry / "comm").read_text().strip()
+    found, left = {}, [pid]
+    while left:
+        one = left.pop()
+        found[one] = names.get(one, "")
+        left += parents.get(one, [])
+    return found
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of ``/proc/PID/stat`` behind the program's name, which may have blanks in it."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

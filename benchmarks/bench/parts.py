@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Final
 
+from bench.clients import clients
 from bench.clusters import Cluster, Kafka, Pair, Sparklog
 from bench.control import controller
 from bench.disk import compaction, recovery, storage
@@ -23,13 +24,16 @@ from bench.many import partitions
 from bench.report import PartResult, Row, longest_gap, percentile
 from bench.scale import FULL, Scale, say
 from bench.spark import Spark, form_of, has_connector
+from bench.spark_limits import spark
 from bench.transactions import transactions
+from bench.writes import writes
 
 PARTITIONS: Final = 4
 VALUE_BYTES: Final = 100
 TUNED: Final = {"kafka.batch.size": "1048576", "kafka.linger.ms": "20"}
 TUNED_LZ4: Final = {**TUNED, "kafka.compression.type": "lz4"}
 LZ4: Final = {"kafka.compression.type": "lz4"}
+AT_LEAST_ONCE: Final = {"delivery": "at-least-once"}
 
 
 def start(pair: Pair, scale: Scale) -> PartResult:
@@ -99,6 +103,8 @@ class _RowTimes:
         for cluster in self._clusters:
             ours = cluster.name == Sparklog.name
             self._write(cluster, f"plain-{number}", {})
+            if ours:
+                self._write(cluster, f"each-{number}", AT_LEAST_ONCE, work="write, at least once")
             self._write(cluster, f"lz4-{number}", LZ4 if ours else TUNED_LZ4, work="write, lz4")
             if not ours:
                 self._write(cluster, f"tuned-{number}", TUNED, work="write, tuned")
@@ -139,8 +145,9 @@ class _RowTimes:
 
     def rows(self) -> list[Row]:
         works = [
-            ("Spark batch write, default options", "write", "write", ""),
-            ("the same, Kafka tuned", "write", "write, tuned", "Kafka: batch.size 1 MB, linger 20 ms"),
+            ("Spark batch write, default options", "write", "write", "exactly once; Kafka's at least once"),
+            ("the same, at least once", "write, at least once", "write", ""),
+            ("exactly once, Kafka tuned", "write", "write, tuned", "Kafka: batch.size 1 MB, linger 20 ms"),
             ("the same, lz4", "write, lz4", "write, lz4", "Kafka tuned as above"),
             ("Spark batch read, all columns", "read", "read", ""),
             ("Spark batch count", "count", "count", ""),
@@ -345,10 +352,13 @@ def _one_kill(cluster: Cluster, broker: int, load: SteadyLoad, worst: dict[str, 
 PARTS: Final[dict[str, Callable[[Pair, Scale], PartResult]]] = {
     "start": start,
     "rows": rows,
+    "spark": spark,
     "producer": producer,
+    "clients": clients,
     "latency": latency,
     "groups": groups,
     "transactions": transactions,
+    "writes": writes,
     "memory": memory,
     "gaps": gaps,
 }

@@ -13,10 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from bench.machine import CACHE
-
 RESULTS: Final = Path(__file__).parent.parent / "RESULTS.md"
-STORE: Final = CACHE / "results.json"
+STORE: Final = RESULTS.with_name("results.json")
+"""What RESULTS.md is written from; a part that is measured on another machine leaves the others' figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ def keep(part: str, result: PartResult) -> None:
     """Put a part's result beside those of the others."""
     kept = json.loads(STORE.read_text()) if STORE.exists() else {}
     kept[part] = asdict(result)
-    STORE.write_text(json.dumps(kept))
+    STORE.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
 
 
 def write(order: Sequence[str], limits: Sequence[str], versions: dict[str, str]) -> None:

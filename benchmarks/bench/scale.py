@@ -28,6 +28,8 @@ class Scale:
     pipeline_transactions: int
     aborted: int
     committers: int
+    micro_batches: int
+    write_members: int
 
 
 FULL: Final = Scale(
@@ -51,6 +53,8 @@ FULL: Final = Scale(
     pipeline_transactions=100,
     aborted=20_000,
     committers=12,
+    micro_batches=60,
+    write_members=200,
 )
 QUICK: Final = Scale(
     rows=100_000,
@@ -73,6 +77,8 @@ QUICK: Final = Scale(
     pipeline_transactions=20,
     aborted=1_000,
     committers=6,
+    micro_batches=15,
+    write_members=20,
 )
 
 

@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any, Final
 
 from bench.clusters import Cluster
-from bench.machine import CACHE, end, launch
+from bench.machine import CACHE, cpu_of, descendants, end, launch
 
-ORDER_TIMEOUT_S: Final = 180.0
+ORDER_TIMEOUT_S: Final = 240.0
 CONNECTOR_JARS: Final = CACHE / "connector"
 CONNECTOR_PYTHON: Final = CACHE / "venv/bin/python"
 
@@ -67,6 +67,12 @@ class Spark:
         finally:
             watchdog.cancel()
         raise RuntimeError(f"Spark ended, or was ended after {ORDER_TIMEOUT_S:.0f} s, while asked to {what}")
+
+    def cpu_s(self) -> dict[str, float]:
+        """CPU seconds of the JVM, and of Python: the driver's and the workers'."""
+        programs = descendants(self._process.pid)
+        java = [pid for pid, name in programs.items() if name == "java"]
+        return {"JVM": cpu_of(java), "Python": cpu_of(pid for pid in programs if pid not in java)}
 
 
 def form_of(cluster: Cluster) -> str:

@@ -8,15 +8,21 @@ import json
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench.spark_empty import Empty
 
 KEY_BYTES = 10
 VALUE_BYTES = 100
 WARM_BATCHES = 5
 WARM_S = 5
 WARM_TIMEOUT_S = 60
+STREAM_TIMEOUT_S = 120
 
 
 class Worker:
@@ -28,10 +34,16 @@ class Worker:
             builder = builder.config("spark.jars", jars)
         self._spark = builder.getOrCreate()
         self._spark.sparkContext.setLogLevel("ERROR")
+        self._spark.dataSource.register(Empty)
         self._rows: dict[int, DataFrame] = {}
 
     def hello(self) -> dict[str, Any]:
         return {"pyspark": self._spark.version}
+
+    def hold(self, rows: int) -> dict[str, Any]:
+        """Make what a write takes, and hold it in memory."""
+        self._frame(rows)
+        return {}
 
     def write(
         self, form: str, servers: str, topic: str, rows: int, options: dict[str, str]
@@ -42,17 +54,66 @@ class Worker:
         writer.options(**options).mode("append").save()
         return {"seconds": time.monotonic() - began}
 
-    def read(self, form: str, servers: str, topic: str) -> dict[str, Any]:
+    def read(self, form: str, servers: str, topic: str, rows: int = 0) -> dict[str, Any]:
         """All columns, to nowhere."""
-        frame = self._reader(form, servers, topic)
+        frame = self._reader(form, servers, topic, rows)
         began = time.monotonic()
         frame.write.format("noop").mode("overwrite").save()
         return {"seconds": time.monotonic() - began}
 
-    def count(self, form: str, servers: str, topic: str) -> dict[str, Any]:
+    def count(
+        self, form: str, servers: str, topic: str, rows: int = 0, options: dict[str, str] | None = None
+    ) -> dict[str, Any]:
         began = time.monotonic()
-        rows = self._reader(form, servers, topic).count()
-        return {"seconds": time.monotonic() - began, "rows": rows}
+        counted = self._reader(form, servers, topic, rows, options).count()
+        return {"seconds": time.monotonic() - began, "rows": counted}
+
+    def lengths(self, form: str, servers: str, topic: str, rows: int = 0) -> dict[str, Any]:
+        """The sum of all values' lengths."""
+        began = time.monotonic()
+        (found,) = (
+            self._reader(form, servers, topic, rows).selectExpr("sum(length(value)) as bytes").collect()
+        )
+        return {"seconds": time.monotonic() - began, "rows": found.bytes // VALUE_BYTES}
+
+    def available_now(self, form: str, servers: str, topic: str, rows: int) -> dict[str, Any]:
+        """A stream of all that is there, to nowhere, from its start to its end."""
+        stream = self._spark.readStream.format(form)
+        if form == "empty":
+            stream = stream.option("rows", rows)
+        else:
+            stream = stream.option("kafka.bootstrap.servers", servers).option("subscribe", topic)
+            stream = stream.option("startingOffsets", "earliest")
+        with tempfile.TemporaryDirectory(prefix="bench-checkpoint-") as checkpoint:
+            began = time.monotonic()
+            writer = stream.load().writeStream.format("noop").option("checkpointLocation", checkpoint)
+            query = writer.trigger(availableNow=True).start()
+            query.awaitTermination()
+            seconds = time.monotonic() - began
+            taken = sum(json.loads(step.json)["numInputRows"] for step in query.recentProgress)
+        return {"seconds": seconds, "rows": taken}
+
+    def micro_batches(
+        self, form: str, servers: str, topic: str, count: int, options: dict[str, str]
+    ) -> dict[str, Any]:
+        """Milliseconds of each of ``count`` micro-batches of one row, one after the other, once warm."""
+        source = self._spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
+        rows = source.option("numPartitions", 1).load().selectExpr("string(value) value")
+        writer = rows.writeStream.format(form).option("kafka.bootstrap.servers", servers)
+        writer = writer.option("topic", topic).options(**options)
+        steps: dict[int, int] = {}
+        with tempfile.TemporaryDirectory(prefix="bench-checkpoint-") as checkpoint:
+            query = writer.option("checkpointLocation", checkpoint).start()
+            began = time.monotonic()
+            while len(steps) < WARM_BATCHES + count and time.monotonic() - began < STREAM_TIMEOUT_S:
+                if query.awaitTermination(0.2):
+                    break
+                reports = [json.loads(step.json) for step in query.recentProgress]
+                steps |= {step["batchId"]: step["durationMs"]["triggerExecution"] for step in reports}
+            query.stop()
+        if len(steps) < WARM_BATCHES + count:
+            raise RuntimeError(f"{len(steps)} batches in {STREAM_TIMEOUT_S} s: {query.exception()}")
+        return {"trigger_ms": list(steps.values())[WARM_BATCHES : WARM_BATCHES + count]}
 
     def latency(self, form: str, servers: str, topic: str, seconds: float) -> dict[str, Any]:
         """From a record's timestamp to the driver holding it in foreachBatch, in milliseconds.
@@ -84,9 +145,15 @@ class Worker:
         parts = {name: sorted(step.get(name, 0) for step in steps)[len(steps) // 2] for name in steps[-1]}
         return {"latencies_ms": [ms for batch in seen[warm:] for ms in batch], "trigger_ms": parts}
 
-    def _reader(self, form: str, servers: str, topic: str) -> DataFrame:
-        reader = self._spark.read.format(form).option("kafka.bootstrap.servers", servers)
-        return reader.option("subscribe", topic).load()
+    def _reader(
+        self, form: str, servers: str, topic: str, rows: int, options: dict[str, str] | None = None
+    ) -> DataFrame:
+        """``rows`` is what the empty source has."""
+        reader = self._spark.read.format(form)
+        if form == "empty":
+            return reader.option("rows", rows).load()
+        reader = reader.option("kafka.bootstrap.servers", servers).option("subscribe", topic)
+        return reader.options(**(options or {})).load()
 
     def _frame(self, rows: int) -> DataFrame:
         """Keys of 10 B and values of 100 B, half of what lz4 could not shorten; held ready in memory."""

@@ -126,7 +126,7 @@ def _rows(found: dict[str, _Found], scale: Scale) -> list[Row]:
             "one record each",
         ),
         row(
-            "longest gap in commits after SIGKILL of the coordinator's broker",
+            "longest gap in transactions after SIGKILL of their coordinator's broker",
             "s",
             lambda one: max(one.gaps),
             f"worst of {scale.kills} kills",
