@@ -30,11 +30,16 @@ class AppendedTransactions:
     def replica(self, broker: int) -> Partition | None:
         return self.cluster.brokers[BrokerId(broker)]._replicas.get(self.place)
 
-    def write(self, producer_id: int, *values: bytes) -> None:
+    def write(self, producer_id: int, *values: bytes, sequence: int = -1) -> None:
         records = [Record(value=value) for value in values]
         self._append(
             build_records_batch(
-                records, now_ms=1_000, producer_id=producer_id, producer_epoch=0, is_transactional=True
+                records,
+                now_ms=1_000,
+                producer_id=producer_id,
+                producer_epoch=0,
+                base_sequence=sequence,
+                is_transactional=True,
             )
         )
 

@@ -129,3 +129,30 @@ def test_the_proof_counts_the_mutants_that_there_are() -> None:
 def test_the_proof_counts_the_kinds_of_faults_and_of_requests() -> None:
     counted = re.findall(r"(\d+) kinds of fault, (\d+) of administrators' requests", PROOF)
     assert counted == [(str(len(ALL_KINDS)), str(len(ALL_OPERATIONS)))]
+
+
+RULES_OF_TRANSACTIONS = re.findall(
+    r"^\| (T\d): (.*) \|$", (ROOT / "docs/transactions.md").read_text(), re.MULTILINE
+)
+JUDGES = "".join(
+    path.read_text()
+    for room in ("simulation", "histories")
+    for path in (ROOT / "tests/proof" / room).rglob("*.py")
+    if "tests" not in path.relative_to(ROOT / "tests/proof").parts
+)
+
+
+def test_no_rule_of_transactions_is_left_out() -> None:
+    assert [name for name, _ in RULES_OF_TRANSACTIONS] == [f"T{number}" for number in range(1, 10)]
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=name) for name, row in RULES_OF_TRANSACTIONS])
+def test_each_rule_of_transactions_has_code_judges_and_mutants_that_exist(row: str) -> None:
+    _, where, rules, proofs = row.split(" | ")
+    assert [module for module in NAMED_MODULE.findall(where) if not (ROOT / module).is_file()] == []
+    judges = re.findall(r"`(\w+)`", rules)
+    assert judges
+    assert [one for one in judges if f'"{one}"' not in JUDGES and f"class {one}(" not in JUDGES] == []
+    assert set(re.findall(r"`([a-z-]+)`", proofs)) <= {mutant.name for mutant in MUTANTS}
+    for path, name in NAMED_TEST.findall(proofs):
+        assert name in names_in(path), f"{path} has no {name}"

@@ -39,6 +39,7 @@ BANNED: Final = {
 CALLED_BY_OTHERS: Final = {
     "is_full": "copying to the remote tier, which comes next",
     "segment_for_time": "reads from the remote tier, which come next",
+    "made_cut": "tests of cuts that nobody agrees upon",
     "nth_with": "reads from the remote tier, which come next",
     "applied_state": "the simulation",
     "decode_assignment": "coordinators, and our own consumer, which come with groups",

@@ -55,8 +55,8 @@ REFUSED_CLIENT_OPTIONS: Final[Mapping[str, str]] = {
     "value.deserializer": "values are read as binary; cast the column instead",
     "key.serializer": "keys are written as binary or string; cast the column instead",
     "value.serializer": "values are written as binary or string; cast the column instead",
-    "transactional.id": "a write's tasks share no producer; set delivery=exactly-once instead, and txnAppId "
-    "with txnVersion for a write that may be run again",
+    "transactional.id": "leave it out: writes are exactly once without it; a batch write that may be run "
+    "again takes txnAppId and txnVersion",
     "partitioner.class": "Java classes cannot run here; compute a partition column instead",
 }
 """Client options that would change the meaning of a query and cannot be honoured, with the remedy."""
@@ -159,6 +159,13 @@ class Options:
             raise ConfigError(f"option {name}={text!r}: must be between {minimum} and {LONG_MAX} bytes")
         return value
 
+    @staticmethod
+    def warn_once(message: str) -> None:
+        """Log a warning, once in each Python process."""
+        if message not in _warned_of:
+            _warned_of.add(message)
+            _logger.warning("%s", message)
+
     def connection(self, *, retry_option: str, auto_create_topics: bool = False) -> ConnectionOptions:
         return ConnectionOptions(
             bootstrap_servers=self._bootstrap_servers(),
@@ -207,11 +214,9 @@ class Options:
                 f"unknown option '{CLIENT_PREFIX}{name}' for a sparklog {self._what}; "
                 f"did you mean {CLIENT_PREFIX}{near[0]}?"
             )
-        if name not in _warned_of:
-            _warned_of.add(name)
-            _logger.warning(
-                "option %s%s has no effect: neither sparklog nor Kafka's clients have it", CLIENT_PREFIX, name
-            )
+        self.warn_once(
+            f"option {CLIENT_PREFIX}{name} has no effect: neither sparklog nor Kafka's clients have it"
+        )
 
     def _refuse_client_options(self) -> None:
         for name, remedy in REFUSED_CLIENT_OPTIONS.items():

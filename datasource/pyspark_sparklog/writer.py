@@ -1,11 +1,12 @@
 """Batch and streaming writes.
 
+Exactly once, the default: every task attempt is a member of one atomic write (``writing``). The attempts
+whose messages Spark hands to the driver win. A task without rows is no member. A plain write without rows
+asks the coordinator nothing; one with a version is committed, so that the version counts as written.
+
 At least once: every task has an idempotent producer of its own and ends when everything it sent is in the
 log, so a commit has nothing left to do. A task that Spark runs again writes its rows again, as with Spark's
 Kafka connector.
-
-Exactly once: every task attempt is a member of one atomic write (``writing``). The attempts whose messages
-Spark hands to the driver win.
 """
 
 import logging
@@ -35,6 +36,7 @@ from sparklog.client.admin import Admin
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import TopicMetadata
 from sparklog.client.partitioner import split_by_partition
+from sparklog.client.transactions.writes.coordinator import check_served
 from sparklog.client.transactions.writes.driver import Commit, abort_write, commit_write
 from sparklog.client.transactions.writes.errors import AlreadyCommitted
 from sparklog.client.transactions.writes.identity import WriteIdentity
@@ -207,7 +209,9 @@ class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]  # Spark'
 
 
 def batch_writer(schema: Any, options: WriteOptions, *, overwrite: bool) -> BatchWriter:
-    """Checks what can be checked on the driver; ConfigError or KafkaError before anything is written."""
+    """Checks what can be checked on the driver: ConfigError, KafkaError or WriteFailed before anything is
+    written.
+    """
     if overwrite:
         raise ConfigError(
             "save mode overwrite is not allowed for sparklog: a log is only appended to; use mode('append')"
@@ -215,8 +219,10 @@ def batch_writer(schema: Any, options: WriteOptions, *, overwrite: bool) -> Batc
     check_schema(schema, has_topic_option=options.topic is not None)
     if options.topic is not None:
         existing_topic(cluster_client(options.connection), options.topic, options)
-    wanted = options.exactly_once
-    return BatchWriter(options, None if wanted is None else batch_identity(wanted))
+    if options.exactly_once is None:
+        return BatchWriter(options)
+    check_served(cluster_client(options.connection))
+    return BatchWriter(options, batch_identity(options.exactly_once))
 
 
 def stream_writer(schema: Any, options: WriteOptions) -> StreamWriter:

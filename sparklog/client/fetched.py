@@ -72,12 +72,12 @@ class Fetched:
 
     def rows(self, end_offset: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows from the fetch offset up to ``end_offset`` (exclusive); small batches are joined."""
-        for together in read_columns(self.records, self._visible(end_offset)):
+        for together in read_columns(self.records, self.visible(end_offset)):
             rows = _cut(together, self.fetch_offset, end_offset)
             if rows.num_rows:
                 yield rows
 
-    def _visible(self, end_offset: int | None) -> Iterator[tuple[int, BatchHeader]]:
+    def visible(self, end_offset: int | None) -> Iterator[tuple[int, BatchHeader]]:
         """The intact batches that hold rows for this reader; a damaged one raises CorruptBatch."""
         aborted = _AbortedProducers(self.aborted)
         for position, header in self.batches:

@@ -83,9 +83,9 @@ def ask_once(
     timestamps_ms = dict.fromkeys(topic_partitions, timestamp)
 
     def build(leaders: Mapping[TopicPartition, KnownLeader]) -> ListOffsetsRequest:
-        return _request(leaders, timestamps_ms, IsolationLevel.READ_UNCOMMITTED, replica_id)
+        return offsets_request(leaders, timestamps_ms, IsolationLevel.READ_UNCOMMITTED, replica_id)
 
-    answers = cluster.ask_leaders(topic_partitions, seen, build, _read, deadline)
+    answers = cluster.ask_leaders(topic_partitions, seen, build, read_offsets, deadline)
     return {
         topic_partition: -1 if found is None else found.offset
         for topic_partition, (_, found) in answers.items()
@@ -96,17 +96,18 @@ def _ask(
     cluster: ClusterClient, timestamps_ms: Mapping[TopicPartition, int], isolation_level: IsolationLevel
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
     def build(leaders: Mapping[TopicPartition, KnownLeader]) -> ListOffsetsRequest:
-        return _request(leaders, timestamps_ms, isolation_level, CONSUMER)
+        return offsets_request(leaders, timestamps_ms, isolation_level, CONSUMER)
 
-    return cluster.call_leaders(timestamps_ms, build, _read)
+    return cluster.call_leaders(timestamps_ms, build, read_offsets)
 
 
-def _request(
+def offsets_request(
     leaders: Mapping[TopicPartition, KnownLeader],
     timestamps_ms: Mapping[TopicPartition, int],
     isolation_level: IsolationLevel,
     replica_id: int,
 ) -> ListOffsetsRequest:
+    """For the partitions of one leader, and the time that is asked for in each."""
     topics: dict[str, ListOffsetsTopic] = {}
     for topic_partition, leader in leaders.items():
         topic = topics.setdefault(topic_partition.topic, ListOffsetsTopic(name=topic_partition.topic))
@@ -122,7 +123,8 @@ def _request(
     )
 
 
-def _read(response: ListOffsetsResponse) -> dict[TopicPartition, Answer[OffsetAndTimestamp]]:
+def read_offsets(response: ListOffsetsResponse) -> dict[TopicPartition, Answer[OffsetAndTimestamp]]:
+    """Each partition's error, and what its leader says if there is none."""
     answers: dict[TopicPartition, Answer[OffsetAndTimestamp]] = {}
     for topic in response.topics:
         for partition in topic.partitions:

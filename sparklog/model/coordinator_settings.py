@@ -35,7 +35,8 @@ COORDINATOR_SETTINGS: Final = (
             "brokers.", 1, 1_000),
     Setting("transaction.state.log.min.isr", "int", 2,
             "`min.insync.replicas` of `__transaction_state` when it is created. `sparklog start`, "
-            "`sparklog submit` and test clusters take the lesser of 2 and their number of brokers.",
+            "`sparklog submit` and test clusters take one less than its replication factor, and at least 1, "
+            "so that writes go on after the death of one of two brokers.",
             1, 1_000),
     Setting("transaction.state.log.segment.bytes", "int", 104_857_600,
             "Size at which a segment of `__transaction_state` is rolled.", 14, INT_MAX),
@@ -53,18 +54,17 @@ COORDINATOR_SETTINGS: Final = (
 """With Kafka's names and defaults, those of atomic writes excepted."""
 
 REPLICATION_FACTOR_MAX: Final = 3
-MIN_ISR_MAX: Final = 2
 
 
 def of_a_start(settings: Mapping[str, str], brokers: int) -> dict[str, str]:
     """``settings`` for a cluster that is started with ``brokers`` brokers: the replication factor of its
     internal topics is the lesser of 3 and that number, and ``min.insync.replicas`` of the one of transactions
-    is at most 2, unless ``settings`` say another.
+    leaves room for the death of one broker, if there are two, unless ``settings`` say another.
     """
     factor = max(1, min(REPLICATION_FACTOR_MAX, brokers))
     return {
         "offsets.topic.replication.factor": str(factor),
         "transaction.state.log.replication.factor": str(factor),
-        "transaction.state.log.min.isr": str(min(MIN_ISR_MAX, factor)),
+        "transaction.state.log.min.isr": str(max(1, factor - 1)),
         **settings,
     }

@@ -19,7 +19,8 @@ from itertools import pairwise
 from typing import Final
 
 from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
-from sparklog.core.transaction.producer_state import ProducerBatch, ProducerStates
+from sparklog.core.transaction.producer_state import ProducerStates
+from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import LogDirectoryError, SparklogError
 from sparklog.model.ids import Offset, TopicId, TopicPartition
 from sparklog.model.time import Clock
@@ -191,27 +192,22 @@ class Log(ReadableLog):
         )
         self._snapshot_if_due()
         active = self._segments[-1]
+        if any(header.is_control for _, header in headers):
+            self._search.aborted_of(active)  # rebuilt before the append, a damaged index lacks these batches
         active.append(batches, headers)
         self._unsynced[active.base_offset] = active
         self.log_end_offset = Offset(last.next_offset)
+        aborted: list[AbortedTransaction] = []
         for position, header in headers:
             if header.leader_epoch >= 0:
                 self.epochs.assign(header.leader_epoch, header.base_offset)
             if header.has_producer:
                 batch = memoryview(batches)[position : position + header.size_bytes]
-                self._apply(active, producer_batch(header, batch))
+                ended = self.producers.apply(producer_batch(header, batch), self._clock.wall_ms())
+                aborted += [] if ended is None else [ended]
+                self._batches_since_snapshot += 1
+        active.aborted.append(aborted)
         return AppendedInfo(first.base_offset, last.last_offset, len(batches), rolled)
-
-    def _apply(self, active: Segment, batch: ProducerBatch) -> None:
-        """Update the producer states for a batch that was appended to the active segment."""
-        aborted = self.producers.apply(batch, self._clock.wall_ms())
-        self._batches_since_snapshot += 1
-        if aborted is None:
-            return
-        if active.aborted.entries() is None:
-            self._search.aborted_of(active)  # rebuilt from the batches, it has this one
-        else:
-            active.aborted.append(aborted)
 
     def _roll_if_due(
         self, first: BatchHeader, last: BatchHeader, size_bytes: int, max_timestamp_ms: int
@@ -441,8 +437,9 @@ class Log(ReadableLog):
         if not doomed:
             return
         start = self._segments[doomed].base_offset
-        # Recovery could derive this snapshot, and the epochs, only from the batches that are removed here.
-        self._snapshots.keep(start)
+        # Recovery could derive these snapshots, and the epochs, only from the batches that are removed here.
+        # After a power cut in the middle of it the log may begin with any of these segments.
+        self._snapshots.keep(segment.base_offset for segment in self._segments[1 : doomed + 1])
         self._epoch_file.keep(self.epochs)
         if keeps_history:
             self._history_start.before_removal(self.log_start_offset, start)

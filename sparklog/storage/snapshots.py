@@ -5,10 +5,11 @@ per ``SNAPSHOT_BATCHES`` batches; of the latter the last two are kept. Recovery 
 snapshot and replay only the envelopes after it. This matters most when a follower truncates a few batches
 under its lock.
 
-A snapshot is synced with its segment. Only ``hand_over`` syncs at once: after a truncation of the whole log
-no batch holds the states that the leader sent. A damaged snapshot is removed with a warning, and the next
-older one is used; without any, the log is replayed. Truncation removes the snapshots beyond the new end
-*before* it removes batches, so that no snapshot outlives its batches.
+A snapshot is synced with its segment, or before the segments in front of it are removed. Only ``hand_over``
+syncs at once: after a truncation of the whole log no batch holds the states that the leader sent. A damaged
+snapshot is removed with a warning, and the next older one is used; without any, the log is replayed.
+Truncation removes the snapshots beyond the new end *before* it removes batches, so that no snapshot outlives
+its batches.
 """
 
 import logging
@@ -57,10 +58,12 @@ class Snapshots:
         if offset not in self.offsets:
             self.offsets = sorted([*self.offsets, offset])
 
-    def keep(self, offset: int) -> None:
-        """Sync the snapshot at ``offset``, if it exists, so that it survives a power cut."""
-        if offset in self.offsets:
+    def keep(self, offsets: Iterable[int]) -> None:
+        """Sync the snapshots at ``offsets``, of those that exist, so that they survive a power cut."""
+        there = [offset for offset in offsets if offset in self.offsets]
+        for offset in there:
             self._disk.sync_file(self.path(offset))
+        if there:
             self._disk.sync_directory(self._directory)
 
     def load_latest(self, offset_max: int) -> tuple[int, ProducerStates] | None:

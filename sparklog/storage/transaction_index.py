@@ -15,7 +15,7 @@ read. One that was removed cannot be told from that of a segment without aborted
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -146,15 +146,18 @@ class TransactionIndex:
         self._entries.add(entry)
         self._is_saved = False
 
-    def append(self, entry: AbortedTransaction) -> None:
-        """Add an entry, also to the file."""
+    def append(self, added: Sequence[AbortedTransaction]) -> None:
+        """Add entries, also to the file, in one write."""
+        if not added:
+            return
         self.save()
         entries = self.entries()
         assert entries is not None, self.path
         if self._file is None:
             self._file = self._disk.open(self.path, create=True)
-        self._file.append(AbortedEntries([entry]).to_bytes())
-        entries.add(entry)
+        self._file.append(AbortedEntries(added).to_bytes())
+        for entry in added:
+            entries.add(entry)
 
     def replace(self, entries: AbortedEntries) -> None:
         """Write other entries instead of damaged ones, synced, because a recovery point may cover them."""

@@ -77,6 +77,7 @@ EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = 
         (6, "request", "UpdateMetadataTopicState"): (_CONFIGS,),
         (6, "request", "UpdateMetadataBroker"): (_BROKER_EPOCH,),
         (18, "response", "ApiVersionsResponse"): (_OWN_APIS,),
+        (24, "request", "AddPartitionsToTxnTopic"): (_TOPIC_ID,),
     }
 )
 """By API key, direction and the name of the message class that carries them."""

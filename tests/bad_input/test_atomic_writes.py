@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sparklog.broker.handlers import api_versions
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.transactions.writes.driver import commit_write
 from sparklog.client.transactions.writes.identity import WriteIdentity
@@ -20,28 +21,35 @@ Case = Callable[..., str]
 Refused = Callable[[Callable[[], Any]], Exception]
 
 EXACTLY_ONCE = {"delivery": "exactly-once"}
+NAMED = {"txnAppId": "job", "txnVersion": "7"}
 TIMEOUT_MS = 30_000
 PLACE = TopicPartition("written", 0)
 """Markers of these writes are in no partition whose offsets others look at."""
 
 OPTIONS = [
-    ("`txnAppId` without `txnVersion`", {**EXACTLY_ONCE, "txnAppId": "job"}, "give both, or neither"),
-    ("`txnVersion` without `txnAppId`", {**EXACTLY_ONCE, "txnVersion": "7"}, "give both, or neither"),
-    ("a version that is no number", {**EXACTLY_ONCE, "txnAppId": "job", "txnVersion": "v7"}, "count from 0"),
-    ("a negative version", {**EXACTLY_ONCE, "txnAppId": "job", "txnVersion": "-1"}, "count from 0"),
-    ("an empty app id", {**EXACTLY_ONCE, "txnAppId": "", "txnVersion": "7"}, "name the series of writes"),
+    ("`txnAppId` without `txnVersion`", {"txnAppId": "job"}, "give both, or neither"),
+    ("`txnVersion` without `txnAppId`", {"txnVersion": "7"}, "give both, or neither"),
+    ("a version that is no number", {"txnAppId": "job", "txnVersion": "v7"}, "count from 0"),
+    ("a negative version", {"txnAppId": "job", "txnVersion": "-1"}, "count from 0"),
+    ("an empty app id", {"txnAppId": "", "txnVersion": "7"}, "name the series of writes"),
     (
         "`txnAppId` at least once",
-        {"delivery": "at-least-once", "txnAppId": "job", "txnVersion": "7"},
+        {"delivery": "at-least-once", **NAMED},
         "see [exactly once](spark.md#exactly-once)",
     ),
     ("a delivery that there is not", {"delivery": "at-most-once"}, "say which of the two"),
     ("acks=1 beside exactly once", {**EXACTLY_ONCE, "kafka.acks": "1"}, "leave `kafka.acks` out"),
+    ("acks=1 beside `txnAppId`", {**NAMED, "kafka.acks": "1"}, "leave `kafka.acks` out"),
     ("acks=0 beside exactly once", {**EXACTLY_ONCE, "kafka.acks": "0"}, "leave `kafka.acks` out"),
     (
         "no idempotence beside exactly once",
         {**EXACTLY_ONCE, "kafka.enable.idempotence": "false"},
         "leave it out",
+    ),
+    (
+        "`kafka.transactional.id`",
+        {"kafka.transactional.id": "job"},
+        "leave it out; see [exactly once](spark.md#exactly-once)",
     ),
 ]
 
@@ -57,6 +65,25 @@ def test_options_that_contradict_each_other_are_refused(
 ) -> None:
     error = refused(lambda: source.write("value string", ("x",), topic="t", **options))
     case(wrong, "Spark write", error, do)
+
+
+def test_brokers_that_do_not_know_atomic_writes_are_told_of_before_a_row_is_written(
+    source: Source, brokers: InProcessCluster, case: Case, refused: Refused, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brokers.create_topic("unknowing")
+    options = {"topic": "unknowing", "kafka.client.id": "asks anew"}
+    # Not longer than this: other clients of the process keep what they hear when they connect.
+    with monkeypatch.context() as old_brokers:
+        old_brokers.setattr(api_versions, "OWN_VERSIONS", {})
+        error = refused(lambda: source.write("value string", ("x",), **options))
+    case(
+        "a write, as it is by default, to brokers that do not know atomic writes",
+        "Spark write",
+        error,
+        "upgrade all brokers; until then `delivery=at-least-once`, as Spark's Kafka connector has it",
+    )
+    source.write("value string", ("x",), delivery="at-least-once", **options)
+    assert [record.value for record in brokers.consume("unknowing", at_least=1)] == [b"x"]
 
 
 Join = Callable[..., WriteMember]

@@ -57,7 +57,12 @@ class Source:
         arrow = to_arrow_schema(kind)
         arrays = [pa.array(column, field.type) for column, field in zip(columns, arrow, strict=True)]
         batch = pa.RecordBatch.from_arrays(arrays, schema=arrow)
-        writer.write(iter([batch]))
+        try:
+            message = writer.write(iter([batch]))
+        except Exception:
+            writer.abort([None])
+            raise
+        writer.commit([message])
 
 
 @pytest.fixture

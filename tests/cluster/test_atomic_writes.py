@@ -135,6 +135,17 @@ def test_winners_are_visible_together_once_the_commit_is_answered_and_losers_nev
     assert [sorted(writing.visible(place)) for place in PLACES] == [[b"won", b"won too"], [b"won"], [b"won"]]
 
 
+def test_many_members_end_together_and_each_as_the_commit_says(writing):
+    identity = writing.identity()
+    members = [writing.finished(identity, b"%d" % number, places=PLACES[:2]) for number in range(24)]
+    assert writing.commit(identity, *members[::2]) is Commit.now
+    won = [b"%d" % number for number in range(0, 24, 2)]
+    assert [writing.visible(place) for place in PLACES] == [won, won, []]
+    writing.wait_until_nothing_is_open()
+    ends = latest(writing.client, PLACES, IsolationLevel.READ_COMMITTED)
+    assert [ends[place] - writing.start[place] for place in PLACES] == [48, 48, 0]
+
+
 def test_a_version_is_written_once(writing):
     identity = writing.identity(version=7)
     assert writing.commit(identity, writing.finished(identity, b"once")) is Commit.now

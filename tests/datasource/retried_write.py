@@ -31,11 +31,7 @@ def main() -> None:
         builder = builder.config(name, "false")
     spark = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    options = {
-        "kafka.bootstrap.servers": servers,
-        "topic": topic,
-        "delivery": "exactly-once",
-    }
+    options = {"kafka.bootstrap.servers": servers, "topic": topic}
     if checkpoint:
         source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS)
         frame = source.option("numPartitions", 2).load()

@@ -5,7 +5,13 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_sparklog.ranges import SMALL_OFFSETS_MAX, OffsetRange, split_ranges, tasks_of_ranges
+from pyspark_sparklog.ranges import (
+    RANGES_PER_TASK_MAX,
+    SMALL_OFFSETS_MAX,
+    OffsetRange,
+    split_ranges,
+    tasks_of_ranges,
+)
 from sparklog.model.ids import TopicPartition
 
 
@@ -94,3 +100,11 @@ def test_ranges_that_are_small_together_go_to_one_task_in_their_order() -> None:
     large = ranges((0, SMALL_OFFSETS_MAX), (8, 9))
     assert tasks_of_ranges(large) == [[large[0]], [large[1]]]
     assert tasks_of_ranges([]) == []
+
+
+def test_a_task_of_a_small_micro_batch_has_so_many_ranges_and_the_tasks_about_as_many() -> None:
+    small = ranges(*[(0, 1)] * (2 * RANGES_PER_TASK_MAX + 1))
+    tasks = tasks_of_ranges(small)
+    assert [wanted for task in tasks for wanted in task] == small
+    assert [len(task) for task in tasks] == [33, 34, 34]
+    assert tasks_of_ranges(small[:RANGES_PER_TASK_MAX]) == [small[:RANGES_PER_TASK_MAX]]

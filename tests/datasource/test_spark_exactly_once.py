@@ -15,6 +15,7 @@ import pyspark_sparklog
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.offsets import latest
 from sparklog.model.ids import TopicPartition
+from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 from sparklog.testing import InProcessCluster
 from tests.waiting import until
 
@@ -23,7 +24,6 @@ pytestmark = pytest.mark.integration
 Frames = Callable[..., Any]
 Append = Callable[..., None]
 
-EXACTLY_ONCE = {"delivery": "exactly-once"}
 RETRIED_WRITE = Path(__file__).with_name("retried_write.py")
 WAIT_S = 120
 
@@ -43,7 +43,7 @@ def test_a_write_is_there_once_it_has_returned_for_spark_and_for_kafka_s_clients
     cluster: InProcessCluster, spark: Any, read: Frames, append: Append
 ) -> None:
     cluster.create_topic("atomic", partitions=3)
-    append(spark.range(0, 5_000, 1, 4).selectExpr("string(id) value"), "atomic", **EXACTLY_ONCE)
+    append(spark.range(0, 5_000, 1, 4).selectExpr("string(id) value"), "atomic")
     expected = sorted(str(number) for number in range(5_000))
     assert texts(read("atomic")) == expected
     consumer = Consumer(
@@ -61,16 +61,42 @@ def test_a_write_is_there_once_it_has_returned_for_spark_and_for_kafka_s_clients
     assert sorted(seen) == expected
 
 
+@pytest.mark.every_spark
+def test_one_broker_is_enough_and_a_write_without_rows_asks_its_coordinator_nothing(
+    spark: Any, values: Frames
+) -> None:
+    with InProcessCluster(brokers=1) as one:
+        options = {"kafka.bootstrap.servers": one.bootstrap_servers, "topic": "alone", "subscribe": "alone"}
+        one.create_topic("alone")
+        values().write.format("sparklog").options(**options).mode("append").save()
+        assert TRANSACTION_STATE_TOPIC not in one.admin.list_topics(include_internal=True)
+        values("a").write.format("sparklog").options(**options).mode("append").save()
+        assert TRANSACTION_STATE_TOPIC in one.admin.list_topics(include_internal=True)
+        assert texts(spark.read.format("sparklog").options(**options).load()) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "options", [{"delivery": "at-least-once"}, {"kafka.acks": "1"}, {"kafka.enable.idempotence": "false"}]
+)
+def test_a_write_that_asks_for_less_has_no_transaction(
+    options: dict[str, str], cluster: InProcessCluster, values: Frames, append: Append
+) -> None:
+    topic = f"less-{next(iter(options))}"
+    cluster.create_topic(topic)
+    append(values("a", "b"), topic, **options)
+    until(lambda: cluster.partitions(topic)[0].high_watermark == 2)
+
+
 def test_a_write_whose_last_row_fails_leaves_nothing_behind(
     cluster: InProcessCluster, spark: Any, read: Frames, append: Append
 ) -> None:
     cluster.create_topic("failing", partitions=2)
     rows = spark.range(0, 50_000, 1, 2).selectExpr("if(id = 49999, raise_error('no'), string(id)) value")
     with pytest.raises(Exception, match="USER_RAISED_EXCEPTION"):
-        append(rows, "failing", **EXACTLY_ONCE)
+        append(rows, "failing")
     until(lambda: nothing_is_open(cluster, "failing", 2))
     assert texts(read("failing")) == []
-    append(spark.range(3).selectExpr("string(id) value"), "failing", **EXACTLY_ONCE)
+    append(spark.range(3).selectExpr("string(id) value"), "failing")
     assert texts(read("failing")) == ["0", "1", "2"]
 
 
@@ -79,8 +105,8 @@ def test_a_version_is_written_once_and_an_earlier_one_not_at_all(
 ) -> None:
     cluster.create_topic("versions")
     for version, value in ((5, "five"), (5, "five again"), (4, "four"), (6, "six")):
-        append(values(value), "versions", txnAppId="job", txnVersion=str(version), **EXACTLY_ONCE)
-    append(values("other"), "versions", txnAppId="other job", txnVersion="0", **EXACTLY_ONCE)
+        append(values(value), "versions", txnAppId="job", txnVersion=str(version))
+    append(values("other"), "versions", txnAppId="other job", txnVersion="0")
     assert texts(read("versions")) == ["five", "other", "six"]
 
 
@@ -88,7 +114,7 @@ def test_a_version_without_rows_counts_as_written(
     cluster: InProcessCluster, values: Frames, read: Frames, append: Append
 ) -> None:
     cluster.create_topic("empty")
-    named = {"txnAppId": "empty", "txnVersion": "1", **EXACTLY_ONCE}
+    named = {"txnAppId": "empty", "txnVersion": "1"}
     append(values(), "empty", **named)
     append(values("late"), "empty", **named)
     assert texts(read("empty")) == []
@@ -113,7 +139,7 @@ def streamed(frame: Any, cluster: InProcessCluster, topic: str, checkpoint: Path
     writer = (
         frame.selectExpr("value")
         .writeStream.format("sparklog")
-        .options(**{"kafka.bootstrap.servers": cluster.bootstrap_servers, "topic": topic, **EXACTLY_ONCE})
+        .options(**{"kafka.bootstrap.servers": cluster.bootstrap_servers, "topic": topic})
     )
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     try:
@@ -158,7 +184,7 @@ def test_a_batch_write_in_foreachbatch_has_the_batch_s_number_as_its_version(
 
     def write_twice(frame: Any, batch_id: int) -> None:
         for _ in range(2):
-            named = {"txnAppId": "each", "txnVersion": str(batch_id), **EXACTLY_ONCE}
+            named = {"txnAppId": "each", "txnVersion": str(batch_id)}
             append(frame.select("value"), "each", **named)
 
     frame = read_stream("each-source", startingOffsets="earliest")
@@ -178,7 +204,7 @@ def test_two_writers_to_one_topic_do_not_wait_for_each_other(
         try:
             pyspark_sparklog.register(spark)
             rows = spark.range(start, start + 1_000, 1, 1).selectExpr("string(id) value")
-            append(rows, "shared", **EXACTLY_ONCE)
+            append(rows, "shared")
         except Exception as error:  # noqa: BLE001 (the test raises it)
             failures.append(error)
 

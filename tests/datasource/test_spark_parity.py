@@ -26,7 +26,8 @@ def write(cluster: InProcessCluster) -> Write:
 
     def produce(topic: str, *texts: str, partition: int = 0, timestamp: int = 0, partitions: int = 1) -> None:
         if topic not in cluster.admin.list_topics():
-            cluster.create_topic(topic, partitions=partitions)
+            # The times of these tests are of 1970: retention would delete records while a test reads them.
+            cluster.create_topic(topic, partitions=partitions, configs={"retention.ms": "-1"})
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "linger.ms": 0})
         for text in texts:
             producer.produce(topic, text.encode(), partition=partition, timestamp=timestamp)

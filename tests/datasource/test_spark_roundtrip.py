@@ -131,7 +131,7 @@ def test_offsets_bound_a_read(
         with pytest.raises(Exception, match="is greater than its end offset"):
             bounded(**backward)
     with pytest.raises(
-        Exception, match=r"bounds-0: 93 offsets are lost.*ending offset 99 is beyond the end of the log, 6"
+        Exception, match=r"bounds-0: 92 offsets are lost.*ending offset 99 is beyond the end of the log, 7"
     ):
         bounded(endingOffsets=99)
     lenient = read("bounds", endingOffsets='{"bounds":{"0":99}}', failOnDataLoss="false")

@@ -18,12 +18,15 @@ pytestmark = pytest.mark.integration
 Frames = Callable[..., Any]
 Append = Callable[..., None]
 
+WITHOUT_MARKERS = {"delivery": "at-least-once"}
+"""Of tests that count offsets."""
+
 
 @pytest.mark.every_spark
 def test_limits_are_kept_by_available_now_and_ignored_by_once(
     spark: Any, read_stream: Frames, append: Append, tmp_path: Path
 ) -> None:
-    append(spark.range(15).selectExpr("string(id) value").coalesce(1), "limits")
+    append(spark.range(15).selectExpr("string(id) value").coalesce(1), "limits", **WITHOUT_MARKERS)
     frame = read_stream("limits", startingOffsets="earliest", maxOffsetsPerTrigger="5")
     by_limit, at_once = Batches(), Batches()
     progress = run(frame, by_limit, tmp_path / "a")
@@ -89,7 +92,8 @@ def test_a_stream_is_written_and_complete_mode_appends(
     spark: Any, read: Frames, read_stream: Frames, append: Append, cluster: InProcessCluster, tmp_path: Path
 ) -> None:
     cluster.create_topic("counts")
-    append(spark.range(100).selectExpr("string(id % 2) key", "string(id) value").coalesce(1), "to-count")
+    rows = spark.range(100).selectExpr("string(id % 2) key", "string(id) value").coalesce(1)
+    append(rows, "to-count", **WITHOUT_MARKERS)
     stream = read_stream("to-count", startingOffsets="earliest", maxOffsetsPerTrigger="50")
     counts = stream.groupBy("key").count().selectExpr("key", "string(count) value")
     query = (

@@ -78,19 +78,21 @@ def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="session")
-def start_driver(
-    target: Target, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[str], Driver]]:
-    """Starts another process of a client; it ends with the session at the latest."""
+def start_driver(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Driver]]:
+    """Starts another process of a client, at the target or at other addresses; it ends with the session at
+    the latest.
+    """
     logs = tmp_path_factory.mktemp("drivers")
     with ExitStack() as closing:
 
-        def start(client: str) -> Driver:
+        def start(client: str, servers: str | None = None) -> Driver:
             one = BY_NAME[client]
             if one.why_missing is not None:
                 pytest.skip(one.why_missing)
             log = logs / f"{client.replace(' ', '-')}-{next(_numbers)}.log"
-            return closing.enter_context(Driver(one.command(), target.bootstrap_servers, log, HERE))
+            return closing.enter_context(
+                Driver(one.command(), servers or target.bootstrap_servers, log, HERE)
+            )
 
         yield start
 
@@ -103,7 +105,7 @@ def _drivers() -> dict[str, Driver]:
 @pytest.fixture
 def driver(
     client: str,
-    start_driver: Callable[[str], Driver],
+    start_driver: Callable[..., Driver],
     _drivers: dict[str, Driver],
     record_property: Callable[[str, object], None],
 ) -> Driver:
@@ -116,7 +118,7 @@ def driver(
 
 
 @pytest.fixture(scope="session")
-def reference(start_driver: Callable[[str], Driver]) -> Driver:
+def reference(start_driver: Callable[..., Driver]) -> Driver:
     """A client that prepares what a case needs and judges what another one did."""
     return start_driver("confluent-kafka")
 

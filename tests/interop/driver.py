@@ -32,6 +32,7 @@ The commands, with what they take and answer:
 - ``create_topic``, ``delete_topic``, ``add_partitions``, ``topics``, ``configs``, ``set_config``,
   ``delete_records``, ``cluster``, ``groups``, ``describe_group``, ``delete_group``, ``group_offsets``,
   ``set_group_offsets``: what an admin client asks
+- ``fence_producers(transactional_ids)``: producer id and epoch of each afterwards; drivers of Java only
 """
 
 import json

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, Self
 
+import pytest
+
 from sparklog.client.admin import Admin
 from sparklog.client.cluster import ClusterClient
 from sparklog.testing import InProcessCluster
@@ -13,6 +15,8 @@ from sparklog.testing import InProcessCluster
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from bench.clusters import Kafka
+
+from tests.appended_transactions import AppendedTransactions
 
 WAIT_SECONDS = 60.0
 
@@ -22,6 +26,9 @@ class Target(Protocol):
 
     @property
     def bootstrap_servers(self) -> str: ...
+
+    def addresses(self) -> dict[int, tuple[str, int]]:
+        """Where each broker is."""
 
     def stop_broker(self, broker_id: int) -> None:
         """In good order: its leaderships move first."""
@@ -44,6 +51,8 @@ class Target(Protocol):
         """The broker that coordinates the transactional id."""
 
     def wait_in_sync(self, topic: str) -> None: ...
+
+    def begin_hanging(self, topic: str, value: bytes) -> None: ...
 
 
 OFFSETS_PARTITIONS = 5
@@ -75,6 +84,11 @@ class _Described:
     def leader(self, topic: str, partition: int) -> int:
         with ClusterClient(self.bootstrap_servers) as client:
             return Admin(client).describe_topics([topic])[0].partitions[partition].leader
+
+    def addresses(self) -> dict[int, tuple[str, int]]:
+        with ClusterClient(self.bootstrap_servers) as client:
+            brokers = Admin(client).describe_cluster().brokers
+            return {one.id: (one.host, one.port) for one in brokers}
 
     def wait_in_sync(self, topic: str) -> None:
         deadline = time.monotonic() + WAIT_SECONDS
@@ -108,6 +122,10 @@ class SparklogTarget(_Described):
     def revive_broker(self, broker_id: int) -> None:
         self._cluster.revive(broker_id)
 
+    def begin_hanging(self, topic: str, value: bytes) -> None:
+        """Create the topic with an open transaction, of 1970, that no coordinator knows of."""
+        AppendedTransactions(self._cluster, topic).write(4_000_000, value, sequence=0)
+
     def log_files(self, topic: str, partition: int) -> list[Path]:
         return sorted(self._cluster.root.glob(f"broker-1/*/{topic}-{partition}/*.log"))
 
@@ -138,6 +156,9 @@ class KafkaTarget(_Described):
 
     def revive_broker(self, broker_id: int) -> None:
         self._kafka.revive(broker_id)
+
+    def begin_hanging(self, topic: str, value: bytes) -> None:
+        pytest.skip("from outside nothing hangs at Apache Kafka 3.9")
 
     def log_files(self, topic: str, partition: int) -> list[Path]:
         return sorted(self._kafka.log_directory(1).glob(f"{topic}-{partition}/*.log"))

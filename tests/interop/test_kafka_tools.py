@@ -240,6 +240,18 @@ def test_kafka_transactions(tool, reference, topic, open_transaction):
     assert seen["value"] == "behind it"
 
 
+def test_kafka_transactions_finds_and_aborts_one_that_hangs(tool, target, reference, group):
+    command, topic = f"{TOOLS}.TransactionsCommand", f"{group}-hanging"
+    target.begin_hanging(topic, b"hanging")
+    reference.produce(topic=topic, records=[{"partition": 0, "value": "behind it"}])
+    found = tool(command, "find-hanging", "--topic", topic)
+    assert re.search(rf"^{topic}\s+0\s+4000000\s+0\s", found, re.MULTILINE), found
+    tool(command, "abort", "--topic", topic, "--partition", 0, "--start-offset", 0)
+    (seen,) = reference.read(topic=topic, partition=0, start="earliest", count=1, committed=True)
+    assert seen["value"] == "behind it"
+    assert topic not in tool(command, "find-hanging", "--topic", topic)
+
+
 def test_kafka_dump_log_of_transactions(tool, target, topic, open_transaction):
     number = target.coordinator_partition(open_transaction)
     (segment,) = target.log_files("__transaction_state", number)

@@ -7,10 +7,19 @@ import itertools
 
 import pytest
 
-from tests.interop.clients import KAFKA_PYTHON
+from tests.interop.clients import JAVA_RELEASES, KAFKA_PYTHON
+from tests.interop.recording_proxy import (
+    ADD_PARTITIONS,
+    COMMIT_OFFSETS,
+    END,
+    PRODUCE,
+    RecordingProxy,
+    in_turns,
+)
 from tests.interop.refusals import refused
 from tests.waiting import until
 
+TRANSACTIONS = 8
 IN_MAKE_TEST = ("confluent-kafka", "aiokafka", KAFKA_PYTHON.name)
 
 pytestmark = pytest.mark.integration
@@ -59,6 +68,13 @@ def committed(reader, topic, count, partition=0, timeout_ms=10_000):
         timeout_ms=timeout_ms,
     )
     return [record["value"] for record in found]
+
+
+def every_fourth_is_lost(api_key, number):
+    """By turns a request and an answer; the connection goes with it."""
+    if number % 4:
+        return "arrives"
+    return "answer is lost" if number % 8 else "request is lost"
 
 
 def test_a_committed_transaction_is_seen_as_a_whole(
@@ -162,3 +178,59 @@ def test_a_transaction_survives_the_broker_of_its_coordinator(
         driver.txn_send(producer="p", topic=topic, records=records(f"then {commits}"))
         driver.txn_end(producer="p", commit=commits)
     assert committed(reference, topic, 3) == ["before", "after", "then True"]
+
+
+def test_no_request_of_a_producer_comes_over_two_connections_in_turns(
+    client, start_driver, target, reference, make_topic, group, transactional_id
+):
+    """That makes a request late (docs/transactions.md): if a client did so, what it sends would be lost."""
+    topic, source = make_topic(3), make_topic(1)
+    written = []
+    with RecordingProxy(target.addresses(), every_fourth_is_lost) as proxy:
+        driver = start_driver(client, proxy.bootstrap_servers)
+        driver.txn_init(producer="p", transactional_id=transactional_id)
+        driver.join(member="m", group=group, topics=[source], session_ms=10_000)
+        until(lambda: driver.state(member="m")["assignment"])
+        for number in range(TRANSACTIONS):
+            values = [f"{number}:{partition}" for partition in range(3)]
+            sent = [record for part, value in enumerate(values) for record in records(value, partition=part)]
+            driver.txn_begin(producer="p")
+            driver.txn_send(producer="p", topic=topic, records=sent)
+            driver.txn_offsets(producer="p", member="m", group=group, offsets=[[source, 0, number]])
+            driver.txn_end(producer="p", commit=True)
+            written += values
+        driver.kill()
+    assert in_turns(proxy.requests) == []
+    for api in (PRODUCE, ADD_PARTITIONS, COMMIT_OFFSETS, END):
+        used = {one.connection for one in proxy.requests if one.kind[0] == api}
+        assert len(used) > 1, f"requests of API {api} had all one connection"
+    seen = [value for part in range(3) for value in committed(reference, topic, TRANSACTIONS, part, 3_000)]
+    assert sorted(seen) == sorted(written)
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("client", [f"Java {release}" for release in JAVA_RELEASES])
+def test_an_admin_client_fences_producers(client, driver, reference, topic, producers, transactional_id):
+    """The open transaction of one is aborted, another one has none, and a third id was never there."""
+    names = [f"{transactional_id}-{which}" for which in ("open", "idle", "new")]
+    opened, idle, new = names
+    for name in (opened, idle):
+        producers(name, name)
+        driver.txn_begin(producer=name)
+        driver.txn_send(producer=name, topic=topic, records=records(f"of {name}"))
+    driver.txn_end(producer=idle, commit=True)
+    fenced = driver.fence_producers(transactional_ids=names)
+    assert [epoch for _, epoch in (fenced[name] for name in names)] == [2, 1, 0]
+    assert len({producer_id for producer_id, _ in fenced.values()}) == 3
+    reference.produce(topic=topic, records=records("end"))
+    assert committed(reference, topic, 2) == [f"of {idle}", "end"]
+    with refused(client, "PRODUCER_FENCED"):
+        driver.txn_end(producer=opened, commit=True)
+    driver.txn_begin(producer=idle)
+    with refused(client, "PRODUCER_FENCED"):
+        driver.txn_send(producer=idle, topic=topic, records=records("of a zombie"))
+    producers("successor", new)
+    driver.txn_begin(producer="successor")
+    driver.txn_send(producer="successor", topic=topic, records=records("of its successor"))
+    driver.txn_end(producer="successor", commit=True)
+    assert committed(reference, topic, 3) == [f"of {idle}", "end", "of its successor"]

@@ -63,6 +63,23 @@ def test_a_log_without_batches_knows_the_same_epochs_after_a_power_cut(make_benc
     assert 8 in ends
 
 
+def test_wherever_a_log_begins_after_a_power_cut_it_knows_who_sent_before(make_bench: Any) -> None:
+    """Several segments go at once, and the power while some of them are gone."""
+    starts = set()
+    for bench, cut_power in benches_on_a_disk(make_bench):
+        log = bench.open(SMALL)
+        for number in range(35):
+            bench.append(log, producer=(7, 0, number) if number < 15 else (8, 0, number - 15))
+        log.delete_local_segments(30)
+        cut_power()
+        found = bench.open(SMALL, recovery_point=log.recovery_point, same_boot=False)
+        starts.add(int(found.local_start_offset))
+        if found.local_start_offset > 0:
+            sent = min(15, max(found.log_end_offset, found.local_start_offset)) - 1
+            assert found.producers.producers[7].last_sequence == sent, found
+    assert starts >= {0, 10, 20, 30}
+
+
 def test_retention_leaves_what_was_sent_before_it_whatever_a_power_cut_takes(make_bench: Any) -> None:
     """The log begins where its leader's does: nobody will be asked."""
     config = LogConfig(segment_bytes=1_000, index_interval_bytes=150, retention_ms=10)

@@ -175,6 +175,25 @@ def test_a_damaged_index_of_a_checked_log_is_made_anew(bench: Bench, damage: str
     assert entries_on_disk(bench) == made
 
 
+def test_a_damaged_index_gets_each_of_several_markers_once_that_are_appended_together(bench: Bench) -> None:
+    log = bench.open()
+    made = aborts(bench, log, 2)
+    firsts = [write(bench, log, producer_id) for producer_id in (50, 51)]
+    log.close()
+    bench.segment_file(0, ".txnindex").write_bytes(b"damaged")
+    log = bench.open(clean=True, recovery_point=log.recovery_point)
+    offset, markers = log.log_end_offset, bytearray()
+    for nth, producer_id in enumerate((50, 51)):
+        marker = build_marker(TransactionEnd(False, 0), producer_id=producer_id, producer_epoch=0, now_ms=1)
+        stamp(marker, 0, offset + nth, 0)
+        markers += marker
+    log.append(markers, split(markers))
+    made.append(AbortedTransaction(50, firsts[0], offset, firsts[1]))
+    made.append(AbortedTransaction(51, firsts[1], offset + 1, offset + 2))
+    assert log.aborted_transactions(*ALL) == made
+    assert entries_on_disk(bench) == made
+
+
 def test_an_open_transaction_outlives_a_restart_and_its_abort_names_where_it_began(bench: Bench) -> None:
     log = bench.open(SMALL)
     first = write(bench, log, 9)

@@ -17,6 +17,11 @@ from sparklog.wire.messages.data.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from sparklog.wire.messages.data.produce import ProduceRequest
+from sparklog.wire.messages.transactions.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 
 
 def test_our_tags_are_far_from_kafka_s_and_each_means_one_thing() -> None:
@@ -41,6 +46,17 @@ def test_the_topic_of_a_stop_is_sixteen_bytes_under_tag_5009() -> None:
     body = read_parts(encode_body(request, 4))
     assert b"\x91\x27\x10" + UUID(int=7).bytes in body
     assert decode_body(StopReplicaRequest, 4, body) == request
+
+
+def test_the_topic_of_a_verification_is_sixteen_bytes_under_tag_5009_from_version_4_on() -> None:
+    topic = AddPartitionsToTxnTopic(name="t", partitions=[3], topic_id=UUID(int=7))
+    transaction = AddPartitionsToTxnTransaction(
+        transactional_id="x", producer_id=1, producer_epoch=0, verify_only=True, topics=[topic]
+    )
+    request = AddPartitionsToTxnRequest(transactions=[transaction])
+    body = read_parts(encode_body(request, 4))
+    assert b"\x91\x27\x10" + UUID(int=7).bytes in body
+    assert decode_body(AddPartitionsToTxnRequest, 4, body) == request
 
 
 def test_producers_of_before_a_log_travel_as_bytes_under_tag_5011() -> None:

@@ -23,6 +23,11 @@ def quake_list() -> list[Quake]:
     return [Quake(str(json.loads(line)["id"]), line) for line in lines]
 
 
+def quakes_count() -> int:
+    """Of the file."""
+    return len(QUAKES_FILE.read_bytes().splitlines())
+
+
 def quakes_frame(spark: Any) -> Any:
     """Key (the quake's id) and value (all 30 columns as JSON) of every earthquake."""
     from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
@@ -31,15 +36,27 @@ def quakes_frame(spark: Any) -> Any:
     return quakes.select(F.col("id").alias("key"), F.to_json(F.struct("*")).alias("value"))
 
 
-def flights_frame(spark: Any) -> Any:
-    """Key (the flight's number in the file) and value (its columns as JSON) of every flight."""
+def flights_count() -> int:
+    """Of the file."""
+    return int(_flights().num_rows)
+
+
+def _flights() -> Any:
+    """All columns, as an Arrow table."""
     # heavy, and only the demo wants it
     import pyarrow as pa
     import pyarrow.ipc
-    from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
 
     with pa.memory_map(str(FLIGHTS_FILE)) as source:
-        table = pyarrow.ipc.open_file(source).read_all()
+        return pyarrow.ipc.open_file(source).read_all()
+
+
+def flights_frame(spark: Any) -> Any:
+    """Key (the flight's number in the file) and value (its columns as JSON) of every flight."""
+    import pyarrow as pa  # heavy, and only the demo wants it
+    from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
+
+    table = _flights()
     numbered = table.append_column("flight", pa.array(range(table.num_rows), pa.int32()))
     flights = spark.createDataFrame(numbered)
     return flights.select(

@@ -1,4 +1,4 @@
-"""A line now and then while Spark works: how many rows are acknowledged, and how far its tasks are."""
+"""A line now and then while Spark works: how many rows are written, and how far its tasks are."""
 
 import logging
 import threading
@@ -55,11 +55,13 @@ def write_progress(spark: Any, admin: Admin, topic: str, tell: Callable[[str], N
         done = sum(stage.numCompletedTasks for stage in stages)
         return f"Spark has finished {done} of {sum(stage.numTasks for stage in stages)} tasks"
 
-    return Ticker(lambda: f"{topic}: {committed_rows(admin, topic):,} rows committed so far, {tasks()}", tell)
+    return Ticker(lambda: f"{topic}: {written_rows(admin, topic):,} rows written so far, {tasks()}", tell)
 
 
-def committed_rows(admin: Admin, topic: str) -> int:
-    """Rows of a topic that every replica in sync has; 0 while its partitions have no leader yet."""
+def written_rows(admin: Admin, topic: str) -> int:
+    """Rows of a topic that every replica in sync has, committed or not; 0 while its partitions have no leader
+    yet.
+    """
     try:
         return sum(part.high_watermark for part in admin.describe_topics([topic])[0].partitions)
     except SparklogError:

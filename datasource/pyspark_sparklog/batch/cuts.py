@@ -3,11 +3,14 @@
 Each task asks the cluster for the cut of its execution. One that finds none makes it, for all partitions of
 the subscription. It is kept under a name that the tasks of one execution share, and no others:
 
-    with an execution of Spark SQL   application, execution, subscription
+    with an execution of Spark SQL   application, its driver's address, execution, subscription
     without one (``df.rdd``)         application, plan, stage
 
-The same subscription, read twice in one execution, has one cut. Without a cluster that serves cuts, and with
-``kafka.isolation.level=read_uncommitted``, there is none, and each task reads to the end that it finds.
+The id of a local application is the millisecond of its start, which two may share; their drivers' addresses
+differ as long as both run. The same subscription, read twice in one execution, has one cut.
+
+Without a cluster that serves cuts, and with ``kafka.isolation.level=read_uncommitted``, there is none, and
+each task reads to the end that it finds.
 """
 
 import hashlib
@@ -25,6 +28,8 @@ from sparklog.client.transactions.cutting import agreed_cut, serves_cuts
 from sparklog.model.ids import TopicPartition
 
 APP_ID: Final = "spark.app.id"
+DRIVER_HOST: Final = "spark.driver.host"
+DRIVER_PORT: Final = "spark.driver.port"
 EXECUTION_ID: Final = "spark.sql.execution.id"
 """Local properties of a task."""
 
@@ -60,8 +65,9 @@ def name_for_task(options: ReadOptions, plan: str) -> str:
     app, execution = context.getLocalProperty(APP_ID), context.getLocalProperty(EXECUTION_ID)
     if app is None or execution is None:
         return f"cut-{app}-{plan}-{context.stageId()}"
+    host, port = context.getLocalProperty(DRIVER_HOST), context.getLocalProperty(DRIVER_PORT)
     subscription = hashlib.sha256(repr(options.subscription).encode()).hexdigest()[:32]
-    return f"cut-{app}-{execution}-{subscription}"
+    return f"cut-{app}-{host}-{port}-{execution}-{subscription}"
 
 
 def _partitions(options: ReadOptions) -> Callable[[], Iterable[TopicPartition]]:

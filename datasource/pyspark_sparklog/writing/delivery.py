@@ -1,6 +1,7 @@
 """How often rows are delivered, and which write a task's rows belong to.
 
-With ``delivery=exactly-once`` a write is atomic (docs/exactly-once.md). Its app id and version are
+A write is atomic (docs/exactly-once.md) unless ``delivery=at-least-once`` says otherwise, or an option of
+Kafka's producer that an atomic write cannot honour, such as ``kafka.acks=1``. Its app id and version are
 
 - of a stream: the query's id and the batch's number, so that a batch that is run again changes nothing,
 - of a batch with ``txnAppId`` and ``txnVersion``: just these,
@@ -42,17 +43,21 @@ class ExactlyOnce:
 
 
 def delivery_of(options: Options) -> ExactlyOnce | None:
-    """None for at least once, which is the default. ConfigError for options that contradict each other."""
-    text = options.text("delivery")
-    wanted = AT_LEAST_ONCE if text is None else text.strip().lower()
+    """None for at least once. ConfigError for options that contradict each other."""
+    text, weak = options.text("delivery"), _weak_option(options)
+    wanted = EXACTLY_ONCE if text is None else text.strip().lower()
     if wanted not in (AT_LEAST_ONCE, EXACTLY_ONCE):
         raise ConfigError(f"option delivery={text!r}: must be {EXACTLY_ONCE} or {AT_LEAST_ONCE}")
     app_id, version = options.text("txnAppId"), options.integer("txnVersion", minimum=0)
+    is_named = app_id is not None or version is not None
     if wanted == AT_LEAST_ONCE:
-        if app_id is not None or version is not None:
+        if is_named:
             raise ConfigError(
                 f"options txnAppId and txnVersion need delivery={EXACTLY_ONCE}: set it, or leave them out"
             )
+        return None
+    if weak is not None:
+        _allow_weak(options, weak, needs_exactly_once=text is not None or is_named)
         return None
     if (app_id is None) != (version is None):
         raise ConfigError(
@@ -63,20 +68,30 @@ def delivery_of(options: Options) -> ExactlyOnce | None:
         raise ConfigError(
             f"option txnAppId has {len(app_id)} characters: must be from 1 to {APP_ID_LENGTH_MAX}"
         )
-    _refuse_weak(options)
     timeout_ms = options.client_integer("transaction.timeout.ms", DEFAULT_TIMEOUT_MS, minimum=1)
     return ExactlyOnce(app_id, version, timeout_ms)
 
 
-def _refuse_weak(options: Options) -> None:
+def _weak_option(options: Options) -> str | None:
+    """The option of Kafka's producer that an atomic write cannot honour, with its value."""
     weak: Mapping[str, tuple[str, ...]] = {"acks": ("0", "1"), "enable.idempotence": ("false",)}
     for name, values in weak.items():
         text = options.client(name)
         if text is not None and text.lower() in values:
-            raise ConfigError(
-                f"option kafka.{name}={text} does not go with delivery={EXACTLY_ONCE}: leave it out, or set "
-                f"delivery={AT_LEAST_ONCE}"
-            )
+            return f"kafka.{name}={text}"
+    return None
+
+
+def _allow_weak(options: Options, weak: str, *, needs_exactly_once: bool) -> None:
+    if needs_exactly_once:
+        raise ConfigError(
+            f"option {weak} does not go with delivery={EXACTLY_ONCE}, or with txnAppId: leave it out, or set "
+            f"delivery={AT_LEAST_ONCE}"
+        )
+    options.warn_once(
+        f"option {weak}: this write is at least once, not exactly once; a task that is run again writes its "
+        f"rows again. Leave the option out, or set delivery={AT_LEAST_ONCE} to say that it is meant"
+    )
 
 
 def batch_identity(wanted: ExactlyOnce) -> WriteIdentity:
@@ -104,11 +119,12 @@ def stream_identity(wanted: ExactlyOnce) -> WriteIdentity:
 
 def attempt_name() -> str:
     """Unique in the Spark application."""
-    return str(_task_context().taskAttemptId())
+    context = TaskContext.get()
+    return uuid.uuid4().hex if context is None else str(context.taskAttemptId())
 
 
 def _task_context() -> Any:
     context = TaskContext.get()
     if context is None:
-        raise SparklogError(f"delivery={EXACTLY_ONCE} can be had in Spark's tasks alone")
+        raise SparklogError(f"delivery={EXACTLY_ONCE} of a stream can be had in Spark's tasks alone")
     return context

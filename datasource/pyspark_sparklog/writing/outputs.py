@@ -74,7 +74,9 @@ class MemberOutput:
     def __init__(self, options: WriteOptions, cluster: ClusterClient, write: WriteIdentity) -> None:
         self._timeout_ms = options.delivery_timeout_ms
         self._cluster = cluster
-        self._member = WriteMember(cluster, write, attempt_name(), timeout_ms=self._timeout_ms)
+        # The first write of a cluster creates __transaction_state, whatever the patience with rows.
+        calls_ms = max(self._timeout_ms, options.connection.retry_timeout_ms)
+        self._member = WriteMember(cluster, write, attempt_name(), timeout_ms=calls_ms)
         self._producer: BatchProducer | None = None
 
     @property

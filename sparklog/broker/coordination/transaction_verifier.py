@@ -4,7 +4,7 @@ A coordinator on this broker is asked in memory; another one by AddPartitionsToT
 transactions that it has to be asked about. Whoever asks waits for nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions
 from sparklog.core.transaction_coordinator.responses import PartitionAnswers
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicPartition
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 from sparklog.wire.messages.transactions.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -110,17 +110,20 @@ def _request(asked: list[_Asked]) -> AddPartitionsToTxnRequest:
                 producer_id=one.request.producer_id,
                 producer_epoch=one.request.producer_epoch,
                 verify_only=True,
-                topics=_topics(one.request.topic_partitions),
+                topics=_topics(one.request),
             )
             for one in asked
         ]
     )
 
 
-def _topics(topic_partitions: Iterable[TopicPartition]) -> list[AddPartitionsToTxnTopic]:
+def _topics(request: VerifyPartitions) -> list[AddPartitionsToTxnTopic]:
     topics: dict[str, AddPartitionsToTxnTopic] = {}
-    for name, number in topic_partitions:
-        topics.setdefault(name, AddPartitionsToTxnTopic(name=name)).partitions.append(number)
+    for name, number in request.topic_partitions:
+        if name not in topics:
+            topic_id = request.topic_ids.get(name, NO_TOPIC_ID)
+            topics[name] = AddPartitionsToTxnTopic(name=name, topic_id=topic_id)
+        topics[name].partitions.append(number)
     return list(topics.values())
 
 

@@ -6,7 +6,7 @@ it a guard for the attempt, which a marker of the producer makes void (KAFKA-144
 request are asked about at once, and nothing of the request is appended before the answer.
 
     coordinator away, loading, ending the transaction before     NOT_ENOUGH_REPLICAS: clients send again
-    partition not in the transaction                             INVALID_TXN_STATE
+    partition, or this topic of its name, not in it              INVALID_TXN_STATE
     another producer has the transactional id                    INVALID_PRODUCER_EPOCH, or _ID_MAPPING
 """
 
@@ -78,9 +78,9 @@ def verify(
     def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
         answer(_refusals(asked, errors))
 
-    call.broker.verifier.verify(
-        VerifyPartitions(transactional_id, guard.producer_id, guard.producer_epoch, tuple(asked)), answered
-    )
+    topic_ids = {place.topic: batch.partition.topic_id for place, batch in asked.items()}
+    identity = (transactional_id, guard.producer_id, guard.producer_epoch)
+    call.broker.verifier.verify(VerifyPartitions(*identity, tuple(asked), topic_ids), answered)
 
 
 def _refusals(

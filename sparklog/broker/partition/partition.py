@@ -8,15 +8,16 @@ Reads take the lock only to look up positions; bytes leave by ``sendfile`` witho
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from sparklog.broker.partition.answers import AppendResult, DeletionResult, ReadRequest, ReadResult, objected
-from sparklog.broker.partition.batches import Batches, begins_within, continuing, stamp_all, whole
+from sparklog.broker.partition.answers import AppendResult, DeletionResult, ReadRequest, ReadResult
+from sparklog.broker.partition.batches import Batches, begins_within, continuing, whole
 from sparklog.broker.partition.corruption import settle_corruption, should_hand_over
+from sparklog.broker.partition.leader_append import AppendedMarkers, LeaderAppend, Marker
 from sparklog.broker.partition.log_guard import LogGuard
-from sparklog.broker.partition.producer_gate import BEHIND_A_REFUSED_ONE, ProducerGate
+from sparklog.broker.partition.producer_gate import ProducerGate
 from sparklog.broker.partition.reading import (
     aborted_in,
     check_reader,
@@ -32,13 +33,12 @@ from sparklog.core.replication.isr import committed_isr, effective_isr
 from sparklog.core.replication.leader import NOBODY_WAITS, Diverging, IsrReply, Leader
 from sparklog.core.replication.read_replica import closest_replica
 from sparklog.core.replication.replica import Replica
-from sparklog.core.transaction.producer_state import Duplicate, ProducerStates
+from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode, SparklogError
 from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, TopicId, TopicPartition
-from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.model.ports import Guard
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.storage.log import Log
@@ -85,6 +85,7 @@ class Partition:
             clock=clock,
             flushing=flushing,
         )
+        self._leader_append = LeaderAppend(log, replica, self.log_guard, self._gate, clock)
 
     # Properties that need no step
 
@@ -270,32 +271,28 @@ class Partition:
         9. The batches are appended.
         """
         with self.log_guard.step:
-            leader = self._replica.leader
-            if self.log_guard.is_offline:
-                return AppendResult(ErrorCode.kafka_storage_error)
-            if leader is None or leader_epoch not in (None, leader.leader_epoch):
-                self._gate.note_refused(batches)
-                return AppendResult(ErrorCode.not_leader_or_follower)
-            if self.log.corruption is not None and self.log.corruption.ends_log:
-                reason = f"the log of this only replica is damaged: {self.log.corruption.reason}"
-                return AppendResult(ErrorCode.kafka_storage_error, message=reason)
-            objection = self._gate.check(records, batches, origin, leader, guard, connection)
-            if isinstance(objection, Duplicate):
-                return self._appended(
-                    leader, acks, token, objection.base_offset, objection.last_offset + 1,
-                    objection.timestamp_ms if batches[0][1].is_log_append_time else -1,
-                )  # fmt: skip
-            error = leader.refuse_append(acks)
-            if error is not ErrorCode.none:
-                if error is ErrorCode.not_enough_replicas:
-                    self._gate.note_refused(batches)
-                return AppendResult(error, message=leader.why_refused(error))
-            if self._gate.must_wait(batches, after_refusal=after_refusal):
-                error = ErrorCode.not_enough_replicas
-                return AppendResult(error, message=BEHIND_A_REFUSED_ONE, is_held_up=True)
-            if objection is not None:
-                return objected(objection)
-            return self._append_new(leader, records, batches, acks, token)
+            return self._leader_append.append(
+                records,
+                batches,
+                acks,
+                token,
+                origin=origin,
+                leader_epoch=leader_epoch,
+                after_refusal=after_refusal,
+                guard=guard,
+                connection=connection,
+            )
+
+    def append_markers(
+        self, markers: Sequence[Marker], token: int, *, connection: int | None
+    ) -> AppendedMarkers:
+        """Append a coordinator's markers, of which no two are of one producer, in one write; wait under
+        ``token`` until all replicas in sync have them.
+
+        Each is judged as ``append_as_leader`` would: one that is refused keeps no other out.
+        """
+        with self.log_guard.step:
+            return self._leader_append.append_markers(markers, token, connection)
 
     def begin_verification(
         self, records: bytearray | memoryview, batches: Batches
@@ -311,19 +308,6 @@ class Partition:
         """``batches`` were refused before their append, and are expected again."""
         with self.log_guard.step:
             self._gate.note_refused(batches)
-
-    def _append_new(
-        self, leader: Leader, records: bytearray | memoryview, batches: Batches, acks: int, token: int
-    ) -> AppendResult:
-        base_offset = self._replica.marks.log_end_offset
-        stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
-        if not self.log_guard.append(records, stamped):
-            return AppendResult(ErrorCode.kafka_storage_error)
-        self._gate.note_appended(batches, leader)
-        self.log_guard.apply(leader.on_appended(self._clock.monotonic_ms()))
-        last = batches[-1][1]
-        append_time_ms = last.max_timestamp_ms if last.is_log_append_time else -1
-        return self._appended(leader, acks, token, base_offset, self.log_end_offset, append_time_ms)
 
     def append_as_follower(
         self,
@@ -581,18 +565,6 @@ class Partition:
             return look(self.log, self._replica.marks.high_watermark)
 
     # Details
-
-    def _appended(
-        self, leader: Leader, acks: int, token: int, base_offset: int, end_offset: int, append_time_ms: int
-    ) -> AppendResult:
-        """The result for batches that the log has from ``base_offset`` up to ``end_offset`` (exclusive)."""
-        waits = acks == ACKS_ALL
-        if waits:
-            self.log_guard.apply(leader.on_produce_waits(token, end_offset))
-        return AppendResult(
-            ErrorCode.none, base_offset, self.log_start_offset, waits,
-            log_append_time_ms=append_time_ms, end_offset=end_offset,
-        )  # fmt: skip
 
     def _no_leader(self, current_leader_epoch: int) -> ErrorCode:
         return no_leader(self._replica, current_leader_epoch, is_offline=self.log_guard.is_offline)

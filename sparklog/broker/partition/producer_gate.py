@@ -9,7 +9,7 @@ from typing import Final
 from sparklog.broker.partition.batches import Batches
 from sparklog.core.replication.leader import Leader
 from sparklog.core.transaction.latest_connections import LATE, Late, LatestConnections
-from sparklog.core.transaction.producer_state import NO_SEQUENCE, Duplicate, RefusedSequence
+from sparklog.core.transaction.producer_state import NO_SEQUENCE, Duplicate, ProducerBatch, RefusedSequence
 from sparklog.core.transaction.refused_batches import RefusedBatches
 from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
@@ -76,18 +76,26 @@ class ProducerGate:
                 return verdict
         return None
 
+    def check_marker(self, marker: ProducerBatch, connection: int | None) -> RefusedSequence | Late | None:
+        """As ``check``, of a coordinator's marker, which is never taken for one that the log has."""
+        verdict = self._log.producers.check(marker, AppendOrigin.COORDINATOR)
+        if self._is_batch_late(marker, connection):
+            return LATE
+        return verdict if isinstance(verdict, RefusedSequence) else None
+
     def _is_late(self, records: Buffer, batches: Batches, connection: int | None) -> bool:
-        """Whether a batch was sent again since, over a newer connection, and may be of an ended transaction.
-        Markers of one coordinator epoch are of one broker.
-        """
+        """Whether one was sent again since, over a newer connection, and may be of an ended transaction."""
         late = False
         for position, header in batches:
             if header.is_transactional:
                 batch = memoryview(records)[position : position + header.size_bytes]
-                end = producer_batch(header, batch).end
-                sender = (header.producer_id, None if end is None else end.coordinator_epoch)
-                late |= self._connections.is_late(sender, header.producer_epoch, connection)
+                late |= self._is_batch_late(producer_batch(header, batch), connection)
         return late
+
+    def _is_batch_late(self, batch: ProducerBatch, connection: int | None) -> bool:
+        """Markers of one coordinator epoch are of one broker."""
+        sender = (batch.producer_id, None if batch.end is None else batch.end.coordinator_epoch)
+        return self._connections.is_late(sender, batch.producer_epoch, connection)
 
     def begin_verification(
         self, records: Buffer, batches: Batches, leader: Leader

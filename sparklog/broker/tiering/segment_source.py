@@ -20,6 +20,7 @@ from sparklog.records.envelope import BatchHeader, crc_matches, split
 from sparklog.records.remote_segment.build import SegmentBatch
 from sparklog.storage.log import Log
 from sparklog.storage.log_read import LogRead
+from sparklog.storage.segment import Segment
 from sparklog.storage.snapshots import Snapshots, replay
 
 CHUNK_BYTES: Final = 1_048_576
@@ -47,7 +48,7 @@ def facts_of(log: Log, high_watermark: int) -> LogFacts | None:
     return LogFacts(
         tuple(
             SealedSegment(
-                one.base_offset,
+                _first_offset(log, one),
                 one.end_offset,
                 -1 if one.max_timestamp is None else one.max_timestamp[0],
                 one.size_bytes,
@@ -55,9 +56,18 @@ def facts_of(log: Log, high_watermark: int) -> LogFacts | None:
             for one in log.segments[:-1]
         ),
         log.log_start_offset,
-        high_watermark if unstable is None else unstable,
+        # A transaction may begin above the high watermark; what is there may yet be lost.
+        high_watermark if unstable is None else min(unstable, high_watermark),
         not log.config.remote_copy_disabled,
     )
+
+
+def _first_offset(log: Log, segment: Segment) -> int:
+    """Of what a segment has of the log: DeleteRecords may have raised the start to the middle of it."""
+    if not segment.base_offset < log.local_start_offset < segment.end_offset:
+        return segment.base_offset
+    first = log.header_at(log.local_start_offset)
+    return segment.base_offset if first is None else first.base_offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,8 @@ class SegmentSource:
             found = self._read(offset)
             data = read_parts(found.parts)
             for position, header in split(data):
+                if header.base_offset > offset:
+                    raise LogChanged(f"{self.partition.topic_partition} no longer has offset {offset}")
                 if header.base_offset < self.offsets.base_offset or not crc_matches(data, position, header):
                     raise CorruptBatch(
                         f"the batch at offset {header.base_offset} of {self.partition.topic_partition} is "
@@ -92,11 +104,13 @@ class SegmentSource:
                     )
                 batch = memoryview(data)[position : position + header.size_bytes]
                 yield SegmentBatch(header, batch, self._is_aborted(header))
-            offset = found.next_offset
+                offset = header.next_offset
 
     def _read(self, offset: int) -> LogRead:
         def look(log: Log, _: int) -> LogRead | None:
-            return log.read(offset, CHUNK_BYTES, self.offsets.end_offset, at_least_one_batch=True)
+            # A batch that the log's start is in the middle of is read by that start.
+            start = max(offset, log.local_start_offset)
+            return log.read(start, CHUNK_BYTES, self.offsets.end_offset, at_least_one_batch=True)
 
         found = self.partition.inspect(look)
         if found is None or not found.parts:

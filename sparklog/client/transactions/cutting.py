@@ -1,11 +1,10 @@
-"""Make a cut, and agree upon it: of all who read under one name, the first makes it for all.
+"""Make a cut, and agree upon it: of all who read under one name, the first makes it for all (``cut_rounds``).
 
 A cut needs brokers that know the questions. It also needs ``__transaction_state``, in which agreements are
 kept: a cluster without that topic has never had an atomic write, and is not made to create it for a read.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
 
 from sparklog.client.cluster import Answer as Answered
 from sparklog.client.cluster import ClusterClient
@@ -13,7 +12,15 @@ from sparklog.client.isolation import IsolationLevel
 from sparklog.client.metadata import KnownLeader
 from sparklog.client.offsets import latest
 from sparklog.client.transactions.agreement import Agreement
-from sparklog.client.transactions.cut import Answer, Cut, cut_of, decode, encode
+from sparklog.client.transactions.cut import Answer, Cut
+from sparklog.client.transactions.cut_rounds import (
+    Agreed,
+    Conversation,
+    HighWatermarks,
+    Visibilities,
+    agreed,
+    made,
+)
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
@@ -23,8 +30,6 @@ from sparklog.wire.messages.writes.describe_visibility import (
     DescribeVisibilityRequest,
     DescribeVisibilityResponse,
 )
-
-ATTEMPTS_MAX: Final = 5
 
 
 def serves_cuts(cluster: ClusterClient) -> bool:
@@ -43,12 +48,9 @@ def agreed_cut(
     """The cut that was agreed upon under ``name``. Without one, a cut of ``topic_partitions`` is made.
 
     KafkaError or ClusterUnavailable if a leader or the coordinator does not answer in the client's time.
+    SparklogError for more partitions than the cluster keeps a cut of.
     """
-    agreement = Agreement(cluster, name)
-    value = agreement.value()
-    if value is None:
-        value = agreement.put(encode(made_cut(cluster, topic_partitions())))
-    return decode(value)
+    return _talk(cluster, agreed(topic_partitions), Agreement(cluster, name))
 
 
 def made_cut(cluster: ClusterClient, topic_partitions: Iterable[TopicPartition]) -> Cut:
@@ -56,36 +58,60 @@ def made_cut(cluster: ClusterClient, topic_partitions: Iterable[TopicPartition])
 
     A leader that cannot say any more what was ended since the first round has both rounds asked again.
     """
-    wanted = list(topic_partitions)
-    attempt = 1
+    return _talk(cluster, made(topic_partitions), None)
+
+
+def _talk(cluster: ClusterClient, conversation: Conversation, agreement: Agreement | None) -> Cut:
+    answer: object = None
     while True:
-        since = latest(cluster, wanted, IsolationLevel.READ_UNCOMMITTED)
         try:
-            return cut_of(_described(cluster, since))
-        except KafkaError as error:
-            if error.code is not ErrorCode.offset_out_of_range or attempt == ATTEMPTS_MAX:
-                raise
-        attempt += 1
+            question = conversation.send(answer)
+        except StopIteration as end:
+            cut: Cut = end.value
+            return cut
+        match question:
+            case HighWatermarks(topic_partitions):
+                answer = latest(cluster, topic_partitions, IsolationLevel.READ_UNCOMMITTED)
+            case Visibilities():
+                answer = _visibilities(cluster, question)
+            case Agreed(value):
+                assert agreement is not None
+                answer = agreement.value() if value is None else agreement.put(value)
 
 
-def _described(cluster: ClusterClient, since: Mapping[TopicPartition, int]) -> dict[TopicPartition, Answer]:
+def _visibilities(cluster: ClusterClient, question: Visibilities) -> dict[TopicPartition, Answer] | None:
+    since = question.since
+
     def build(leaders: Mapping[TopicPartition, KnownLeader]) -> DescribeVisibilityRequest:
-        topics: dict[str, AskedTopic] = {}
-        for topic_partition, leader in leaders.items():
-            topic = topics.setdefault(topic_partition.topic, AskedTopic(name=topic_partition.topic))
-            topic.partitions.append(
-                AskedPartition(
-                    partition_index=topic_partition.partition,
-                    current_leader_epoch=leader.leader_epoch,
-                    since_offset=since[topic_partition],
-                )
+        return visibility_request(leaders, since)
+
+    try:
+        return cluster.call_leaders(since, build, read_visibility)
+    except KafkaError as error:
+        if error.code is not ErrorCode.offset_out_of_range or question.is_last:
+            raise
+        return None
+
+
+def visibility_request(
+    leaders: Mapping[TopicPartition, KnownLeader], since: Mapping[TopicPartition, int]
+) -> DescribeVisibilityRequest:
+    """For the partitions of one leader."""
+    topics: dict[str, AskedTopic] = {}
+    for topic_partition, leader in leaders.items():
+        topic = topics.setdefault(topic_partition.topic, AskedTopic(name=topic_partition.topic))
+        topic.partitions.append(
+            AskedPartition(
+                partition_index=topic_partition.partition,
+                current_leader_epoch=leader.leader_epoch,
+                since_offset=since[topic_partition],
             )
-        return DescribeVisibilityRequest(topics=list(topics.values()))
+        )
+    return DescribeVisibilityRequest(topics=list(topics.values()))
 
-    return cluster.call_leaders(since, build, _read)
 
-
-def _read(response: DescribeVisibilityResponse) -> dict[TopicPartition, Answered[Answer]]:
+def read_visibility(response: DescribeVisibilityResponse) -> dict[TopicPartition, Answered[Answer]]:
+    """Each partition's error, and what its leader says if there is none."""
     return {
         TopicPartition(topic.name, one.partition_index): (
             one.error_code,

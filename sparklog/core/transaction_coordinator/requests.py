@@ -1,6 +1,7 @@
 """The requests that the coordinator of transactions answers, each with the answers that need no machine."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from sparklog.core.transaction_coordinator.records import TransactionTopic
@@ -13,7 +14,7 @@ from sparklog.core.transaction_coordinator.responses import (
 )
 from sparklog.core.transaction_coordinator.states import TransactionState
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import TopicId, TopicPartition
 
 AnswerT = TypeVar("AnswerT")
 
@@ -86,12 +87,17 @@ class AddPartitions(_Answered):
 
 @dataclass(frozen=True, slots=True)
 class VerifyPartitions(_OfTransactionalId[PartitionAnswers]):
-    """Say of each partition whether it is in the transaction now (KIP-890)."""
+    """Say of each partition whether it is in the transaction now (KIP-890).
+
+    ``topic_ids``: of topics by name, as the leader that asks has them. A topic that was made again under its
+    name is not in the transaction, and gets no marker of it. Kafka's brokers name none.
+    """
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     topic_partitions: tuple[TopicPartition, ...]
+    topic_ids: Mapping[str, TopicId] = field(default_factory=dict)
 
     def refused(self, error: ErrorCode) -> PartitionAnswers:
         return PartitionAnswers(dict.fromkeys(self.topic_partitions, error))

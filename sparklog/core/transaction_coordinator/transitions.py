@@ -13,7 +13,7 @@ from sparklog.core.transaction_coordinator.requests import (
 from sparklog.core.transaction_coordinator.responses import PartitionAnswers
 from sparklog.core.transaction_coordinator.states import ENDING, TransactionState
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import TopicId
+from sparklog.model.ids import NO_TOPIC_ID, TopicId, TopicPartition
 
 
 def producer_error(
@@ -74,11 +74,21 @@ def verified(value: TransactionValue | None, request: VerifyPartitions) -> Parti
         return request.refused(error)
     if value.state in ENDING:
         return request.refused(ErrorCode.concurrent_transactions)
-    known = {one for topic in value.topics for one in topic.topic_partitions}
+    return found_in(value.topics, request)
+
+
+def found_in(topics: Iterable[TransactionTopic], request: VerifyPartitions) -> PartitionAnswers:
+    """INVALID_TXN_STATE for partitions that are not in the transaction's topics."""
+    known = {one: topic.topic_id for topic in topics for one in topic.topic_partitions}
+
+    def is_in(place: TopicPartition) -> bool:
+        ids = {known.get(place, NO_TOPIC_ID), request.topic_ids.get(place.topic, NO_TOPIC_ID)}
+        return place in known and len(ids - {NO_TOPIC_ID}) <= 1
+
     return PartitionAnswers(
         {
-            one: ErrorCode.none if one in known else ErrorCode.invalid_txn_state
-            for one in request.topic_partitions
+            place: ErrorCode.none if is_in(place) else ErrorCode.invalid_txn_state
+            for place in request.topic_partitions
         }
     )
 

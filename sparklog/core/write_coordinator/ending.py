@@ -3,13 +3,18 @@
     Open v           commit: prepared, with its winners    abort of a run: its members are aborted, and with
                                                            them the write if nobody else is living
     Prepared v       the same commit waits                 anything else: ask again, unless it is committed
-    Idle(B)          v <= B: already committed             v > B: not open; a commit of nothing counts as v
+    Idle(B)          v <= B: already committed             v > B: not open; a commit of nothing counts as v,
+                                                           an abort is remembered
 
 A version of which nothing was written is committed like any other, so that the next one to write it is told.
+
+A job may fail before its last task begins, and nobody ends what that task writes. So a run that was aborted
+stays so until a later version is opened: none of its attempts becomes a member any more.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from sparklog.core.write_coordinator.app import App, Change
 from sparklog.core.write_coordinator.records import NO_VERSION, NO_WRITE_NUMBER, Head
@@ -18,6 +23,9 @@ from sparklog.core.write_coordinator.responses import EndedWrite, OpenedWrite
 from sparklog.core.write_coordinator.states import AppState
 from sparklog.model.write_ids import write_and_member
 from sparklog.model.write_outcomes import EndOutcome, MemberState
+
+RUNS_MAX: Final = 100
+"""Aborted runs of a version that are remembered: the latest. An earlier one has no task left."""
 
 _ABORTED = EndedWrite(outcome=EndOutcome.ABORTED)
 _BEING_ENDED = EndedWrite(outcome=EndOutcome.BEING_ENDED)
@@ -30,39 +38,64 @@ class WaitsForMarkers:
 def ended(app: App | None, request: EndWrite, wall_ms: int) -> Change | EndedWrite | WaitsForMarkers:
     """The change that the driver wants, or the answer if nothing changes."""
     if app is None:
-        return _not_open(request, NO_VERSION, wall_ms)
+        return _not_open(request, None, wall_ms)
     head = app.head
     if request.version <= head.committed_version:  # whatever becomes of a later one
         return EndedWrite(outcome=EndOutcome.ALREADY_COMMITTED, version=head.committed_version)
     if app.is_ending:
         return WaitsForMarkers() if _is_decided(app, request) else _BEING_ENDED
     if head.state is AppState.IDLE:
-        return _not_open(request, head.committed_version, wall_ms)
+        return _not_open(request, head, wall_ms)
     if request.version < head.version:
         return EndedWrite(outcome=EndOutcome.OLDER_VERSION, version=head.version)
     if request.version > head.version:
         if request.is_commit and not request.winners:
             return aborted_whole(app, wall_ms, _BEING_ENDED, "replaced")
-        return _not_open(request, head.committed_version, wall_ms)
+        return EndedWrite(outcome=EndOutcome.NOT_OPEN) if request.is_commit else _ABORTED
     return _committed(app, request, wall_ms) if request.is_commit else _run_aborted(app, request, wall_ms)
 
 
-def _not_open(request: EndWrite, committed_version: int, wall_ms: int) -> Change | EndedWrite:
+def _not_open(request: EndWrite, head: Head | None, wall_ms: int) -> Change | EndedWrite:
+    """``head``: of the idle app; None if it is unknown."""
     if not request.is_commit:
-        return _ABORTED
+        return _run_remembered(request, head, wall_ms)
     if request.winners:
         return EndedWrite(outcome=EndOutcome.NOT_OPEN)
-    head = Head(
+    head = _idle(request, wall_ms, committed_version=request.version)
+    return Change(head=head, answer=EndedWrite(), counts_as="committed")
+
+
+def _run_remembered(request: EndWrite, head: Head | None, wall_ms: int) -> Change | EndedWrite:
+    if head is None:
+        head = _idle(request, wall_ms, committed_version=NO_VERSION)
+    elif request.version < head.version or is_run_aborted(head, request.version, request.run):
+        return _ABORTED
+    elif request.version > head.version:
+        head = replace(head, version=request.version, aborted_runs=())
+    head = replace(head, aborted_runs=_with_run(head, request.run), last_update_ms=wall_ms)
+    return Change(head=head, answer=_ABORTED, counts_as="run_aborted")
+
+
+def _idle(request: EndWrite, wall_ms: int, *, committed_version: int) -> Head:
+    return Head(
         state=AppState.IDLE,
         version=request.version,
         write_number=NO_WRITE_NUMBER,
-        committed_version=request.version,
+        committed_version=committed_version,
         timeout_ms=0,
         is_plain=request.is_plain,
         start_ms=wall_ms,
         last_update_ms=wall_ms,
     )
-    return Change(head=head, answer=EndedWrite(), counts_as="committed")
+
+
+def is_run_aborted(head: Head, version: int, run: str) -> bool:
+    """Whether no attempt of this run may become a member of this version any more."""
+    return version == head.version and run in head.aborted_runs
+
+
+def _with_run(head: Head, run: str) -> tuple[str, ...]:
+    return (*(one for one in head.aborted_runs if one != run), run)[-RUNS_MAX:]
 
 
 def _committed(app: App, request: EndWrite, wall_ms: int) -> Change | EndedWrite:
@@ -93,11 +126,13 @@ def _is_decided(app: App, request: EndWrite) -> bool:
 
 
 def _run_aborted(app: App, request: EndWrite, wall_ms: int) -> Change | EndedWrite:
+    runs = _with_run(app.head, request.run)
     if all(app.members[number].run == request.run for number in app.living()):
-        return aborted_whole(app, wall_ms, _ABORTED, "aborted")
+        change = aborted_whole(app, wall_ms, _ABORTED, "aborted")
+        assert change.head is not None
+        return replace(change, head=replace(change.head, aborted_runs=runs))
     if request.run in app.head.aborted_runs:
         return _ABORTED
-    runs = (*app.head.aborted_runs, request.run)
     return Change(
         head=replace(app.head, aborted_runs=runs, last_update_ms=wall_ms),
         answer=_ABORTED,
@@ -126,7 +161,7 @@ def completed(app: App, wall_ms: int) -> Change:
             state=AppState.IDLE,
             committed_version=head.version if is_commit else head.committed_version,
             winners=frozenset(),
-            aborted_runs=(),
+            aborted_runs=() if is_commit else head.aborted_runs,
             last_update_ms=wall_ms,
         ),
         counts_as="committed" if is_commit else "completed_abort",

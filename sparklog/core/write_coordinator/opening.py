@@ -1,6 +1,7 @@
 """What OpenWrite does to an app: who becomes a member, and what a member may say later.
 
     Idle(B)          v > B: the write of v is opened       v <= B: already committed
+                     by a run that was not aborted
     Open v           v: one member more, of whatever run   later than v: v is aborted first
                                                            earlier than v: older version
     Prepared         ask again
@@ -13,7 +14,7 @@ from dataclasses import replace
 
 from sparklog.core.transaction_coordinator.transitions import merged
 from sparklog.core.write_coordinator.app import App, Change
-from sparklog.core.write_coordinator.ending import aborted_whole
+from sparklog.core.write_coordinator.ending import aborted_whole, is_run_aborted
 from sparklog.core.write_coordinator.records import NO_VERSION, Head, Member
 from sparklog.core.write_coordinator.requests import OpenWrite
 from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, OpenedWrite
@@ -29,14 +30,14 @@ _MEMBER_ENDED = OpenedWrite(outcome=OpenOutcome.MEMBER_ENDED)
 def opened(app: App | None, request: OpenWrite, wall_ms: int) -> Change | OpenedWrite:
     """The change that the request wants, or the answer if nothing changes."""
     if app is None:
-        return _first_member(request, NO_VERSION, wall_ms)
+        return _first_member(request, None, wall_ms)
     head = app.head
     if app.is_ending:
         return _BEING_ENDED
     if request.version <= head.committed_version:
         return OpenedWrite(outcome=OpenOutcome.ALREADY_COMMITTED, version=head.committed_version)
     if head.state is AppState.IDLE:
-        return _first_member(request, head.committed_version, wall_ms)
+        return _first_member(request, head, wall_ms)
     if request.version < head.version:
         return OpenedWrite(outcome=OpenOutcome.OLDER_VERSION, version=head.version)
     if request.version > head.version:
@@ -45,8 +46,9 @@ def opened(app: App | None, request: OpenWrite, wall_ms: int) -> Change | Opened
     return _next_member(app, request) if number is None else _known_member(app, number, request)
 
 
-def _first_member(request: OpenWrite, committed_version: int, wall_ms: int) -> Change | OpenedWrite:
-    if not _may_join(request):
+def _first_member(request: OpenWrite, idle: Head | None, wall_ms: int) -> Change | OpenedWrite:
+    """``idle``: the app's head; None if it is unknown."""
+    if not _may_join(request) or (idle and is_run_aborted(idle, request.version, request.run)):
         return _MEMBER_ENDED
     if request.fresh_write_number is None:
         return OpenedWrite(outcome=OpenOutcome.NEEDS_WRITE_NUMBER)
@@ -56,17 +58,18 @@ def _first_member(request: OpenWrite, committed_version: int, wall_ms: int) -> C
         state=AppState.OPEN,
         version=request.version,
         write_number=request.fresh_write_number,
-        committed_version=committed_version,
+        committed_version=idle.committed_version if idle else NO_VERSION,
         timeout_ms=request.timeout_ms,
         is_plain=request.is_plain,
         start_ms=wall_ms,
         last_update_ms=wall_ms,
+        aborted_runs=idle.aborted_runs if idle and idle.version == request.version else (),
     )
     return _joined(0, request, head)
 
 
 def _next_member(app: App, request: OpenWrite) -> Change | OpenedWrite:
-    if not _may_join(request) or request.run in app.head.aborted_runs:
+    if not _may_join(request) or is_run_aborted(app.head, request.version, request.run):
         return _MEMBER_ENDED
     if app.next_number >= MEMBERS_MAX:
         return OpenedWrite(outcome=OpenOutcome.TOO_MANY_MEMBERS)

@@ -33,8 +33,8 @@ class Head:
 
     ``version`` and ``write_number`` are those of the write that is open or being ended, else of the last one.
     ``committed_version``: the last version that was committed; -1 for none. ``winners``: member numbers, once
-    a commit is decided. ``aborted_runs``: their members are aborted. ``is_plain``: nobody will ask for the
-    version again. Times by the wall clock.
+    a commit is decided. ``aborted_runs``: their members are aborted, and they get no further ones for this
+    version. ``is_plain``: nobody will ask for the version again. Times by the wall clock.
     """
 
     state: AppState

@@ -6,15 +6,13 @@ from typing import Final
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, Agreed, EndedWrite, OpenedWrite
 from sparklog.model.errors import ErrorCode
+from sparklog.model.internal_topics import AGREED_BYTES_MAX
 from sparklog.model.write_ids import MEMBERS_MAX
 from sparklog.model.write_outcomes import MemberState
 
 APP_LENGTH_MAX: Final = 1_000
 NAME_LENGTH_MAX: Final = 200
 """Characters of the names of runs and attempts."""
-
-AGREED_BYTES_MAX: Final = 512 << 10
-"""Bytes of a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ markers go to the topic that was registered.
 
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions
 from sparklog.core.transaction_coordinator.responses import PartitionAnswers
+from sparklog.core.transaction_coordinator.transitions import found_in
 from sparklog.core.write_coordinator.app import App
 from sparklog.model.errors import ErrorCode
 from sparklog.model.write_ids import MEMBER_EPOCH, write_and_member
@@ -24,10 +25,4 @@ def verified(app: App | None, request: VerifyPartitions) -> PartitionAnswers:
     if not is_working or request.producer_epoch != MEMBER_EPOCH:
         return request.refused(ErrorCode.invalid_txn_state)
     present = [topic for topic in member.topics if topic.named not in app.lost_topics]
-    known = {one for topic in present for one in topic.topic_partitions}
-    return PartitionAnswers(
-        {
-            one: ErrorCode.none if one in known else ErrorCode.invalid_txn_state
-            for one in request.topic_partitions
-        }
-    )
+    return found_in(present, request)

@@ -82,6 +82,6 @@ def test_a_transactional_id_has_the_topic_of_transactions_created(cluster, harne
     assert described.is_internal
     configs = cluster.brokers[1].coordinators._metadata.topic("__transaction_state").configs
     assert configs["cleanup.policy"] == "compact"
-    assert configs["min.insync.replicas"] == "2"
+    assert configs["min.insync.replicas"] == "1"
     assert configs["compression.type"] == "uncompressed"
     assert configs["unclean.leader.election.enable"] == "false"

@@ -9,6 +9,7 @@ import pytest
 
 from sparklog.broker.tiering.copier import CopierPorts, RemoteCopier
 from sparklog.broker.tiering.heads import read_head
+from sparklog.broker.tiering.segment_source import facts_of
 from sparklog.core.controller.state.znodes import (
     Assignment,
     TopicNode,
@@ -25,6 +26,7 @@ from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch
 from sparklog.model.loops import Pause, go_on
 from sparklog.network.clock import SystemClock
+from sparklog.records.envelope import set_producer, split, stamp
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.remote_segment.rest_object import open_rest_object, rebuild
 from sparklog.remote.store import Failure, RemoteStoreError
@@ -202,3 +204,41 @@ def test_another_url_with_history_behind_the_old_one_copies_nothing(
     loop = RemoteCopier(BrokerId(1), lambda: [harness.partition], ports, INTERVAL_MS).loop()
     assert go_on(loop) == Pause(INTERVAL_MS)
     assert "is in file:///h, and remote.log.storage.url=file:///other: set it back" in caplog.text
+
+
+@pytest.mark.parametrize("start", [1, 3, 4])
+def test_a_log_that_begins_in_the_middle_of_a_segment_is_copied_from_that_batch_on(
+    tmp_path: Path, zookeeper: MemoryZooKeeper, start: int
+) -> None:
+    """DeleteRecords raises a start to any offset; batches here have offsets 0, 1-2, 3-4 and 5."""
+    harness = Harness(tmp_path)
+    harness.told(1, 4, isr=(1,), replicas=(1,))
+    harness.partition.log_guard.configure(LogConfig(segment_bytes=250, remote_storage=True))
+    for number, count in enumerate((1, 2, 2, 1)):
+        records = [Record(value=b"%d" % number)] * count
+        harness.produce(bytearray(build_records_batch(records, now_ms=1_000 + number)))
+    assert harness.log.segment_bases == [0, 5]
+    harness.partition.log_guard.rearrange(lambda log: log.raise_log_start(start))
+    store = FaultyStore()
+    round_of(harness, zookeeper, store, itertools.count(1))
+    (segment,) = copied(zookeeper, store)
+    assert (segment.base_offset, segment.end_offset) == (1 if start == 1 else 3, 5)
+    rest = store.objects[QUAKES.object_name(segment, "rest")]
+    _, entries = open_rest_object(lambda begin, length: rest[begin : begin + length], segment.rest_bytes)
+    assert [one.base_offset for one in entries] == ([1, 3] if start == 1 else [3])
+
+
+def test_a_transaction_above_the_high_watermark_makes_nothing_below_it_stable(tmp_path: Path) -> None:
+    """What is not committed may be lost with its leader, and would stay in the store."""
+    harness = Harness(tmp_path)
+    harness.told(1, 4, isr=(1, 2), replicas=(1, 2))
+    harness.partition.log_guard.configure(LogConfig(segment_bytes=100, remote_storage=True))
+    for number in range(3):
+        harness.produce(bytearray(build_records_batch([Record(value=b"%d" % number)], now_ms=1_000)))
+    transactional = bytearray(build_records_batch([Record(value=b"open")], now_ms=1_000))
+    set_producer(transactional, 0, 7, 0, 0, is_transactional=True)
+    stamp(transactional, 0, 3, 4)
+    harness.log.append(transactional, split(transactional))
+    facts = harness.partition.inspect(facts_of)
+    assert facts is not None
+    assert (harness.log.log_end_offset, facts.last_stable_offset) == (4, 0)

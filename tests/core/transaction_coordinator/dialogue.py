@@ -77,9 +77,12 @@ class Dialogue(MachineDialogue):
     def abort(self, producer):
         return self.end(producer, is_commit=False)
 
-    def verify(self, producer, *numbers):
+    def verify(self, producer, *numbers, topic_id=None):
         places = tuple(TopicPartition("orders", number) for number in numbers)
-        answer = self.ask(VerifyPartitions(ID, producer.producer_id, producer.producer_epoch, places))
+        identity = (ID, producer.producer_id, producer.producer_epoch)
+        answer = self.ask(
+            VerifyPartitions(*identity, places, {} if topic_id is None else {"orders": topic_id})
+        )
         return [answer.errors[place].name for place in places]
 
     def write_markers(self):

@@ -21,6 +21,7 @@ from sparklog.core.transaction_coordinator.requests import (
 from sparklog.core.transaction_coordinator.settings import TransactionSettings
 from sparklog.core.transaction_coordinator.states import TransactionState
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_TOPIC_ID
 from tests.core.transaction_coordinator.dialogue import BILLS, ID, ORDERS, TIMEOUT_MS, Dialogue
 
 COMMIT, ABORT = True, False
@@ -142,6 +143,15 @@ def test_of_a_topic_that_was_made_again_only_the_new_one_is_in_the_transaction()
     again = TransactionTopic("orders", uuid.UUID(int=9), (1,))
     assert dialogue.add(producer, again) == "none"
     assert dialogue.machine.values[ID].topics == (again,)
+
+
+def test_a_topic_that_was_made_again_under_its_name_is_not_verified():
+    dialogue = Dialogue()
+    producer = dialogue.producer()
+    dialogue.add(producer, ORDERS)
+    assert dialogue.verify(producer, 0, topic_id=ORDERS.topic_id) == ["none"]
+    assert dialogue.verify(producer, 0, topic_id=NO_TOPIC_ID) == ["none"]
+    assert dialogue.verify(producer, 0, topic_id=uuid.UUID(int=9)) == ["invalid_txn_state"]
 
 
 def test_a_transaction_is_verified_for_its_partitions_alone():

@@ -8,12 +8,13 @@ from sparklog.core.transaction_coordinator.settings import TransactionSettings
 from sparklog.core.transaction_coordinator.transaction_shard import TransactionShard
 from sparklog.core.write_coordinator import agreements
 from sparklog.core.write_coordinator.agreements import Agreements
-from sparklog.core.write_coordinator.requests import AGREED_BYTES_MAX, Agree
+from sparklog.core.write_coordinator.requests import Agree
 from sparklog.core.write_coordinator.responses import Agreed
 from sparklog.core.write_coordinator.settings import WriteSettings
 from sparklog.core.write_coordinator.transaction_state_shard import TransactionStateShard
 from sparklog.core.write_coordinator.write_shard import WriteShard
 from sparklog.model.errors import ErrorCode
+from sparklog.model.internal_topics import AGREED_BYTES_MAX
 from tests.core.coordinator.machine_dialogue import MachineDialogue
 
 DAY_MS = 86_400_000

@@ -9,6 +9,7 @@ import pytest
 from sparklog.core.coordinator.actions import InDoubt, Refused
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.requests import MarkersWritten
+from sparklog.core.write_coordinator.ending import RUNS_MAX
 from sparklog.core.write_coordinator.records import HeadKey, MemberKey
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
 from sparklog.core.write_coordinator.settings import WriteSettings
@@ -244,7 +245,46 @@ def test_the_abort_of_the_last_run_frees_the_app():
     assert dialogue.state == ("prepared_abort", -1)
     dialogue.write_markers()
     assert dialogue.state == ("idle", -1)
-    assert write_and_member(dialogue.member()) == (102, 0)
+    assert write_and_member(dialogue.member(run="newest")) == (102, 0)
+
+
+def test_a_task_that_begins_after_its_run_was_aborted_opens_no_write():
+    """The job failed while the task's process started: nobody commits or aborts what it would write."""
+    for began in (lambda dialogue: None, lambda dialogue: dialogue.finished(attempt="quick")):
+        dialogue = Dialogue()
+        began(dialogue)
+        assert dialogue.abort() == "ABORTED"
+        dialogue.write_markers()
+        assert dialogue.state == ("idle", -1)
+        for coordinator in (dialogue, dialogue.successor()):
+            assert coordinator.open(attempt="late").outcome.name == "MEMBER_ENDED"
+            assert coordinator.state == ("idle", -1)
+        dialogue.member(run="next")
+        assert dialogue.open(attempt="later").outcome.name == "MEMBER_ENDED"
+
+
+def test_an_aborted_run_is_forgotten_with_its_version():
+    dialogue = Dialogue()
+    assert dialogue.abort(version=1) == "ABORTED"
+    assert isinstance(dialogue.commit(dialogue.finished(version=1, run="next"), run="next"), int)
+    dialogue.write_markers()
+    assert dialogue.head.aborted_runs == ()
+    assert dialogue.abort(version=2) == "ABORTED"
+    assert dialogue.abort(version=3, run="other") == "ABORTED"
+    assert (dialogue.head.version, dialogue.head.aborted_runs) == (3, ("other",))
+    assert dialogue.state == ("idle", 1)
+    dialogue.member(version=3)
+
+
+def test_an_abort_twice_is_one_record_and_only_the_latest_runs_are_remembered():
+    dialogue = Dialogue()
+    for number in range(RUNS_MAX + 1):
+        dialogue.abort(run=str(number))
+    assert len(dialogue.head.aborted_runs) == RUNS_MAX
+    records = len(dialogue.log)
+    assert dialogue.abort(run=str(RUNS_MAX)) == "ABORTED"
+    assert dialogue.abort(version=0) == "ABORTED"
+    assert len(dialogue.log) == records
 
 
 def test_a_member_that_withdraws_is_aborted_at_once():
@@ -261,7 +301,7 @@ def test_a_member_of_an_ended_write_is_told_even_if_its_version_is_written_again
     dialogue.abort()
     dialogue.write_markers()
     assert dialogue.says(zombie, WORKING, attempt="zombie") == "MEMBER_ENDED"
-    dialogue.member(attempt="fresh")
+    dialogue.member(attempt="fresh", run="next")
     assert dialogue.says(zombie, WORKING, attempt="zombie") == "MEMBER_ENDED"
     assert dialogue.says(zombie, FINISHED, attempt="zombie") == "MEMBER_ENDED"
 

@@ -1,5 +1,6 @@
 """Batch reads during atomic writes: all of a write or nothing, and the same rows for all tasks."""
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -7,8 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import TaskContext
 
 from pyspark_sparklog.batch import cuts
+from pyspark_sparklog.batch.cuts import APP_ID, DRIVER_HOST, DRIVER_PORT, EXECUTION_ID
 from pyspark_sparklog.batch_reader import BatchReader
 from pyspark_sparklog.read_options import ReadOptions
 from sparklog.testing import InProcessCluster
@@ -19,7 +22,7 @@ Frames = Callable[..., Any]
 Append = Callable[..., None]
 Write = Callable[[str, str], None]
 
-EXACTLY_ONCE = {"delivery": "exactly-once"}
+PROPERTIES = (APP_ID, DRIVER_HOST, DRIVER_PORT, EXECUTION_ID)
 ROWS = 60
 WRITES = 6
 
@@ -30,7 +33,7 @@ def write(spark: Any, append: Append) -> Callable[[str, str], None]:
 
     def save(topic: str, value: str) -> None:
         rows = [(number % 4, value) for number in range(ROWS)]
-        append(spark.createDataFrame(rows, "partition int, value string"), topic, **EXACTLY_ONCE)
+        append(spark.createDataFrame(rows, "partition int, value string"), topic)
 
     return save
 
@@ -89,6 +92,30 @@ def test_two_scans_of_one_query_read_the_same_rows_although_one_is_written_in_be
     first = frame.mapInArrow(writes_at_its_end, "value binary")
     assert counted(first.union(frame).coalesce(1)) == {"first": 2 * ROWS}
     assert counted(frame)["between"] == 4
+
+
+@pytest.mark.every_spark
+def test_tasks_know_their_application_its_driver_s_address_and_their_execution(
+    topic: str, spark: Any, read: Frames
+) -> None:
+    def known(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            context = TaskContext.get()
+            assert context is not None
+            told = [context.getLocalProperty(name) for name in PROPERTIES]
+            yield pa.RecordBatch.from_pylist([{"told": json.dumps(told)}])
+
+    def told() -> list[str | None]:
+        (one,) = {row.told for row in read(topic).mapInArrow(known, "told string").collect()}
+        found: list[str | None] = json.loads(one)
+        return found
+
+    *first, execution = told()
+    *second, later_execution = told()
+    conf = spark.sparkContext.getConf()
+    assert first == second == [conf.get(name) for name in PROPERTIES[:-1]]
+    assert None not in first
+    assert int(execution or "") < int(later_execution or "")
 
 
 def rows_of(reader: BatchReader, partitions: list[Any]) -> list[tuple[int, int]]:

@@ -47,7 +47,7 @@ def write(
     """Write the numbers below ``rows``; with a checkpoint as a stream, which copies the topic ``source``."""
     servers = options["kafka.bootstrap.servers"]
     mine = f"{os.getpid()},{spark.sparkContext._gateway.proc.pid}"
-    given = {**options, "delivery": "exactly-once", AT: at, NOTES: notes, DRIVER: mine}
+    given = {**options, AT: at, NOTES: notes, DRIVER: mine}
     if not checkpoint:
         frame = spark.range(0, rows, 1, TASKS).selectExpr("string(id) value")
         frame.write.format(FORMAT).options(**given).mode("append").save()

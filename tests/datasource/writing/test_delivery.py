@@ -4,14 +4,18 @@ import pickle
 from typing import Any
 
 import pytest
+from pyspark.sql.types import StringType, StructField, StructType
 
+from pyspark_sparklog import writer
 from pyspark_sparklog.write_options import WriteOptions
 from pyspark_sparklog.writer import BatchWriter, Written, batch_writer, stream_writer
 from pyspark_sparklog.writing import delivery
-from pyspark_sparklog.writing.delivery import ExactlyOnce, batch_identity, stream_identity
+from pyspark_sparklog.writing.delivery import ExactlyOnce, attempt_name, batch_identity, stream_identity
 from sparklog.client.transactions.writes.identity import WriteIdentity
 from sparklog.model.errors import ConfigError, SparklogError
 from tests.datasource.test_writer import TEXT
+
+TOPIC_AND_TEXT = StructType([*TEXT.fields, StructField("topic", StringType())])
 
 
 def options(**more: str) -> WriteOptions:
@@ -22,21 +26,42 @@ def exactly_once(**more: str) -> ExactlyOnce | None:
     return options(delivery="exactly-once", **more).exactly_once
 
 
-def test_a_write_is_at_least_once_unless_it_asks_for_more() -> None:
-    assert options().exactly_once is None
-    assert options(delivery="at-least-once").exactly_once is None
-    assert exactly_once() == ExactlyOnce(None, None, 300_000)
-    assert exactly_once(txnAppId="job", txnVersion="7", **{"kafka.transaction.timeout.ms": "900"}) == (
-        ExactlyOnce("job", 7, 900)
-    )
+def test_a_write_is_exactly_once_unless_it_asks_for_less() -> None:
+    assert options().exactly_once == ExactlyOnce(None, None, 300_000)
+    assert exactly_once() == options().exactly_once
+    assert options(delivery=" At-Least-Once ").exactly_once is None
+    named = options(txnAppId="job", txnVersion="7", **{"kafka.transaction.timeout.ms": "900"})
+    assert named.exactly_once == ExactlyOnce("job", 7, 900)
+
+
+@pytest.mark.parametrize("weak", [{"kafka.acks": "1"}, {"kafka.enable.idempotence": "FALSE"}])
+def test_weak_options_make_a_write_at_least_once_with_one_warning(
+    weak: dict[str, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyspark_sparklog.options._warned_of", set())
+    for _ in range(2):
+        assert options(**weak).exactly_once is None
+    ((name, text),) = weak.items()
+    (told,) = caplog.messages
+    assert told.startswith(f"option {name}={text}: this write is at least once, not exactly once")
+    assert options(delivery="at-least-once", **weak).exactly_once is None
+    assert caplog.messages == [told]
+
+
+def test_what_kafka_s_producer_does_by_default_is_exactly_once() -> None:
+    given = {"kafka.acks": "all", "kafka.enable.idempotence": "true"}
+    assert options(**given).exactly_once == options(**{"kafka.acks": "-1"}).exactly_once == exactly_once()
 
 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
         ({"delivery": "twice"}, "option delivery='twice': must be exactly-once or at-least-once"),
-        ({"txnAppId": "a", "txnVersion": "1"}, "txnAppId and txnVersion need delivery=exactly-once"),
-        ({"delivery": "exactly-once", "txnAppId": "a"}, "belong together"),
+        (
+            {"delivery": "at-least-once", "txnAppId": "a", "txnVersion": "1"},
+            "txnAppId and txnVersion need delivery=exactly-once",
+        ),
+        ({"txnAppId": "a"}, "belong together"),
         ({"delivery": "exactly-once", "txnVersion": "1"}, "belong together"),
         ({"delivery": "exactly-once", "txnAppId": "a", "txnVersion": "-1"}, "option txnVersion=-1"),
         ({"delivery": "exactly-once", "txnAppId": "", "txnVersion": "1"}, "txnAppId has 0 characters"),
@@ -52,7 +77,11 @@ def test_a_write_is_at_least_once_unless_it_asks_for_more() -> None:
             {"delivery": "exactly-once", "kafka.enable.idempotence": "false"},
             "kafka.enable.idempotence=false does not go with",
         ),
-        ({"kafka.transactional.id": "a"}, "set delivery=exactly-once instead, and txnAppId"),
+        (
+            {"txnAppId": "a", "txnVersion": "1", "kafka.acks": "0"},
+            "kafka.acks=0 does not go with delivery=exactly-once, or with txnAppId",
+        ),
+        ({"kafka.transactional.id": "a"}, "leave it out: writes are exactly once without it"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(given: dict[str, str], told: str) -> None:
@@ -110,8 +139,35 @@ def test_a_stream_takes_no_app_id_of_the_user_s() -> None:
         stream_writer(TEXT, named)
 
 
+def test_an_attempt_outside_of_spark_has_a_name_of_its_own() -> None:
+    assert attempt_name() != attempt_name()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The APIs that a writer asks brokers for."""
+    keys: list[int] = []
+
+    class Cluster:
+        def require(self, api_key: int) -> None:
+            keys.append(api_key)
+
+    monkeypatch.setattr(writer, "cluster_client", lambda _: Cluster())
+    return keys
+
+
+def test_a_driver_looks_whether_the_brokers_know_atomic_writes_before_anything_is_written(
+    asked: list[int],
+) -> None:
+    batch_writer(TOPIC_AND_TEXT, options(), overwrite=False)
+    assert asked == [10_000]
+    batch_writer(TOPIC_AND_TEXT, options(delivery="at-least-once"), overwrite=False)
+    assert asked == [10_000]
+
+
+@pytest.mark.usefixtures("asked")
 def test_the_driver_s_writer_and_its_tasks_have_the_same_write() -> None:
-    made = batch_writer(TEXT.add("topic", "string"), options(delivery="exactly-once"), overwrite=False)
+    made = batch_writer(TOPIC_AND_TEXT, options(), overwrite=False)
     sent: Any = pickle.loads(pickle.dumps(made))
     assert isinstance(sent, BatchWriter)
     assert sent._write == made._write

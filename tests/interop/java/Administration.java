@@ -57,6 +57,7 @@ final class Administration {
         commands.put("delete_group", request -> get(admin.deleteConsumerGroups(list(group(request))).all()));
         commands.put("group_offsets", this::groupOffsets);
         commands.put("set_group_offsets", this::setGroupOffsets);
+        commands.put("fence_producers", this::fenceProducers);
     }
 
     private static String topic(JsonNode request) {
@@ -198,5 +199,27 @@ final class Administration {
         }
         Object answer = alter.invoke(admin, group(request), wanted);
         return get((KafkaFuture<?>) answer.getClass().getMethod("all").invoke(answer));
+    }
+
+    /** What each transactional id has afterwards: its producer id and epoch. From release 3.1 on. */
+    private Object fenceProducers(JsonNode request) throws Exception {
+        TreeSet<String> wanted = new TreeSet<>();
+        request.get("transactional_ids").forEach(one -> wanted.add(one.asText()));
+        Method fence;
+        try {
+            fence = AdminClient.class.getMethod("fenceProducers", Collection.class);
+        } catch (NoSuchMethodException older) {
+            throw new Driver.Unsupported("this release's admin client cannot fence producers");
+        }
+        Object answer = fence.invoke(admin, wanted);
+        Method producerId = answer.getClass().getMethod("producerId", String.class);
+        Method epochId = answer.getClass().getMethod("epochId", String.class);
+        Map<String, Object> fenced = new TreeMap<>();
+        for (String one : wanted) {
+            fenced.put(one, Arrays.asList(
+                    get((KafkaFuture<?>) producerId.invoke(answer, one)),
+                    get((KafkaFuture<?>) epochId.invoke(answer, one))));
+        }
+        return fenced;
     }
 }

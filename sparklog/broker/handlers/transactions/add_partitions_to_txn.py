@@ -96,9 +96,9 @@ def _ask_one(call: Call, transaction: AddPartitionsToTxnTransaction, answer: Ans
         def verified(response: PartitionAnswers) -> None:
             answer(response.errors)
 
-        coordinators.submit(
-            TRANSACTION_STATE_TOPIC, VerifyPartitions(*identity, topic_partitions=places), verified
-        )
+        topic_ids = {topic.name: topic.topic_id for topic in transaction.topics}
+        request = VerifyPartitions(*identity, places, topic_ids)
+        coordinators.submit(TRANSACTION_STATE_TOPIC, request, verified)
         return
     problem = _problem(call, transaction.transactional_id, places)
     if problem is not None:

@@ -1,26 +1,25 @@
 """WriteTxnMarkers: end transactions in partitions that this broker leads, with acks=all.
 
-From transaction coordinators, and from admin clients that abort a hanging transaction. A marker in a
+From transaction coordinators, and from admin clients that abort a hanging transaction. The markers of one
+partition are appended in one write, and waited for together; each is judged alone. A marker in a
 partition of an internal topic is told to the coordinator there once it is below the high watermark. Errors
 are answered for each partition; whoever sent the marker sends it again.
 """
 
 import threading
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
 from sparklog.broker.call import Call
 from sparklog.broker.partition.answers import AppendResult
+from sparklog.broker.partition.leader_append import AppendedMarkers, Marker
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.waiting.joint_wait import Share
-from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import INTERNAL_TOPICS
-from sparklog.model.kafka_numbers import ACKS_ALL
 from sparklog.model.transaction_end import TransactionEnd
-from sparklog.records.control import build_marker
-from sparklog.records.envelope import split
 from sparklog.wire.messages.transactions.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -33,74 +32,142 @@ from sparklog.wire.messages.transactions.write_txn_markers import (
 TIMEOUT_MS: Final = 5_000
 """Longest wait for the replicas of a partition."""
 
+MARKERS_MAX: Final = 1_000
+"""The most markers in one append, about 80 kB: others wait for the partition's lock meanwhile."""
+
 Results = dict[TopicPartition, AppendResult]
 
 
 def handle(call: Call, request: WriteTxnMarkersRequest) -> None:
-    """Each marker waits for itself, because two of them may be for the same partition."""
-    answered: dict[int, Results] = {}
-    guard = threading.Lock()
+    now_ms = call.broker.replicas.clock.wall_ms()
+    writing = _Writing(call, request.markers, [_marker(asked, now_ms) for asked in request.markers])
+    appends = writing.appends()
+    writing.left = len(appends)
+    for append in appends:
+        share = Share(append.topic_partition, append.begin, append.partition.forget_produce)
+        call.broker.replicas.appends.run([share], TIMEOUT_MS, partial(writing.keep, append))
+    if not appends:
+        writing.answer()
 
-    def keep(number: int, results: Results) -> None:
-        _tell_coordinators(call, request.markers[number], results)
-        with guard:
-            answered[number] = results
-            if len(answered) < len(request.markers):
-                return
-        if any(result.is_late for results in answered.values() for result in results.values()):
-            call.exchange.close()
+
+class _Writing:
+    """One request. ``results``: of each of the markers that were asked for, by partition."""
+
+    def __init__(
+        self, call: Call, asked: Sequence[WritableTxnMarker], markers: Sequence[Marker | None]
+    ) -> None:
+        self.left = 0
+        """How many appends are not decided yet."""
+        self._call = call
+        self._asked = asked
+        self._markers = markers
+        self._results: list[Results] = [{} for _ in asked]
+        self._guard = threading.Lock()
+
+    def appends(self) -> "list[_Append]":
+        """What is to be appended. The markers that are not to be get their results here."""
+        appends: list[_Append] = []
+        for topic_partition, groups in _grouped(self._asked).items():
+            found = self._call.partition(topic_partition)
+            for numbers in groups:
+                markers: dict[int, Marker] = {}
+                for number in numbers:
+                    marker = self._markers[number]
+                    if marker is None:
+                        self._results[number][topic_partition] = AppendResult(ErrorCode.invalid_request)
+                    elif isinstance(found, ErrorCode):
+                        self._results[number][topic_partition] = AppendResult(found)
+                    else:
+                        markers[number] = marker
+                if markers and isinstance(found, Partition):
+                    appends.append(_Append(topic_partition, found, markers, self._call.context.connection_id))
+        return appends
+
+    def keep(self, append: "_Append", results: Results) -> None:
+        """An append is decided; any thread may say so."""
+        decided = append.decided(results[append.topic_partition])
+        if append.topic_partition.topic in INTERNAL_TOPICS:
+            self._tell_coordinator(append.topic_partition, decided)
+        with self._guard:
+            for number, result in decided.items():
+                self._results[number][append.topic_partition] = result
+            self.left -= 1
+            is_last = not self.left
+        if is_last:
+            self._call.carefully(self.answer)
+
+    def _tell_coordinator(self, topic_partition: TopicPartition, decided: dict[int, AppendResult]) -> None:
+        for number, result in decided.items():
+            if result.error is ErrorCode.none:
+                asked = self._asked[number]
+                self._call.broker.coordinators.on_end(
+                    topic_partition, asked.producer_id, asked.transaction_result, result.base_offset
+                )
+
+    def answer(self) -> None:
+        if any(result.is_late for results in self._results for result in results.values()):
+            self._call.exchange.close()
             return
-        markers = [_result(marker, answered[n]) for n, marker in enumerate(request.markers)]
-        call.carefully(lambda: call.reply(WriteTxnMarkersResponse(markers=markers)))
-
-    if not request.markers:
-        call.reply(WriteTxnMarkersResponse())
-    for number, marker in enumerate(request.markers):
-        _write(call, marker, partial(keep, number))
+        answered = zip(self._asked, self._results, strict=True)
+        markers = [_result(asked, results) for asked, results in answered]
+        self._call.reply(WriteTxnMarkersResponse(markers=markers))
 
 
-def _write(call: Call, marker: WritableTxnMarker, answer: "partial[None]") -> None:
-    refused: Results = {}
-    shares: list[Share[AppendResult]] = []
-    for topic_partition in _places(marker):
-        partition = _writable(call, marker, topic_partition)
-        if isinstance(partition, ErrorCode):
-            refused[topic_partition] = AppendResult(partition)
-        else:
-            append = partial(_append, call, partition, marker)
-            shares.append(Share(topic_partition, append, partition.forget_produce))
-    call.broker.replicas.appends.run(shares, TIMEOUT_MS, answer, refused=refused)
+class _Append:
+    """Markers for one partition, by their numbers in the request: no two of them are of one producer."""
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        partition: Partition,
+        markers: dict[int, Marker],
+        connection: int,
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.partition = partition
+        self._markers = markers
+        self._connection = connection
+        self._appended: AppendedMarkers | None = None
+
+    def begin(self, token: int) -> AppendResult:
+        markers = list(self._markers.values())
+        self._appended = self.partition.append_markers(markers, token, connection=self._connection)
+        return self._appended.together
+
+    def decided(self, together: AppendResult) -> dict[int, AppendResult]:
+        """The result of each marker, by its number."""
+        assert self._appended is not None, self.topic_partition
+        return dict(zip(self._markers, self._appended.each(together, len(self._markers)), strict=True))
 
 
-def _writable(call: Call, marker: WritableTxnMarker, place: TopicPartition) -> Partition | ErrorCode:
-    if marker.producer_id < 0 or marker.producer_epoch < 0:
-        return ErrorCode.invalid_request
-    return call.partition(place)
-
-
-def _append(call: Call, partition: Partition, marker: WritableTxnMarker, token: int) -> AppendResult:
-    batch = build_marker(
-        TransactionEnd(marker.transaction_result, marker.coordinator_epoch),
-        producer_id=marker.producer_id,
-        producer_epoch=marker.producer_epoch,
-        now_ms=call.broker.replicas.clock.wall_ms(),
+def _marker(asked: WritableTxnMarker, now_ms: int) -> Marker | None:
+    """None if it is of no producer."""
+    if asked.producer_id < 0 or asked.producer_epoch < 0:
+        return None
+    return Marker.build(
+        TransactionEnd(asked.transaction_result, asked.coordinator_epoch),
+        producer_id=asked.producer_id,
+        producer_epoch=asked.producer_epoch,
+        now_ms=now_ms,
     )
-    return partition.append_as_leader(
-        batch,
-        split(batch),
-        ACKS_ALL,
-        token,
-        origin=AppendOrigin.COORDINATOR,
-        connection=call.context.connection_id,
-    )
 
 
-def _tell_coordinators(call: Call, marker: WritableTxnMarker, results: Results) -> None:
-    for topic_partition, result in results.items():
-        if topic_partition.topic in INTERNAL_TOPICS and result.error is ErrorCode.none:
-            call.broker.coordinators.on_end(
-                topic_partition, marker.producer_id, marker.transaction_result, result.base_offset
-            )
+def _grouped(asked: Sequence[WritableTxnMarker]) -> dict[TopicPartition, list[list[int]]]:
+    """By partition, the numbers of the markers that are appended together, in their order. Of two markers of
+    one producer the second is judged when the first is in the log.
+    """
+    groups: dict[TopicPartition, list[list[int]]] = {}
+    producers: dict[TopicPartition, set[int]] = {}
+    for number, marker in enumerate(asked):
+        for topic_partition in _places(marker):
+            known = producers.setdefault(topic_partition, set())
+            of_partition = groups.setdefault(topic_partition, [])
+            if not of_partition or marker.producer_id in known or len(of_partition[-1]) == MARKERS_MAX:
+                of_partition.append([])
+                known.clear()
+            of_partition[-1].append(number)
+            known.add(marker.producer_id)
+    return groups
 
 
 def _places(marker: WritableTxnMarker) -> list[TopicPartition]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.coordinator import Coordinator
@@ -15,6 +15,21 @@ from sparklog.model.write_outcomes import EndOutcome, OpenOutcome
 from sparklog.wire.messages.discovery.find_coordinator import TRANSACTION_KEY
 from sparklog.wire.messages.writes.open_write import OpenWriteRequest
 
+FIRST_RELEASE: Final = "0.1.0"
+"""The first one whose brokers know atomic writes."""
+
+
+def check_served(cluster: ClusterClient) -> None:
+    """WriteFailed if the brokers do not know atomic writes; ClusterUnavailable if none answers."""
+    try:
+        cluster.require(OpenWriteRequest.API_KEY)
+    except KafkaError as error:
+        raise WriteFailed(
+            f"nothing is written: the brokers do not know atomic writes ({error.message}). They are of a "
+            f"release before sparklog {FIRST_RELEASE}, or not sparklog's. Upgrade all of them, or write with "
+            "option delivery=at-least-once"
+        ) from error
+
 
 class WriteCoordinator:
     """For one thread."""
@@ -23,16 +38,6 @@ class WriteCoordinator:
         self._cluster = cluster
         self._write = write
         self._coordinator = Coordinator(cluster, write.app_id, TRANSACTION_KEY)
-
-    def check_served(self) -> None:
-        """WriteFailed if the brokers do not know atomic writes."""
-        try:
-            self._cluster.require(OpenWriteRequest.API_KEY)
-        except KafkaError as error:
-            raise WriteFailed(
-                f"the brokers at {self._cluster.bootstrap_servers} do not know atomic writes "
-                f"({error.message}); upgrade them, or write with option delivery=at-least-once"
-            ) from error
 
     def call(self, request: Any, deadline: Deadline, is_over: Callable[[Any], bool]) -> Any:
         """The first answer without an error and with an outcome that ``is_over``. Others are asked for again,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import ClusterUnavailable
-from sparklog.client.transactions.writes.coordinator import WriteCoordinator, is_end_over
+from sparklog.client.transactions.writes.coordinator import WriteCoordinator, check_served, is_end_over
 from sparklog.client.transactions.writes.errors import WriteFailed
 from sparklog.client.transactions.writes.identity import WriteIdentity
 from sparklog.model.errors import KafkaError
@@ -60,6 +60,7 @@ def abort_write(cluster: ClusterClient, write: WriteIdentity, *, timeout_ms: int
 def _end(
     cluster: ClusterClient, write: WriteIdentity, winners: list[int], *, is_commit: bool, timeout_ms: int
 ) -> EndWriteResponse:
+    check_served(cluster)
     request = EndWriteRequest(
         app_id=write.app_id,
         app_version=write.version,

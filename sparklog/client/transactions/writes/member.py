@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from sparklog.client.cluster import ClusterClient
-from sparklog.client.transactions.writes.coordinator import WriteCoordinator, is_open_over
+from sparklog.client.transactions.writes.coordinator import WriteCoordinator, check_served, is_open_over
 from sparklog.client.transactions.writes.errors import AlreadyCommitted, WriteFailed
 from sparklog.client.transactions.writes.identity import WriteIdentity
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
@@ -61,7 +61,7 @@ class WriteMember:
 
     def open(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Become a member. Raises AlreadyCommitted, or WriteFailed if the write cannot be joined."""
-        self._coordinator.check_served()
+        check_served(self._cluster)
         self._partitions.update(topic_partitions)
         try:
             self.producer_id = self._say(self._partitions, MemberState.WORKING).producer_id

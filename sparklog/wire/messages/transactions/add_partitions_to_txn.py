@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_TOPIC_ID, TopicId
 
 
 @dataclass(slots=True, kw_only=True)
 class AddPartitionsToTxnTopic:
+    """``topic_id``: of a broker that verifies, in a tag of our own; all zeros from Kafka's."""
+
     name: str
     partitions: list[int] = field(default_factory=list)
+    topic_id: TopicId = NO_TOPIC_ID
 
 
 @dataclass(slots=True, kw_only=True)

@@ -104,14 +104,16 @@ class TransactionalProducer:
             "producer_epoch": self.producer_epoch,
         }
 
-    def init(self, *, timeout_ms=60_000, version=None, keeps_identity=False):
+    def init(self, *, timeout_ms=60_000, version=None, keeps_identity=False, patient=True):
         identity = {}
         if keeps_identity:
             identity = {"producer_id": self.producer_id, "producer_epoch": self.producer_epoch}
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id, transaction_timeout_ms=timeout_ms, **identity
         )
-        answer, error = self.call(request, version, error_of=lambda answer: answer.error_code)
+        answer, error = self.call(
+            request, version, error_of=lambda answer: answer.error_code, patient=patient
+        )
         if error is ErrorCode.none:
             self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
             self.sequences.clear()

@@ -185,3 +185,29 @@ def test_a_producer_that_only_wants_a_new_epoch_keeps_its_id(producer):
     before = producer.producer_id, producer.producer_epoch
     assert producer.init(keeps_identity=True) is NONE
     assert (producer.producer_id, producer.producer_epoch) == (before[0], before[1] + 1)
+
+
+# Topics that are made again under their name
+
+
+def test_a_batch_begins_no_transaction_in_a_topic_that_was_made_again_since(cluster, wire, producer):
+    """It would hang there: the topic that has the name now gets no marker of that transaction."""
+    name = "again"
+    here, there = TopicPartition(name, 0), TopicPartition(name, 1)
+    cluster.create_topic(name, partitions=2)
+    assert producer.add(here, there) is NONE
+    before = cluster.brokers[1]._metadata.topic_id(name)
+    cluster.admin.delete_topics([name])
+    until(lambda: all(one._metadata.topic(name) is None for one in cluster.brokers.values()))
+    cluster.create_topic(name, partitions=2)
+    ids = [one._metadata.topic_id(name) for one in cluster.brokers.values()]
+    assert len(set(ids)) == 1
+    assert before not in ids
+    assert {cluster.wait_for_leader(*place) for place in (here, there)} == {1, 2}
+    for place in (here, there):
+        assert producer.send(place, b"hangs").error_code is ErrorCode.invalid_txn_state
+    assert producer.end(commits=False) is NONE
+    assert producer.add(here) is NONE
+    assert producer.send(here, b"counts").error_code is NONE
+    assert producer.end(commits=True) is NONE
+    assert [record.value for record in cluster.consume(name, at_least=1)] == [b"counts"]

@@ -1,0 +1,169 @@
+"""What a leader appends: batches of clients and coordinators, and markers; called within a partition's step.
+
+Markers of several transactions are appended together, in one write, because an atomic write has one for each
+of its members in every partition. Each is judged alone: one that is refused keeps no other out.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+from sparklog.broker.partition.answers import AppendResult, objected
+from sparklog.broker.partition.batches import Batches, stamp_all
+from sparklog.broker.partition.log_guard import LogGuard
+from sparklog.broker.partition.producer_gate import BEHIND_A_REFUSED_ONE, ProducerGate
+from sparklog.core.replication.leader import Leader
+from sparklog.core.replication.replica import Replica
+from sparklog.core.transaction.latest_connections import Late
+from sparklog.core.transaction.producer_state import Duplicate, ProducerBatch, RefusedSequence
+from sparklog.core.transaction.verification import VerificationGuard
+from sparklog.model.append_origin import AppendOrigin
+from sparklog.model.errors import ErrorCode
+from sparklog.model.kafka_numbers import ACKS_ALL
+from sparklog.model.time import Clock
+from sparklog.model.transaction_end import TransactionEnd
+from sparklog.records.control import build_marker
+from sparklog.records.envelope import BatchHeader, parse_header
+from sparklog.storage.log import Log
+from sparklog.storage.snapshots import producer_batch
+
+
+class Marker(NamedTuple):
+    """A transaction marker, as it is appended in each partition of its transaction."""
+
+    records: bytes
+    header: BatchHeader
+    batch: ProducerBatch
+
+    @classmethod
+    def build(cls, end: TransactionEnd, *, producer_id: int, producer_epoch: int, now_ms: int) -> Self:
+        records = build_marker(end, producer_id=producer_id, producer_epoch=producer_epoch, now_ms=now_ms)
+        header = parse_header(records)
+        return cls(bytes(records), header, producer_batch(header, records))
+
+
+class AppendedMarkers(NamedTuple):
+    """What became of markers that were to be appended together."""
+
+    together: AppendResult
+    """Of those that were appended. An error is that of all."""
+    objections: tuple[RefusedSequence | Late | None, ...] = ()
+    """What speaks against each of them; without one they were appended, in their order. Empty: no one was
+    judged."""
+
+    def each(self, together: AppendResult, count: int) -> list[AppendResult]:
+        """The result of each of ``count`` markers, once ``together`` is decided."""
+        results: list[AppendResult] = []
+        offset = together.base_offset
+        for objection in self.objections or (None,) * count:
+            if objection is not None:
+                results.append(objected(objection))
+            else:
+                results.append(together._replace(base_offset=offset))
+                offset += together.base_offset >= 0
+        return results
+
+
+class LeaderAppend:
+    """Of one replica; it outlives the replica's roles. ``Partition.append_as_leader`` has the rules."""
+
+    def __init__(
+        self, log: Log, replica: Replica, log_guard: LogGuard, gate: ProducerGate, clock: Clock
+    ) -> None:
+        self._log = log
+        self._replica = replica
+        self._log_guard = log_guard
+        self._gate = gate
+        self._clock = clock
+
+    def append(
+        self,
+        records: bytearray | memoryview,
+        batches: Batches,
+        acks: int,
+        token: int,
+        *,
+        origin: AppendOrigin,
+        leader_epoch: int | None,
+        after_refusal: bool,
+        guard: VerificationGuard | None,
+        connection: int | None,
+    ) -> AppendResult:
+        leader = self._leader_in(leader_epoch)
+        if isinstance(leader, AppendResult):
+            if leader.error is ErrorCode.not_leader_or_follower:
+                self._gate.note_refused(batches)
+            return leader
+        objection = self._gate.check(records, batches, origin, leader, guard, connection)
+        if isinstance(objection, Duplicate):
+            return self._appended(
+                leader, acks, token, objection.base_offset, objection.last_offset + 1,
+                objection.timestamp_ms if batches[0][1].is_log_append_time else -1,
+            )  # fmt: skip
+        error = leader.refuse_append(acks)
+        if error is not ErrorCode.none:
+            if error is ErrorCode.not_enough_replicas:
+                self._gate.note_refused(batches)
+            return AppendResult(error, message=leader.why_refused(error))
+        if self._gate.must_wait(batches, after_refusal=after_refusal):
+            error = ErrorCode.not_enough_replicas
+            return AppendResult(error, message=BEHIND_A_REFUSED_ONE, is_held_up=True)
+        if objection is not None:
+            return objected(objection)
+        return self._append_new(leader, records, batches, acks, token)
+
+    def append_markers(
+        self, markers: Sequence[Marker], token: int, connection: int | None
+    ) -> AppendedMarkers:
+        leader = self._leader_in(None)
+        if isinstance(leader, AppendResult):
+            return AppendedMarkers(leader)
+        objections = tuple([self._gate.check_marker(marker.batch, connection) for marker in markers])
+        error = leader.refuse_append(ACKS_ALL)
+        if error is not ErrorCode.none:
+            return AppendedMarkers(AppendResult(error, message=leader.why_refused(error)))
+        records, batches = bytearray(), list[tuple[int, BatchHeader]]()
+        for marker, objection in zip(markers, objections, strict=True):
+            if objection is None:
+                batches.append((len(records), marker.header))
+                records += marker.records
+        if not batches:
+            return AppendedMarkers(AppendResult(ErrorCode.none), objections)
+        return AppendedMarkers(self._append_new(leader, records, batches, ACKS_ALL, token), objections)
+
+    def _leader_in(self, leader_epoch: int | None) -> Leader | AppendResult:
+        """The machine that may append, by the first three rules."""
+        leader = self._replica.leader
+        if self._log_guard.is_offline:
+            return AppendResult(ErrorCode.kafka_storage_error)
+        if leader is None or leader_epoch not in (None, leader.leader_epoch):
+            return AppendResult(ErrorCode.not_leader_or_follower)
+        if self._log.corruption is not None and self._log.corruption.ends_log:
+            reason = f"the log of this only replica is damaged: {self._log.corruption.reason}"
+            return AppendResult(ErrorCode.kafka_storage_error, message=reason)
+        return leader
+
+    def _append_new(
+        self, leader: Leader, records: bytearray | memoryview, batches: Batches, acks: int, token: int
+    ) -> AppendResult:
+        base_offset = self._replica.marks.log_end_offset
+        stamped = stamp_all(records, batches, base_offset, leader.leader_epoch)
+        if not self._log_guard.append(records, stamped):
+            return AppendResult(ErrorCode.kafka_storage_error)
+        self._gate.note_appended(batches, leader)
+        self._log_guard.apply(leader.on_appended(self._clock.monotonic_ms()))
+        last = batches[-1][1]
+        append_time_ms = last.max_timestamp_ms if last.is_log_append_time else -1
+        end_offset = self._replica.marks.log_end_offset
+        return self._appended(leader, acks, token, base_offset, end_offset, append_time_ms)
+
+    def _appended(
+        self, leader: Leader, acks: int, token: int, base_offset: int, end_offset: int, append_time_ms: int
+    ) -> AppendResult:
+        """The result for batches that the log has from ``base_offset`` up to ``end_offset`` (exclusive)."""
+        waits = acks == ACKS_ALL
+        if waits:
+            self._log_guard.apply(leader.on_produce_waits(token, end_offset))
+        return AppendResult(
+            ErrorCode.none, base_offset, self._replica.marks.log_start_offset, waits,
+            log_append_time_ms=append_time_ms, end_offset=end_offset,
+        )  # fmt: skip
