@@ -9,6 +9,7 @@ from typing import Final
 from simulation.clients.administrator import Administrator
 from simulation.invariants.coordinators import CoordinatorsAreAReplay
 from simulation.invariants.leadership import LeadershipIsAnnounced
+from simulation.invariants.tiers import TierRules
 from simulation.invariants.waits import LOOK_MS, CommitsWhatTheIsrHas
 from simulation.machines.broker import (
     RELAUNCH_MS,
@@ -19,6 +20,7 @@ from simulation.machines.broker import (
 )
 from simulation.machines.controller import SimulatedController
 from simulation.machines.network import Network
+from simulation.machines.object_store import ObjectStore
 from simulation.machines.producer_id_blocks import ProducerIdsAreUnique
 from simulation.machines.tasks import Stage
 from simulation.machines.zookeeper import Ensemble
@@ -63,6 +65,10 @@ class Cluster:
         network = Network(self.schedule, plan.seed, plan.delay_ms)
         ensemble = Ensemble(self.schedule, plan.seed, plan.delay_ms, plan.session_timeout_ms, ZooKeeperTree())
         config = BrokerConfig.parse(plan.settings)
+        store, tiers = None, None
+        if plan.tier is not None:
+            store = ObjectStore(self.schedule, plan.tier.delay_ms)
+            tiers = TierRules(store.objects, plan.tier.grace_ms, lambda: self.schedule.now_ms)
         identities = ProducerIdsAreUnique(tell=self.story.tell)
         leadership = LeadershipIsAnnounced()
         self.world = World(
@@ -75,6 +81,7 @@ class Cluster:
             leadership,
             plan.directories,
             plan.load_turn_us,
+            store,
         )
         self.machines = {host: Machine(BrokerId(number)) for number, host in enumerate(plan.brokers, 1)}
         self.seats = {host: Seat(host) for host in (*plan.brokers, *CONTROLLERS)}
@@ -94,7 +101,12 @@ class Cluster:
             leadership,
             clocks_jump=any(fault.kind == "jump clock" for fault in plan.faults),
             drift_max=_drift_max(plan),
+            tiers=tiers,
         )
+        if store is not None and tiers is not None:
+            store.tell = self.story.tell
+            store.on_put, store.on_delete = tiers.on_put, tiers.on_delete
+            tiers.reach = self.witness.marks.reach
         self.witness.excuses.rots = self._rots
         self.witness.writes.silence_ms = member_silence_ms(plan.seed)
         self.administrator = Administrator(
@@ -107,6 +119,7 @@ class Cluster:
             brokers=plan.brokers,
             controllers=CONTROLLERS,
         )
+        self.administrator.side_configs = plan.side_configs
         ensemble.on_change = self.witness.look_at_zookeeper
         ensemble.on_write = self.witness.look_at_write
         self.schedule.on_step = self._look

@@ -41,7 +41,7 @@ def _dump(truth: PartitionTruth, broker: SimulatedBroker, decode: Decode) -> See
     return SeenDump(
         host,
         where,
-        partition.log.log_start_offset,
+        partition.log.local_start_offset,
         end,
         partition.high_watermark,
         tuple(batches),

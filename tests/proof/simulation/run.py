@@ -29,13 +29,16 @@ from simulation.clients.plain_producers import PlainProducer
 from simulation.clients.rereaders import Rereader
 from simulation.clients.transactions.crew import Crew, crews_of
 from simulation.clients.transactions.reader import CommittedReader
+from simulation.clients.writes.batch_reads import BatchReads
 from simulation.clients.writes.job import Job, jobs_of
 from simulation.cluster import Cluster
 from simulation.dumps import dump_replicas
+from simulation.invariants.cuts import CutRules
 from simulation.invariants.invariant import Violation
 from simulation.machines.broker import Machine
 from simulation.machines.member_ids import drawn_member_ids
 from simulation.machines.producer_id_blocks import small_blocks
+from simulation.machines.tiering import small_tiers
 from simulation.machines.write_spans import short_write_spans
 from simulation.mutants import Mutant, applied
 from simulation.operator import Operator
@@ -133,6 +136,7 @@ def _simulate(plan: Plan, mutant: Mutant | None, is_told: bool, for_clients_only
         small_blocks(plan.seed),
         drawn_member_ids(plan.seed),
         short_write_spans(plan.seed),
+        small_tiers(plan.tier),
         applied(mutant, run.cluster.world.ensemble),
         _ExceptionsAreViolations(is_deaf=for_clients_only),
     ):
@@ -200,7 +204,14 @@ class _Run:
         written = [*read, TopicPartition(SIDE_TOPIC, 0)]
         self._crews = crews_of(self._place, plan.transactions, cluster.witness.transactions, written)
         self._jobs = jobs_of(self._place, plan.writes, cluster.witness.writes, written)
-        self._everybody: list[Crowd | Crew | Job] = [*self._crowds, *self._crews, *self._jobs]
+        cuts = CutRules(cluster.witness.writes, cluster.witness.truths)
+        reads = [BatchReads(self._place, cuts, written)] if self._jobs else []
+        self._everybody: list[Crowd | Crew | Job | BatchReads] = [
+            *self._crowds,
+            *self._crews,
+            *self._jobs,
+            *reads,
+        ]
         self._committed_readers: list[CommittedReader] = []
 
     def go(self) -> None:
@@ -217,6 +228,8 @@ class _Run:
         else:
             self._converge()
             self._hear_from_producers()
+            if self.cluster.witness.tiers is not None:
+                self.cluster.witness.tiers.check_at_rest(self.cluster.witness.truths.values())
             dump_replicas(
                 self.cluster.witness.truths.values(),
                 self.cluster.brokers.values(),
@@ -438,6 +451,9 @@ class _Run:
         for crowd in self._everybody:
             if (trouble := crowd.unrest()) is not None:
                 return trouble
+        tiers = self.cluster.witness.tiers
+        if tiers is not None and (trouble := tiers.unrest(self.cluster.witness.truths.values())) is not None:
+            return trouble
         truths = self.cluster.witness.truths
         for truth in truths.values():
             trouble = self._partition_unrest(truth)

@@ -11,16 +11,22 @@ from sparklog.testing.memory_zookeeper import ZooKeeperTree
 
 
 def mark_log(
-    marks: Marks, truth: PartitionTruth, view: ReplicaView, *, end_before: int, start_before: int
+    marks: Marks, truth: PartitionTruth, view: ReplicaView, *, end_before: int, starts_before: tuple[int, int]
 ) -> None:
-    """The same log as before, with other ends (both exclusive at the end)."""
+    """The same log as before, with other ends (both exclusive at the end). ``starts_before``: for readers,
+    and on the disk.
+    """
+    history_before, disk_before = starts_before
     if view.end_offset < end_before:
         marks.reach("a follower cut its log")
-    if view.log_start > start_before:
+    if view.log_start > max(disk_before, view.history_start):
+        is_anew = view.log_start > end_before
+        marks.reach("a follower began anew behind a history" if is_anew else "segments left a disk")
+    if view.history_start > history_before:
         marks.reach("a log's start was raised")
-        if view.log_start > end_before:
+        if view.history_start > end_before:
             marks.reach("a follower began anew where the leader's log begins")
-        elif truth.deleted_end < view.log_start:
+        elif truth.deleted_end < view.history_start:
             marks.reach("retention removed committed records")
 
 

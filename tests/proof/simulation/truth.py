@@ -39,7 +39,7 @@ PIECES_KEPT: Final = 2_048
 Rows = tuple[tuple[bytes, bytes | None], ...]
 """Keys and values of a batch as it was sent."""
 
-Fingerprint = tuple[int, int, int, int, int, bool, bool]
+Fingerprint = tuple[int, int, int, int, int, int, bool, bool]
 """Of a partition: whatever an invariant asks for changes with it."""
 
 
@@ -127,6 +127,9 @@ class ReplicaView:
     segments: tuple[Segment, ...] = ()
     generation: int = 0
     log_start: int = 0
+    """Where it begins on this disk."""
+    history_start: int = 0
+    """Where it begins for readers: earlier, if a remote store has what is between."""
     end_offset: int = 0
     high_watermark: int = 0
     leader_epoch: int = -1
@@ -151,7 +154,7 @@ class ReplicaView:
         """Take over what the log holds now; the entries that are new, or new again."""
         log, self.partition = partition.log, partition
         self.held_before = self.held_end
-        self.log_start = log.log_start_offset
+        self.log_start, self.history_start = log.local_start_offset, log.log_start_offset
         is_same = log is self.log and log.generation == self.generation
         self.spoilt.clear()
         self.is_read_anew = not is_same or is_cleaned
@@ -164,7 +167,7 @@ class ReplicaView:
         elif not is_same or is_cleaned:
             self.log, self.generation = log, log.generation
             self.kept.clear()
-            found = self._read(log, log.log_start_offset, log.log_end_offset, is_thinned)
+            found = self._read(log, log.local_start_offset, log.log_end_offset, is_thinned)
             same = _shared_length(found, self.entries)
             self.matched = -1
         elif log.log_end_offset == self.end_offset:
@@ -183,14 +186,15 @@ class ReplicaView:
         """The replica is gone from its disk."""
         self.entries, self.log, self.partition, self.matched = [], None, None, -1
         self.was_cut = False
-        self.high_watermark, self.leader_epoch, self.log_start, self.end_offset = 0, -1, 0, 0
+        self.high_watermark, self.leader_epoch, self.end_offset = 0, -1, 0
+        self.log_start = self.history_start = 0
 
     def _read_swapped(self, log: Log, is_thinned: bool) -> list[Entry]:
         """After the cleaner put a segment in place of others: the rest hold what they held."""
         known = set(self.segments)
         found: list[Entry] = []
         for segment in log.segments:
-            start = max(segment.base_offset, log.log_start_offset)
+            start = max(segment.base_offset, log.local_start_offset)
             if segment in known:
                 first = bisect_right(self.entries, start, key=_next_offset)
                 end = bisect_left(self.entries, segment.end_offset, key=_base_offset)
@@ -318,6 +322,8 @@ class PartitionTruth:
     failed in their directory. With the incarnation that they had then."""
     deleted_end: int = 0
     """Up to here somebody asked to delete records."""
+    stored_end: int = 0
+    """Up to here a head in ZooKeeper has ever led to a remote store."""
     allows_unclean: bool = False
     """Whether the topic allows an election of any live replica now."""
     demands: int = 0
@@ -505,6 +511,16 @@ class PartitionTruth:
         at = bisect_left(self.committed, base_offset, key=_base_offset)
         found = self.committed[at] if at < len(self.committed) else None
         return found if found is not None and found.base_offset == base_offset else None
+
+
+def history_of(truth: PartitionTruth, view: ReplicaView) -> list[Entry]:
+    """What readers find in a replica's log: what is on its disk, behind what a remote store has."""
+    if view.history_start >= view.log_start:
+        return view.entries
+    first = bisect_right(truth.committed, view.history_start, key=_next_offset)
+    end = bisect_left(truth.committed, view.log_start, key=_base_offset)
+    on_disk = bisect_right(view.entries, view.log_start, key=_next_offset)
+    return truth.committed[first:end] + view.entries[on_disk:]
 
 
 def _base_offset(entry: Entry) -> int:

@@ -20,6 +20,7 @@ from simulation.invariants.presence import CountsWhoIsThere, StopsOutsideTheIsr
 from simulation.invariants.replication import NoElectionLoses, rules_of_replication
 from simulation.invariants.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
 from simulation.invariants.states import ControllersAreSane, StatesAreSound, check_write
+from simulation.invariants.tiers import TierRules
 from simulation.invariants.transaction_replay import LastStableIsAsTheLogSays
 from simulation.invariants.transactions import TransactionRules, Where
 from simulation.invariants.writes import WriteRules
@@ -99,6 +100,8 @@ class Witness:
     sent: dict[tuple[int, int, int], Rows] = field(default_factory=dict)
     """Keys and values of batches to compacted topics, by producer and sequence."""
     excuses: Excuses = field(init=False)
+    tiers: TierRules | None = None
+    """Of topics with a remote store, where there is one."""
     transactions: TransactionRules = field(init=False)
     writes: WriteRules = field(init=False)
     recorder: Recorder = field(init=False)
@@ -128,6 +131,8 @@ class Witness:
         )
         if TRANSACTION_STATE_TOPIC in self.topics:
             self.invariants += (LastStableIsAsTheLogSays(), self.transactions, self.writes)
+        if self.tiers is not None:
+            self.invariants.append(self.tiers)
         if GROUP_OFFSETS_TOPIC in self.topics:
             self.invariants.append(self.groups)
             self.groups.on_lost = self.recorder.group_lost
@@ -152,6 +157,9 @@ class Witness:
         self.remembers.checkpoints_rot = self.presence.is_blind = True
         self.identities.is_silent = self.leadership.is_silent = self.groups.is_silent = True
         self.transactions.is_silent = self.writes.is_silent = True
+        if self.tiers is not None:
+            self.tiers.is_silent = True
+            self.tiers = None
         for rules in (self._of_replicas, self._of_commits, self._of_states, self._of_leaders):
             rules.clear()
         self.invariants.clear()
@@ -234,7 +242,7 @@ class Witness:
         self, truth: PartitionTruth, broker_id: BrokerId, partition: Partition, *, is_cleaned: bool = False
     ) -> None:
         view = truth.view(broker_id)
-        end_before, start_before = view.end_offset, view.log_start
+        end_before, starts_before = view.end_offset, (view.history_start, view.log_start)
         is_other_log = view.log is not partition.log
         left_with_end = (partition.log if view.log is None else view.log).log_end_offset
         if partition.is_offline and not is_other_log:
@@ -251,7 +259,7 @@ class Witness:
         if truth.state is not None and _cuts_unaware(truth, truth.state, view, heard_of):
             self._lose(truth, truth.state)
         if not is_other_log:
-            mark_log(self.marks, truth, view, end_before=end_before, start_before=start_before)
+            mark_log(self.marks, truth, view, end_before=end_before, starts_before=starts_before)
         if view.synced:
             self.excuses.check_synced(truth, view)
         if is_other_log:
@@ -311,6 +319,8 @@ class Witness:
         role = "leads" if partition.is_leader else "follows" if partition._replica.follower else "has no role"
         cut = f", cut from {end_before}" if view.end_offset < end_before else ""
         begins = f", from {view.log_start}" if view.log_start else ""
+        if view.history_start < view.log_start:
+            begins += f", history from {view.history_start}"
         self.story.tell(
             f"broker-{view.broker_id}",
             f"{truth.topic_partition} {role} in epoch {partition.leader_epoch}: "
@@ -326,6 +336,8 @@ class Witness:
         self.presence.look_at_zookeeper(self.tree, self.now_ms)
         for truth in self.truths.values():
             self._look_at_state(truth)
+        if self.tiers is not None:
+            self.tiers.look_at_zookeeper(self.tree, self.truths.values())
         node = self.tree.get(CONTROLLER_EPOCH)
         if node is not None and node.stat.version != self._controller_epoch:
             self._controller_epoch = node.stat.version
@@ -369,7 +381,9 @@ class Witness:
         self.gone[seen.node.id] = name
         del self.seen_topics[name]
         for number in range(len(seen.node.assignments)):
-            del self.truths[TopicPartition(name, number)]
+            truth = self.truths.pop(TopicPartition(name, number))
+            if self.tiers is not None:
+                self.tiers.forget(truth)
 
     def _look_at_settings(self, name: str, seen: SeenTopic) -> None:
         node = self.tree.get(topic_config_path(name))
@@ -516,6 +530,7 @@ def _fingerprint(partition: Partition) -> Fingerprint:
         log.generation,
         log.log_end_offset,
         log.log_start_offset,
+        log.local_start_offset,
         marks.high_watermark,
         partition._replica.leader_epoch,
         partition._replica.leader is not None,

@@ -1,7 +1,8 @@
 """Spark as a client: what ``format("sparklog")`` writes and reads, as histories have it.
 
-Each write is a job of one task, whose producer is a session of its own; of a job that fails nobody knows
-which rows are there. What is stored of it are Arrow batches, which other clients are given as records.
+Each write is a job of one task, at least once, whose producer is a session of its own; of a job that fails
+nobody knows which rows are there. (Atomic writes have a client of their own.) What is stored of it are Arrow
+batches, which other clients are given as records.
 
 The reader is a stream with a checkpoint, which outlives it. When it begins anew, the micro-batch that was
 given last may be given again, from where it began; nothing else may go back.
@@ -112,6 +113,7 @@ def _write(spark: Any, settings: Settings, writer: Writer, numbers: Numbers, rng
     frame = spark.createDataFrame([row for _, row in sends], ROWS).coalesce(1)
     options = {
         "kafka.bootstrap.servers": settings.bootstrap,
+        "delivery": "at-least-once",
         "kafka.acks": str(settings.acks),
         "kafka.compression.type": rng.choice(CODECS),
     }

@@ -4,7 +4,7 @@ Each request is an errand. It is sent again, to the other controller too, until 
 its time is up. Nothing waits for its outcome: the witness reads ZooKeeper.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
@@ -93,6 +93,8 @@ class Administrator:
         """How many go on: each may still change something."""
         self.accepted = 0
         """Requests that somebody did, or began."""
+        self.side_configs: Mapping[str, str] = {}
+        """Of the topic that comes and goes, beside those that it is created with for the first time."""
         self._schedule = schedule
         self._network = network
         self._witness = witness
@@ -140,12 +142,15 @@ class Administrator:
     # ---- topics --------------------------------------------------------------------------------------------
 
     def _create(self) -> None:
-        configs = [CreatableTopicConfig(name="segment.bytes", value="700")]
-        topic = CreatableTopic(name=self._side, num_partitions=1, replication_factor=3, configs=configs)
+        topic = self._side_topic({"segment.bytes": "700", **self.side_configs})
         self._ask(
             CreateTopicsRequest(topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS),
             lambda response: response.topics[0].error_code,
         )
+
+    def _side_topic(self, configs: Mapping[str, str]) -> CreatableTopic:
+        given = [CreatableTopicConfig(name=name, value=value) for name, value in configs.items()]
+        return CreatableTopic(name=self._side, num_partitions=1, replication_factor=3, configs=given)
 
     def _delete(self, *, again: bool) -> None:
         topics = [DeleteTopicState(name=self._side)]
@@ -165,7 +170,7 @@ class Administrator:
             if self._side in self._witness.seen_topics or self._schedule.now_ms >= deadline_ms:
                 self.errands -= 1
                 return
-            topic = CreatableTopic(name=self._side, num_partitions=1, replication_factor=3)
+            topic = self._side_topic(self.side_configs)
             self._ask_controller(
                 CreateTopicsRequest(topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS), turn, look, later
             )

@@ -4,8 +4,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simulation.invariants.invariant import Invariant
-from simulation.truth import Entry, PartitionTruth, ReplicaView
+from simulation.invariants.invariant import Invariant, Violation
+from simulation.truth import Entry, PartitionTruth, ReplicaView, history_of
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.core.transaction.producer_state import BATCHES_KEPT, ProducerState
@@ -35,6 +35,9 @@ class ProducersAreAsTheLogSays(Invariant):
     epoch, and none that are not: as a replay of it says. What was removed at its start it may remember, or
     not. All of it is compared after a start, a cut, or compaction; else what was appended.
 
+    A replica that begins anew behind a history is told its leader's last batches, of which some are still to
+    come: earlier ones, which are on no disk of its own, it may lack until then.
+
     Compaction goes by what the log has, also what is cut later: then some that are remembered, by a snapshot
     from before, may be missing. (Whoever sent what was cut had an answer for those.)
     """
@@ -47,13 +50,15 @@ class ProducersAreAsTheLogSays(Invariant):
             return
         if view.is_read_anew and truth.rots(view.member):
             return  # a producer's id may have rotted where no start reads it
-        entries = view.entries if view.is_read_anew else added
+        entries = history_of(truth, view) if view.is_read_anew else added
         replayed = _replay(entries)
         producers = {*replayed, *log.producers.producers} if view.is_read_anew else replayed.keys()
         for producer in sorted(producers):
             epoch, batches = replayed.get(producer, (-1, []))
             state = log.producers.producers.get(ProducerId(producer))
             known = _remembered(state, log.log_start_offset)
+            if state is None and view.is_read_anew and batches and batches[-1].last_offset < view.log_start:
+                continue
             if batches and (state is None or state.epoch != epoch):
                 known_epoch = "none" if state is None else state.epoch
                 what = f"in epoch {known_epoch}; its last batch in the log is of epoch {epoch}"
@@ -92,11 +97,38 @@ def _replay(entries: Sequence[Entry]) -> dict[int, tuple[int, list[Sequenced]]]:
 def _is_explained(
     truth: PartitionTruth, view: ReplicaView, known: list[Sequenced], in_log: list[Sequenced]
 ) -> bool:
+    if view.history_start < view.log_start and _lacks_only_older(known, in_log, view.log_start):
+        return True
     known_end = known[-1].first_offset if known else -1
     return truth.is_thinned and (
         _fits(known, in_log)
         or (view.was_cut and known_end < view.end_offset and _forgets_only_older(known, in_log))
     )
+
+
+def check_producers_at_rest(truth: PartitionTruth, view: ReplicaView) -> None:
+    """Of a log that begins behind a history: it knows all that a replay of the whole says. (One that lost its
+    end meanwhile may know less of what was before it began anew, which had been answered by then.)
+    """
+    if view.log is None or view.history_start >= view.log_start or view.was_cut:
+        return
+    for producer, (_, batches) in _replay(history_of(truth, view)).items():
+        known = _remembered(view.log.producers.producers.get(ProducerId(producer)), view.history_start)
+        there = batches[-BATCHES_KEPT:]
+        if known[-len(there) :] != there:
+            raise Violation(
+                "ProducersAreAsTheLogSays",
+                f"{truth.topic_partition}: at rest broker {view.broker_id}, whose disk begins at "
+                f"{view.log_start}, remembers of producer {producer} the batches {_told(known)}; the last in "
+                f"its history are {_told(there)}",
+            )
+
+
+def _lacks_only_older(known: list[Sequenced], in_log: list[Sequenced], disk_start: int) -> bool:
+    """Whether what is missing is older than all that is known, and on no disk of that log."""
+    there = in_log[-BATCHES_KEPT:]
+    lacking = max(0, len(there) - len(known))
+    return there[lacking:] == known and all(one.last_offset < disk_start for one in there[:lacking])
 
 
 def _fits(known: list[Sequenced], in_log: list[Sequenced]) -> bool:
@@ -146,7 +178,7 @@ class EpochsAreAsTheLogSays(Invariant):
         is_known = (start, history) == view.epochs_checked and not view.is_read_anew
         if is_known and all(entry.leader_epoch == latest for entry in added):
             return
-        trouble = trouble_with(history, view.entries, start, is_thinned=truth.is_thinned)
+        trouble = trouble_with(history, history_of(truth, view), start, is_thinned=truth.is_thinned)
         if trouble is not None:
             told = [tuple(one) for one in history]
             raise self.broken(

@@ -52,12 +52,12 @@ class LogsBeginWhereTheyMay(Invariant):
     def on_replica(
         self, truth: PartitionTruth, view: ReplicaView, partition: Partition, added: list[Entry]
     ) -> None:
-        if view.log_start > max(truth.start_max, truth.forgiven_end):
-            if truth.may_delete and view.log_start <= truth.lost_end:
+        if view.history_start > max(truth.start_max, truth.forgiven_end):
+            if truth.may_delete and view.history_start <= truth.lost_end:
                 return
             raise self.broken(
                 truth,
-                f"broker {view.broker_id} begins at {view.log_start}; deleted may be what is below "
+                f"broker {view.broker_id} begins at {view.history_start}; deleted may be what is below "
                 f"{truth.start_max}",
             )
 

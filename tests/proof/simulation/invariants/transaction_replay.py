@@ -81,18 +81,27 @@ class Replay:
 
 @dataclass(slots=True)
 class _Of:
-    """A replica's log, replayed. ``is_exact``: from its very beginning."""
+    """A replica's log, replayed."""
 
     log: Log
-    replay: Replay
-    is_exact: bool
+    replay: Replay = field(default_factory=Replay)
+    end_offset: int = 0
+    is_exact: bool = True
+    """Whether all records since offset 0 were replayed: neither retention nor compaction took any."""
+
+    def take(self, entry: Entry, part: TransactionPart | None) -> None:
+        is_thinned = part is not None and not part.is_control and not part.has_records
+        self.is_exact = self.is_exact and entry.base_offset == self.end_offset and not is_thinned
+        self.end_offset = entry.next_offset
+        self.replay.take(entry, part)
 
 
 @dataclass(slots=True)
 class LastStableIsAsTheLogSays(Invariant):
     """On every replica the last stable offset is what a replay of its log says, at its high watermark. What
-    began before the start of a log is not in it any more, and may hold the offset back. Whoever starts again,
-    at an older high watermark, may remember that a marker is committed.
+    began before the start of a log is not in it any more, and may hold the offset back; so may a transaction
+    whose first records compaction took. A replica that starts again, at an older high watermark, may remember
+    that a marker is committed.
     """
 
     _known: dict[tuple[TopicPartition, TopicId, BrokerId], _Of] = field(default_factory=dict)
@@ -106,10 +115,10 @@ class LastStableIsAsTheLogSays(Invariant):
             return
         known = self._known.get(who)
         if known is None or known.log is not log or view.is_read_anew:
-            known = self._known[who] = _Of(log, Replay(), is_exact=view.log_start == 0)
+            known = self._known[who] = _Of(log)
             added = view.entries
         for entry in added:
-            known.replay.take(entry, view.part(entry))
+            known.take(entry, view.part(entry))
         marks = partition._replica.marks
         start, high_watermark, stable = marks.log_start_offset, marks.high_watermark, marks.last_stable_offset
         least = max(known.replay.stable(high_watermark), start)

@@ -122,10 +122,10 @@ class TransactionRules(Invariant):
 
     def on_batch(self, transaction: Transaction, entry: Entry) -> None:
         """The producer is about to send a batch."""
-        self._batches[_key(entry)] = transaction
+        self._batches[batch_key(entry)] = transaction
 
     def on_acknowledged(self, transaction: Transaction, truth: PartitionTruth, entry: Entry) -> None:
-        transaction.acknowledged.setdefault(_where(truth), set()).add(_key(entry))
+        transaction.acknowledged.setdefault(_where(truth), set()).add(batch_key(entry))
 
     def on_initialised(self, producer_id: int, producer_epoch: int) -> None:
         """A producer was told who it is: every earlier one is fenced."""
@@ -179,7 +179,7 @@ class TransactionRules(Invariant):
         for entry in added:
             part = view.part(entry)
             if part is not None and not part.is_control:
-                where = _where(truth), entry.leader_epoch, _key(entry)
+                where = _where(truth), entry.leader_epoch, batch_key(entry)
                 self._appended_us.setdefault(where, self.now_us())
 
     def on_commit(self, truth: PartitionTruth, leader: ReplicaView, added: list[Entry]) -> None:
@@ -198,7 +198,7 @@ class TransactionRules(Invariant):
         }
         known = next((one for one in self._transactions if one.name in names), None)
         if known is not None:
-            self._batches[_key(entry)] = known
+            self._batches[batch_key(entry)] = known
 
     def on_loss(self, truth: PartitionTruth) -> None:
         """An election may have lost records of the partition."""
@@ -210,6 +210,11 @@ class TransactionRules(Invariant):
     def has_lost_states(self) -> bool:
         """Whether an election may have lost what a coordinator knew: then nothing is judged any more."""
         return self._is_lost
+
+    def is_open_or_aborted(self, where: Where, entry: Entry) -> bool:
+        """Whether a batch is in a transaction, and no marker of its partition commits that."""
+        transaction = self._batches.get(batch_key(entry))
+        return transaction is not None and not (transaction.is_commit and where in transaction.ended_in)
 
     def is_judged(self, where: Where) -> bool:
         log = self._logs.get(where)
@@ -229,19 +234,19 @@ class TransactionRules(Invariant):
         log.replay.take(entry, part)
 
     def _take_records(self, truth: PartitionTruth, log: _Committed, entry: Entry) -> None:
-        transaction = self._batches.get(_key(entry))
+        transaction = self._batches.get(batch_key(entry))
         if transaction is None:
             self._break("TransactionsAreKnown", f"{truth.topic_partition}: nobody sent {entry}")
             return
         if _where(truth) in transaction.ended_in:
             what = f"{truth.topic_partition}: {entry} is behind the marker of its transaction {transaction}"
             self._break("NothingComesBehindTheMarker", what)
-        appended_us = self._appended_us.get((_where(truth), entry.leader_epoch, _key(entry)), -1)
+        appended_us = self._appended_us.get((_where(truth), entry.leader_epoch, batch_key(entry)), -1)
         for epoch, told_us in self._bumps.get(entry.producer_id, ()):
             if epoch > entry.producer_epoch and appended_us > told_us:
                 what = f"{entry} was appended at {appended_us} us, and its producer replaced at {told_us} us"
                 self._break(FENCED, f"{truth.topic_partition}: {what}, in epoch {epoch}")
-        log.batches.setdefault(entry.producer_id, []).append(_Batch(transaction, _key(entry)))
+        log.batches.setdefault(entry.producer_id, []).append(_Batch(transaction, batch_key(entry)))
 
     def _take_marker(self, truth: PartitionTruth, log: _Committed, entry: Entry, end: TransactionEnd) -> None:
         known_epoch = log.coordinator_epochs.get(entry.producer_id, -1)
@@ -354,7 +359,7 @@ class TransactionRules(Invariant):
             raise Violation(rule, what)
 
 
-def _key(entry: Entry) -> BatchKey:
+def batch_key(entry: Entry) -> BatchKey:
     return (*entry.send, entry.crc)
 
 

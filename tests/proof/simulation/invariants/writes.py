@@ -122,6 +122,24 @@ class WriteRules(Invariant):
     def version(self, app: str, number: int) -> Version:
         return self._versions.setdefault(app, {}).setdefault(number, Version(number))
 
+    def answered_commits(self) -> list[Commit]:
+        """The commits whose drivers were told that all is committed."""
+        versions = (one for versions in self._versions.values() for one in versions.values())
+        return [
+            commit
+            for version in versions
+            for commit in version.commits
+            if commit.outcome is EndOutcome.COMMITTED
+        ]
+
+    def commits_of(self, producer_id: int) -> list[Commit]:
+        """The commit of a member that is visible, if there is no doubt which one that is."""
+        member = self.members.get(producer_id)
+        if member is None or not member.is_commit:
+            return []
+        found = self.version(member.attempt.app, member.attempt.version).candidates()
+        return found if len({one.winners for one in found}) == 1 else []
+
     # ---- tasks ---------------------------------------------------------------------------------------------
 
     def on_asked(self, app: str, number: int) -> None:

@@ -1,11 +1,14 @@
-"""Threads of a broker that ask the controller, and wait for its answer in the middle of a call.
+"""Threads of a broker that wait in the middle of a call: for the controller, or for a remote store.
 
 Everything else in the simulation goes on by events. What hands out producer ids stands still until it is
-answered, while its broker serves others. So such work has a real thread, and the schedule decides
-when that runs: an event hands over to the thread and stands still until that waits or has done. Two never run
-at once, so nothing depends on how the machine schedules threads.
+answered, and so does a copy to a store, while its broker serves others. So such work has a real thread, and
+the schedule decides when that runs: an event hands over to the thread and stands still until that waits or
+has done. Two never run at once, so nothing depends on how the machine schedules threads.
+
+Work that asks ZooKeeper, or writes to a slow disk, stands still with its whole broker, as events do.
 """
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -49,6 +52,8 @@ class _WorkThread:
 
     def stand_still(self) -> None:
         """Called by the work."""
+        if self._is_ended:
+            raise ProcessDied
         self._back.release()
         self._turn.acquire()
         if self._is_ended:
@@ -73,10 +78,11 @@ class _WorkThread:
 
 
 class WorkThreads:
-    """``model.ports.Executor``: the threads in which one broker asks its controller."""
+    """``model.ports.Executor``: threads of one broker for one purpose, as to ask its controller."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, threads_max: int = CONTROLLER_CALLS_MAX) -> None:
         self.process = process
+        self._threads_max = threads_max
         self._running: list[_WorkThread] = []
         self._queue: deque[Callable[[], None]] = deque()
         self._now: _WorkThread | None = None
@@ -101,14 +107,25 @@ class WorkThreads:
         return answers[0]
 
     def end(self) -> None:
-        """The process is gone."""
+        """The process is gone. A thread that waits with all of its process ends by that."""
         self._queue.clear()
         running, self._running = self._running, []
         for thread in running:
-            thread.end()
+            if thread is not self._now:
+                self._end(thread)
+
+    def _end(self, thread: _WorkThread) -> None:
+        # A dead process may stand still in the middle of a change, which its threads then find half done.
+        unheard = contextlib.nullcontext() if self.process.is_alive else contextlib.suppress(Exception)
+        before, self._now = self._now, thread
+        try:
+            with unheard:
+                thread.end()
+        finally:
+            self._now = before
 
     def _begin(self) -> None:
-        if self._queue and len(self._running) < CONTROLLER_CALLS_MAX:
+        if self._queue and len(self._running) < self._threads_max:
             thread = _WorkThread(self._queue.popleft())
             self._running.append(thread)
             self._let(thread, thread.start)

@@ -15,8 +15,10 @@ from simulation.invariants.leadership import Announcements, LeadershipIsAnnounce
 from simulation.machines.blocking_work import ControllerCalls, WorkThreads
 from simulation.machines.loops import TURN_US
 from simulation.machines.network import Network
+from simulation.machines.object_store import ObjectStore
 from simulation.machines.producer_id_blocks import ProducerIdsAreUnique, WatchedIds
 from simulation.machines.tasks import BrokerLoops, ChoreTasks, CleanerTask, Stage
+from simulation.machines.tiering import BrokerTier
 from simulation.machines.zookeeper import Ensemble, SimulatedZooKeeper
 from simulation.schedule import (
     InlineExecutor,
@@ -76,6 +78,7 @@ class World:
     """The names of each broker's log directories."""
     load_turn_us: int = TURN_US
     """How long a coordinator takes at least to read the next piece of its log."""
+    store: ObjectStore | None = None
 
 
 @dataclass(slots=True)
@@ -130,6 +133,7 @@ class SimulatedBroker:
         self._replication: Replication | None = None
         self._cleaner: CleanerTask | None = None
         self._threads: WorkThreads | None = None
+        self._tier: BrokerTier | None = None
         self.released_by = -1
         """Which version of the controller's epoch said that this broker may stop; -1: none."""
         self._is_leaving = False
@@ -173,6 +177,8 @@ class SimulatedBroker:
         """Leave no round of the cleaner behind that garbage collection would end, and no thread."""
         if self._threads is not None:
             self._threads.end()
+        if self._tier is not None:
+            self._tier.end()
         if self._cleaner is not None:
             self._cleaner.abandon()
 
@@ -284,6 +290,8 @@ class SimulatedBroker:
         replication.registered(epoch, self._on_registration_lost)
         ChoreTasks(process, context.replicas, world.config).start()
         self._start_cleaner(context.replicas, log_dirs)
+        if self._tier is not None:
+            self._tier.start()
         context.producer_ids.look_ahead(self.epoch)
 
     def _open_directories(self, cluster_id: str, zookeeper: SimulatedZooKeeper) -> LogDirs:
@@ -337,6 +345,10 @@ class SimulatedBroker:
         replicas.leadership.add_listener(Announcements(world.leadership, process.name, replicas))
         replicas.load()
         self.replicas = replicas
+        if world.store is not None:
+            self._tier = BrokerTier(
+                machine.broker_id, replicas, zookeeper, world.store, ports.inside, process, world.seed
+            )
         threads = self._threads = WorkThreads(process)
         calls = ControllerCalls(threads, loops.link)
         self.coordinators = CoordinatorShards(replicas, self.metadata, ports.inside, zookeeper)

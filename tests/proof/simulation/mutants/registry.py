@@ -6,6 +6,7 @@ from simulation.mutants.broker import BROKER
 from simulation.mutants.compaction import COMPACTION
 from simulation.mutants.control import CONTROL
 from simulation.mutants.coordinators import COORDINATORS
+from simulation.mutants.cuts import CUTS
 from simulation.mutants.elections import ELECTIONS
 from simulation.mutants.epochs import EPOCHS
 from simulation.mutants.failover import FAILOVER
@@ -19,6 +20,7 @@ from simulation.mutants.proposals import PROPOSALS
 from simulation.mutants.recovery import RECOVERY
 from simulation.mutants.restarts import RESTARTS
 from simulation.mutants.storage import STORAGE
+from simulation.mutants.tiering import TIERING
 from simulation.mutants.transactions import TRANSACTIONS
 from simulation.mutants.writes import WRITES
 
@@ -41,6 +43,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *GROUPS,
     *TRANSACTIONS,
     *WRITES,
+    *CUTS,
+    *TIERING,
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker import log_cleaner, log_dirs
-from sparklog.broker.partition import log_guard, partition
+from sparklog.broker.partition import log_guard
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.watermarks import Watermarks
 from sparklog.model.time import MonotonicMs
@@ -76,7 +76,7 @@ def _failed_writes_are_trusted(switch: Switch) -> None:
 
         return mutated
 
-    for module in (partition, log_guard, log_dirs, log_cleaner, log_directory):
+    for module in (log_guard, log_dirs, log_cleaner, log_directory):
         switch.method(module, "may_have_lost", may_have_lost)
 
 

@@ -192,7 +192,7 @@ def _aborted_writes_get_no_markers(switch: Switch) -> None:
 WRITES: Final[tuple[Mutant, ...]] = (
     Mutant(
         "markers-go-out-before-the-commit-is-prepared",
-        "issue 25: markers before *prepared*",
+        "markers before *prepared*",
         "of one version rows of two runs are visible",
         120,
         _markers_go_out_before_the_commit_is_prepared,
@@ -200,7 +200,7 @@ WRITES: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "winners-are-not-recorded",
-        "issue 25: winners not in the record",
+        "winners not in the record",
         "a committed write is torn, or not visible",
         60,
         _winners_are_not_recorded,
@@ -208,7 +208,7 @@ WRITES: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "ids-are-answered-before-they-are-replicated",
-        "issue 25: an id before its record",
+        "an id before its record",
         "two attempts have one producer id, and their rows are confused",
         60,
         _ids_are_answered_before_they_are_replicated,
@@ -232,7 +232,7 @@ WRITES: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "an-abort-of-a-run-ends-all",
-        "issue 25: an abort that does not look at its run",
+        "an abort that does not look at its run",
         "a driver that was replaced destroys what the next run writes",
         20,
         _an_abort_of_a_run_ends_all,
@@ -240,7 +240,7 @@ WRITES: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "finished-members-must-speak",
-        "issue 25: silence of who is done",
+        "silence of who is done",
         "long writes never end: their first tasks are taken for dead",
         20,
         _finished_members_must_speak,
@@ -248,7 +248,7 @@ WRITES: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         "the-committed-version-is-opened-again",
-        "issue 25: at least instead of above",
+        "at least instead of above",
         "a replayed micro-batch is there twice",
         60,
         _the_committed_version_is_opened_again,

@@ -57,6 +57,10 @@ Kind = Literal[
     "lag zookeeper",
     "jump clock",
     "drift clock",
+    "lose the store",
+    "slow the store",
+    "fail calls of the store",
+    "list the store late",
 ]
 
 
@@ -78,6 +82,8 @@ THAT_COORDINATOR: Final = "that coordinator"
 """Whom the last fault struck that was meant for the coordinator."""
 
 CONTROLLER: Final = "the controller"
+
+STORE: Final = "the store"
 
 EVERY_CLIENT: Final = "every client"
 """One end of a link, for all that have called somebody by then."""
@@ -147,6 +153,12 @@ ZOOKEEPER_KINDS: Final[tuple[Kind, ...]] = (
     "delay watches",
     "lag zookeeper",
 )
+STORE_KINDS: Final[tuple[Kind, ...]] = (
+    "lose the store",
+    "slow the store",
+    "fail calls of the store",
+    "list the store late",
+)
 SWARM_KINDS: Final[tuple[Kind, ...]] = (
     *BROKER_KINDS,
     *DISK_KINDS,
@@ -156,9 +168,9 @@ SWARM_KINDS: Final[tuple[Kind, ...]] = (
     "jump clock",
     "drift clock",
 )
-ALL_KINDS: Final[tuple[Kind, ...]] = (*SWARM_KINDS, "flip bits", "cut all power")
-"""Flips, and the power of all, are drawn by themselves: one kind more in the swarm would make other runs
-of all seeds."""
+ALL_KINDS: Final[tuple[Kind, ...]] = (*SWARM_KINDS, *STORE_KINDS, "flip bits", "cut all power")
+"""Flips, the power of all, and a store are drawn by themselves: one kind more in the swarm would make other
+runs of all seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +192,8 @@ class Hunt:
     """Share of the seeds that have transactional producers."""
     writes: float = 0.0
     """Share of the seeds that have apps with atomic writes."""
+    tier: float = 0.0
+    """Share of the seeds whose main topic has a remote store."""
 
 
 NO_HUNT: Final = Hunt()

@@ -17,11 +17,20 @@ from simulation.plans.groups import (
 )
 from simulation.plans.operations import (
     MINIMUM_KINDS,
+    UNCLEAN_KINDS,
     Operation,
     draw_operations,
     draw_times,
 )
 from simulation.plans.swarm import add_blackouts, add_flips, draw_faults
+from simulation.plans.tier import (
+    TierPlan,
+    add_store_troubles,
+    draw_tier,
+    settings_for_tier,
+    tiered_side_topic,
+    with_tier,
+)
 from simulation.plans.transactions import (
     TransactionPlan,
     draw_transactions,
@@ -62,7 +71,7 @@ COVERED: Final = 0.85
 """Share of the seeds with destructive faults in which two replicas have to have everything all the time, so
 that these faults may do what they are called."""
 
-SIZES: Final = ("segment.bytes", "retention.bytes", "log.segment.bytes")
+SIZES: Final = ("segment.bytes", "retention.bytes", "local.retention.bytes", "log.segment.bytes")
 SMALL_BYTES: Final = 10_000
 
 Step = Fault | Operation
@@ -95,10 +104,13 @@ class Plan:
     brokers: tuple[str, ...] = BROKERS
     directories: tuple[str, ...] = ONE_DIRECTORY
     topic_configs: dict[str, str] = field(default_factory=dict)
+    side_configs: dict[str, str] = field(default_factory=dict)
+    """Of the topic that comes and goes."""
     mix: ClientMix = NO_MIX
     groups: tuple[GroupPlan, ...] = ()
     transactions: tuple[TransactionPlan, ...] = ()
     writes: tuple[WritePlan, ...] = ()
+    tier: TierPlan | None = None
     load_turn_us: int = 50
     """How long a coordinator takes at least to read the next piece of its log."""
     steps_max: int | None = None
@@ -165,6 +177,10 @@ def _draw_writes(seed: int, hunt: Hunt | None) -> tuple[WritePlan, ...]:
     return draw_writes(seed) if hunt is None else draw_writes(seed, share=hunt.writes)
 
 
+def _draw_tier(seed: int, hunt: Hunt | None) -> TierPlan | None:
+    return draw_tier(seed) if hunt is None else draw_tier(seed, share=hunt.tier)
+
+
 def _draw_producers(draw: random.Random, partitions: int) -> tuple[ProducerPlan, ...]:
     records_max = draw.choice((1, 3))
     return tuple(
@@ -180,7 +196,12 @@ def _draw_producers(draw: random.Random, partitions: int) -> tuple[ProducerPlan,
 
 
 def draw_plan(
-    seed: int, *, steps_max: int | None = None, without_faults: bool = False, hunt: Hunt | None = None
+    seed: int,
+    *,
+    steps_max: int | None = None,
+    without_faults: bool = False,
+    without_store: bool = False,
+    hunt: Hunt | None = None,
 ) -> Plan:
     """The plan of a seed; with ``hunt`` the faults are of its kind, and nothing else goes on."""
     draw = dice(seed, "plan")
@@ -198,6 +219,10 @@ def draw_plan(
     is_compacted = "compact" in str(topic_configs)
     transactions = () if is_compacted else _draw_transactions(seed, hunt)
     writes = () if is_compacted else _draw_writes(seed, hunt)
+    tier = None if is_compacted or without_store else _draw_tier(seed, hunt)
+    if tier is not None:
+        topic_configs = with_tier(seed, topic_configs)
+        settings.update(settings_for_tier(seed))
     if transactions or writes:
         settings.update(settings_for_transactions(seed, session_timeout_ms))
     if groups or has_pipelines(transactions):
@@ -208,6 +233,8 @@ def draw_plan(
     if mix.arrow_share:
         topic_configs, settings = _for_arrow(topic_configs), _for_arrow(settings)
     operations = _draw_operations(seed, hunt, faults_end_ms)
+    if tier is not None:
+        operations = tuple(one for one in operations if one.kind not in UNCLEAN_KINDS)
     is_cleaned = "cleanup.policy" in topic_configs or has_pipelines(transactions) or bool(writes)
     settings["log.cleaner.enable"] = str(is_cleaned).lower()
     brokers = MORE_BROKERS[: draw.choice((3, 3, 3, 4, 5))] if operations else BROKERS
@@ -230,6 +257,8 @@ def draw_plan(
         )
         clients = (*clients, *(app_id(number) for number in range(len(writes))))
         faults = _add_what_is_drawn_apart(seed, settings, faults, faults_end_ms, brokers, clients)
+    if tier is not None and hunt is None:
+        faults = add_store_troubles(seed, faults, begin_ms=FAULTS_BEGIN_MS, end_ms=faults_end_ms)
     return Plan(
         seed=seed,
         settings=settings,
@@ -243,10 +272,12 @@ def draw_plan(
         brokers=brokers,
         directories=directories,
         topic_configs=topic_configs,
+        side_configs={} if tier is None else tiered_side_topic(seed),
         mix=mix,
         groups=groups,
         transactions=transactions,
         writes=writes,
+        tier=tier,
         load_turn_us=draw_load_turn_us(seed),
         steps_max=steps_max,
     )

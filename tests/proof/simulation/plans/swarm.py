@@ -1,6 +1,7 @@
 """Draws the faults of a seed: a swarm of some kinds, or one of the plots."""
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -8,6 +9,8 @@ from simulation.plans.faults import (
     CONTROLLER_KINDS,
     LINK_KINDS,
     NO_HUNT,
+    STORE,
+    STORE_KINDS,
     SWARM_KINDS,
     ZOOKEEPER_KINDS,
     Fault,
@@ -19,6 +22,12 @@ from simulation.plans.plots.coordinators import PLOTS_OF_COORDINATORS
 from simulation.plans.plots.plot import PLOTS, Script
 from simulation.plans.plots.replication import PLOTS_OF_REPLICATION
 from simulation.plans.plots.troubles import TROUBLES
+
+STORE_AMOUNTS: Final[Mapping[Kind, tuple[float, ...]]] = {
+    "slow the store": (20.0, 100.0, 400.0),
+    "fail calls of the store": (0.1, 0.3, 0.6),
+    "list the store late": (300.0, 2_000.0),
+}
 
 LAST_MS: Final = 300
 """How long after the others have begun the last fault may still be there."""
@@ -130,6 +139,8 @@ def _draw_fault(
         target, other = draw.sample((*brokers, *controllers), 2)
     elif kind in ZOOKEEPER_KINDS:
         target = draw.choice((*brokers, *controllers))
+    elif kind in STORE_KINDS:
+        target = STORE
     mean_ms = 2_500 if kind in LONG else 900
     duration_ms = int(min(draw.expovariate(1 / mean_ms), 6_000)) + 20
     return Fault(number, at_ms, kind, target, other, duration_ms, amount_of(draw, kind))
@@ -167,4 +178,4 @@ def amount_of(draw: random.Random, kind: Kind) -> float:
         case "jump clock":
             return float(draw.choice((-3_600_000, -5_000, 5_000, 3_600_000)))
         case _:
-            return 0.0
+            return draw.choice(STORE_AMOUNTS[kind]) if kind in STORE_AMOUNTS else 0.0

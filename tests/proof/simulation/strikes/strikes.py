@@ -15,6 +15,7 @@ from simulation.strikes.downtime import Downtime
 from simulation.strikes.links import LinkStrikes
 from simulation.strikes.programs import ProgramStrikes
 from simulation.strikes.roles import Roles
+from simulation.strikes.stores import StoreStrikes
 from simulation.strikes.zombies import Zombies
 from simulation.strikes.zookeeper import ZooKeeperStrikes
 
@@ -43,6 +44,7 @@ class Strikes:
             **ProgramStrikes(cluster, self._downtime).by_kind,
             **LinkStrikes(cluster, self._downtime).by_kind,
             **ZooKeeperStrikes(cluster, self._downtime).by_kind,
+            **StoreStrikes(cluster, self._downtime).by_kind,
             **self._disks.by_kind,
             **self._zombies.by_kind,
         }

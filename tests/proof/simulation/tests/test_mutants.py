@@ -2,9 +2,12 @@
 
 import pytest
 
+from simulation.machines.zookeeper import Ensemble
 from simulation.mutants import MUTANTS, find_mutant
+from simulation.mutants.mutant import Switch
 from simulation.plans.plan import draw_plan
 from simulation.run import simulate
+from simulation.schedule import Schedule
 from simulation.seeds.shrink import minimize, shrink
 
 SAMPLE = [mutant for mutant in MUTANTS if mutant.is_quick]
@@ -37,6 +40,17 @@ def test_a_historical_bug_is_caught_and_without_it_the_same_seed_breaks_no_rule(
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_each_historical_bug_is_caught_within_its_budget(mutant):
     catch(mutant)
+
+
+def test_every_mutant_can_be_switched_on_and_off():
+    for mutant in MUTANTS:
+        ensemble = Ensemble(Schedule(), 1, (0.1, 0.2), 1_000)
+        wash = ensemble.wash
+        undo = []
+        mutant.switch_on(Switch(ensemble, undo))
+        assert undo or ensemble.wash is not wash, mutant.name
+        while undo:
+            undo.pop()()
 
 
 def test_each_area_has_a_mutant_in_every_run_of_the_suite():

@@ -4,7 +4,7 @@ import pytest
 
 from simulation.invariants.invariant import Violation
 from simulation.invariants.replication import LogsBeginWhereTheyMay
-from simulation.truth import Entry, PartitionTruth, ReplicaView
+from simulation.truth import Entry, PartitionTruth, ReplicaView, history_of
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 
 KEY = b"key"
@@ -97,9 +97,19 @@ def test_a_log_may_begin_behind_what_its_leader_alone_committed_and_an_election_
     truth.may_delete, truth.lossy_epoch = True, 7
     truth.lost[3] = [entry(3, 5, epoch=2)]
     rule = LogsBeginWhereTheyMay()
-    rule.on_replica(truth, ReplicaView(BrokerId(1), log_start=5), None, [])
+    rule.on_replica(truth, ReplicaView(BrokerId(1), history_start=5), None, [])
     with pytest.raises(Violation, match="begins at 6"):
-        rule.on_replica(truth, ReplicaView(BrokerId(1), log_start=6), None, [])
+        rule.on_replica(truth, ReplicaView(BrokerId(1), history_start=6), None, [])
     truth.may_delete = False
     with pytest.raises(Violation, match="begins at 5"):
-        rule.on_replica(truth, ReplicaView(BrokerId(1), log_start=5), None, [])
+        rule.on_replica(truth, ReplicaView(BrokerId(1), history_start=5), None, [])
+
+
+def test_the_history_of_a_log_is_what_a_store_has_of_it_and_then_its_disk():
+    truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7))
+    truth.committed = [entry(offset, offset + 2) for offset in range(0, 8, 2)]
+    on_disk = [entry(2, 4), entry(4, 6), entry(6, 8), entry(8, 10)]
+    view = ReplicaView(BrokerId(1), entries=on_disk, log_start=4, history_start=3, end_offset=10)
+    assert history_of(truth, view) == [entry(2, 4), entry(4, 6), entry(6, 8), entry(8, 10)]
+    view.history_start = view.log_start
+    assert history_of(truth, view) is on_disk

@@ -168,6 +168,10 @@ class BatchSender(ScriptedClient):
 
     def _note_taken(self, transaction: Transaction, batch: Batch, base_offset: int, *, is_new: bool) -> None:
         truth = self._place.witness.truths.get(batch.where)
+        if truth is not None and truth is not batch.truth:
+            # Made for the topic before, or for none: what took it is another one, and counts on from there.
+            made_for = None if batch.truth is None else batch.truth.topic_id
+            self._sequences[batch.where, truth.topic_id] = self._sequences[batch.where, made_for]
         if truth is None or truth is not batch.truth:
             return
         self._rules.on_acknowledged(transaction, truth, batch.entry)

@@ -10,16 +10,17 @@ from simulation.invariants.derived import (
     EpochsAreAsTheLogSays,
     ProducersAreAsTheLogSays,
     _fits,
+    check_producers_at_rest,
     trouble_with,
 )
 from simulation.invariants.invariant import Violation
 from simulation.invariants.presence import NOTICED_MS, CountsWhoIsThere, StopsOutsideTheIsr
 from simulation.invariants.restarts import OnlyDamageIsCalledDamage, RemembersWhatIsCommitted
-from simulation.truth import Entry
+from simulation.truth import Entry, PartitionTruth, ReplicaView
 from sparklog.core.controller.state.znodes import broker_path
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.transaction.producer_state import ProducerState, ProducerStates, RememberedBatch
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 
 
 def truth(**facts):
@@ -84,6 +85,8 @@ def look_at_log(
         entries=entries,
         is_read_anew=is_read_anew,
         was_cut=False,
+        log_start=log_start,
+        history_start=log_start,
         end_offset=entries[-1].next_offset,
         epochs_checked=epochs_checked,
     )
@@ -245,3 +248,46 @@ def test_who_stops_as_it_may_is_in_no_isr_but_its_own():
     rule.on_clean_stop(truth(state=state((3, 2), leader=3)), 3)
     with pytest.raises(Violation, match="broker 3 has stopped"):
         rule.on_clean_stop(truth(state=state((1, 3))), 3)
+
+
+def behind_a_history(known, *, was_cut=False):
+    """A log whose disk begins at 6, behind a batch that only a store has; producer 7 has these batches."""
+    entries = [sent(4, sequence=0), sent(6, sequence=2)]
+    log = SimpleNamespace(corruption=None, producers=producers_of(*known), log_start_offset=0)
+    view = ReplicaView(BrokerId(2), entries=entries[1:], log_start=6, end_offset=8, was_cut=was_cut)
+    view.log, view.is_read_anew = log, True
+    there = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), committed=entries)
+    return there, view, SimpleNamespace(log=log, is_offline=False)
+
+
+def test_a_replica_that_begins_behind_a_history_may_lack_what_its_leader_forgot():
+    there, view, partition = behind_a_history(REMEMBERED[1:])
+    ProducersAreAsTheLogSays().on_replica(there, view, partition, [])
+    there, view, partition = behind_a_history(REMEMBERED[:1])
+    with pytest.raises(Violation, match=r"the last in its log are \[4\.\.5 .*, 6\.\.7"):
+        ProducersAreAsTheLogSays().on_replica(there, view, partition, [])
+
+
+def test_a_producer_of_the_store_alone_may_be_unknown_until_there_is_more_of_it():
+    there, view, partition = behind_a_history(())
+    view.entries, partition.log.producers = [], ProducerStates()
+    there.committed = there.committed[:1]
+    ProducersAreAsTheLogSays().on_replica(there, view, partition, [])
+
+
+def test_at_rest_a_log_knows_the_producers_of_its_whole_history_unless_it_lost_its_end():
+    check_producers_at_rest(*behind_a_history(REMEMBERED)[:2])
+    with pytest.raises(Violation, match=r"ProducersAreAsTheLogSays: .* at rest broker 2, .* begins at 6"):
+        check_producers_at_rest(*behind_a_history(REMEMBERED[1:])[:2])
+    check_producers_at_rest(*behind_a_history(REMEMBERED[1:], was_cut=True)[:2])
+
+
+def test_the_epochs_of_a_log_reach_across_the_start_of_its_disk():
+    there, view, partition = behind_a_history(REMEMBERED)
+    there.committed[:1] = [sent(4, sequence=0, leader_epoch=0)]
+    there.committed[1:] = view.entries = [sent(6, sequence=2, leader_epoch=3)]
+    partition.log.epochs = EpochHistory.of([(0, 4), (3, 6)])
+    EpochsAreAsTheLogSays().on_replica(there, view, partition, view.entries)
+    partition.log.epochs = EpochHistory.of([(3, 6)])
+    with pytest.raises(Violation, match="is in none of them"):
+        EpochsAreAsTheLogSays().on_replica(there, view, partition, view.entries)

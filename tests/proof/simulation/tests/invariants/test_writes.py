@@ -1,85 +1,16 @@
 """The rules of atomic writes fire where a marker or an answer is wrong, and nowhere else."""
 
-import uuid
-from types import SimpleNamespace
-
 import pytest
 
 from simulation.invariants.invariant import Violation
-from simulation.invariants.transactions import TransactionRules
-from simulation.invariants.writes import Attempt, WriteRules
-from simulation.marks import Marks
-from simulation.truth import Entry, PartitionTruth, TransactionPart
 from sparklog.core.write_coordinator.records import Head
 from sparklog.core.write_coordinator.states import AppState
-from sparklog.model.ids import TopicPartition
-from sparklog.model.transaction_end import TransactionEnd
-from sparklog.model.write_ids import producer_id_of
 from sparklog.model.write_outcomes import EndOutcome
 
-RECORDS = TransactionPart(is_control=False, has_records=True, end=None)
-
-
-class Log:
-    """A partition's committed log; each batch has one record."""
-
-    def __init__(self, rules, topic="quakes"):
-        self.truth = PartitionTruth(TopicPartition(topic, 0), uuid.UUID(int=1))
-        self.parts = {}
-        self._rules = rules
-
-    def part(self, entry):
-        return self.parts[entry.base_offset]
-
-    def _takes(self, part, producer_id, sequence):
-        at = len(self.truth.committed)
-        entry = Entry(at, at + 1, 0, producer_id, 0, sequence, 0)
-        self.parts[at] = part
-        self.truth.committed.append(entry)
-        self._rules.on_replica(self.truth, self, SimpleNamespace(is_leader=True), [entry])
-        self._rules.on_commit(self.truth, self, [entry])
-        return entry
-
-    def takes_rows(self, member):
-        """Of a member, which is told so."""
-        self._rules.on_batch(member, Entry(0, 1, -1, member.producer_id, 0, 0, 0))
-        entry = self._takes(RECORDS, member.producer_id, 0)
-        self._rules.on_acknowledged(member, self.truth, entry)
-
-    def takes_marker(self, member, *, is_commit):
-        end = TransactionEnd(is_commit, 0)
-        self._takes(TransactionPart(is_control=True, has_records=True, end=end), member.producer_id, -1)
-
 
 @pytest.fixture
-def clock():
-    return SimpleNamespace(now_us=0)
-
-
-@pytest.fixture
-def transactions(clock):
-    return TransactionRules(lambda: clock.now_us, Marks())
-
-
-@pytest.fixture
-def rules(transactions, clock):
-    return WriteRules(transactions, lambda: clock.now_us, Marks(), silence_ms=1_000)
-
-
-@pytest.fixture
-def log(transactions):
-    return Log(transactions)
-
-
-@pytest.fixture
-def joined(rules):
-    """A member more of a run's write."""
-
-    def join(number, *, version=1, run="run"):
-        attempt = Attempt("app", version, run, f"{run} attempt {number}")
-        return rules.on_member(attempt, producer_id_of(version, number), timeout_ms=3_000, asked_us=0)
-
-    return join
+def rules(write_rules):
+    return write_rules
 
 
 def commit(rules, *winners, version=1, run="run"):
@@ -105,8 +36,8 @@ def broken(rule):
     return pytest.raises(Violation, match=f"^{rule}: ")
 
 
-def test_a_write_whose_winners_alone_become_visible_breaks_no_rule(rules, transactions, log, joined):
-    winner, loser, other = joined(0), joined(1), Log(transactions, "flights")
+def test_a_write_whose_winners_alone_become_visible_breaks_no_rule(rules, transactions, log, log_of, joined):
+    winner, loser, other = joined(0), joined(1), log_of("flights")
     for one in (log, other):
         one.takes_rows(winner)
         one.takes_rows(loser)
@@ -142,8 +73,8 @@ def test_what_two_commits_want_of_one_version_is_not_visible_together(rules, log
         log.takes_marker(second, is_commit=True)
 
 
-def test_a_commit_that_was_answered_is_visible_everywhere(rules, transactions, log, joined):
-    member, other = joined(0), Log(transactions, "flights")
+def test_a_commit_that_was_answered_is_visible_everywhere(rules, log, log_of, joined):
+    member, other = joined(0), log_of("flights")
     for one in (log, other):
         one.takes_rows(member)
     asked = commit(rules, member)
@@ -160,11 +91,13 @@ def test_rows_in_a_topic_that_was_deleted_need_not_be_visible(rules, log, joined
 
 
 @pytest.mark.parametrize("topic", ["quakes", "__transaction_state"])
-def test_nothing_is_judged_after_an_election_that_may_have_lost_it(rules, transactions, log, joined, topic):
+def test_nothing_is_judged_after_an_election_that_may_have_lost_it(
+    rules, transactions, log, log_of, joined, topic
+):
     member = joined(0)
     log.takes_rows(member)
     asked = commit(rules, member)
-    transactions.on_loss(log.truth if topic == "quakes" else Log(transactions, topic).truth)
+    transactions.on_loss(log.truth if topic == "quakes" else log_of(topic).truth)
     rules.on_ended("app", 1, asked, EndOutcome.COMMITTED, -1)
 
 

@@ -69,6 +69,54 @@ def test_it_ends_with_its_process(threads):
     assert (told, threading.active_count()) == (["died"], before)
 
 
+def test_one_that_stands_still_with_its_process_ends_by_that(threads):
+    schedule, told = threads.process.schedule, []
+
+    def asks_zookeeper():
+        try:
+            schedule.block(threads.process, 1_000)
+        except ProcessDied:
+            told.append("died")
+            raise
+
+    def die():
+        threads.process.kill()
+        threads.end()
+
+    threads.submit(asks_zookeeper)
+    schedule.after(500, None, die)
+    schedule.run_until(2_000)
+    assert told == ["died"]
+
+
+def test_what_one_of_a_dead_process_breaks_while_it_ends_reaches_nobody(threads):
+    def waits():
+        try:
+            threads.wait(lambda wake: None)
+        finally:
+            raise AssertionError("a lock is taken twice")
+
+    threads.submit(waits)
+    run(threads)
+    threads.process.kill()
+    threads.end()
+
+
+def test_one_that_waits_once_more_while_it_ends_does_not_wait(threads):
+    before = threading.active_count()
+
+    def waits():
+        try:
+            threads.wait(lambda wake: None)
+        finally:
+            threads.wait(lambda wake: None)
+
+    threads.submit(waits)
+    run(threads)
+    threads.end()
+    assert threading.active_count() == before
+
+
 def test_no_more_run_at_once_than_a_broker_has_threads_for_it(threads):
     begun, wakes = [], []
 

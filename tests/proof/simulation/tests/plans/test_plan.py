@@ -6,7 +6,14 @@ import pytest
 
 from simulation.plans import plan as planning
 from simulation.plans.client_links import ADMINISTRATOR, KINDS, OF_ANSWERS, TROUBLED, links_of
-from simulation.plans.faults import DESTRUCTIVE_KINDS, EVERY_CLIENT, SWARM_KINDS, Fault, Hunt
+from simulation.plans.faults import (
+    DESTRUCTIVE_KINDS,
+    EVERY_CLIENT,
+    STORE_KINDS,
+    SWARM_KINDS,
+    Fault,
+    Hunt,
+)
 from simulation.plans.operations import MINIMUM_KINDS
 from simulation.plans.plan import COVERED, FAULTS_BEGIN_MS, draw_plan
 from simulation.plans.swarm import BLACKED_OUT, FLIPPED, LAST_MS
@@ -138,7 +145,7 @@ def test_the_power_of_all_is_cut_in_half_of_the_seeds_that_must_lose_nothing():
     by_acks = {"fsync": 0, "written": 0}
     for plan in PLANS:
         kinds = {fault.kind for fault in plan.faults if not is_of_a_client(fault)}
-        is_swarm = not kinds <= {"kill broker", "cut all power", "flip bits"}
+        is_swarm = not kinds <= {"kill broker", "cut all power", "flip bits", *STORE_KINDS}
         by_acks[plan.settings["log.flush.acks"]] += is_swarm and "cut all power" in kinds
     assert by_acks["written"] == 0, "replication promises nothing"
     assert 0.8 * BLACKED_OUT < by_acks["fsync"] / count_of_fsync() < 1.2 * BLACKED_OUT

@@ -1,0 +1,142 @@
+"""What a copy in a remote store has: the committed batches, byte for byte, and what goes with them."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyarrow import ipc
+
+from simulation.invariants.invariant import Violation
+from simulation.truth import Entry, PartitionTruth, entry_of
+from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment, Suffix
+from sparklog.core.tiering.state_object import SegmentState, parse_state
+from sparklog.model.errors import SparklogError
+from sparklog.records.envelope import BatchHeader, parse_header
+from sparklog.records.remote_segment.rest_object import open_rest_object, rebuild
+
+Read = Callable[[int, int], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A segment that a head leads to, with its objects out of ``objects``, the whole store by name.
+
+    ``HeadsNameWholeObjects``: they are there, whole, and hold what is committed.
+    ``FilesHaveTheRowsThatCount``: the file for people has these records, and none that were aborted.
+    ``EpochsAreAsTheLogSays``: the state knows the leader epochs of all records from ``start_offset`` on.
+    """
+
+    truth: PartitionTruth
+    remote: RemotePartition
+    segment: RemoteSegment
+    objects: Mapping[str, bytes]
+    start_offset: int
+    """Where the history begins."""
+
+    def judge(self) -> None:
+        """Raises ``Violation``."""
+        segment = self.segment
+        try:
+            headers, rows = self._headers(), self._rows()
+            state = parse_state(segment, self.objects[self.remote.object_name(segment, "state")])
+        except (SparklogError, LookupError) as error:
+            what = f"a head leads to {segment}, which is not whole: {error!r}"
+            raise self._broken("HeadsNameWholeObjects", what) from error
+        self._judge_batches([entry_of(header) for header in headers])
+        self._judge_rows(rows, headers)
+        self._judge_epochs(state)
+
+    def _judge_batches(self, found: list[Entry]) -> None:
+        expected = _between(self.truth.committed, self.segment.base_offset, self.segment.end_offset)
+        if found != expected:
+            pairs = zip(found, expected, strict=False)
+            wrong = next((f"{one}, and not {other}" for one, other in pairs if one != other), "none")
+            raise self._broken(
+                "HeadsNameWholeObjects",
+                f"{self._name} has {len(found)} batches; committed are {len(expected)}; the first that "
+                f"differs is {wrong}",
+            )
+
+    def _judge_rows(self, rows: list[int], headers: list[BatchHeader]) -> None:
+        count = [
+            offset
+            for header in headers
+            if not header.is_control and not _was_aborted(self.truth, header)
+            for offset in range(header.base_offset, header.next_offset)
+        ]
+        if rows != count:
+            wrong = sorted(set(rows).symmetric_difference(count))
+            raise self._broken(
+                "FilesHaveTheRowsThatCount",
+                f"the file of {self._name} has the rows {rows}; those that count are {count}; the first that "
+                f"differs is {wrong[:1] or 'in another place'}",
+            )
+
+    def _judge_epochs(self, state: SegmentState) -> None:
+        start = max(self.start_offset, self.truth.start_max)
+        for entry in _between(self.truth.committed, start, self.segment.end_offset):
+            offset = max(entry.base_offset, start)
+            at = bisect_right(state.epochs, offset, key=lambda one: one[1]) - 1
+            if at < 0 or state.epochs[at][0] != entry.leader_epoch:
+                raise self._broken(
+                    "EpochsAreAsTheLogSays",
+                    f"the state of {self._name} has the epochs {state.epochs}; the log has {entry}",
+                )
+
+    @property
+    def _name(self) -> str:
+        return f"a copy of {self.segment.base_offset} to {self.segment.end_offset}"
+
+    def _headers(self) -> list[BatchHeader]:
+        rest = self._reads("rest", self.segment.rest_bytes)
+        arrow = self._reads("arrow", self.segment.arrow_bytes) if self.segment.arrow_bytes else _nothing
+        _, entries = open_rest_object(rest, self.segment.rest_bytes)
+        return [parse_header(rebuild(entry, rest, arrow)) for entry in entries]
+
+    def _rows(self) -> list[int]:
+        """The offsets of the rows in the file for people."""
+        if not self.segment.arrow_bytes:
+            return []
+        with ipc.open_file(self.objects[self.remote.object_name(self.segment, "arrow")]) as file:
+            offsets: list[int] = file.read_all().column("offset").to_pylist()
+        return offsets
+
+    def _reads(self, suffix: Suffix, size: int) -> Read:
+        name = self.remote.object_name(self.segment, suffix)
+        data = self.objects[name]
+        if len(data) != size:
+            raise LookupError(f"{name} has {len(data)} bytes, and not {size}")
+        return lambda start, length: data[start : start + length]
+
+    def _broken(self, rule: str, what: str) -> Violation:
+        return Violation(rule, f"{self.truth.topic_partition}: {what}")
+
+
+def _nothing(start: int, length: int) -> bytes:
+    return b""
+
+
+def _was_aborted(truth: PartitionTruth, header: BatchHeader) -> bool:
+    """Whether the next marker of its producer, of a batch in a transaction, is that of an abort."""
+    if not header.is_transactional:
+        return False
+    behind = truth.committed[bisect_left(truth.committed, header.next_offset, key=_base_offset) :]
+    for entry in behind:
+        parts = (view.part(entry) for view in truth.views.values())
+        part = next((one for one in parts if one is not None), None)
+        if entry.producer_id == header.producer_id and part is not None and part.is_control:
+            return part.end is not None and not part.end.is_commit
+    return False
+
+
+def _between(entries: list[Entry], start: int, end: int) -> list[Entry]:
+    first = bisect_right(entries, start, key=_next_offset)
+    return entries[first : bisect_left(entries, end, key=_base_offset)]
+
+
+def _base_offset(entry: Entry) -> int:
+    return entry.base_offset
+
+
+def _next_offset(entry: Entry) -> int:
+    return entry.next_offset
