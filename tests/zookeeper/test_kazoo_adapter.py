@@ -406,7 +406,7 @@ def test_sessions_and_data_survive_a_server_that_is_killed_and_started_again(
     calls = Calls()
     address = f"{own_server.connect_string}/chroot"
     # A server that comes up may take a connection and never answer on it: that costs a session's time.
-    with KazooZooKeeper(address, 20_000, operation_timeout_ms=WAIT_S * 1_000) as client:
+    with KazooZooKeeper(address, 50_000, operation_timeout_ms=WAIT_S * 1_000) as client:
         client.start(START_TIMEOUT_MS)
         client.create("/kept", b"data")
         client.create("/brief", ephemeral=True)
