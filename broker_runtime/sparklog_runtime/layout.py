@@ -126,7 +126,7 @@ class RootLock:
         if self._fd >= 0 and self._is_new:
             self._path.unlink(missing_ok=True)
             for path in self._made:
-                with contextlib.suppress(OSError):  # somebody has put something into it meanwhile
+                with contextlib.suppress(OSError):  # another process has put something into it meanwhile
                     path.rmdir()
         self.release()
 

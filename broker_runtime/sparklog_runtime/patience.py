@@ -38,12 +38,12 @@ class Patience:
         ``why`` gets the seconds that were waited, and may have a line that says more than ``what``.
         """
         began = time.monotonic()
-        told = 0
+        reports = 0
         while not is_ready(WAIT_STEP_S):
             self.check()
             waited_s = time.monotonic() - began
-            if waited_s // PROGRESS_INTERVAL_S > told:
-                told += 1
+            if waited_s // PROGRESS_INTERVAL_S > reports:
+                reports += 1
                 self._progress(why(waited_s) or f"waiting for {what()} ({waited_s:.0f} s)")
         self.check()
 

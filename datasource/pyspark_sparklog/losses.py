@@ -1,8 +1,8 @@
-"""Records that a query should have read and cannot: one error, or one warning, that tells all of it.
+"""Records that a query should have read and cannot: one error, or one warning, that names all of them.
 
 A loss is a range of offsets of one partition, with the reason. What a plan or a task finds is collected and
-told together, as an error (option ``failOnDataLoss``, true by default) or as a warning. Each range is told
-once: plans tell what they leave out of the ranges of tasks, and tasks tell what is gone of their ranges.
+reported together, as an error (option ``failOnDataLoss``, true by default) or as a warning. Each range is
+reported once: plans report what they leave out of the ranges of tasks, and tasks what their ranges lack.
 
 The words "some data may have been missed" are those of Spark's Kafka connector, which people search for.
 """
@@ -126,6 +126,6 @@ def deletion_reason(cluster: ClusterClient, topic: str) -> Reason:
 
 def _text(losses: Iterable[Loss]) -> str:
     found = list(losses)
-    told = "; ".join(str(loss) for loss in found[:TOLD_MAX])
+    named = "; ".join(str(loss) for loss in found[:TOLD_MAX])
     more = len(found) - TOLD_MAX
-    return f"{told}; and losses in {more} more ranges" if more > 0 else told
+    return f"{named}; and losses in {more} more ranges" if more > 0 else named

@@ -19,7 +19,7 @@ from sparklog.model.ids import TopicPartition
 SMALL_OFFSETS_MAX: Final = 1_000
 """A micro-batch of so many offsets, in all its partitions together, is small. Measured with 100 and 1,000
 rows of 100 bytes in four partitions, on two cores: one task took 0.26 to 0.57 of the time that four took.
-Markers count, as whatever has an offset does. Bytes do not: nobody knows them before the log is read, and a
+Markers count, as whatever has an offset does. Bytes do not: they are unknown before the log is read, and a
 task hands rows on as they come."""
 
 RANGES_PER_TASK_MAX: Final = 50

@@ -202,7 +202,7 @@ class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]  # Spark'
         _commit(self._options, _write_of(messages), messages)
 
     def abort(self, messages: list[Any], batchId: int) -> None:  # noqa: N803 (Spark's name)
-        """If all tasks failed, nobody says which write it was. Its members have withdrawn, or are aborted for
+        """If all tasks failed, no message names the write. Its members have withdrawn, or are aborted for
         their silence.
         """
         _abort(self._options, _write_of(messages), messages)
@@ -237,7 +237,7 @@ def stream_writer(schema: Any, options: WriteOptions) -> StreamWriter:
 
 
 def _write_of(messages: list[Any]) -> WriteIdentity | None:
-    """The atomic write of a micro-batch, which its tasks alone are told."""
+    """The atomic write of a micro-batch, which its tasks alone know."""
     return next((message.write for message in messages if isinstance(message, Written)), None)
 
 

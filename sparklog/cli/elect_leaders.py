@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "--unclean",
         action="store_true",
-        help="where nobody leads, let any live replica lead; loses what only the others had",
+        help="where a partition has no leader, let any live replica lead; loses what only the others had",
     )
     parser.add_argument("--topic", type=topic_name, metavar="T", help="partitions of this topic")
     parser.add_argument("--partition", type=partition_number, metavar="P", help="this one of --topic alone")
@@ -165,7 +165,7 @@ def _leader(seen: ClusterMetadata, partition: TopicPartition) -> int:
 
 COMMAND = Command(
     name="elect-leaders",
-    summary="let preferred replicas lead, or any where nobody does",
+    summary="let preferred replicas lead, or any live one where a partition has no leader",
     add_arguments=add_arguments,
     run=run,
     examples=(

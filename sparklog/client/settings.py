@@ -76,12 +76,16 @@ def _read(name: str, response: DescribeConfigsResponse) -> Settings:
     return {one.name: _setting(one) for one in result.configs}
 
 
-def _setting(told: DescribeConfigsResourceResult) -> DescribedSetting:
+def _setting(described: DescribeConfigsResourceResult) -> DescribedSetting:
     synonyms: Sequence[Synonym] = [
-        Synonym(one.name, one.value or "", _source(one.source)) for one in told.synonyms
+        Synonym(one.name, one.value or "", _source(one.source)) for one in described.synonyms
     ]
     return DescribedSetting(
-        told.name, told.value or "", _source(told.config_source), told.read_only, tuple(synonyms)
+        described.name,
+        described.value or "",
+        _source(described.config_source),
+        described.read_only,
+        tuple(synonyms),
     )
 
 

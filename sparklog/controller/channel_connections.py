@@ -3,8 +3,8 @@
     channel (lane 4) to broker 2, epoch 17    closed      --> refuses calls, has no connection
     channel (lane 5) to broker 2, epoch 23    open        --> connection to broker 2
 
-A closed channel may be about to make a call. That call is refused: nobody would close its connection, and a
-connection that it shared with the next channel would end that one's call.
+A closed channel may be about to make a call. That call is refused: no thread would close its connection, and
+a connection that it shared with the next channel would end that one's call.
 """
 
 import threading

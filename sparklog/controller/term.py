@@ -8,7 +8,7 @@ in order, and ``retry`` reports them after the answer. A write is never repeated
 again instead, and before that the term makes sure that it still holds the office.
 
 A write whose answer was lost with the connection may still be on its way on the old connection, while this
-term reads on the new one. It would then happen after its requester was told that it did not. Every write
+term reads on the new one. It would then happen after its requester was answered that it did not. Every write
 checks the version of /controller_epoch, so writing that node anew, with the same epoch, ends all earlier
 writes.
 

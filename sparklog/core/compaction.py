@@ -168,7 +168,7 @@ class TransactionSurvey:
     """Which transactions were aborted, which markers have outlived their data, which ends are unknown.
 
     Fed with the envelopes of transactional batches and with markers, in the order of the log. A transaction
-    is told from the next of its producer by its marker, so nothing but the log itself is needed.
+    is distinguished from the next of its producer by its marker, so nothing but the log itself is needed.
     """
 
     _open: dict[int, int] = field(default_factory=dict)
@@ -213,7 +213,7 @@ def _first_offset(transaction: tuple[int, int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LastOfProducer:
-    """What the log remembers of a producer; without data, only a marker told its epoch.
+    """What the log remembers of a producer; without data, only a marker named its epoch.
 
     ``data_offsets`` are the last offsets of the batches that it may still send again. Where only the very
     last one stayed, as in Kafka, a start that has to read the producers' states from the log would refuse

@@ -1,7 +1,7 @@
 """Drawing the progress of a streaming query while it runs.
 
 A thread looks at the query's reports every ``LOOK_INTERVAL_S`` seconds and draws them until the query ends,
-or until it is told to stop. It waits where Spark lets callers wait for a query's end, so it notices the end
+or until the caller stops it. It waits where Spark lets callers wait for a query's end, so it notices the end
 at once. It never stops or fails the query; a query's failure is drawn, and raised by Spark's own
 ``awaitTermination`` only.
 """

@@ -1,7 +1,7 @@
 """The ranges of a micro-batch, from its two offsets and from the log as it is now; and what of it is lost.
 
 A start is where the last micro-batch ended, an end where this one shall; both may be from a checkpoint, and
-the log may have changed since. Losses are collected, and told together when the plan is made:
+the log may have changed since. Losses are collected, and reported together when the plan is made:
 
 - Partitions that are in the start only are gone.
 - Partitions that are in the end only are read from their beginning, which should be 0.

@@ -5,7 +5,7 @@ Kafka's producer that an atomic write cannot honour, such as ``kafka.acks=1``. I
 
 - of a stream: the query's id and the batch's number, so that a batch that is run again changes nothing,
 - of a batch with ``txnAppId`` and ``txnVersion``: just these,
-- of another batch: an id that nobody else has, so that its own attempts are joined and nothing more.
+- of another batch: an id of its own, so that its own attempts are joined and nothing more.
 
 Spark tells a stream's query and batch to tasks alone, by local properties. The driver learns them from the
 messages of its tasks.

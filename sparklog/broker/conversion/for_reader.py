@@ -37,7 +37,7 @@ def for_reader(parts: Sequence[Part], payload_kinds: Sequence[int]) -> Sequence[
 
 
 def _add_as_records(part: Part, converted: list[Part]) -> None:
-    """What lies in front of a damaged batch is added before that is told."""
+    """What lies in front of a damaged batch is added before the damage is reported."""
     run_start = position = 0
     length = part_length(part)
     while position < length:

@@ -2,7 +2,7 @@
 
 For each broker there is one loop. It takes all that waits for that broker, sends it as one request, and
 hands the answer over; meanwhile the next request gathers. Nothing is sent again from here, because a leader
-may have moved: whoever put an item gets it back and decides.
+may have moved: the caller that put an item gets it back and decides.
 """
 
 import logging

@@ -205,4 +205,4 @@ class CoordinatorShards:
 
 
 def _nobody_listens(host: ShardHost, message: Any) -> None:
-    raise AssertionError(f"{host.topic_partition}: nobody takes {message}")
+    raise AssertionError(f"{host.topic_partition}: no shard takes {message}")

@@ -13,7 +13,7 @@ it may have been acknowledged by the previous leader, and may still be lost with
 result when its leader epoch does (KAFKA-9307).
 
 One loop takes turns among all loads. A load that waits for the high watermark, or for a damaged log, does not
-hold up the others. The machine of a loading shard is used by nobody else, so no lock is held while it is
+hold up the others. The machine of a loading shard is used by no other thread, so no lock is held while it is
 replayed; the partition's lock is held only while positions are looked up.
 """
 

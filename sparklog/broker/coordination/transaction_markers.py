@@ -4,7 +4,7 @@
                          ^                                     |
                          +--- refused, or not answered --------+-- written --> last one: MarkersWritten
 
-A marker is sent again until its partition has it, to whoever leads by then. A partition that is gone needs
+A marker is sent again until its partition has it, to the leader at that time. A partition that is gone needs
 none: its topic was deleted, or made again under its name, which the topic's id shows. An end is given up when
 its coordinator resigns; the next coordinator begins it anew.
 """

@@ -68,24 +68,24 @@ class TransactionVerifier:
         )
 
     def verify(self, request: VerifyPartitions, answer: Callable[[Errors], None]) -> None:
-        """``answer`` gets an error for each partition, those of a producer to be told, NONE to append; it is
+        """``answer`` gets an error for each partition, the producer's error, or NONE to append; it is
         called before this returns, or later by another thread.
         """
 
-        def told(errors: Errors) -> None:
+        def answered(errors: Errors) -> None:
             answer({place: _of_a_produce(error) for place, error in errors.items()})
 
         leader = self._coordinator_of(request.transactional_id)
         if leader is None:
-            told(request.refused(ErrorCode.coordinator_not_available).errors)
+            answered(request.refused(ErrorCode.coordinator_not_available).errors)
         elif leader == self._broker_id:
 
             def from_here(response: PartitionAnswers) -> None:
-                told(response.errors)
+                answered(response.errors)
 
             self._coordinators.submit(TRANSACTION_STATE_TOPIC, request, from_here)
         else:
-            self._batches.put(leader, _Asked(request, told))
+            self._batches.put(leader, _Asked(request, answered))
 
     def _coordinator_of(self, transactional_id: str) -> BrokerId | None:
         topic = self._metadata.topic(TRANSACTION_STATE_TOPIC)

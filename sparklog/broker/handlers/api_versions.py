@@ -8,7 +8,7 @@ from sparklog.wire.messages.discovery.api_versions import ApiVersion, ApiVersion
 from sparklog.wire.versions import API_VERSIONS, OWN_VERSIONS
 
 OWN_CLIENTS: Final = "sparklog"
-"""The software name of clients that know sparklog's own APIs; others are not told of them."""
+"""The software name of clients that know sparklog's own APIs; other clients do not see them."""
 
 
 def response(error: ErrorCode = ErrorCode.none, *, tells_own: bool = False) -> ApiVersionsResponse:

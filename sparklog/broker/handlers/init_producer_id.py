@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.transactions.asking import ask, is_too_long, told
+from sparklog.broker.handlers.transactions.asking import ask, error_of_version, is_too_long
 from sparklog.core.transaction_coordinator.requests import InitProducerId, ProducerIdentity
 from sparklog.core.transaction_coordinator.responses import InitializedProducer
 from sparklog.model.errors import ErrorCode, KafkaError
@@ -39,7 +39,7 @@ def handle(call: Call, request: InitProducerIdRequest) -> None:
 
 
 def fresh_id(call: Call) -> int | ErrorCode:
-    """An id that nobody has; waits for the controller if this broker has none left."""
+    """A new id; waits for the controller if this broker has none left."""
     try:
         return call.broker.producer_ids.take(call.broker.replicas.broker_epoch)
     except (OSError, KafkaError):
@@ -75,7 +75,7 @@ def _ask_with_id(call: Call, asked: InitProducerId) -> None:
 
 def _response(call: Call, response: InitializedProducer) -> InitProducerIdResponse:
     return InitProducerIdResponse(
-        error_code=told(call, response.error),
+        error_code=error_of_version(call, response.error),
         producer_id=response.producer_id,
         producer_epoch=response.producer_epoch,
     )

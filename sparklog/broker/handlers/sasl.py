@@ -1,4 +1,4 @@
-"""SaslHandshake and SaslAuthenticate, on listeners that authenticate nobody: ILLEGAL_SASL_STATE, as Kafka.
+"""SaslHandshake and SaslAuthenticate, on listeners without authentication: ILLEGAL_SASL_STATE, as Kafka.
 
 A client that is set to authenticate itself then reports that the broker expects no authentication. A closed
 connection would look like a broker that is away, and the client would try again without an end.
@@ -18,5 +18,5 @@ def handle_handshake(call: Call, request: SaslHandshakeRequest) -> None:
 
 
 def handle_authenticate(call: Call, request: SaslAuthenticateRequest) -> None:
-    message = f"listener {call.context.listener} authenticates nobody: set security.protocol=PLAINTEXT"
+    message = f"listener {call.context.listener} does not authenticate: set security.protocol=PLAINTEXT"
     call.reply(SaslAuthenticateResponse(error_code=ErrorCode.illegal_sasl_state, error_message=message))

@@ -4,7 +4,7 @@ A segment's index lies at the end of its ``.rest`` object and is read once; the 
 were used last are kept. A run of batches then takes one read of ``.rest``, and one of ``.arrow`` for each
 stretch of bodies that lie close together. Every batch is compared with its CRC.
 
-What fails is told with the object's name. A batch that is damaged, or cut off, ends a run; only when it is
+An error names the object. A batch that is damaged, or cut off, ends a run; only when it is
 the first of a run it is an error, so that everything before and after it can be read.
 """
 

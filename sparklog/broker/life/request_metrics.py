@@ -51,7 +51,7 @@ def connection_metrics(reactor: Reactor) -> Iterator[Metric]:
 
 
 def request_metrics(statistics: RequestStatistics) -> Iterator[Metric]:
-    """All metrics have the label ``api``; an API that nobody has used yet has none."""
+    """All metrics have the label ``api``; an API without a request yet has none."""
     by_api = {API_RULES[key].name: sums for key, sums in statistics.snapshot().items()}
     for api, sums in by_api.items():
         yield counter("sparklog_broker_requests_total", "Requests of each API.", sums.requests, api=api)

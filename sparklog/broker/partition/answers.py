@@ -130,7 +130,7 @@ class ReadRequest(NamedTuple):
     read_committed: bool = False
     """Whether a consumer reads nothing of open or aborted transactions."""
     with_aborted: bool = False
-    """Whether a consumer that reads up to the high watermark is told which transactions were aborted."""
+    """Whether a consumer that reads up to the high watermark gets the list of aborted transactions."""
 
     @property
     def visibility(self) -> Visibility:
@@ -140,7 +140,7 @@ class ReadRequest(NamedTuple):
 
     @property
     def leaves_out_aborted(self) -> bool:
-        """Whether the consumer must be told of aborted transactions."""
+        """Whether the consumer must get the list of aborted transactions."""
         return self.read_committed or self.with_aborted
 
 

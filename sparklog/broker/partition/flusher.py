@@ -18,7 +18,7 @@ class Flusher:
         self._executor = executor
         self._guard = new_guard()
         self._wanted_again: dict[TopicPartition, bool] = {}
-        """The partitions that are being flushed, and whether somebody has asked since that began."""
+        """The partitions that are being flushed, and whether another flush was asked for since that began."""
 
     def request(self, log_guard: LogGuard) -> None:
         """Flush what ``log_guard`` has by now, soon."""

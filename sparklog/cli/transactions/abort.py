@@ -85,7 +85,7 @@ def _abort_transactional_id(cluster: ClusterClient, arguments: argparse.Namespac
     if described.is_write:
         raise SparklogError(
             f"{transactional_id!r} is an atomic write, and cannot be aborted from outside. Stop its driver: "
-            f"its coordinator aborts it when nobody has spoken for {described.timeout_ms} ms"
+            f"its coordinator aborts it when its members were silent for {described.timeout_ms} ms"
         )
     if state in NO_TRANSACTION:
         raise SparklogError(f"transactional id {transactional_id!r} has no open transaction: it is {state}")

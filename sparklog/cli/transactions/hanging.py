@@ -1,4 +1,5 @@
-"""``sparklog transactions find-hanging``: what holds back read-committed readers, and nobody will end."""
+"""``sparklog transactions find-hanging``: transactions that hold back read-committed readers and that no
+coordinator will end."""
 
 import argparse
 import json

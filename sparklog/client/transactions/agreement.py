@@ -24,11 +24,11 @@ class Agreement:
         self._coordinator = Coordinator(cluster, name, TRANSACTION_KEY)
 
     def value(self) -> bytes | None:
-        """The value; None if nobody has put one."""
+        """The value; None before the first ``put``."""
         return self._ask(None)
 
     def put(self, value: bytes) -> bytes:
-        """The value, which is ``value`` only if nobody has put another one before."""
+        """The value, which is ``value`` unless another one was put before."""
         agreed = self._ask(value)
         assert agreed is not None
         return agreed

@@ -1,6 +1,6 @@
 """How a cut is made and agreed upon, as a conversation: what is asked, of whom, in which order.
 
-PURE. Each generator yields questions and is sent their answers; whoever drives it finds the leaders and the
+PURE. Each generator yields questions and is sent their answers; its driver finds the leaders and the
 coordinator, tries again what failed, and gives up when its time is over.
 """
 

@@ -126,9 +126,7 @@ def _coordinators(cluster: ClusterClient) -> dict[int, KnownLeader]:
     for topic_partition in topic.topic_partitions():
         leader = seen.leader(topic_partition)
         if not isinstance(leader, KnownLeader):
-            raise KafkaError(
-                leader, f"{topic_partition} has no leader, so nobody knows which of its transactions are open"
-            )
+            raise KafkaError(leader, f"{topic_partition} has no leader, so its open transactions are unknown")
         leaders[topic_partition.partition] = leader
     return leaders
 

@@ -23,7 +23,7 @@ PushId = NewType("PushId", int)
 class WriteZooKeeper:
     """Apply all or none; the first operation checks the controller epoch.
 
-    Outcome: ``on_written``, ``on_write_refused``, or ``on_write_lost`` if nobody knows.
+    Outcome: ``on_written``, ``on_write_refused``, or ``on_write_lost`` if it is unknown.
     """
 
     operations: tuple[Operation, ...]

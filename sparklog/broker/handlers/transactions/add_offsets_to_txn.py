@@ -2,7 +2,7 @@
 
 from sparklog.broker.call import Call
 from sparklog.broker.coordination.kinds import GROUPS
-from sparklog.broker.handlers.transactions.asking import ask, is_too_long, told
+from sparklog.broker.handlers.transactions.asking import ask, error_of_version, is_too_long
 from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.requests import AddPartitions
@@ -31,4 +31,8 @@ def handle(call: Call, request: AddOffsetsToTxnRequest) -> None:
         (TransactionTopic(GROUPS.topic, topic.id, (number,)),),
         call.context.connection_id,
     )
-    ask(call, addition, lambda answer: AddOffsetsToTxnResponse(error_code=told(call, answer.error)))
+    ask(
+        call,
+        addition,
+        lambda answer: AddOffsetsToTxnResponse(error_code=error_of_version(call, answer.error)),
+    )

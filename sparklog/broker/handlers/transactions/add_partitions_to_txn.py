@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from sparklog.broker.call import Call
-from sparklog.broker.handlers.transactions.asking import ask, is_too_long, told
+from sparklog.broker.handlers.transactions.asking import ask, error_of_version, is_too_long
 from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.transaction_coordinator.requests import AddPartitions, VerifyPartitions
 from sparklog.core.transaction_coordinator.responses import Answer, PartitionAnswers
@@ -44,7 +44,7 @@ def handle(call: Call, request: AddPartitionsToTxnRequest) -> None:
         return
 
     def response(answer: Answer) -> AddPartitionsToTxnResponse:
-        errors = dict.fromkeys(places, told(call, answer.error))
+        errors = dict.fromkeys(places, error_of_version(call, answer.error))
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(errors))
 
     addition = AddPartitions(

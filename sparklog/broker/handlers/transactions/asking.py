@@ -1,4 +1,4 @@
-"""How a handler asks the coordinator of a transactional id, and in which words errors are told."""
+"""How a handler asks the coordinator of a transactional id, and the codes of errors in each version."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -9,7 +9,7 @@ from sparklog.core.transaction.latest_connections import Late
 from sparklog.model.errors import ErrorCode
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 
-__all__ = ["ask", "is_too_long", "told"]
+__all__ = ["ask", "error_of_version", "is_too_long"]
 
 FIRST_WITH_PRODUCER_FENCED: Final = {22: 4, 24: 2, 25: 2, 26: 2}
 """By API, the version from which on PRODUCER_FENCED may be answered; older ones have another word for it."""
@@ -29,7 +29,7 @@ def ask(call: Call, request: Any, answer: Callable[[Any], Any]) -> None:
     call.broker.coordinators.submit(TRANSACTION_STATE_TOPIC, request, answered)
 
 
-def told(call: Call, error: ErrorCode) -> ErrorCode:
+def error_of_version(call: Call, error: ErrorCode) -> ErrorCode:
     """``error`` as the request's version knows it."""
     first = FIRST_WITH_PRODUCER_FENCED.get(call.header.api_key, 0)
     if error is ErrorCode.producer_fenced and call.version < first:

@@ -2,8 +2,8 @@
 
 From transaction coordinators, and from admin clients that abort a hanging transaction. The markers of one
 partition are appended in one write, and waited for together; each is judged alone. A marker in a
-partition of an internal topic is told to the coordinator there once it is below the high watermark. Errors
-are answered for each partition; whoever sent the marker sends it again.
+partition of an internal topic is reported to the coordinator there once it is below the high watermark.
+Errors are answered for each partition; the sender sends the marker again.
 """
 
 import threading

@@ -11,7 +11,7 @@ class WriteIdentity:
     """One version of an app's writes, and one driver's try at it.
 
     ``app_id`` may be at most 1,000 characters, ``run`` 200. ``version`` counts from 0; of each app id only
-    versions above the last committed one are written. ``is_plain``: nobody else uses the app id, so the
+    versions above the last committed one are written. ``is_plain``: no other write uses the app id, so the
     cluster forgets it soon. The cluster aborts the write after ``timeout_ms`` without a sign of life.
     """
 

@@ -90,7 +90,7 @@ class WriteMember:
         self.close()
 
     def withdraw(self) -> None:
-        """The attempt has failed: have its rows aborted now. If nobody hears it, silence does the same."""
+        """The attempt has failed: have its rows aborted now. If the call is lost, silence does the same."""
         self._is_over.set()
         if self.producer_id == NO_PRODUCER_ID or self._failure is not None:
             return

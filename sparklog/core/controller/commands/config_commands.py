@@ -15,7 +15,7 @@ ALL_BROKERS = ""
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """``value`` is None for "delete"; ``operation`` is None if nobody knows what was asked."""
+    """``value`` is None for "delete"; ``operation`` is None if the operation is unknown."""
 
     name: str
     operation: Operation | None

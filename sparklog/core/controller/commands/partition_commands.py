@@ -55,7 +55,7 @@ class AlterPartitionResult:
 
 @dataclass(frozen=True, slots=True)
 class ElectLeaders:
-    """Let preferred replicas lead, or with ``unclean`` any live one where nobody leads.
+    """Let preferred replicas lead, or with ``unclean`` any live one where there is no leader.
 
     ``partitions`` None means all of them; the answer then leaves out those that need nothing.
     """

@@ -50,7 +50,7 @@ class QuotaFilter:
     """Takes entities with a part of type ``kind``.
 
     ``exact``: the part has the name ``name``. ``default``: it is the default. ``any``: either. None for a
-    match that nobody knows.
+    match that is unknown.
     """
 
     kind: str

@@ -32,7 +32,7 @@ class CreateTopics:
 
 @dataclass(frozen=True, slots=True)
 class TopicResult:
-    """What became of one topic, created or deleted. ``name`` is empty for an id that nobody knows."""
+    """What became of one topic, created or deleted. ``name`` is empty for an unknown id."""
 
     name: str
     error: ErrorCode = ErrorCode.none

@@ -101,7 +101,7 @@ def report_leaderless(image: ClusterImage) -> list[Action]:
     return [
         Report(
             f"{len(waiting)} partitions have no leader, first {partition}: none of brokers {members} is "
-            "back with a log that is proven intact, and which log is the greatest cannot be told before "
+            "back with a log that is proven intact, and which log is the greatest is unknown before "
             f"brokers {_absent(image, partition, state)} are there too; wait for them, allow unclean "
             "election for the topic, or demand one"
         )

@@ -266,7 +266,9 @@ class ClusterImage:
         """The live brokers that can host this partition."""
         failed = {broker for broker, partitions in self.offline.items() if partition in partitions}
         live = {broker: one.incarnation for broker, one in self.brokers.items() if broker not in failed}
-        ends = {broker: told[partition] for broker, told in self.log_ends.items() if partition in told}
+        ends = {
+            broker: ends_of[partition] for broker, ends_of in self.log_ends.items() if partition in ends_of
+        }
         topic = self.topics.get(partition.topic)
         log = None if topic is None else (topic.id, partition.partition)
         return Candidates(live, self.shutting_down, failed, ends, log)
@@ -289,7 +291,7 @@ class ClusterImage:
 
     def hosted_by(self, broker: BrokerId) -> list[TopicPartition]:
         """The partitions that have a replica on this broker, without those being deleted. Those that it leads
-        come first: if it is gone, they are the ones that nobody serves.
+        come first: if it is gone, no replica serves them.
         """
         hosted = [one for one in self.partitions() if broker in self.replicas_of(one[0])]
         hosted.sort(key=lambda one: one[1] is None or one[1].leader != broker)
@@ -347,8 +349,8 @@ class ClusterImage:
         self.log_ends.setdefault(broker, {}).update(ends)
 
     def _forget_ends(self, partition: TopicPartition) -> None:
-        for told in self.log_ends.values():
-            told.pop(partition, None)
+        for ends_of in self.log_ends.values():
+            ends_of.pop(partition, None)
 
     def _forget_logs(self, topic: str) -> None:
         """Forget the logs of the topic: another topic of that name has other logs."""
@@ -385,8 +387,8 @@ class ClusterImage:
             for number, state in enumerate(topic.states):
                 if state is not None:
                     assigned = topic.node.assignments[number]
-                    told = (state.replicas, state.adding, state.removing)
-                    assert told == (assigned.replicas, assigned.adding, assigned.removing), (name, number)
+                    of_state = (state.replicas, state.adding, state.removing)
+                    assert of_state == (assigned.replicas, assigned.adding, assigned.removing), (name, number)
                     check_partition(TopicPartition(name, number), state)
 
 
