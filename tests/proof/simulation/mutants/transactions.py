@@ -196,6 +196,8 @@ ONE_COORDINATOR: Final = {
     "transaction.state.log.min.isr": "1",
 }
 """That waits for no replica."""
+LASTING: Final = {"timeout_ms": 3_000, "churn_ms": 20_000.0}
+"""Producers that live long and have seconds for a transaction: an epoch has many transactions."""
 ONE_STATE_LOG: Final = {"transaction.state.log.num.partitions": "1", "offsets.load.buffer.size": "1"}
 
 TRANSACTIONS: Final[tuple[Mutant, ...]] = (
@@ -211,9 +213,9 @@ TRANSACTIONS: Final[tuple[Mutant, ...]] = (
         "guards-hold-for-ever",
         "KAFKA-14402, verification without a guard",
         "a late batch opens a transaction that nobody ends",
-        40,
+        60,
         _guards_hold_for_ever,
-        Hunt(plot=84, settings=ONE_COORDINATOR, transactions=1.0),
+        Hunt(plot=84, settings=ONE_COORDINATOR, transactions=1.0, producers=LASTING),
     ),
     Mutant(
         "followers-serve-to-the-high-watermark",
@@ -296,15 +298,19 @@ TRANSACTIONS: Final[tuple[Mutant, ...]] = (
         "an end of one transaction ends the next one, and tears it",
         60,
         _late_requests_are_obeyed,
-        Hunt(plot=83, transactions=1.0),
+        Hunt(plot=86, settings=ONE_COORDINATOR, transactions=1.0, producers=LASTING),
     ),
     Mutant(
         "deleted-topics-are-waited-for",
         "KAFKA-12671",
         "a transaction never ends, and its producer waits for ever",
-        20,
+        60,
         _deleted_topics_are_waited_for,
-        Hunt(operations=("create topic", "delete topic", "create topic again"), transactions=1.0),
+        Hunt(
+            operations=("create topic", "delete topic", "create topic again"),
+            transactions=1.0,
+            producers={"silent_share": 0.7, "churn_ms": 20_000.0},
+        ),
     ),
     Mutant(
         "overtaken-loads-of-transactions-go-on",
@@ -312,6 +318,6 @@ TRANSACTIONS: Final[tuple[Mutant, ...]] = (
         "a coordinator lacks what another one wrote while it loaded",
         60,
         overtaken_loads_go_on,
-        Hunt(operations=("elect preferred", "move"), settings=ONE_STATE_LOG, transactions=1.0),
+        Hunt(plot=87, operations=("elect preferred",), settings=ONE_STATE_LOG, transactions=1.0),
     ),
 )

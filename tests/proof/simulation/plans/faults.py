@@ -13,7 +13,7 @@ like.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from simulation.plans.client_mix import NO_MIX, ClientMix
 from simulation.plans.operations import OperationKind
@@ -79,7 +79,7 @@ TRANSACTION_COORDINATOR: Final = "the coordinator of transactions"
 """Who leads the first partition of ``__transaction_state`` when the fault strikes."""
 
 THAT_COORDINATOR: Final = "that coordinator"
-"""Whom the last fault struck that was meant for the coordinator."""
+"""Whom the last fault struck that was meant for a coordinator."""
 
 CONTROLLER: Final = "the controller"
 
@@ -190,6 +190,8 @@ class Hunt:
     """Share of the seeds that have groups."""
     transactions: float = 0.0
     """Share of the seeds that have transactional producers."""
+    producers: Mapping[str, Any] = field(default_factory=dict)
+    """What all transactional producers have in common: fields of ``TransactionPlan``, by name."""
     writes: float = 0.0
     """Share of the seeds that have apps with atomic writes."""
     tier: float = 0.0

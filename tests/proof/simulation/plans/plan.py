@@ -170,7 +170,10 @@ def _draw_operations(seed: int, hunt: Hunt | None, end_ms: int) -> tuple[Operati
 
 
 def _draw_transactions(seed: int, hunt: Hunt | None) -> tuple[TransactionPlan, ...]:
-    return draw_transactions(seed) if hunt is None else draw_transactions(seed, share=hunt.transactions)
+    if hunt is None:
+        return draw_transactions(seed)
+    plans = draw_transactions(seed, share=hunt.transactions)
+    return tuple(replace(plan, **hunt.producers) for plan in plans)
 
 
 def _draw_writes(seed: int, hunt: Hunt | None) -> tuple[WritePlan, ...]:

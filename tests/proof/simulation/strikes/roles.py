@@ -35,7 +35,8 @@ class Roles:
             self._that_coordinator = self._coordinator(GROUP_OFFSETS_TOPIC)
             return self._that_coordinator
         if target == TRANSACTION_COORDINATOR:
-            return self._coordinator(TRANSACTION_STATE_TOPIC)
+            self._that_coordinator = self._coordinator(TRANSACTION_STATE_TOPIC)
+            return self._that_coordinator
         if target == THAT_COORDINATOR:
             return self._that_coordinator
         if target == CONTROLLER:
