@@ -12,6 +12,9 @@ from bench.clusters import Cluster
 from bench.machine import CACHE, cpu_of, descendants, end, launch
 
 ORDER_TIMEOUT_S: Final = 240.0
+ROOT: Final = Path(__file__).parents[2]
+SOURCES: Final = ":".join([str(ROOT), str(ROOT / "datasource")])
+"""Before what is installed beside that PySpark, which may be another checkout's."""
 CONNECTOR_JARS: Final = CACHE / "connector"
 CONNECTOR_PYTHON: Final = CACHE / "venv/bin/python"
 
@@ -31,7 +34,7 @@ class Spark:
         CACHE.mkdir(parents=True, exist_ok=True)
         with self._log.open("wb") as log:
             self._process = launch(
-                ["env", f"PYSPARK_PYTHON={python}", python, worker, jars],
+                ["env", f"PYSPARK_PYTHON={python}", f"PYTHONPATH={SOURCES}", python, worker, jars],
                 self._log,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
