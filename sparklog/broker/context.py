@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sparklog.broker.conversion.statistics import ConversionStatistics
 from sparklog.broker.coordination.internal_topics import InternalTopics
+from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.broker.ports import Coordinators, ToController
@@ -31,6 +32,7 @@ class BrokerContext:
     producer_ids: ProducerIds
     coordinators: Coordinators
     internal_topics: InternalTopics
+    markers: TransactionMarkers
     verifier: TransactionVerifier
     waiting_room: Executor
     """Runs work that waits for the controller: request handlers are few, and must not wait while it is

@@ -99,6 +99,7 @@ class Served:
                 producer_ids=None,
                 coordinators=None,
                 internal_topics=None,
+                markers=None,
                 verifier=None,
                 waiting_room=AtOnce(),
             )

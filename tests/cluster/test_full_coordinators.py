@@ -5,11 +5,14 @@ Clients are told to try again, nothing is there that nobody wrote, and with spac
 
 import errno
 import os
+from dataclasses import replace
 
 import pytest
 
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.errors import ClusterUnavailable
 from sparklog.client.transactions.transaction_admin import TransactionAdmin
+from sparklog.client.transactions.writes.coordinator import WriteCoordinator
 from sparklog.client.transactions.writes.driver import Commit, commit_write
 from sparklog.client.transactions.writes.errors import WriteFailed
 from sparklog.model.errors import ErrorCode
@@ -241,3 +244,50 @@ def test_with_too_few_replicas_in_sync_a_write_waits_for_them_and_is_committed_o
     cluster.wait_for_isr(STATE, 3)
     assert writing.commit(identity, winner) is Commit.now
     all_is_there(cluster, b"paid")
+
+
+def answer_soon(cluster):
+    """Coordinators answer a commit soon, whether its markers are written or not."""
+    for broker in cluster.brokers.values():
+        for host in broker.coordinators.hosts():
+            if host.topic_partition.topic == STATE:
+                writes = host.shard.machine.writes
+                writes.settings = replace(writes.settings, end_wait_ms=200)
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["it answers", "it is away by then"])
+def test_a_committed_write_names_the_partitions_without_a_leader_when_time_is_up(
+    cluster, client, monkeypatch, is_lost
+):
+    """Also if the coordinator that said so does not answer any more."""
+    away = next(one for one in cluster.brokers if one != cluster.coordinator)
+    cluster.create_topic("alone", partitions=12, replication_factor=1)
+    led = {number for number in range(12) if cluster.wait_for_leader("alone", number) == away}
+    places = [*PLACES, *(TopicPartition("alone", number) for number in range(12))]
+    writing = Writing(client, "pays", places)
+    identity = writing.identity()
+    with writing.attempt(identity, b"paid", places=places) as member:
+        member.finish()
+    cluster.kill(away)
+    cluster.wait_for_isr(STATE, 2)
+    answer_soon(cluster)
+    if is_lost:
+        call = WriteCoordinator.call
+
+        def call_once(self, request, deadline, is_over):
+            is_over(call(self, request, client.deadline(5_000), lambda answer: bool(answer.missing)))
+            raise ClusterUnavailable("no broker answers")
+
+        monkeypatch.setattr(WriteCoordinator, "call", call_once)
+    with pytest.raises(WriteFailed) as failed:
+        commit_write(client, identity, [member.producer_id], timeout_ms=SHORT_MS)
+    names = ", ".join(f"alone-{number}" for number in sorted(led))
+    assert str(failed.value) == (
+        f"version 1 of 'pays' is committed, but not visible everywhere yet after {SHORT_MS} ms: {names} do "
+        "not show it, for want of a leader or of enough replicas, and show it by itself as soon as they are "
+        "back. Nothing is lost; do not write it again"
+    )
+    monkeypatch.undo()
+    cluster.revive(away)
+    writing.commit(identity, member.producer_id)
+    assert writing.visible(places[-1]) == [b"paid"]

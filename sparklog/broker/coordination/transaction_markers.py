@@ -24,6 +24,7 @@ from sparklog.core.transaction_coordinator.responses import Answer
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, TopicPartition
 from sparklog.model.time import MonotonicMs
+from sparklog.model.write_ids import is_of_a_write
 from sparklog.wire.messages.transactions.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -70,7 +71,9 @@ class TransactionMarkers:
         self._metadata = metadata
         self._ports = ports
         self._guard = ports.new_guard()
-        """Protects ``missing`` of every end."""
+        """Protects ``missing`` of every end, and ``_ends``."""
+        self._ends: set[_End] = set()
+        """Those that are under way."""
         self._batches: BrokerBatches[_Marker] = BrokerBatches(
             "transaction-markers",
             calls,
@@ -83,14 +86,32 @@ class TransactionMarkers:
         """Write the markers of an end that the coordinator of ``host`` has decided; for any thread."""
         missing = {one: topic.topic_id for topic in message.topics for one in topic.topic_partitions}
         end = _End(host, message, missing)
+        with self._guard:
+            self._ends.add(end)
         if missing:
             self._send(end, tuple(missing))
         else:
             self._complete(end)
 
+    def missing(self, app: str) -> set[TopicPartition]:
+        """The partitions without a marker that an atomic write of ``app`` needs there; for any thread."""
+        with self._guard:
+            return {
+                topic_partition
+                for end in self._ends
+                if end.message.transactional_id == app and is_of_a_write(end.message.producer_id)
+                for topic_partition in end.missing
+                if not end.has_ended
+            }
+
+    def _forget(self, end: _End) -> None:
+        with self._guard:
+            self._ends.discard(end)
+
     def _send(self, end: _End, topic_partitions: Iterable[TopicPartition]) -> None:
         """Pass each marker on to the leader of its partition."""
         if end.has_ended:
+            self._forget(end)
             return
         gone, leaderless = [], []
         for topic_partition in topic_partitions:
@@ -142,6 +163,7 @@ class TransactionMarkers:
                     end.message.transactional_id,
                 )
                 end.is_over = True
+                self._forget(end)
             else:
                 again.setdefault(end, []).append(topic_partition)
         for end, topic_partitions in written.items():
@@ -160,6 +182,7 @@ class TransactionMarkers:
 
     def _complete(self, end: _End) -> None:
         """Tell the coordinator; again, while its own log does not take the Complete record."""
+        self._forget(end)
         message = end.message
 
         def answered(answer: Answer) -> None:

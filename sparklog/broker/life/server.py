@@ -342,6 +342,7 @@ class BrokerServer:
             internal_topics=InternalTopics(
                 link, self._waiting_room, lambda: replicas.config, self._clock, threading.Lock()
             ),
+            markers=markers,
             verifier=TransactionVerifier(
                 options.broker_id,
                 self._metadata,

@@ -11,6 +11,7 @@ from sparklog.core.transaction_coordinator.requests import MarkersWritten
 from sparklog.core.transaction_coordinator.responses import Answer
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.model.write_ids import producer_id_of
 from sparklog.wire.messages.transactions.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
@@ -127,6 +128,26 @@ def test_a_refused_marker_is_sent_again_to_whoever_leads_by_then(markers):
     assert markers.request(2) == {7: {A0}}
     markers.answers(2)
     assert len(markers.host.told) == 1
+
+
+def test_what_a_write_lacks_is_named_until_it_is_there(markers):
+    """A transaction of a Kafka client may have the write's name, and is none of it."""
+    member = producer_id_of(5, 0)
+    markers.ends(A0, A1, B0, producer_id=member)
+    markers.ends(A1, producer_id=7)
+    assert markers.markers.missing(f"id-{member}") == {A0, A1, B0}
+    assert markers.markers.missing("id-7") == set()
+    markers.answers(1)
+    assert markers.markers.missing(f"id-{member}") == {A1}
+    markers.answers(2)
+    assert markers.markers.missing(f"id-{member}") == set()
+
+
+def test_a_write_whose_coordinator_has_resigned_lacks_nothing_here(markers):
+    member = producer_id_of(5, 0)
+    markers.ends(A0, producer_id=member)
+    markers.host.is_over = True
+    assert markers.markers.missing(f"id-{member}") == set()
 
 
 def test_a_broker_that_does_not_answer_is_sent_the_markers_again(markers):

@@ -1,7 +1,11 @@
-"""A driver's decision over an atomic write. Both may be asked for again, by this driver or another."""
+"""A driver's decision over an atomic write. Both may be asked for again, by this driver or another.
+
+A write that was once said to be committed stays so, even if its coordinator does not answer any more.
+"""
 
 import enum
 from collections.abc import Iterable
+from typing import Final
 
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.errors import ClusterUnavailable
@@ -9,8 +13,11 @@ from sparklog.client.transactions.writes.coordinator import WriteCoordinator, ch
 from sparklog.client.transactions.writes.errors import WriteFailed
 from sparklog.client.transactions.writes.identity import WriteIdentity
 from sparklog.model.errors import KafkaError
+from sparklog.model.ids import TopicPartition
 from sparklog.model.write_outcomes import EndOutcome
-from sparklog.wire.messages.writes.end_write import EndWriteRequest, EndWriteResponse
+from sparklog.wire.messages.writes.end_write import EndWriteRequest, EndWriteResponse, MissingTopic
+
+NAMED_PARTITIONS_MAX: Final = 10
 
 
 class Commit(enum.Enum):
@@ -43,8 +50,8 @@ def commit_write(
             return Commit.before
         case EndOutcome.NOT_VISIBLE_YET:
             raise WriteFailed(
-                f"{write} is committed, but not visible everywhere yet after {timeout_ms} ms: a partition of "
-                "it has no leader, or too few replicas. It becomes visible by itself once they are back"
+                f"{write} is committed, but not visible everywhere yet after {timeout_ms} ms: "
+                f"{_where(response.missing)}. Nothing is lost; do not write it again"
             )
     raise WriteFailed(_reason(write, response, timeout_ms))
 
@@ -69,10 +76,36 @@ def _end(
         is_plain=write.is_plain,
         winners=winners,
     )
-    response: EndWriteResponse = WriteCoordinator(cluster, write).call(
-        request, cluster.deadline(timeout_ms), is_end_over
+    committed: list[EndWriteResponse] = []
+
+    def is_over(response: EndWriteResponse) -> bool:
+        if response.outcome == EndOutcome.NOT_VISIBLE_YET:
+            committed.append(response)
+        return is_end_over(response)
+
+    try:
+        last: EndWriteResponse = WriteCoordinator(cluster, write).call(
+            request, cluster.deadline(timeout_ms), is_over
+        )
+    except (KafkaError, ClusterUnavailable):
+        if not committed:
+            raise
+        return committed[-1]
+    return last
+
+
+def _where(missing: Iterable[MissingTopic]) -> str:
+    """Which partitions lack a marker, and when they get it."""
+    names = [str(TopicPartition(topic.name, number)) for topic in missing for number in topic.partitions]
+    if not names:
+        return "its coordinator has not noted yet that every partition shows it, and does so by itself"
+    more = len(names) - NAMED_PARTITIONS_MAX
+    named = ", ".join(names[:NAMED_PARTITIONS_MAX]) + (f" and {more} more" if more > 0 else "")
+    is_one = len(names) == 1
+    return (
+        f"{named} {'does' if is_one else 'do'} not show it, for want of a leader or of enough replicas, and "
+        f"{'shows' if is_one else 'show'} it by itself as soon as they are back"
     )
-    return response
 
 
 def _reason(write: WriteIdentity, response: EndWriteResponse, timeout_ms: int) -> str:

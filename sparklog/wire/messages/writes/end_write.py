@@ -21,11 +21,17 @@ class EndWriteRequest:
 
 
 @dataclass(slots=True, kw_only=True)
+class MissingTopic:
+    name: str
+    partitions: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
 class EndWriteResponse:
     """``outcome`` (model.write_outcomes.EndOutcome) counts only without an error.
 
     ``app_version``: the one that was committed, or is being written. ``producer_id``: the lost winner.
-    ``topic``: the deleted one.
+    ``topic``: the deleted one. ``missing``: partitions in which a committed write is not visible yet.
     """
 
     API_KEY: ClassVar[int] = 10_001
@@ -36,3 +42,4 @@ class EndWriteResponse:
     app_version: int = -1
     producer_id: int = -1
     topic: str = ""
+    missing: list[MissingTopic] = field(default_factory=list)

@@ -366,6 +366,7 @@ class SimulatedBroker:
             producer_ids=WatchedIds(machine.broker_id, calls, threads, world.identities),
             coordinators=self.coordinators,
             internal_topics=InternalTopics(calls, threads, lambda: replicas.config, process, Tripwire()),
+            markers=markers,
             verifier=TransactionVerifier(
                 machine.broker_id,
                 self.metadata,
