@@ -9,9 +9,13 @@ and after a load, the markers of all members whose end is decided are sent, unle
                                                  --> Idle(v) --> Write ... Written --> COMMITTED
 
 Signs of life are not written. A new coordinator begins to count anew, as if it had heard everybody just now.
+
+A task's request names topics by the ids that its broker knew when the request arrived. It may reach the
+machine after the notice that such a topic was deleted, so deletions are remembered for longer than a request
+lasts.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -65,6 +69,11 @@ RETRY_MS: Final = 1_000
 MEMBERS_PER_WRITE: Final = 200
 """Silent members that are aborted together."""
 
+DELETIONS_KEPT_MS: Final = 60_000
+"""How long a deleted topic is remembered: a request waits for its turn and for a write number, each for some
+seconds.
+"""
+
 FIRST_WRITE_ID: Final = 1 << 40
 """Beyond those of the machine beside this one."""
 
@@ -82,6 +91,8 @@ class WriteShard:
     apps: dict[str, App] = field(default_factory=dict)
     under_way: UnderWay = field(default_factory=UnderWay)
     garbage: Garbage = field(default_factory=Garbage)
+    deleted: deque[tuple[MonotonicMs, frozenset[NamedTopic]]] = field(default_factory=deque)
+    """What was deleted a short while ago, the earliest first. Ids never come again."""
     removal_id: WriteId | None = None
     """The write of garbage's tombstones that is under way."""
     alarms: Alarms = field(default_factory=Alarms)
@@ -125,6 +136,8 @@ class WriteShard:
     def _open(self, token: Token, app: App | None, request: OpenWrite, now: Now) -> list[Action]:
         if not 0 < request.timeout_ms <= self.settings.timeout_max_ms:
             return [Reply(token, request.refused(ErrorCode.invalid_transaction_timeout))]
+        if self._names_what_is_deleted(request, now):
+            return [Reply(token, request.refused(ErrorCode.unknown_topic_or_partition))]
         change = opened(app, request, now.wall_ms)
         if isinstance(change, Change):
             return self._write(request.app, change, (token, request))
@@ -186,6 +199,8 @@ class WriteShard:
     def on_topics_deleted(self, topics: Iterable[NamedTopic], now: Now) -> list[Action]:
         """A write that has partitions of such a topic cannot be committed any more."""
         gone = frozenset(topics)
+        self.deleted.append((now.monotonic_ms, gone))
+        self._forget_old_deletions(now)
         changes = self.under_way.of_apps()
         for app in self.apps.values():
             app.lost_topics |= gone & app.topics()
@@ -193,6 +208,14 @@ class WriteShard:
             joining = () if change is None else change.members.values()
             app.lost_topics |= gone & {topic.named for member in joining for topic in member.topics}
         return []
+
+    def _names_what_is_deleted(self, request: OpenWrite, now: Now) -> bool:
+        self._forget_old_deletions(now)
+        return any(topic.named in gone for _, gone in self.deleted for topic in request.topics)
+
+    def _forget_old_deletions(self, now: Now) -> None:
+        while self.deleted and self.deleted[0][0] + DELETIONS_KEPT_MS < now.monotonic_ms:
+            self.deleted.popleft()
 
     def topics(self) -> frozenset[NamedTopic]:
         loading = {topic.named for member in self.replayed.members.values() for topic in member.topics}

@@ -12,8 +12,9 @@ from sparklog.core.transaction_coordinator.requests import MarkersWritten
 from sparklog.core.write_coordinator.ending import RUNS_MAX
 from sparklog.core.write_coordinator.records import HeadKey, MemberKey
 from sparklog.core.write_coordinator.requests import EndWrite, OpenWrite
+from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID
 from sparklog.core.write_coordinator.settings import WriteSettings
-from sparklog.core.write_coordinator.write_shard import WriteShard
+from sparklog.core.write_coordinator.write_shard import DELETIONS_KEPT_MS, WriteShard
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NamedTopic
 from sparklog.model.write_ids import (
@@ -342,6 +343,42 @@ def test_a_topic_that_is_deleted_while_a_member_is_written_is_not_missed():
     dialogue.takes = True
     dialogue.become(dialogue.writes.pop())
     assert dialogue.commit(producer_id_of(101, 0)) == "LOST_TOPIC"
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_request_that_read_the_id_of_a_topic_before_its_deletion_is_to_be_asked_again(is_known):
+    """It arrives after the notice of the deletion. A member of it would be committed without its rows."""
+    dialogue = Dialogue()
+    member = dialogue.member(topics=()) if is_known else NO_PRODUCER_ID
+    dialogue.machine.on_topics_deleted([ORDERS.named], dialogue.now)
+    answer = dialogue.open(producer_id=member, topics=(ORDERS, BILLS))
+    assert answer.error is ErrorCode.unknown_topic_or_partition
+    made_again = TransactionTopic("orders", uuid.UUID(int=9), (0,))
+    winner = dialogue.open(producer_id=member, topics=(made_again, BILLS)).producer_id
+    dialogue.says(winner, FINISHED)
+    dialogue.commit(winner)
+    assert dialogue.ends == {(101, 0): "committed"}
+    assert [topic.topic_id for topic in dialogue.sent[0].topics] == [BILLS.topic_id, made_again.topic_id]
+
+
+def test_a_late_request_does_not_take_a_member_back_to_the_topic_that_is_deleted():
+    """The rows in the topic that was made under its name would never get a marker."""
+    dialogue = Dialogue()
+    made_again = TransactionTopic("orders", uuid.UUID(int=9), (0,))
+    dialogue.machine.on_topics_deleted([ORDERS.named], dialogue.now)
+    winner = dialogue.member(topics=(made_again,))
+    assert dialogue.open(producer_id=winner).error is ErrorCode.unknown_topic_or_partition
+    dialogue.says(winner, FINISHED)
+    dialogue.commit(winner)
+    assert [topic.topic_id for topic in dialogue.sent[0].topics] == [made_again.topic_id]
+
+
+def test_a_deleted_topic_is_remembered_for_no_longer_than_a_request_can_last():
+    dialogue = Dialogue()
+    dialogue.machine.on_topics_deleted([ORDERS.named], dialogue.now)
+    dialogue.pass_time(DELETIONS_KEPT_MS + 1)
+    dialogue.member(topics=(BILLS,))
+    assert not dialogue.machine.deleted
 
 
 def test_a_topic_that_is_made_again_gets_no_rows_of_members_of_the_old_one():

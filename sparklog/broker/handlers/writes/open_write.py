@@ -24,12 +24,27 @@ STATES: Final = {state.value: state for state in MemberState}
 
 
 def handle(call: Call, request: OpenWriteRequest) -> None:
-    state, topics = STATES.get(request.state), _topics(call, request.topics)
-    if state is None or topics is None:
-        error = ErrorCode.invalid_request if state is None else ErrorCode.unknown_topic_or_partition
-        call.reply(OpenWriteResponse(error_code=error))
+    asked = _asked(call, request)
+    if isinstance(asked, ErrorCode):
+        call.reply(OpenWriteResponse(error_code=asked))
         return
-    asked = OpenWrite(
+
+    def answered(opened: OpenedWrite) -> None:
+        if opened.outcome is OpenOutcome.NEEDS_WRITE_NUMBER:
+            call.broker.waiting_room.submit(lambda: call.carefully(lambda: _ask_with_number(call, request)))
+        else:
+            call.carefully(lambda: call.reply(_response(opened)))
+
+    call.broker.coordinators.submit(TRANSACTION_STATE_TOPIC, asked, answered)
+
+
+def _asked(call: Call, request: OpenWriteRequest) -> OpenWrite | ErrorCode:
+    state, topics = STATES.get(request.state), _topics(call, request.topics)
+    if state is None:
+        return ErrorCode.invalid_request
+    if topics is None:
+        return ErrorCode.unknown_topic_or_partition
+    return OpenWrite(
         app=request.app_id,
         version=request.app_version,
         run=request.run,
@@ -41,20 +56,15 @@ def handle(call: Call, request: OpenWriteRequest) -> None:
         producer_id=request.producer_id,
     )
 
-    def answered(opened: OpenedWrite) -> None:
-        if opened.outcome is OpenOutcome.NEEDS_WRITE_NUMBER:
-            call.broker.waiting_room.submit(lambda: call.carefully(lambda: _ask_with_number(call, asked)))
-        else:
-            call.carefully(lambda: call.reply(_response(opened)))
 
-    call.broker.coordinators.submit(TRANSACTION_STATE_TOPIC, asked, answered)
-
-
-def _ask_with_number(call: Call, asked: OpenWrite) -> None:
-    """On a thread that may wait for the controller."""
+def _ask_with_number(call: Call, request: OpenWriteRequest) -> None:
+    """On a thread that may wait for the controller. Topics may be deleted meanwhile: ids are read anew."""
     fresh = fresh_id(call)
+    asked = _asked(call, request)
     if isinstance(fresh, ErrorCode):
         call.reply(OpenWriteResponse(error_code=fresh))
+    elif isinstance(asked, ErrorCode):
+        call.reply(OpenWriteResponse(error_code=asked))
     else:
         ask(call, replace(asked, fresh_write_number=fresh), _response)
 
