@@ -46,6 +46,7 @@ from sparklog_runtime.readiness import (
     await_metadata,
     await_remnants,
     await_zookeeper,
+    have_internal_topics,
 )
 from sparklog_runtime.servers import Controller, embedded_zookeeper, preload, start_controller
 from sparklog_runtime.session import SparkHost
@@ -214,6 +215,9 @@ class LocalCluster:
         await_election(controller, self._driver_host(), self._application(), session_s, self._patience)
         if self._supervisor is not None:
             await_metadata(controller, self._supervisor, options.ids(), self._patience)
+            started_with = BrokerConfig.parse(of_a_start(options.settings, options.brokers))
+            for broker in self._supervisor.processes()[:1]:
+                have_internal_topics(broker.host, broker.port, started_with)
         self._cluster_id = controller.cluster_id
         self._patience.check()
         self._publisher.start()

@@ -1,10 +1,14 @@
-"""What a start waits for, from the remnants of the run before to brokers that know their cluster.
+"""What a start waits for, from the remnants of the run before to brokers that know their cluster; and the
+internal topics, for which it does not wait.
 
 When may a cluster be called ready?
 
 The node ``/controller`` alone proves little. A controller that was killed leaves it standing until its
 ZooKeeper session expires, and a broker that has just registered knows no topic until the controller's first
 push reaches it. So the controller must answer, and every broker must name all of them.
+
+A cluster has its internal topics from its start on, because they need as many brokers as replicas: the first
+exactly-once write must not depend on every broker being there.
 """
 
 import logging
@@ -12,8 +16,9 @@ import signal
 import time
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import SparklogError, WireError
 from sparklog_runtime.patience import Patience
 from sparklog_runtime.processes import is_alive, processes_of_root, send, wait_gone
@@ -51,19 +56,52 @@ def brokers_know(addresses: Iterable[tuple[str, int]], broker_ids: Collection[in
 
 def _known_brokers(host: str, port: int) -> set[int]:
     # start time: imported while Spark starts
-    from sparklog.network.connection import Connection
     from sparklog.wire.messages.discovery.metadata import MetadataRequest
 
     try:
-        connection = Connection.open(host, port, client_id="sparklog-start", timeout_ms=ASK_TIMEOUT_MS)
-        try:
-            answer = connection.call(MetadataRequest(topics=[]), timeout_ms=ASK_TIMEOUT_MS)
-        finally:
-            connection.close()
+        answer = _answer(host, port, MetadataRequest(topics=[]))
     except (OSError, WireError) as error:
         log.info("%s:%d does not answer a metadata request yet: %s", host, port, error)
         return set()
     return {int(broker.node_id) for broker in answer.brokers}
+
+
+def _answer(host: str, port: int, request: Any) -> Any:
+    # start time: as above
+    from sparklog.network.connection import Connection
+
+    connection = Connection.open(host, port, client_id="sparklog-start", timeout_ms=ASK_TIMEOUT_MS)
+    try:
+        return connection.call(request, timeout_ms=ASK_TIMEOUT_MS)
+    finally:
+        connection.close()
+
+
+def have_internal_topics(host: str, port: int, config: BrokerConfig) -> None:
+    """Have the broker create those internal topics for which there are brokers enough. Waits for none.
+
+    Failing that, the first client that needs one has it created.
+    """
+    # start time: as above
+    from sparklog.wire.messages.discovery.find_coordinator import (
+        GROUP_KEY,
+        TRANSACTION_KEY,
+        FindCoordinatorRequest,
+    )
+
+    brokers = len(_known_brokers(host, port))
+    factors = {
+        TRANSACTION_KEY: "transaction.state.log.replication.factor",
+        GROUP_KEY: "offsets.topic.replication.factor",
+    }
+    for key_type, factor in factors.items():
+        if config.get_int(factor) > brokers:
+            log.info("%d brokers are less than %s=%d", brokers, factor, config.get_int(factor))
+            continue
+        try:
+            _answer(host, port, FindCoordinatorRequest(key_type=key_type, coordinator_keys=["start"]))
+        except (OSError, WireError) as error:
+            log.info("%s:%d does not answer for a coordinator: %s", host, port, error)
 
 
 def await_remnants(root: Path, patience: Patience) -> None:

@@ -7,7 +7,8 @@ from sparklog.model.setting import INT_MAX, LONG_MAX, Setting
 
 COORDINATOR_SETTINGS: Final = (
     Setting("offsets.topic.num.partitions", "int", 50,
-            "Partitions of `__consumer_offsets`, when the first request for a coordinator creates it.",
+            "Partitions of `__consumer_offsets` when it is created: by `sparklog start` and "
+            "`sparklog submit`, or else by the first request for a coordinator.",
             1, 100_000),
     Setting("offsets.topic.replication.factor", "int", 3,
             "Replication factor of `__consumer_offsets`; it is not created while fewer brokers are live. "
@@ -27,7 +28,8 @@ COORDINATOR_SETTINGS: Final = (
     Setting("offsets.load.buffer.size", "int", 5_242_880,
             "Bytes that a new coordinator reads at a time while it loads.", 1, INT_MAX),
     Setting("transaction.state.log.num.partitions", "int", 50,
-            "Partitions of `__transaction_state`, when the first request for a coordinator creates it.",
+            "Partitions of `__transaction_state` when it is created: by `sparklog start` and "
+            "`sparklog submit`, or else by the first request for a coordinator.",
             1, 100_000),
     Setting("transaction.state.log.replication.factor", "int", 3,
             "Replication factor of `__transaction_state`; it is not created while fewer brokers are live. "
