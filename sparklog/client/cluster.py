@@ -17,7 +17,13 @@ from typing import Any, Final, TypeVar
 from sparklog.client.bootstrap import Endpoint, parse_bootstrap_servers
 from sparklog.client.connections import BrokerConnection, Connect, ConnectionPool, PendingReply
 from sparklog.client.errors import ClientClosed, ClusterUnavailable
-from sparklog.client.metadata import ClusterMetadata, KnownLeader, TopicMetadata, metadata_of
+from sparklog.client.metadata import (
+    ClusterMetadata,
+    KnownCoordinators,
+    KnownLeader,
+    TopicMetadata,
+    metadata_of,
+)
 from sparklog.client.retry import Backoff, Deadline
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import BrokerId, TopicPartition
@@ -67,6 +73,7 @@ class ClusterClient:
         self._pool = ConnectionPool(connect or self._connect, self.clock)
         self._closed = threading.Event()
         self._lock = threading.Lock()  # over the three fields below; held for a few lines
+        self.coordinators: Final = KnownCoordinators()
         self._metadata = ClusterMetadata()
         self._known_topics: set[str] = set()
         self._preferred: Endpoint | None = None  # the last broker that answered a call to any

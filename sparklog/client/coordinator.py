@@ -1,4 +1,5 @@
 """Calls to the coordinator of a group or a transactional id: found when needed, and again when it has moved.
+Those of one ``ClusterClient`` tell each other where it is.
 
 A coordinator moves with the leadership of its partition of an internal topic. The next one answers that it
 loads until it has read that partition. Calls are repeated over both, until a deadline.
@@ -77,7 +78,12 @@ class Coordinator:
             no_coordinator = f"no coordinator of {self._what} at {self._cluster.bootstrap_servers}"
             raise KafkaError(found.error, found.message or no_coordinator)
         self._node = found.node
+        self._cluster.coordinators.found(self._key_type, self.key, found.node)
         return self._node
+
+    def _forget(self, node: Node) -> None:
+        self._node = None
+        self._cluster.coordinators.moved(self._key_type, self.key, node)
 
     def call(
         self, message: Any, error_of: Callable[[Any], ErrorCode], *, timeout_ms: int | None = None
@@ -90,18 +96,19 @@ class Coordinator:
         deadline = self._cluster.deadline(timeout_ms)
         backoff = self._cluster.backoff(deadline)
         while True:
-            node = self._node or self.find(deadline)
+            known = self._node or self._cluster.coordinators.get(self._key_type, self.key)
+            node = self._node = known or self.find(deadline)
             try:
                 response = self._cluster.call_endpoint(Endpoint(node.host, node.port), message, deadline)
             except OSError as error:
-                self._node = None
+                self._forget(node)
                 backoff.pause(partial(self._unreachable, node, error, deadline))
                 continue
             code = error_of(response)
             if not code.retriable:
                 return response
             if code in MOVED:
-                self._node = None
+                self._forget(node)
             backoff.pause(partial(KafkaError, code, f"{self._what} at broker {node.id}"))
 
     def _unreachable(self, node: Node, error: OSError, deadline: Deadline) -> ClusterUnavailable:

@@ -1,11 +1,14 @@
-"""Topics, partitions and leaders as one Metadata response had them: immutable, replaced as a whole.
+"""Topics, partitions and leaders as one Metadata response had them: immutable, replaced as a whole. And where
+coordinators were found last.
 
 Metadata is often a little old; only a leader's own answer is authoritative. A client uses its metadata until
 an answer contradicts it, and then requests newer metadata.
 """
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from sparklog.client.bootstrap import Endpoint
 from sparklog.model.cluster import Node
@@ -17,6 +20,8 @@ from sparklog.wire.messages.discovery.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+
+COORDINATORS_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +149,31 @@ def _partition(partition: MetadataResponsePartition) -> PartitionMetadata:
         error_code=partition.error_code,
         lost_in_epoch=partition.lost_in_epoch,
     )
+
+
+class KnownCoordinators:
+    """By type and key, the brokers where coordinators were found last, for any thread.
+
+    One that has moved costs its client one request more. So tasks of one process do not all ask where the
+    coordinator of their write, or of their cut, is.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._nodes: dict[tuple[int, str], Node] = {}
+
+    def get(self, key_type: int, key: str) -> Node | None:
+        with self._lock:
+            return self._nodes.get((key_type, key))
+
+    def found(self, key_type: int, key: str, node: Node) -> None:
+        with self._lock:
+            self._nodes[key_type, key] = node
+            if len(self._nodes) > COORDINATORS_MAX:
+                del self._nodes[next(iter(self._nodes))]
+
+    def moved(self, key_type: int, key: str, node: Node) -> None:
+        """It is not at ``node``; another thread may know already where it is."""
+        with self._lock:
+            if self._nodes.get((key_type, key)) == node:
+                del self._nodes[key_type, key]

@@ -2,7 +2,14 @@
 
 import uuid
 
-from sparklog.client.metadata import ClusterMetadata, KnownLeader, metadata_of
+from sparklog.client.metadata import (
+    COORDINATORS_MAX,
+    ClusterMetadata,
+    KnownCoordinators,
+    KnownLeader,
+    metadata_of,
+)
+from sparklog.model.cluster import Node
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.time import MonotonicMs
@@ -53,3 +60,22 @@ def test_only_a_complete_answer_forgets_topics() -> None:
     both = picture(1, 0).updated(picture(1, 0, topic="u"), is_complete=False)
     assert sorted(both.topics) == ["t", "u"]
     assert sorted(both.updated(picture(1, 0), is_complete=True).topics) == ["t"]
+
+
+def test_what_was_found_where_it_is_no_more_is_forgotten_unless_found_elsewhere_since() -> None:
+    here, there = (Node(BrokerId(number), "h", 9092 + number) for number in (1, 2))
+    known = KnownCoordinators()
+    known.found(0, "g", here)
+    assert (known.get(0, "g"), known.get(1, "g")) == (here, None)
+    known.moved(0, "g", there)
+    assert known.get(0, "g") == here
+    known.moved(0, "g", here)
+    assert known.get(0, "g") is None
+
+
+def test_the_coordinators_found_first_are_forgotten_when_there_are_many() -> None:
+    known = KnownCoordinators()
+    for number in range(COORDINATORS_MAX + 1):
+        known.found(1, f"app-{number}", Node(BrokerId(1), "h", 9092))
+    assert known.get(1, "app-0") is None
+    assert known.get(1, f"app-{COORDINATORS_MAX}") is not None

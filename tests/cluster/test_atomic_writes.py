@@ -1,9 +1,11 @@
 """Atomic writes upon three real brokers: members, winners, versions, and who is refused."""
 
 import itertools
+import socket
 import time
 import uuid
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -286,3 +288,50 @@ def test_a_write_outlives_its_coordinator(writing, cluster):
         assert writing.commit(identity, member.producer_id) is Commit.now
     cluster.revive(coordinator)
     assert [writing.visible(place) for place in PLACES] == [[b"kept"]] * 3
+
+
+@pytest.fixture
+def closed_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    return port
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """The keys whose coordinator was asked for."""
+    keys = []
+    find = Coordinator.find
+
+    def counted(self, *args):
+        keys.append(self.key)
+        return find(self, *args)
+
+    monkeypatch.setattr(Coordinator, "find", counted)
+    return keys
+
+
+def test_tasks_and_drivers_of_one_process_ask_once_for_the_coordinator_of_their_write(
+    cluster, writing, searches
+):
+    first = writing.identity(version=1)
+    assert writing.commit(first, writing.finished(first, b"paid")) is Commit.now
+    searches.clear()
+    with ClusterClient(cluster.bootstrap_servers) as client:
+        another = Writing(client, writing.app_id)
+        second = another.identity(version=2)
+        winners = [another.finished(second, b"paid") for _ in range(3)]
+        assert another.commit(second, *winners) is Commit.now
+    assert searches == [writing.app_id]
+
+
+def test_a_coordinator_that_is_not_where_it_was_is_asked_for_again(cluster, writing, searches, closed_port):
+    """It has moved, or its broker is gone."""
+    at_home = Coordinator(writing.client, writing.app_id, TRANSACTION_KEY).find()
+    moved = next(broker.node for broker in cluster.brokers.values() if broker.node.id != at_home.id)
+    for wrong in (moved, replace(moved, port=closed_port)):
+        searches.clear()
+        writing.client.coordinators.found(TRANSACTION_KEY, writing.app_id, wrong)
+        with writing.attempt(writing.identity(), b"paid") as member:
+            member.withdraw()
+        assert searches == [writing.app_id]
