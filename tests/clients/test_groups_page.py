@@ -12,13 +12,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from sparklog.client.group.group_admin import GroupAdmin
 from sparklog.testing import InProcessCluster
+from tests.pages import DOCS, blocks_of
 from tests.waiting import until
 
 pytestmark = [
@@ -26,21 +26,8 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("kcat") is None, reason="needs kcat"),
 ]
 
-PAGE = Path(__file__).parents[2] / "docs" / "groups.md"
+PAGE = DOCS / "groups.md"
 GROUP = "billing"
-
-
-@dataclass(frozen=True)
-class Block:
-    section: str
-    kind: str
-    text: str
-
-
-def blocks() -> Iterator[Block]:
-    for section in re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE):
-        for kind, text in re.findall(r"^```(\S[^\n]*)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL):
-            yield Block(section.partition("\n")[0], kind, text)
 
 
 class Reader:
@@ -106,7 +93,7 @@ def reading(cluster: InProcessCluster, folder: Path) -> Iterator[Reader]:
 def test_every_command_of_the_page_does_what_the_page_says(cluster: InProcessCluster, tmp_path: Path) -> None:
     section = ""
     with reading(cluster, tmp_path) as reader:
-        for block in blocks():
+        for block in blocks_of(PAGE):
             if block.section != section:
                 reader.interrupt()
                 section = block.section

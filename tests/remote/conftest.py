@@ -13,6 +13,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.remote.servers.hdfs import Hdfs
+from tests.remote.servers.java import JavaProcess, jars
 from tests.waiting import until
 
 Server = Callable[[int, bytes], str]
@@ -54,25 +56,56 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             server.terminate()
 
 
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    server = Hdfs(tmp_path_factory.mktemp("hdfs"), free_port(), free_port())
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="session")
+def s3proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server with the bucket ``history``."""
+    folder = tmp_path_factory.mktemp("s3proxy")
+    address = f"http://127.0.0.1:{free_port()}"
+    properties = {
+        "s3proxy.endpoint": address,
+        "s3proxy.authorization": "none",
+        "jclouds.provider": "filesystem-nio2",
+        "jclouds.filesystem.basedir": folder,
+    }
+    text = "".join(f"{name}={value}\n" for name, value in properties.items())
+    (folder / "s3proxy.conf").write_text(text)
+    main = ["org.gaul.s3proxy.Main", "--properties", folder / "s3proxy.conf"]
+    server = JavaProcess([f"{jars('s3proxy-4.1.0')}/*"], main, folder / "s3proxy.log")
+    try:
+        until(lambda: answers(address), lambda: f"S3Proxy:\n{server}")
+        with urlopen(Request(f"{address}/history", method="PUT"), timeout=10):
+            yield address
+    finally:
+        server.end()
+
+
+def point_s3_at(address: str, environment: pytest.MonkeyPatch, folder: Path) -> None:
+    """Points S3's client at an address, by the environment as an operator does."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        environment.delenv(name)
+    for name, value in {
+        "AWS_ENDPOINT_URL": address,
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_CONFIG_FILE": str(folder / "none"),
+        "AWS_SHARED_CREDENTIALS_FILE": str(folder / "none"),
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
+        environment.setenv(name, value)
+
+
 @pytest.fixture
 def s3_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
-    """Points S3's client at an address, by the environment as an operator does."""
-
-    def point(address: str) -> None:
-        for name in [name for name in os.environ if name.startswith("AWS_")]:
-            monkeypatch.delenv(name)
-        for name, value in {
-            "AWS_ENDPOINT_URL": address,
-            "AWS_ACCESS_KEY_ID": "key",
-            "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_CONFIG_FILE": str(tmp_path / "none"),
-            "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }.items():
-            monkeypatch.setenv(name, value)
-
-    return point
+    """Points S3's client at an address, for one test."""
+    return lambda address: point_s3_at(address, monkeypatch, tmp_path)
 
 
 @pytest.fixture

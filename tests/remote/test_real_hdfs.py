@@ -6,14 +6,13 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sparklog.remote.open_store import open_store
 from sparklog.remote.store import Failure, RemoteStore, RemoteStoreError
-from tests.remote.conftest import free_port
 from tests.remote.contract import StoreContract, failure
 from tests.remote.servers.hdfs import Hdfs
 from tests.waiting import until
@@ -22,13 +21,6 @@ pytestmark = [pytest.mark.integration, pytest.mark.remote]
 
 ROOT = Path(__file__).parents[2]
 Open = Callable[..., RemoteStore]
-
-
-@pytest.fixture(scope="module")
-def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
-    server = Hdfs(tmp_path_factory.mktemp("hdfs"), free_port(), free_port())
-    yield server
-    server.end()
 
 
 @pytest.fixture(params=["hdfs", "webhdfs"])

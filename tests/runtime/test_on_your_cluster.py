@@ -15,35 +15,21 @@ import subprocess
 import sys
 import sysconfig
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from chaos.machines.places import free_ports
 from sparklog_runtime.reachable import is_listening
+from tests.pages import DOCS, READY, blocks_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.proof, pytest.mark.timeout(400)]
 
 CLONE = Path(__file__).parents[2]
-PAGE = CLONE / "docs" / "on-your-cluster.md"
+PAGE = DOCS / "on-your-cluster.md"
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "sparklog", "datasource", "broker_runtime", "conf")
 SPARK_PROGRAMS = ("spark-class", "spark-submit", "find-spark-home", "find_spark_home.py", "load-spark-env.sh")
-READY = "sparklog is ready: bootstrap.servers="
 START_TIMEOUT_S = 120.0
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of the page."""
-
-    kind: str
-    text: str
-
-
-def _blocks() -> list[Block]:
-    found = re.findall(r"^```(\S[^\n]*)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    return [Block(kind, text) for kind, text in found]
 
 
 def _wait(is_so, what: str) -> None:
@@ -176,7 +162,7 @@ class Pages:
     """Takes the blocks of the page one after the other."""
 
     def __init__(self) -> None:
-        self._left = _blocks()
+        self._left = list(blocks_of(PAGE))
 
     def next(self, kind: str) -> str:
         block = self._left.pop(0)

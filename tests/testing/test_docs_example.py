@@ -1,20 +1,21 @@
 """The page about testing shows a job and its tests: they run, as they stand there, with a real Spark."""
 
 import re
-from pathlib import Path
 
 import pytest
 
+from tests.pages import DOCS, blocks_of
+
 pytestmark = pytest.mark.integration
 
-PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
-NAMED_BLOCK = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
-ANY_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+PAGE = DOCS / "testing.md"
+PROGRAMS = [block.text for block in blocks_of(PAGE) if block.kind == "python"]
+NAME = re.compile(r"# (\w+\.py)\n")
 
 
 @pytest.mark.proof
 def test_the_job_and_its_tests_run_as_they_stand_there(run_pytest) -> None:
-    files = dict(NAMED_BLOCK.findall(PAGE.read_text()))
+    files = {name[1]: text for text in PROGRAMS if (name := NAME.match(text))}
     assert set(files) == {"thermometers.py", "test_thermometers.py"}
     result = run_pytest("-W", "default", **{name.replace(".", "__"): text for name, text in files.items()})
     assert result.returncode == 0, result.stdout + result.stderr
@@ -22,7 +23,7 @@ def test_the_job_and_its_tests_run_as_they_stand_there(run_pytest) -> None:
 
 
 def test_the_cluster_without_pytest_runs_as_it_stands_there(capsys) -> None:
-    (block,) = [text for text in ANY_BLOCK.findall(PAGE.read_text()) if "with InProcessCluster" in text]
+    (block,) = [text for text in PROGRAMS if "with InProcessCluster" in text]
     exec(compile(block, str(PAGE), "exec"), {})
     assert re.fullmatch(r"127\.0\.0\.1:\d+\n", capsys.readouterr().out)
 
