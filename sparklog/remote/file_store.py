@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from sparklog.remote.failures import told
 from sparklog.remote.locate import StoreUrl, check_name
-from sparklog.remote.patience import within
+from sparklog.remote.patience import Stop, within
 from sparklog.remote.store import Failure, RemoteStoreError
 
 UPLOADING: Final = ".uploading"
@@ -25,9 +25,10 @@ T = TypeVar("T")
 class FileStore(ABC):
     """Implements ``RemoteStore``; subclasses know how their file system syncs and renames."""
 
-    def __init__(self, url: StoreUrl, timeout_s: float) -> None:
+    def __init__(self, url: StoreUrl, timeout_s: float, stop: Stop) -> None:
         self._url = url
         self._timeout_s = timeout_s
+        self._stop = stop
 
     @abstractmethod
     def _create(self, path: str) -> Any:
@@ -109,4 +110,4 @@ class FileStore(ABC):
 
     def _do(self, doing: str, call: Callable[[], T]) -> T:
         with told(doing):
-            return within(self._timeout_s, doing, call)
+            return within(self._timeout_s, doing, call, self._stop)

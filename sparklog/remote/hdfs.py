@@ -11,11 +11,12 @@ from typing import Any
 from sparklog.model.errors import ConfigError
 from sparklog.remote.file_store import FileStore
 from sparklog.remote.locate import StoreUrl
+from sparklog.remote.patience import Stop
 
 
 class HdfsStore(FileStore):
-    def __init__(self, url: StoreUrl, timeout_s: float) -> None:
-        super().__init__(url, timeout_s)
+    def __init__(self, url: StoreUrl, timeout_s: float, stop: Stop) -> None:
+        super().__init__(url, timeout_s, stop)
         try:
             import hdfs_native.fsspec  # an extra, and never loaded before a process forks
         except ImportError as error:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from sparklog.model.errors import ConfigError
 from sparklog.remote.failures import told
 from sparklog.remote.locate import StoreUrl, check_name
-from sparklog.remote.patience import within
+from sparklog.remote.patience import Stop, within
 from sparklog.remote.store import Failure, RemoteStoreError
 
 BLOCK_BYTES: Final = 8 * 1024 * 1024
@@ -26,7 +26,7 @@ T = TypeVar("T")
 class S3Store:
     """Implements ``RemoteStore``."""
 
-    def __init__(self, url: StoreUrl, timeout_s: float) -> None:
+    def __init__(self, url: StoreUrl, timeout_s: float, stop: Stop) -> None:
         try:
             import s3fs  # an extra, whose thread must begin after a process forks
         except ImportError as error:
@@ -34,6 +34,7 @@ class S3Store:
         self._url = url
         self._root = f"{url.host}{url.folder}"
         self._timeout_s = timeout_s
+        self._stop = stop
         config = {
             "connect_timeout": timeout_s / (TRIES + 1),
             "read_timeout": timeout_s / (TRIES + 1),
@@ -114,7 +115,7 @@ class S3Store:
 
     def _do(self, doing: str, call: Callable[[], T]) -> T:
         with told(doing):
-            return within(self._timeout_s * TRIES, doing, call)
+            return within(self._timeout_s * TRIES, doing, call, self._stop)
 
 
 def blocks_of(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from sparklog.remote.file_store import FileStore
 from sparklog.remote.locate import StoreUrl
+from sparklog.remote.patience import Stop
 
 DEFAULT_PORT: Final = 9870
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -47,8 +48,8 @@ class _Upload:
 
 
 class WebHdfsStore(FileStore):
-    def __init__(self, url: StoreUrl, timeout_s: float) -> None:
-        super().__init__(url, timeout_s)
+    def __init__(self, url: StoreUrl, timeout_s: float, stop: Stop) -> None:
+        super().__init__(url, timeout_s, stop)
         self._user = os.environ.get("HADOOP_USER_NAME")
 
     def send_block(self, path: str, block: bytes) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.error import URLError
@@ -36,24 +37,27 @@ def answers(url: str) -> bool:
         return False
 
 
-@pytest.fixture(scope="session")
-def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a moto server with the bucket ``history``."""
+@contextmanager
+def s3_in_memory(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The address and the process of a moto server with the bucket ``history``."""
     port = free_port()
-    log = (tmp_path_factory.mktemp("moto") / "log").open("wb")
-    with (
-        log,
-        subprocess.Popen(
-            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdout=log, stderr=log
-        ) as server,
-    ):
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    log = (folder / "log").open("wb")
+    with log, subprocess.Popen(command, stdout=log, stderr=log) as server:
         address = f"http://127.0.0.1:{port}"
         try:
             until(lambda: answers(f"{address}/moto-api/"), "the S3 server")
             with urlopen(Request(f"{address}/history", method="PUT"), timeout=10):
-                yield address
+                yield address, server
         finally:
-            server.terminate()
+            server.kill()  # which ends a stopped one, too; its objects are in memory
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server that the tests share."""
+    with s3_in_memory(tmp_path_factory.mktemp("moto")) as (address, _):
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from functools import partial
 from sparklog.remote.hdfs import HdfsStore
 from sparklog.remote.locate import parse_store_url
 from sparklog.remote.open_store import open_store
+from sparklog.remote.patience import Stop
 from sparklog.remote.store import Failure
 from tests.remote.contract import failure
 
@@ -22,7 +23,7 @@ class Writer:
 
 def test_a_file_is_synced_before_it_is_closed() -> None:
     writer = Writer()
-    HdfsStore(parse_store_url("hdfs://127.0.0.1:1/a"), 1)._sync_and_close(writer)
+    HdfsStore(parse_store_url("hdfs://127.0.0.1:1/a"), 1, Stop())._sync_and_close(writer)
     assert writer.calls == ["hsync", "close"]
 
 

@@ -24,8 +24,12 @@ from sparklog.network.executor import ThreadExecutor
 from sparklog.network.loop_threads import LoopThreads, no_calls
 from sparklog.remote.open_store import open_store
 from sparklog.remote.ownership import claim
+from sparklog.remote.patience import Stop
 from sparklog.remote.probe import probe
 from sparklog.remote.store import RemoteStore
+
+STORE_STOP_S: Final = 1.0
+"""For each loop, so that a store that answers is not cut off."""
 
 _RATE: Final = "remote.log.manager.copy.max.bytes.per.second"
 
@@ -41,6 +45,7 @@ class Tiering:
         self._cluster_id = cluster_id
         self._clock = clock
         self._stopping = threading.Event()
+        self._store_stop = Stop()
         self._loops = LoopThreads(no_calls)
         self._throttle = _throttle(settings.now)
         settings.on_change(self._set_rate)
@@ -51,7 +56,8 @@ class Tiering:
             interval_ms=settings.at_start.get_int("remote.log.manager.task.interval.ms"),
         )
 
-        store = open_store(self._url)  # asks nothing yet: a store that is away must not hold up a start
+        # Asks nothing yet: a store that is away must not hold up a start.
+        store = open_store(self._url, stop=self._store_stop)
         self.deletion = TieredDeletion(
             replicas.partitions,
             zookeeper,
@@ -81,16 +87,21 @@ class Tiering:
         self._loops.start("remote-deletion", self.deletion.loop)
 
     def close(self) -> None:
-        """Stop in the middle of an upload, which leaves nothing behind that counts."""
+        """Stop in the middle of an upload, which leaves nothing behind that counts.
+
+        What a store does not answer soon is left behind: a stop must not wait for one that hangs.
+        """
         self._stopping.set()
         self._fetches.history = None
         self.reader.close()
+        self._loops.close(STORE_STOP_S)
+        self._store_stop.give()
         self._loops.close()
         self._threads.stop()
 
     def _open_store(self) -> RemoteStore:
         """ConfigError if the store lacks an ability, or is another cluster's."""
-        store = open_store(self._url)
+        store = open_store(self._url, stop=self._store_stop)
         lacking = [finding for finding in probe(store) if not finding.has]
         if lacking:
             raise ConfigError(
