@@ -78,6 +78,15 @@ class Sparklog:
     def _description(self) -> dict[str, object]:
         return json.loads((self._root / "cluster/cluster.json").read_text())
 
+    @property
+    def folder(self) -> Path:
+        """``--root``: a folder for each broker is in it."""
+        return self._root / "cluster"
+
+    @property
+    def zookeeper(self) -> str:
+        return str(self._description()["zookeeper"])
+
     def broker_pids(self) -> dict[int, int]:
         return {int(broker["id"]): int(broker["pid"]) for broker in self._description()["brokers"]}
 

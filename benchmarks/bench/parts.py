@@ -21,6 +21,7 @@ from bench.kafka_clients import (
 )
 from bench.machine import memory_of, wait_until
 from bench.many import partitions
+from bench.remote import remote
 from bench.report import PartResult, Row, longest_gap, percentile
 from bench.scale import FULL, Scale, say
 from bench.spark import Spark, form_of, has_connector
@@ -369,5 +370,6 @@ LIMITS: Final[dict[str, Callable[[Pair, Scale], PartResult]]] = {
     "recovery": recovery,
     "storage": storage,
     "compaction": compaction,
+    "remote": remote,
 }
-"""What faults and many partitions cost, and the disk alone: a section of its own in the results."""
+"""What faults, many partitions and a remote store cost, and the disk alone: the results' second section."""

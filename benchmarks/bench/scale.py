@@ -30,6 +30,8 @@ class Scale:
     committers: int
     micro_batches: int
     write_members: int
+    remote_mb: int
+    remote_segments: int
 
 
 FULL: Final = Scale(
@@ -55,6 +57,8 @@ FULL: Final = Scale(
     committers=12,
     micro_batches=60,
     write_members=200,
+    remote_mb=400,
+    remote_segments=1_000,
 )
 QUICK: Final = Scale(
     rows=100_000,
@@ -79,6 +83,8 @@ QUICK: Final = Scale(
     committers=6,
     micro_batches=15,
     write_members=20,
+    remote_mb=60,
+    remote_segments=60,
 )
 
 
