@@ -17,7 +17,6 @@ from typing import Final, Protocol
 from sparklog.broker.history.runs import Log, Run, RunCache
 from sparklog.broker.partition.answers import HistoryFound, HistoryRange, HistoryRead, HistoryTime
 from sparklog.model.errors import ErrorCode, SparklogError
-from sparklog.model.ids import TopicId, TopicPartition
 from sparklog.model.ports import Executor, Guard
 
 logger = logging.getLogger(__name__)
@@ -32,8 +31,8 @@ Waiting = list[tuple[HistoryRange, Answer]]
 class HistorySource(Protocol):
     """The batches of logs in a remote store."""
 
-    def run_from(self, topic_id: TopicId, topic_partition: TopicPartition, offset: int, size: int) -> Run:
-        """About ``size`` bytes of batches, the first of which holds ``offset``; blocks.
+    def run_from(self, wanted: HistoryRange, offset: int, size: int) -> Run:
+        """About ``size`` bytes of batches of that log, the first of which holds ``offset``; blocks.
 
         A batch that cannot be read ends the run. SparklogError, with the object's name, if that is the first.
         """
@@ -83,6 +82,9 @@ class HistoryReader:
         ahead: int | None = None
         with self.guard:
             run = self.cache.find(log, wanted.fetch_offset)
+            if run is not None and not run.is_of(wanted, wanted.fetch_offset):
+                self.cache.forget(log, run)
+                run = None
             if run is None:
                 begins = self._begin(log, wanted.fetch_offset, [(wanted, answer)])
             else:
@@ -150,7 +152,7 @@ class HistoryReader:
         run: Run | None = None
         try:
             if not self._is_closed:
-                run = self.source.run_from(wanted.topic_id, wanted.topic_partition, offset, size)
+                run = self.source.run_from(wanted, offset, size)
         except (SparklogError, OSError) as error:
             logger.error(
                 "%s: offset %d cannot be read from the remote store: %s",

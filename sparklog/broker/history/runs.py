@@ -26,14 +26,15 @@ Log = tuple[TopicId, int]
 class Run:
     """Batches one after the other: every record from ``first_offset`` up to ``next_offset``, exclusive.
 
-    Of the nth batch ``last_offsets`` has its last offset and ``ends`` its end in ``data``. ``aborted``: the
-    aborted transactions with records among them.
+    Of the nth batch ``last_offsets`` has its last offset, ``ends`` its end in ``data``, and ``leader_epochs``
+    who wrote it. ``aborted``: the aborted transactions with records among them.
     """
 
     first_offset: int
     data: bytes
     last_offsets: tuple[int, ...]
     ends: tuple[int, ...]
+    leader_epochs: tuple[int, ...]
     aborted: tuple[AbortedTransaction, ...] = ()
 
     @property
@@ -44,6 +45,14 @@ class Run:
     def memory_bytes(self) -> int:
         return len(self.data) + BATCH_BYTES * len(self.ends)
 
+    def is_of(self, wanted: HistoryRange, offset: int) -> bool:
+        """Whether the batch with ``offset`` is of the log as it is now, and of none that an unclean election
+        has lost. Two logs with the same leader epoch at an offset have the same records up to there.
+        """
+        nth = bisect_left(self.last_offsets, offset)
+        entry = bisect_right(wanted.epochs, self.last_offsets[nth], key=lambda one: one.start_offset)
+        return not entry or wanted.epochs[entry - 1].epoch == self.leader_epochs[nth]
+
     def cut(self, wanted: HistoryRange) -> HistoryRead:
         """The whole batches that ``wanted`` gets of this run, which has its fetch offset."""
         first = bisect_left(self.last_offsets, wanted.fetch_offset)
@@ -52,6 +61,8 @@ class Run:
         if last == first and wanted.at_least_one_batch:
             last += 1
         last = min(last, bisect_left(self.last_offsets, wanted.end_offset))
+        while last > first and not self.is_of(wanted, self.last_offsets[last - 1]):
+            last -= 1
         if last <= first:
             return HistoryRead(ErrorCode.none, next_offset=wanted.fetch_offset)
         data = memoryview(self.data)[start : self.ends[last - 1]]
@@ -100,6 +111,10 @@ class RunCache:
         while self.memory_bytes > self._bytes_max:
             (oldest_log, start) = next(iter(self._runs))
             self._forget(oldest_log, start)
+
+    def forget(self, log: Log, run: Run) -> None:
+        """A run that is of no use any more."""
+        self._forget(log, run.first_offset)
 
     def _forget(self, log: Log, first_offset: int) -> None:
         run = self._runs.pop((log, first_offset), None)

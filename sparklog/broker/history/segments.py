@@ -9,13 +9,14 @@ the first of a run it is an error, so that everything before and after it can be
 """
 
 import logging
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from sparklog.broker.history.runs import Run
-from sparklog.broker.partition.answers import HistoryTime
+from sparklog.broker.partition.answers import HistoryRange, HistoryTime
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import CorruptBatch, SparklogError
 from sparklog.model.ids import TopicId, TopicPartition
@@ -44,7 +45,8 @@ class HistoryMissing(SparklogError):  # noqa: N818 (the field's word for the thi
 class StoredSegment:
     """A remote segment: where its objects are, and what it has. ``arrow_name`` is empty for a raw one.
 
-    ``end_offset`` is exclusive. ``aborted``: the aborted transactions with records in it.
+    ``end_offset`` is exclusive; its objects may have batches behind that, which are in no log any more.
+    ``aborted``: the aborted transactions with records in it.
     """
 
     base_offset: int
@@ -58,8 +60,13 @@ class StoredSegment:
 class Catalog(Protocol):
     """Which segments a log has in the store."""
 
-    def segment_for(self, topic_id: TopicId, topic_partition: TopicPartition, offset: int) -> StoredSegment:
-        """The segment that has ``offset``; may block. HistoryMissing if none has it."""
+    def segment_for(
+        self, topic_id: TopicId, topic_partition: TopicPartition, offset: int, *, is_fresh: bool = False
+    ) -> StoredSegment:
+        """The segment that has ``offset``; may block. HistoryMissing if none has it.
+
+        ``is_fresh``: whether it must be what the manifest says now; else it may be what it said a moment ago.
+        """
 
     def segments_from_time(
         self, topic_id: TopicId, topic_partition: TopicPartition, timestamp_ms: int
@@ -77,10 +84,22 @@ class StoredSegments:
     _indexes: OrderedDict[str, list[Entry]] = field(default_factory=OrderedDict)
     _entry_count: int = 0
 
-    def run_from(self, topic_id: TopicId, topic_partition: TopicPartition, offset: int, size: int) -> Run:
+    def run_from(self, wanted: HistoryRange, offset: int, size: int) -> Run:
         """See ``HistorySource``."""
-        segment = self.catalog.segment_for(topic_id, topic_partition, offset)
-        entries = self._index(segment)
+        for is_fresh in (False, True):
+            segment = self.catalog.segment_for(
+                wanted.topic_id, wanted.topic_partition, offset, is_fresh=is_fresh
+            )
+            run = self._run_of(segment, offset, size)
+            if run.is_of(wanted, offset):
+                return run
+        raise HistoryMissing(
+            f"{segment.rest_name} has another leader epoch at offset {offset} than the log: it is of a log "
+            "that an unclean election has replaced"
+        )
+
+    def _run_of(self, segment: StoredSegment, offset: int, size: int) -> Run:
+        entries = self._entries(segment)
         first = nth_with(entries, offset)
         if first == len(entries):
             raise HistoryMissing(
@@ -101,7 +120,7 @@ class StoredSegments:
         for segment in self.catalog.segments_from_time(
             wanted.topic_id, wanted.topic_partition, wanted.timestamp_ms
         ):
-            entries = self._index(segment)
+            entries = self._entries(segment)
             for entry in entries[nth_with(entries, wanted.start_offset) :]:
                 if entry.base_offset >= wanted.end_offset:
                     return None
@@ -113,6 +132,11 @@ class StoredSegments:
                 if found is not None:
                     return found if found[0] < wanted.end_offset else None
         return None
+
+    def _entries(self, segment: StoredSegment) -> list[Entry]:
+        """The places of the batches that are in the log."""
+        entries = self._index(segment)
+        return entries[: bisect_left(entries, segment.end_offset, key=lambda entry: entry.base_offset)]
 
     def _index(self, segment: StoredSegment) -> list[Entry]:
         with self.guard:
@@ -196,5 +220,6 @@ def _run(entries: Sequence[Entry], batches: Sequence[bytes], aborted: Sequence[A
         b"".join(batches),
         tuple(entry.last_offset for entry in entries),
         tuple(ends),
+        tuple(parse_header(batch).leader_epoch for batch in batches),
         tuple(one for one in aborted if one.first_offset <= last and one.last_offset >= first),
     )

@@ -5,6 +5,7 @@ Named tuples: some of each are made for every batch, and frozen dataclasses take
 
 from typing import NamedTuple
 
+from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.core.replication.leader import Diverging
 from sparklog.core.replication.visibility import Visibility
 from sparklog.core.transaction.latest_connections import Late
@@ -62,6 +63,8 @@ class HistoryRange(NamedTuple):
     max_bytes: int
     at_least_one_batch: bool
     leaves_out_aborted: bool
+    epochs: tuple[EpochEntry, ...] = ()
+    """The leader epochs of the log up to ``end_offset``: batches of others are not this log's."""
 
 
 class HistoryTime(NamedTuple):

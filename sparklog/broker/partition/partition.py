@@ -542,9 +542,16 @@ class Partition:
         """Let retention remove old committed segments; returns their number."""
         return self.trim(lambda log, committed: log.delete_old_segments(committed))
 
-    def delete_local_segments(self, offset: int) -> int:
-        """Remove local segments below ``offset``, which the remote store has; returns their number."""
-        return self.trim(lambda log, committed: log.delete_local_segments(min(offset, committed)))
+    def delete_local_segments(self, offset: int, generation: int) -> int:
+        """Remove local segments below ``offset``, which the remote store has; returns their number.
+
+        ``generation``: of the log when that was seen. A truncation since then may have changed what is there.
+        """
+        return self.trim(
+            lambda log, committed: (
+                log.delete_local_segments(min(offset, committed)) if log.generation == generation else 0
+            )
+        )
 
     def trim(self, delete: Callable[[Log, int], int]) -> int:
         """Let ``delete`` remove committed records from the log's front; what it returned, 0 if offline."""

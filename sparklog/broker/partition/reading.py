@@ -100,6 +100,7 @@ def _from_history(log: Log, marks: Watermarks, request: ReadRequest, at_least_on
         request.max_bytes,
         at_least_one_batch,
         request.leaves_out_aborted,
+        log.epochs.before(marks.local_start_offset),
     )
     return _result(marks, ErrorCode.none)._replace(history=wanted)
 

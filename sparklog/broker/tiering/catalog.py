@@ -44,11 +44,13 @@ class ManifestCatalog:
     _pages: OrderedDict[str, Sequence[RemoteSegment]] = field(default_factory=OrderedDict)
     _aborted: OrderedDict[str, tuple[AbortedTransaction, ...]] = field(default_factory=OrderedDict)
 
-    def segment_for(self, topic_id: TopicId, topic_partition: TopicPartition, offset: int) -> StoredSegment:
+    def segment_for(
+        self, topic_id: TopicId, topic_partition: TopicPartition, offset: int, *, is_fresh: bool = False
+    ) -> StoredSegment:
         """See ``Catalog``."""
         remote = RemotePartition(topic_partition.topic, topic_id, topic_partition.partition)
-        for is_fresh in (False, True):
-            head = self._head(remote, is_fresh=is_fresh)
+        for asks in (True,) if is_fresh else (False, True):
+            head = self._head(remote, is_fresh=asks)
             found = head and segment_for_offset(head, offset, lambda page: self._page(remote, page))
             if found:
                 return self._stored(remote, found)

@@ -9,7 +9,7 @@ then of a failed step or of a replaced leader, and is deleted once it was seen f
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -25,11 +25,21 @@ from sparklog.broker.tiering.heads import (
     remove_head,
     write_head,
 )
-from sparklog.broker.tiering.segment_source import LogChanged, SegmentSource, facts_of
-from sparklog.core.tiering.copy_steps import CopySegment, ForgetBelow, Gap, Step, WritePage, next_step
+from sparklog.broker.tiering.lineages import Lineages, read_page
+from sparklog.broker.tiering.segment_source import LogChanged, LogFacts, SegmentSource, facts_of
+from sparklog.core.tiering.copy_steps import (
+    CopySegment,
+    CutBack,
+    ForgetBelow,
+    Gap,
+    Step,
+    Strange,
+    WritePage,
+    next_step,
+)
 from sparklog.core.tiering.garbage import GarbageWatch
-from sparklog.core.tiering.head import Head
-from sparklog.core.tiering.page import PageRef, build_page, parse_page
+from sparklog.core.tiering.head import Head, segments_before
+from sparklog.core.tiering.page import PageRef, build_page
 from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
 from sparklog.core.tiering.state_object import build_state
 from sparklog.core.tiering.tier import OffsetRange
@@ -89,6 +99,7 @@ class RemoteCopier:
     interval_ms: int
     statistics: CopyStatistics = field(default_factory=CopyStatistics)
     _store: RemoteStore | None = None
+    _lineages: Lineages = field(default_factory=Lineages)
     _watches: dict[TopicPartition, GarbageWatch] = field(default_factory=dict)
     _garbage_due_ms: int = 0
 
@@ -141,10 +152,10 @@ class RemoteCopier:
 
     def _advance(self, store: RemoteStore, partition: Partition) -> bool:
         """Take a step for a partition that is led here; whether there may be another."""
+        leadership = Leadership(self.broker, partition.leader_epoch)  # before the facts, or of a later log
         facts = partition.inspect(facts_of) if partition.is_leader else None
         if facts is None:
             return False
-        leadership = Leadership(self.broker, partition.leader_epoch)
         work = _Work(self.ports, store, partition, leadership, self.statistics)
         stored = read_head(self.ports.zookeeper, work.remote)
         head = Head(work.remote.topic_id, self.ports.url) if stored is None else stored.head
@@ -156,13 +167,21 @@ class RemoteCopier:
         step = next_step(
             head,
             facts.sealed,
-            log_start_offset=facts.log_start_offset,
-            last_stable_offset=facts.last_stable_offset,
+            facts.reach,
+            shared_end=self._shared_end(store, work.remote, head, facts),
             copies=facts.copies,
         )
         return step is not None and work.carry_out(
             step, StoredHead(head, None if stored is None else stored.version)
         )
+
+    def _shared_end(
+        self, store: RemoteStore, remote: RemotePartition, head: Head, facts: LogFacts
+    ) -> int | None:
+        if not head.places:
+            return None
+        lineage = self._lineages.of(store, remote, head, facts.epochs)
+        return lineage.end_shared_with(facts.epochs, facts.log_end_offset)
 
     def _lag_bytes(self, partition: Partition) -> int:
         facts = partition.inspect(facts_of) if partition.is_leader else None
@@ -226,6 +245,14 @@ class _Work:
                 return self._write(stored.head.with_page(self._put_page(stored.head)), stored)
             case ForgetBelow(start_offset):
                 return self._forget_below(start_offset, stored)
+            case CutBack(end_offset):
+                return self._cut_back(end_offset, stored)
+            case Strange(shared_end, local_start_offset):
+                raise SparklogError(
+                    f"{self.partition.topic_partition} cannot be copied: it shares the history in the store "
+                    f"{'nowhere' if shared_end is None else f'up to {shared_end}'}, and its log on this disk "
+                    f"begins at {local_start_offset}; elect a leader whose disk begins earlier"
+                )
             case Gap(end_offset, local_start_offset):
                 raise SparklogError(
                     f"{self.partition.topic_partition} cannot be copied: its history in the store ends at "
@@ -293,10 +320,27 @@ class _Work:
 
     def _put_page(self, head: Head) -> PageRef:
         grown = head.page_to_grow
-        earlier = () if grown is None else _read_page(self.store, self.remote, grown)
-        page, data = build_page(self.remote, self.ports.new_id(), [*earlier, *head.tail])
+        earlier = () if grown is None else read_page(self.store, self.remote, grown)
+        return self._put([*earlier, *head.tail])
+
+    def _put(self, segments: Sequence[RemoteSegment]) -> PageRef:
+        page, data = build_page(self.remote, self.ports.new_id(), segments)
         self.store.put(self.remote.page_name(page.base_offset, page.page_id), [data])
         return page
+
+    def _cut_back(self, end_offset: int, stored: StoredHead) -> bool:
+        """What is cut is garbage from now on: readers of the head of before may still be at it."""
+        page, through = None, stored.head.page_to_cut(end_offset)
+        if through is not None:
+            kept = segments_before(read_page(self.store, self.remote, through), end_offset)
+            page = self._put(kept)
+        logger.warning(
+            "%s: an unclean election lost offsets %d to %s, and the history in the store is cut there, too",
+            self.partition.topic_partition,
+            end_offset,
+            stored.head.end_offset,
+        )
+        return self._write(stored.head.cut_to(end_offset, page), stored)
 
     def _forget_below(self, start_offset: int, stored: StoredHead) -> bool:
         before = set(_names(self.store, self.remote, stored.head))
@@ -313,11 +357,6 @@ def _remote(partition: Partition) -> RemotePartition:
     return RemotePartition(topic, partition.topic_id, number)
 
 
-def _read_page(store: RemoteStore, remote: RemotePartition, page: PageRef) -> tuple[RemoteSegment, ...]:
-    name = remote.page_name(page.base_offset, page.page_id)
-    return parse_page(remote, page, store.read(name, 0, page.object_bytes))
-
-
 def _names(store: RemoteStore, remote: RemotePartition, head: Head) -> Iterator[str]:
     """The objects to which a head leads: pages, and those of segments that are not wholly below its start."""
     for place in head.places:
@@ -325,6 +364,6 @@ def _names(store: RemoteStore, remote: RemotePartition, head: Head) -> Iterator[
             yield from remote.object_names(place)
             continue
         yield remote.page_name(place.base_offset, place.page_id)
-        for segment in _read_page(store, remote, place):
+        for segment in read_page(store, remote, place):
             if segment.end_offset > head.start_offset:
                 yield from remote.object_names(segment)

@@ -2,18 +2,21 @@
 
 Every replica removes local segments by ``local.retention.*``, as far as the manifest has them. The leader
 raises the log's start by ``retention.*``; its followers learn of it, and the copier deletes in the store. A
-log that is on its disk as a whole follows the rules of every log (``storage.retention``).
+log that is on its disk as a whole follows the rules of every log (``storage.retention``). What the manifest
+has of another log than this one, because an unclean election has lost it, counts for nothing here.
 """
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.tiering.heads import read_head
+from sparklog.broker.tiering.lineages import Lineages, read_page
 from sparklog.core.tiering.decisions import Limits, local_start_after_deletion, start_after_retention
 from sparklog.core.tiering.head import Head
-from sparklog.core.tiering.page import PageRef, parse_page
+from sparklog.core.tiering.lineage import Lineage
+from sparklog.core.tiering.page import PageRef
 from sparklog.core.tiering.remote_segment import RemotePartition
 from sparklog.core.tiering.tier import SealedSegment, Tier
 from sparklog.model.errors import SparklogError
@@ -36,6 +39,7 @@ class TieredDeletion:
     store: RemoteStore
     clock: Clock
     interval_ms: int
+    _lineages: Lineages = field(default_factory=Lineages)
 
     def loop(self) -> Loop:
         """Rounds, with a pause after each. A partition that fails is tried again in the next one."""
@@ -56,30 +60,46 @@ class TieredDeletion:
         stored = read_head(self.zookeeper, remote)
         if stored is None or not stored.head.places:
             return
-        deleted = self._delete_local(partition, stored.head)
+        epochs = partition.inspect(lambda log, _: log.epochs.copy())
+        if epochs is None:
+            return
+        lineage = self._lineages.of(self.store, remote, stored.head, epochs)
+        deleted = self._delete_local(partition, stored.head, lineage)
         if deleted:
             logger.info("%s: %d segments left this disk", partition.topic_partition, deleted)
-        if partition.is_leader and partition.log.log_start_offset < partition.log.local_start_offset:
+        is_whole = partition.inspect(lambda log, _: _shared(log, lineage) == lineage.end_offset)
+        if (
+            is_whole
+            and partition.is_leader
+            and partition.log.log_start_offset < partition.log.local_start_offset
+        ):
             self._raise_start(partition, remote, stored.head)
 
-    def _delete_local(self, partition: Partition, head: Head) -> int:
+    def _delete_local(self, partition: Partition, head: Head, lineage: Lineage) -> int:
         now_ms = self.clock.wall_ms()
 
-        def decide(log: Log, _high_watermark: int) -> int | None:
+        def decide(log: Log, _high_watermark: int) -> tuple[int, int] | None:
             sealed = [_sealed(segment) for segment in log.segments[:-1]]
             limits = _limits(log.config.local_retention_ms, log.config.local_retention_bytes)
             active_bytes = log.segments[-1].size_bytes
-            return local_start_after_deletion(head, sealed, limits, active_bytes=active_bytes, now_ms=now_ms)
+            offset = local_start_after_deletion(
+                head,
+                sealed,
+                limits,
+                shared_end=_shared(log, lineage),
+                active_bytes=active_bytes,
+                now_ms=now_ms,
+            )
+            return None if offset is None else (offset, log.generation)
 
-        offset = partition.inspect(decide)
-        return 0 if offset is None else partition.delete_local_segments(offset)
+        decided = partition.inspect(decide)
+        return 0 if decided is None else partition.delete_local_segments(*decided)
 
     def _raise_start(self, partition: Partition, remote: RemotePartition, head: Head) -> None:
         """By the first page, or the tail if there is none: the rest has its turn in later rounds."""
         first = head.places[0]
         if isinstance(first, PageRef):
-            page_name = remote.page_name(first.base_offset, first.page_id)
-            front = parse_page(remote, first, self.store.read(page_name, 0, first.object_bytes))
+            front = read_page(self.store, remote, first)
             behind_bytes = head.size_bytes - first.size_bytes
         else:
             front, behind_bytes = head.tail, 0
@@ -99,6 +119,11 @@ class TieredDeletion:
         if partition.trim(raise_start):
             start = partition.log_start_offset
             logger.info("%s: retention raised the log start to %d", partition.topic_partition, start)
+
+
+def _shared(log: Log, lineage: Lineage) -> int:
+    """The end of what the history has of this log; 0 if nothing shows it."""
+    return lineage.end_shared_with(log.epochs, log.log_end_offset) or 0
 
 
 def _limits(age_ms: int, size_bytes: int) -> Limits:

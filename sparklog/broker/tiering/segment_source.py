@@ -10,8 +10,9 @@ from functools import partial
 from typing import Final
 
 from sparklog.broker.partition.partition import Partition
+from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.tiering.state_object import SegmentState
-from sparklog.core.tiering.tier import OffsetRange, SealedSegment
+from sparklog.core.tiering.tier import LogReach, OffsetRange, SealedSegment
 from sparklog.core.transaction.producer_state import CorruptSnapshot, ProducerStates
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import CorruptBatch, SparklogError
@@ -35,8 +36,9 @@ class LogFacts:
     """What is decided by, taken under the log's lock."""
 
     sealed: tuple[SealedSegment, ...]
-    log_start_offset: int
-    last_stable_offset: int
+    reach: LogReach
+    log_end_offset: int
+    epochs: EpochHistory
     copies: bool
 
 
@@ -55,9 +57,14 @@ def facts_of(log: Log, high_watermark: int) -> LogFacts | None:
             )
             for one in log.segments[:-1]
         ),
-        log.log_start_offset,
-        # A transaction may begin above the high watermark; what is there may yet be lost.
-        high_watermark if unstable is None else min(unstable, high_watermark),
+        LogReach(
+            log.log_start_offset,
+            log.local_start_offset,
+            # A transaction may begin above the high watermark; what is there may yet be lost.
+            high_watermark if unstable is None else min(unstable, high_watermark),
+        ),
+        log.log_end_offset,
+        log.epochs.copy(),
         not log.config.remote_copy_disabled,
     )
 

@@ -94,6 +94,11 @@ class EpochHistory:
             return EpochEnd(LeaderEpoch(epoch), self.entries[0].start_offset)
         return EpochEnd(self.entries[following - 1].epoch, self.entries[following].start_offset)
 
+    def has(self, epoch: int) -> bool:
+        """Whether ``epoch`` began in this log."""
+        following = bisect_right(self.entries, epoch, key=_epoch_of)
+        return following > 0 and self.entries[following - 1].epoch == epoch
+
     def epoch_at(self, offset: int) -> LeaderEpoch:
         """The epoch that wrote the record at ``offset``; NO_EPOCH before the first entry."""
         index = bisect_right(self.entries, offset, key=_start_of)

@@ -40,9 +40,18 @@ def next_copy(
 
 
 def local_start_after_deletion(
-    tier: Reach, sealed: Sequence[SealedSegment], limits: Limits, *, active_bytes: int, now_ms: int
+    tier: Reach,
+    sealed: Sequence[SealedSegment],
+    limits: Limits,
+    *,
+    shared_end: int,
+    active_bytes: int,
+    now_ms: int,
 ) -> int | None:
     """The offset below which local segments may be deleted; None if none may.
+
+    ``shared_end``: the end of what the tier has of this very log (``lineage``); behind it there may be other
+    records, that an unclean election has lost.
 
     Segments go from the oldest on: while they are older than the limit, or while what is left, the active
     segment included, would still be at least as large as the limit. None goes that is not in the tier.
@@ -50,7 +59,7 @@ def local_start_after_deletion(
     end = tier.end_offset
     if end is None:
         return None
-    copied = [segment for segment in sealed if segment.end_offset <= end]
+    copied = [segment for segment in sealed if segment.end_offset <= min(end, shared_end)]
     size = active_bytes + sum(segment.size_bytes for segment in sealed)
     expired = _expired(copied, limits, size, now_ms)
     return expired[-1].end_offset if expired else None

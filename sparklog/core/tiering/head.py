@@ -104,6 +104,28 @@ class Head:
             raise ValueError(f"{page} is not the page of a tail of {len(self.tail)} segments behind {grown}")
         return replace(self, pages=(*kept, page), tail=())
 
+    def page_to_cut(self, end_offset: int) -> PageRef | None:
+        """The page that a cut to ``end_offset`` goes through, and that has to be written anew."""
+        if end_offset <= self.start_offset:
+            return None
+        return next((page for page in self.pages if page.base_offset < end_offset < page.end_offset), None)
+
+    def cut_to(self, end_offset: int, page: PageRef | None = None) -> "Head":
+        """The head that ends at ``end_offset``, which is before its end. ``page``: in the place of
+        ``page_to_cut``. A segment that reaches across the cut stays up to it; its objects do not change.
+        """
+        cut = self.page_to_cut(end_offset)
+        if (page is None) != (cut is None) or (page is not None and page.end_offset != end_offset):
+            raise ValueError(f"{page} is not what a cut to {end_offset} leaves of {cut}")
+        kept = (*(one for one in self.pages if one.end_offset <= end_offset), *((page,) if page else ()))
+        head = replace(
+            self,
+            start_offset=min(self.start_offset, end_offset),
+            pages=kept,
+            tail=segments_before(self.tail, end_offset),
+        )
+        return head if self.start_offset < end_offset else replace(head, pages=(), tail=())
+
     def from_offset(self, start_offset: int) -> "Head":
         """The head with a later start, without pages and segments that are wholly below it."""
         start = max(self.start_offset, start_offset)
@@ -113,6 +135,15 @@ class Head:
             pages=tuple(page for page in self.pages if page.end_offset > start),
             tail=tuple(segment for segment in self.tail if segment.end_offset > start),
         )
+
+
+def segments_before(segments: Sequence[RemoteSegment], end_offset: int) -> tuple[RemoteSegment, ...]:
+    """Those that begin before ``end_offset``, none of them beyond it."""
+    return tuple(
+        replace(one, end_offset=min(one.end_offset, end_offset))
+        for one in segments
+        if one.base_offset < end_offset
+    )
 
 
 def segment_for_offset(

@@ -27,6 +27,15 @@ class SealedSegment:
     size_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class LogReach:
+    """Where a leader's log begins for readers and on its disk, and up to where it is stable."""
+
+    start_offset: int
+    local_start_offset: int
+    last_stable_offset: int
+
+
 class Reach(Protocol):
     """Where a history in a store begins and ends; ``end_offset`` is None if it is empty."""
 

@@ -298,7 +298,7 @@ def moved(members, batch):
         members[1].produce(batch(10, producer_id=5, sequence=sequence), acks=1)
         members[1].partition.log.roll()
     members[1].partition.delete_records(5, (), 1)
-    assert members[1].partition.delete_local_segments(30) == 3
+    assert members[1].partition.delete_local_segments(30, members[1].partition.log.generation) == 3
     return members[1].partition.log
 
 

@@ -8,8 +8,9 @@ import pytest
 from sparklog.broker.history.reader import HistoryReader
 from sparklog.broker.history.runs import Run, RunCache
 from sparklog.broker.partition.answers import HistoryFound, HistoryRange, HistoryTime
+from sparklog.core.replication.epoch_history import EpochEntry
 from sparklog.model.errors import ErrorCode, SparklogError
-from sparklog.model.ids import TopicPartition
+from sparklog.model.ids import LeaderEpoch, Offset, TopicPartition
 
 TP = TopicPartition("quakes", 0)
 
@@ -34,13 +35,14 @@ class Source:
     def __init__(self) -> None:
         self.asked = []
         self.broken = set()
+        self.epoch = 1
 
-    def run_from(self, topic_id, topic_partition, offset, size) -> Run:
+    def run_from(self, wanted, offset, size) -> Run:
         self.asked.append(offset)
         if offset in self.broken:
             raise SparklogError(f"object 7 is rotten at {offset}")
         places = range(offset, offset + 10)
-        return Run(offset, bytes(100), tuple(places), tuple(range(10, 101, 10)))
+        return Run(offset, bytes(100), tuple(places), tuple(range(10, 101, 10)), (self.epoch,) * 10)
 
 
 @pytest.fixture
@@ -58,10 +60,10 @@ def reader(source, work):
     return HistoryReader(source, work, threading.Lock(), RunCache(10_000), pending_max=3)
 
 
-def ask(reader, offset, max_bytes=30, *, end=1_000, topic=7):
+def ask(reader, offset, max_bytes=30, *, end=1_000, topic=7, epochs=()):
     """Answers appear in the returned list."""
     answers = []
-    wanted = HistoryRange(uuid.UUID(int=topic), TP, offset, end, max_bytes, True, False)
+    wanted = HistoryRange(uuid.UUID(int=topic), TP, offset, end, max_bytes, True, False, epochs)
     reader.read(wanted, lambda read: answers.append((read.error, read.next_offset)))
     return answers
 
@@ -79,6 +81,16 @@ def test_what_was_read_beyond_the_limit_serves_the_next_fetch_at_once(reader, wo
     work.do_all()
     assert ask(reader, 3, 10) == [(ErrorCode.none, 4)]
     assert (source.asked, work.waiting) == ([0], [])
+
+
+def test_a_run_from_before_an_unclean_election_is_forgotten_and_read_anew(reader, work, source) -> None:
+    ask(reader, 0)
+    work.do_all()
+    source.epoch = 2
+    answers = ask(reader, 3, epochs=(EpochEntry(LeaderEpoch(2), Offset(3)),))
+    assert answers == []
+    work.do_all()
+    assert (answers, source.asked) == ([(ErrorCode.none, 6)], [0, 3])
 
 
 def test_two_fetches_of_the_same_place_ask_the_store_once(reader, work, source) -> None:

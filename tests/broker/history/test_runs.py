@@ -1,18 +1,20 @@
 """What a fetch gets of batches that are in memory, and which of them stay there."""
 
 import uuid
+from dataclasses import replace
 
 import pytest
 
 from sparklog.broker.history.runs import Run, RunCache
 from sparklog.broker.partition.answers import HistoryRange
+from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.ids import TopicPartition
 
 TOPIC_ID = uuid.UUID(int=7)
 LOG = (TOPIC_ID, 0)
-RUN = Run(10, b"a" * 5 + b"b" * 7 + b"c" * 3, (14, 19, 24), (5, 12, 15))
-"""Three batches: offsets 10 to 14, 15 to 19, 20 to 24."""
+RUN = Run(10, b"a" * 5 + b"b" * 7 + b"c" * 3, (14, 19, 24), (5, 12, 15), (3, 3, 4))
+"""Three batches: offsets 10 to 14, 15 to 19, 20 to 24; the last one is of leader epoch 4."""
 
 
 def wanted(offset, max_bytes=100, *, end=100, at_least_one=True, read_committed=False) -> HistoryRange:
@@ -50,16 +52,33 @@ def test_nothing_is_given_that_reaches_the_local_start(end, data) -> None:
     assert cut(20, end=end)[0] == data
 
 
+@pytest.mark.parametrize(
+    ("epochs", "offset", "data"),
+    [
+        pytest.param([(3, 0), (4, 20)], 10, b"aaaaabbbbbbbccc", id="all of it is of this log"),
+        pytest.param([(3, 0), (5, 20)], 10, b"aaaaabbbbbbb", id="an unclean election has lost its end"),
+        pytest.param([(3, 0), (5, 15)], 10, b"aaaaa", id="and more than its last epoch"),
+        pytest.param([(3, 0), (5, 20)], 20, b"", id="it begins with what was lost"),
+        pytest.param([], 10, b"aaaaabbbbbbbccc", id="the epochs are not known"),
+    ],
+)
+def test_batches_of_a_log_that_was_lost_are_not_given(epochs, offset, data) -> None:
+    entries = tuple(EpochHistory.of(epochs).entries)
+    of_log = wanted(offset)._replace(epochs=entries)
+    assert b"".join(map(bytes, RUN.cut(of_log).parts)) == data
+    assert RUN.is_of(of_log, offset) == bool(data)
+
+
 def test_a_read_committed_fetch_gets_the_aborted_transactions_of_its_batches_alone() -> None:
     early, late = AbortedTransaction(5, 3, 16, 3), AbortedTransaction(6, 20, 30, 20)
-    run = Run(10, RUN.data, RUN.last_offsets, RUN.ends, (early, late))
+    run = replace(RUN, aborted=(early, late))
     assert run.cut(wanted(10, 12, read_committed=True)).aborted == (early,)
     assert run.cut(wanted(20, read_committed=True)).aborted == (late,)
     assert run.cut(wanted(10)).aborted == ()
 
 
 def run_at(offset: int, size: int) -> Run:
-    return Run(offset, b"x" * size, (offset + 9,), (size,))
+    return Run(offset, b"x" * size, (offset + 9,), (size,), (1,))
 
 
 def test_a_run_is_found_by_each_of_its_offsets_and_by_no_other() -> None:

@@ -2,12 +2,14 @@
 
 import threading
 import uuid
+from dataclasses import replace
 
 import pytest
 
 from sparklog.broker.history import segments as under_test
 from sparklog.broker.history.segments import HistoryMissing, StoredSegment, StoredSegments
-from sparklog.broker.partition.answers import HistoryTime
+from sparklog.broker.partition.answers import HistoryRange, HistoryTime
+from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import CorruptBatch
 from sparklog.model.ids import TopicPartition
@@ -20,6 +22,12 @@ from tests.records.remote_segment.segments import PLAIN, build, make, reader
 TP = TopicPartition("orders", 3)
 TOPIC_ID = uuid.UUID(int=7)
 ABORTED = AbortedTransaction(9, 110, 130, 110)
+
+
+def wanted(offset, *epochs) -> HistoryRange:
+    return HistoryRange(
+        TOPIC_ID, TP, offset, 10_000, 1 << 20, True, False, EpochHistory.of(epochs).before(10_000)
+    )
 
 
 class Store:
@@ -39,12 +47,13 @@ class Store:
 
 
 class OneSegment:
-    """A catalog of one segment."""
+    """A catalog of one segment. ``asked``: whether what it says had to be fresh."""
 
     def __init__(self, segment) -> None:
-        self.segment = segment
+        self.segment, self.asked = segment, []
 
-    def segment_for(self, topic_id, topic_partition, offset):
+    def segment_for(self, topic_id, topic_partition, offset, *, is_fresh=False):
+        self.asked.append(is_fresh)
         if not self.segment.base_offset <= offset < self.segment.end_offset:
             raise HistoryMissing(f"no remote segment has offset {offset}")
         return self.segment
@@ -66,7 +75,7 @@ class Shelf:
         self.source = StoredSegments(self.store, OneSegment(segment), threading.Lock())
 
     def run(self, offset, size=1 << 20):
-        return self.source.run_from(TOPIC_ID, TP, offset, size)
+        return self.source.run_from(wanted(offset), offset, size)
 
     def damage(self, name, position, text=b"\xff\xfe") -> None:
         data = bytearray(self.store.objects[name])
@@ -232,7 +241,22 @@ def test_a_segment_is_read_out_of_a_real_store(tmp_path) -> None:
         100, 150, "topic=orders/x.rest", len(shelf.store.objects["x.rest"]), "topic=orders/x.arrow"
     )
     source = StoredSegments(store, OneSegment(segment), threading.Lock())
-    assert source.run_from(TOPIC_ID, TP, 100, 1 << 20).data == b"".join(shelf.batches)
+    assert source.run_from(wanted(100), 100, 1 << 20).data == b"".join(shelf.batches)
     (tmp_path / "topic=orders" / "x.arrow").unlink()
     with pytest.raises(RemoteStoreError, match=r"x\.arrow"):
-        source.run_from(TOPIC_ID, TP, 100, 1 << 20)
+        source.run_from(wanted(100), 100, 1 << 20)
+
+
+def test_what_a_segment_has_behind_the_cut_of_its_history_is_not_read() -> None:
+    shelf = Shelf()
+    shelf.source.catalog.segment = replace(shelf.source.catalog.segment, end_offset=120)
+    assert shelf.run(100).next_offset == 120
+    with pytest.raises(HistoryMissing, match="has no batch with offset 120"):
+        shelf.source._run_of(shelf.source.catalog.segment, 120, 1)
+
+
+def test_a_segment_of_a_log_that_was_lost_is_looked_for_afresh_and_never_read() -> None:
+    shelf = Shelf()
+    with pytest.raises(HistoryMissing, match=r"x.rest has another leader epoch at offset 100 than the log"):
+        shelf.source.run_from(wanted(100, (99, 0)), 100, 1 << 20)
+    assert shelf.source.catalog.asked == [False, True]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sparklog.broker.tiering.copier import CopierPorts, RemoteCopier
+from sparklog.broker.tiering.deletion import TieredDeletion
 from sparklog.broker.tiering.heads import read_head
 from sparklog.broker.tiering.segment_source import facts_of
 from sparklog.core.controller.state.znodes import (
@@ -24,7 +25,7 @@ from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
 from sparklog.core.tiering.state_object import parse_state
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch
-from sparklog.model.loops import Pause, go_on
+from sparklog.model.loops import Loop, Pause, go_on
 from sparklog.network.clock import SystemClock
 from sparklog.records.envelope import set_producer, split, stamp
 from sparklog.records.kafka_encode import Record, build_records_batch
@@ -194,6 +195,82 @@ def test_what_leaves_the_log_leaves_the_head_first(harness: Harness, zookeeper: 
     )
 
 
+@pytest.mark.parametrize(
+    ("end", "pages"),
+    [
+        pytest.param(TAIL_MAX + 1, 1, id="through the tail"),
+        pytest.param(10, 1, id="through a page"),
+        pytest.param(0, 0, id="before all"),
+    ],
+)
+def test_an_unclean_election_cuts_the_history_and_nothing_of_the_new_log_is_lost(
+    harness: Harness, zookeeper: MemoryZooKeeper, end: int, pages: int
+) -> None:
+    """Its log ends at ``end``, and has grown behind that when the copier first sees it."""
+    ids, store = itertools.count(1), FaultyStore()
+    harness.produce(several(3, number=90))
+    harness.produce(several(1, number=91))
+    round_of(harness, zookeeper, store, ids)
+    lost = copied(zookeeper, store)
+    assert lost[-1].end_offset == TAIL_MAX + 5
+    led_again(harness, zookeeper, end, epoch=6)
+    for number in range(4):
+        harness.produce(several(3, number=number))
+    one_round(history_of(harness, zookeeper, store).loop())
+    assert harness.log.local_start_offset <= end, "no disk gives up what the store has of a lost log alone"
+    round_of(harness, zookeeper, store, ids)
+    stored = read_head(zookeeper, QUAKES)
+    assert stored is not None
+    assert (stored.head.end_offset, len(stored.head.pages)) == (harness.log.segments[-1].base_offset, pages)
+    segments = copied(zookeeper, store)
+    assert [one.leader_epoch for one in segments if one.base_offset >= end] == [6, 6, 6]
+    assert all(one in lost for one in segments if one.end_offset <= end)
+    one_round(history_of(harness, zookeeper, store).loop())
+    assert harness.log.local_start_offset == stored.head.end_offset
+
+
+def test_a_history_that_shares_less_than_the_disk_lacks_is_never_cut(
+    harness: Harness, zookeeper: MemoryZooKeeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids, store = itertools.count(1), FaultyStore()
+    round_of(harness, zookeeper, store, ids)
+    before = read_head(zookeeper, QUAKES)
+    one_round(history_of(harness, zookeeper, store).loop())
+    assert harness.log.local_start_offset == TAIL_MAX + 1
+    harness.log.epochs.begin_with(())
+    led_again(harness, zookeeper, TAIL_MAX + 1, epoch=6)
+    round_of(harness, zookeeper, store, ids)
+    assert read_head(zookeeper, QUAKES) == before
+    assert "shares the history in the store nowhere, and its log on this disk begins at 33" in caplog.text
+
+
+def several(count: int, *, number: int) -> bytearray:
+    records = [Record(value=b"%d" % number)] * count
+    return bytearray(build_records_batch(records, now_ms=1_000 + number))
+
+
+def led_again(harness: Harness, zookeeper: MemoryZooKeeper, end: int, *, epoch: int) -> None:
+    """The log loses what is from ``end`` on, and is elected."""
+    harness.told(2, epoch - 1, isr=(2,), replicas=(1, 2))
+    harness.partition.log_guard.rearrange(lambda log: log.truncate_to(end))
+    harness.told(1, epoch, isr=(1,), replicas=(1,))
+    only = (BrokerId(1),)
+    state = PartitionState(BrokerId(1), LeaderEpoch(epoch), only, only)
+    zookeeper.set(state_path(*TP), encode_state(state, ControllerEpoch(1)))
+
+
+def history_of(harness: Harness, zookeeper: MemoryZooKeeper, store: FaultyStore) -> TieredDeletion:
+    """Of a topic whose disks keep the active segment alone."""
+    config = LogConfig(segment_bytes=100, remote_storage=True, local_retention_bytes=0, retention_ms=-1)
+    harness.partition.log_guard.configure(config)
+    return TieredDeletion(lambda: [harness.partition], zookeeper, store, SystemClock(), INTERVAL_MS)
+
+
+def one_round(loop: Loop) -> None:
+    while go_on(loop) != Pause(INTERVAL_MS):
+        pass
+
+
 def test_another_url_with_history_behind_the_old_one_copies_nothing(
     harness: Harness, zookeeper: MemoryZooKeeper, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -241,4 +318,4 @@ def test_a_transaction_above_the_high_watermark_makes_nothing_below_it_stable(tm
     harness.log.append(transactional, split(transactional))
     facts = harness.partition.inspect(facts_of)
     assert facts is not None
-    assert (harness.log.log_end_offset, facts.last_stable_offset) == (4, 0)
+    assert (harness.log.log_end_offset, facts.reach.last_stable_offset) == (4, 0)

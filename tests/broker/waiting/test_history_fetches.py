@@ -52,7 +52,7 @@ def leader(members, batch, store):
     for _ in range(4):
         leader.produce(batch(10))
         leader.partition.log.roll()
-    assert leader.partition.delete_local_segments(30) == 3
+    assert leader.partition.delete_local_segments(30, leader.partition.log.generation) == 3
     leader.replicas.fetches.history = HistoryFetches(leader.replicas._ports, store, 700)
     return leader
 

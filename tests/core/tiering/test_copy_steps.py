@@ -2,9 +2,18 @@
 
 from itertools import pairwise
 
-from sparklog.core.tiering.copy_steps import CopySegment, ForgetBelow, Gap, Step, WritePage, next_step
+from sparklog.core.tiering.copy_steps import (
+    CopySegment,
+    CutBack,
+    ForgetBelow,
+    Gap,
+    Step,
+    Strange,
+    WritePage,
+    next_step,
+)
 from sparklog.core.tiering.head import TAIL_MAX, Head
-from sparklog.core.tiering.tier import OffsetRange, SealedSegment
+from sparklog.core.tiering.tier import LogReach, OffsetRange, SealedSegment
 from tests.core.tiering.manifests import ORDERS, segment
 
 EMPTY = Head(ORDERS.topic_id, "file:///history")
@@ -17,10 +26,19 @@ def head(*ends: int) -> Head:
     return made
 
 
-def step(head: Head, *bounds: int, start: int = 0, stable: int = 10_000, copies: bool = True) -> Step | None:
+def step(
+    head: Head,
+    *bounds: int,
+    start: int = 0,
+    local_start: int = 0,
+    stable: int = 10_000,
+    copies: bool = True,
+    shared: int | None = 10_000,
+) -> Step | None:
     """The next step over local segments with these bounds."""
     sealed = [SealedSegment(a, b, b, b - a) for a, b in pairwise(bounds)]
-    return next_step(head, sealed, log_start_offset=start, last_stable_offset=stable, copies=copies)
+    reach = LogReach(start, max(local_start, start), stable)
+    return next_step(head, sealed, reach, shared_end=shared, copies=copies)
 
 
 def test_the_first_segment_that_is_not_in_the_store_is_copied() -> None:
@@ -60,3 +78,24 @@ def test_a_log_that_begins_behind_the_history_leaves_a_gap_that_is_not_copied() 
 def test_behind_a_history_that_is_below_the_start_copying_begins_anew() -> None:
     assert step(head(10), 15, 20, start=15) == ForgetBelow(15)
     assert step(head(10).from_offset(15), 15, 20, start=15) == CopySegment(OffsetRange(15, 20))
+
+
+def test_a_history_is_cut_where_the_log_leaves_it_before_anything_is_copied() -> None:
+    assert step(head(10, 20), 0, 15, 30, shared=15) == CutBack(15)
+    cut = head(10, 20).cut_to(15)
+    assert step(cut, 0, 15, 30, shared=15) == CopySegment(OffsetRange(15, 30))
+
+
+def test_it_is_cut_also_where_nothing_is_copied() -> None:
+    assert step(head(10, 20), 0, 15, 30, shared=15, copies=False) == CutBack(15)
+
+
+def test_a_log_that_is_all_on_its_disk_may_share_nothing_of_the_history() -> None:
+    assert step(head(10, 20), 0, 15, shared=None) == CutBack(0)
+    assert step(head(10, 20).from_offset(5), 5, 15, start=5, shared=None) == CutBack(5)
+
+
+def test_a_history_is_never_cut_below_what_is_on_the_disk() -> None:
+    assert step(head(10, 20), 10, 15, local_start=10, shared=None) == Strange(None, 10)
+    assert step(head(10, 20), 10, 15, local_start=10, shared=9) == Strange(9, 10)
+    assert step(head(10, 20), 10, 15, local_start=10, shared=10) == CutBack(10)

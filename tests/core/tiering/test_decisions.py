@@ -59,8 +59,10 @@ def test_what_has_expired_from_the_tier_is_not_copied_again() -> None:
     assert copy(tier(start=20), segments(10, 20, 30)) == OffsetRange(20, 30)
 
 
-def deletion(tier: Tier, limits: Limits, active: int = 0, now: int = 100) -> int | None:
-    return local_start_after_deletion(tier, segments(10, 20, 30), limits, active_bytes=active, now_ms=now)
+def deletion(tier: Tier, limits: Limits, active: int = 0, now: int = 100, shared: int = 1_000) -> int | None:
+    return local_start_after_deletion(
+        tier, segments(10, 20, 30), limits, shared_end=shared, active_bytes=active, now_ms=now
+    )
 
 
 def test_only_what_is_in_the_tier_is_deleted_locally_however_old() -> None:
@@ -68,6 +70,12 @@ def test_only_what_is_in_the_tier_is_deleted_locally_however_old() -> None:
     assert deletion(tier(), at_once) is None
     assert deletion(tier(10, 20), at_once) == 20
     assert deletion(tier(15), at_once) == 10, "the segment in which the tier ends stays"
+
+
+def test_what_the_tier_has_of_a_log_that_was_lost_deletes_nothing() -> None:
+    at_once = Limits(age_ms=0, size_bytes=0)
+    assert deletion(tier(10, 20, 30), at_once, shared=25) == 20
+    assert deletion(tier(10, 20, 30), at_once, shared=0) is None
     assert deletion(tier(10, 20, 30), at_once) == 30
 
 
@@ -142,7 +150,9 @@ def test_no_record_above_the_start_is_ever_in_neither_place(data: st.DataObject)
                         SealedSegment(wanted.base_offset, wanted.end_offset, wanted.end_offset - 1, 10)
                     )
             case "delete":
-                gone = local_start_after_deletion(now, sealed, limits, active_bytes=0, now_ms=500)
+                gone = local_start_after_deletion(
+                    now, sealed, limits, shared_end=500, active_bytes=0, now_ms=500
+                )
                 replicas[leader] = [one for one in sealed if gone is None or one.end_offset > gone]
             case "expire":
                 before = now

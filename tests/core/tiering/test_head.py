@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from sparklog.core.tiering.head import (
     encode_head,
     segment_for_offset,
     segment_for_time,
+    segments_before,
 )
 from sparklog.core.tiering.page import SEGMENTS_MAX, ManifestError, PageRef, build_page
 from sparklog.core.tiering.remote_segment import RemoteSegment
@@ -103,6 +104,45 @@ def test_a_copy_begins_where_the_tier_ends() -> None:
     for base in (9, 11):
         with pytest.raises(ValueError, match="does not fit a tier that ends at 10"):
             head.with_copied(segment(base, 20))
+
+
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=90),
+    st.integers(0, 300),
+    st.integers(0, 300),
+    st.integers(0, 300),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_cut_leaves_what_is_before_it_and_nothing_else(
+    lengths: list[int], start: int, end: int, offset: int
+) -> None:
+    made = Manifest()
+    for length in lengths:
+        made.copy(length)
+    before = made.head.from_offset(min(start, sum(lengths)))
+    end = min(end, sum(lengths) - 1)
+    through, page = before.page_to_cut(end), None
+    if through is not None:
+        kept = segments_before(made.read_page(through), end)
+        page, _ = build_page(ORDERS, "f" * 32, kept)
+        made.pages[page.page_id] = kept
+    head = decode_head("/head", encode_head(before.cut_to(end, page)))
+    assert head.start_offset == min(before.start_offset, end)
+    found = segment_for_offset(head, offset, made.read_page)
+    expected = segment_for_offset(before, offset, made.read_page) if offset < end else None
+    assert found == (
+        None if expected is None else replace(expected, end_offset=min(expected.end_offset, end))
+    )
+    assert head.end_offset in (None, end)
+    assert head.with_copied(segment(end, end + 1)).end_offset == end + 1
+
+
+def test_a_cut_through_a_page_needs_that_page_anew() -> None:
+    head = manifest(40).head
+    with pytest.raises(ValueError, match="is not what a cut to 15 leaves"):
+        head.cut_to(15)
+    with pytest.raises(ValueError, match="is not what a cut to 335 leaves"):
+        head.cut_to(335, head.pages[0])
 
 
 def test_behind_a_history_that_was_deleted_a_copy_may_begin_later() -> None:

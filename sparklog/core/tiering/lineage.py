@@ -1,0 +1,41 @@
+"""How much of a history in a store a log shares, after an election that lost records.
+
+An unclean election makes a log the truth that ends before the history does, and then grows past that end with
+other records. Offsets alone do not show it; leader epochs do. As a follower is cut by its leader's epochs, so
+the history is cut to the end of the greatest epoch that both have (`core.replication.epoch_history`).
+
+The epochs of a history are in the ``.state`` object of its last segment. They need not be read by a log that
+has the epoch in which that segment was copied: whatever the copying leader had, that log shares up to its own
+end of that epoch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sparklog.core.replication.epoch_history import EpochHistory
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The end of a history: the leader epoch of the copy of its last segment, and where that ends.
+
+    ``epochs``: leader epochs and their start offsets, up to that end; None: not read.
+    """
+
+    copier_epoch: int
+    end_offset: int
+    epochs: Sequence[tuple[int, int]] | None = None
+
+    def needs_epochs(self, own: EpochHistory) -> bool:
+        return self.epochs is None and not own.has(self.copier_epoch)
+
+    def end_shared_with(self, own: EpochHistory, log_end_offset: int) -> int | None:
+        """The end of what a log with these epochs shares with the history; None if nothing shows it."""
+        if own.has(self.copier_epoch):
+            return min(self.end_offset, own.end_offset_for(self.copier_epoch, log_end_offset).end_offset)
+        end = self.end_offset
+        for epoch, start in reversed(self.epochs or ()):
+            if own.has(epoch):
+                return min(end, own.end_offset_for(epoch, log_end_offset).end_offset)
+            end = start
+        return None
