@@ -53,6 +53,7 @@ ALL_MARKS: Final = (
     "a follower began anew where the leader's log begins",
     "a group was deleted",
     "a head has a page",
+    "a history was cut behind an election that lost records",
     "a leader changed while a change of its ISR was pending",
     "a log directory failed, and its broker served on",
     "a log was compacted",

@@ -111,7 +111,7 @@ class ReplicaView:
     held_end: int = 0
     """The end of the last batch that it shares, and has."""
     held_before: int = 0
-    """``held_end`` as it was before the last change."""
+    """``held_end`` as it was before the last change; 0 if it was in the remote store alone."""
     is_read_anew: bool = False
     """Whether the last change was a start, a cut, or compaction."""
     was_cut: bool = False
@@ -153,7 +153,8 @@ class ReplicaView:
     def refresh(self, partition: Partition, *, is_thinned: bool, is_cleaned: bool = False) -> list[Entry]:
         """Take over what the log holds now; the entries that are new, or new again."""
         log, self.partition = partition.log, partition
-        self.held_before = self.held_end
+        is_in_store = self.history_start < self.log_start and self.held_end <= self.log_start
+        self.held_before = 0 if is_in_store else self.held_end
         self.log_start, self.history_start = log.local_start_offset, log.log_start_offset
         is_same = log is self.log and log.generation == self.generation
         self.spoilt.clear()
@@ -485,6 +486,7 @@ class PartitionTruth:
             self.lost.setdefault(entry.base_offset, []).append(entry)
             self.forgiven_end = max(self.forgiven_end, entry.next_offset)
         del self.committed[kept:]
+        self._bring_back(leader)
         self.last_sequences.clear()
         for entry in self.committed:
             producer = entry.producer_id, entry.producer_epoch
@@ -493,6 +495,20 @@ class PartitionTruth:
         for view in self.views.values():
             view.matched = -1
         return lost
+
+    def _bring_back(self, leader: ReplicaView) -> None:
+        """What an earlier election lost is the truth again, where the elected has it in its remote store."""
+        for base_offset in sorted(self.lost):
+            if self.committed_end <= base_offset < leader.log_start:
+                self.committed += [one for one in self.lost[base_offset] if _is_in_history(leader, one)][:1]
+
+    def stores_what_was_lost(self, view: ReplicaView) -> bool:
+        """Whether the front of a log, which only its remote store has, was lost, and is not given up yet."""
+        return view.history_start < view.log_start and any(
+            _is_in_history(view, one) and self.committed_at(one.base_offset) != one
+            for some in self.lost.values()
+            for one in some
+        )
 
     def _forget_records(self, end: int) -> None:
         self.records = {offset: record for offset, record in self.records.items() if offset < end}
@@ -521,6 +537,13 @@ def history_of(truth: PartitionTruth, view: ReplicaView) -> list[Entry]:
     end = bisect_left(truth.committed, view.log_start, key=_base_offset)
     on_disk = bisect_right(view.entries, view.log_start, key=_next_offset)
     return truth.committed[first:end] + view.entries[on_disk:]
+
+
+def _is_in_history(view: ReplicaView, entry: Entry) -> bool:
+    """As the epochs say of what is not on its disk."""
+    is_before = view.history_start <= entry.base_offset < view.log_start
+    epochs = None if view.log is None else view.log.epochs
+    return is_before and epochs is not None and epochs.epoch_at(entry.base_offset) == entry.leader_epoch
 
 
 def _base_offset(entry: Entry) -> int:

@@ -42,17 +42,26 @@ class Copy:
         except (SparklogError, LookupError) as error:
             what = f"a head leads to {segment}, which is not whole: {error!r}"
             raise self._broken("HeadsNameWholeObjects", what) from error
-        self._judge_batches([entry_of(header) for header in headers])
+        self._judge_batches("HeadsNameWholeObjects", [entry_of(header) for header in headers])
         self._judge_rows(rows, headers)
         self._judge_epochs(state)
 
-    def _judge_batches(self, found: list[Entry]) -> None:
+    def judge_batches(self, rule: str) -> None:
+        """Raises ``Violation`` of ``rule`` unless it has the committed batches; its objects are whole."""
+        self._judge_batches(rule, [entry_of(header) for header in self._headers()])
+
+    def entry_at(self, offset: int) -> Entry | None:
+        """The batch with this offset."""
+        entries = (entry_of(header) for header in self._headers())
+        return next((one for one in entries if one.base_offset <= offset < one.next_offset), None)
+
+    def _judge_batches(self, rule: str, found: list[Entry]) -> None:
         expected = _between(self.truth.committed, self.segment.base_offset, self.segment.end_offset)
         if found != expected:
             pairs = zip(found, expected, strict=False)
             wrong = next((f"{one}, and not {other}" for one, other in pairs if one != other), "none")
             raise self._broken(
-                "HeadsNameWholeObjects",
+                rule,
                 f"{self._name} has {len(found)} batches; committed are {len(expected)}; the first that "
                 f"differs is {wrong}",
             )
@@ -91,7 +100,8 @@ class Copy:
         rest = self._reads("rest", self.segment.rest_bytes)
         arrow = self._reads("arrow", self.segment.arrow_bytes) if self.segment.arrow_bytes else _nothing
         _, entries = open_rest_object(rest, self.segment.rest_bytes)
-        return [parse_header(rebuild(entry, rest, arrow)) for entry in entries]
+        end = self.segment.end_offset  # of a segment that was cut, what is behind it is in no log
+        return [parse_header(rebuild(one, rest, arrow)) for one in entries if one.base_offset < end]
 
     def _rows(self) -> list[int]:
         """The offsets of the rows in the file for people."""

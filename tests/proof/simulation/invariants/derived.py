@@ -50,6 +50,8 @@ class ProducersAreAsTheLogSays(Invariant):
             return
         if view.is_read_anew and truth.rots(view.member):
             return  # a producer's id may have rotted where no start reads it
+        if view.is_read_anew and truth.stores_what_was_lost(view):
+            return
         entries = history_of(truth, view) if view.is_read_anew else added
         replayed = _replay(entries)
         producers = {*replayed, *log.producers.producers} if view.is_read_anew else replayed.keys()
@@ -177,6 +179,8 @@ class EpochsAreAsTheLogSays(Invariant):
         start, latest = log.log_start_offset, log.epochs.latest_epoch
         is_known = (start, history) == view.epochs_checked and not view.is_read_anew
         if is_known and all(entry.leader_epoch == latest for entry in added):
+            return
+        if truth.stores_what_was_lost(view):
             return
         trouble = trouble_with(history, history_of(truth, view), start, is_thinned=truth.is_thinned)
         if trouble is not None:

@@ -43,10 +43,11 @@ class SeenHead:
 class TierRules(Invariant):
     """``HeadsNameWholeObjects``: whatever a head leads to is there, and what it adds is whole.
     ``HeadsAreOfTheLeader``: what a head adds was copied by the leader of that moment. ``HistoriesGoOn``: a
-    manifest begins where it began, or later, and ends where it ended, or later. ``NamedObjectsStay``: nobody
-    deletes what a head leads to. ``GarbageHasAGrace``: what no head leads to stays for ``grace_ms``, unless
-    its records are no longer in the log. ``LocalDeletionFollowsTheHead``: what left a disk was deleted, or a
-    head leads to it.
+    manifest begins where it began, or later, and ends where it ended, or later; only what an election lost is
+    cut. ``HistoriesAreOfTheLog``: at rest, whatever heads lead to is what is committed. ``NamedObjectsStay``:
+    nobody deletes what a head leads to. ``GarbageHasAGrace``: what no head leads to stays for ``grace_ms``,
+    unless its records are no longer in the log. ``LocalDeletionFollowsTheHead``: what left a disk was
+    deleted, or a head leads to it.
     """
 
     objects: Mapping[str, bytes]
@@ -84,12 +85,7 @@ class TierRules(Invariant):
         """Find all to which a head leads, and judge what it adds."""
         head = found.head
         if before is not None and not _goes_on(before.head, head):
-            raise _violation(
-                "HistoriesGoOn",
-                truth,
-                f"a head from {before.head.start_offset} to {before.head.end_offset} was replaced by one "
-                f"from {head.start_offset} to {head.end_offset}",
-            )
+            self._judge_cut(truth, remote, before, head)
         for segment in self._segments(truth, remote, found):
             found.segments[segment.segment_id] = segment
             found.names.update(remote.object_names(segment))
@@ -100,6 +96,25 @@ class TierRules(Invariant):
         if missing:
             what = f"a head leads to {missing[0]}, which is not there"
             raise _violation("HeadsNameWholeObjects", truth, what)
+
+    def _judge_cut(
+        self, truth: PartitionTruth, remote: RemotePartition, before: SeenHead, head: Head
+    ) -> None:
+        """It begins with a batch that an election lost."""
+        end = head.start_offset if head.end_offset is None else head.end_offset
+        first = max(end, before.head.start_offset)
+        entries = (
+            Copy(truth, remote, one, self.objects, 0).entry_at(first) for one in before.segments.values()
+        )
+        entry = next(filter(None, entries), None)
+        if entry is None or truth.committed_at(entry.base_offset) == entry or not truth.was_lost(entry):
+            raise _violation(
+                "HistoriesGoOn",
+                truth,
+                f"a head from {before.head.start_offset} to {before.head.end_offset} was replaced by one "
+                f"from {head.start_offset} to {head.end_offset}; the first batch that is cut is {entry}",
+            )
+        self.reach("a history was cut behind an election that lost records")
 
     def _segments(
         self, truth: PartitionTruth, remote: RemotePartition, found: SeenHead
@@ -208,8 +223,11 @@ class TierRules(Invariant):
         return None
 
     def check_at_rest(self, truths: Iterable[PartitionTruth]) -> None:
-        """Every replica knows the producers of the whole history."""
+        """Every replica knows the producers of the whole history, and that is what is committed."""
         for truth in truths:
+            seen = self._seen.get(_key(truth))
+            for segment in () if seen is None else seen.segments.values():
+                Copy(truth, _remote(truth), segment, self.objects, 0).judge_batches("HistoriesAreOfTheLog")
             for broker_id in truth.state.replicas if truth.state is not None else ():
                 check_producers_at_rest(truth, truth.view(broker_id))
 

@@ -17,6 +17,7 @@ from sparklog.core.controller.state.znodes import state_path
 from sparklog.core.replication.epoch_history import EarlierHistory
 from sparklog.core.tiering.copy_steps import CopySegment, Step, WritePage
 from sparklog.core.tiering.head import Head
+from sparklog.core.tiering.lineage import Lineage
 from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
 from sparklog.core.tiering.tier import Tier
 from sparklog.model.zookeeper import ANY_VERSION, Check, ZooKeeper
@@ -161,6 +162,7 @@ def _disks_do_not_wait_for_the_head(switch: Switch) -> None:
     def local_start(original: Any) -> Any:
         def mutated(tier: Head, *arguments: Any, **limits: Any) -> int | None:
             everything = Tier(tier.start_offset, (replace(tier.tail[-1], end_offset=sys.maxsize),))
+            limits["shared_end"] = sys.maxsize
             start: int | None = original(everything if tier.tail else tier, *arguments, **limits)
             return start
 
@@ -203,6 +205,11 @@ def _copies_forget_deletions(switch: Switch) -> None:
 def _aborted_rows_are_in_the_file(switch: Switch) -> None:
     """The file for people has the rows of all transactions."""
     switch.instead(SegmentSource, "_is_aborted", lambda self, header: False)
+
+
+def _histories_know_no_epochs(switch: Switch) -> None:
+    """Offsets alone say what of a log its history has."""
+    switch.instead(Lineage, "end_shared_with", lambda self, own, log_end_offset: self.end_offset)
 
 
 KILLS: Final = Hunt(kinds=("kill broker",), tier=1.0)
@@ -312,5 +319,17 @@ TIERING: Final[tuple[Mutant, ...]] = (
         20,
         _aborted_rows_are_in_the_file,
         Hunt(kinds=("kill broker",), transactions=1.0, tier=1.0),
+    ),
+    Mutant(
+        "histories-know-no-epochs",
+        "KIP-405: the lineage of leader epochs",
+        "readers get what an election lost; what was written instead is not copied, and leaves the disks",
+        60,
+        _histories_know_no_epochs,
+        Hunt(
+            kinds=("kill broker", "cut link", "wipe the disk"),
+            operations=("allow unclean elections", "elect unclean"),
+            tier=1.0,
+        ),
     ),
 )

@@ -17,7 +17,6 @@ from simulation.plans.groups import (
 )
 from simulation.plans.operations import (
     MINIMUM_KINDS,
-    UNCLEAN_KINDS,
     Operation,
     draw_operations,
     draw_times,
@@ -236,8 +235,6 @@ def draw_plan(
     if mix.arrow_share:
         topic_configs, settings = _for_arrow(topic_configs), _for_arrow(settings)
     operations = _draw_operations(seed, hunt, faults_end_ms)
-    if tier is not None:
-        operations = tuple(one for one in operations if one.kind not in UNCLEAN_KINDS)
     is_cleaned = "cleanup.policy" in topic_configs or has_pipelines(transactions) or bool(writes)
     settings["log.cleaner.enable"] = str(is_cleaned).lower()
     brokers = MORE_BROKERS[: draw.choice((3, 3, 3, 4, 5))] if operations else BROKERS

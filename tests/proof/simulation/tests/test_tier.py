@@ -63,7 +63,7 @@ def test_a_seed_with_a_store_is_the_same_run_twice():
     assert first.digest == second.digest
 
 
-def test_some_seeds_have_a_store_that_mostly_has_troubles_and_no_unclean_elections():
+def test_some_seeds_have_a_store_that_mostly_has_troubles_and_maybe_unclean_elections():
     plans = [draw_plan(seed) for seed in range(1, 1_001)]
     having = [plan for plan in plans if plan.tier]
     drawn = [seed for seed in range(1, 1_001) if draw_tier(seed)]
@@ -72,4 +72,4 @@ def test_some_seeds_have_a_store_that_mostly_has_troubles_and_no_unclean_electio
     troubles = [[one for one in plan.faults if one.kind in STORE_KINDS] for plan in having]
     assert 0.8 * TROUBLED < sum(map(bool, troubles)) / len(having) < 1.2 * TROUBLED
     assert {one.kind for some in troubles for one in some} == set(STORE_KINDS)
-    assert not {one.kind for plan in having for one in plan.operations}.intersection(UNCLEAN_KINDS)
+    assert {one.kind for plan in having for one in plan.operations}.issuperset(UNCLEAN_KINDS)

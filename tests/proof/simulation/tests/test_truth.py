@@ -1,10 +1,13 @@
 """Up to where a replica's log holds what is committed."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from simulation.invariants.invariant import Violation
 from simulation.invariants.replication import LogsBeginWhereTheyMay
 from simulation.truth import Entry, PartitionTruth, ReplicaView, history_of
+from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 
 KEY = b"key"
@@ -113,3 +116,25 @@ def test_the_history_of_a_log_is_what_a_store_has_of_it_and_then_its_disk():
     assert history_of(truth, view) == [entry(2, 4), entry(4, 6), entry(6, 8), entry(8, 10)]
     view.history_start = view.log_start
     assert history_of(truth, view) is on_disk
+
+
+def with_history(disk_start, *epochs):
+    log = SimpleNamespace(epochs=EpochHistory.of(epochs))
+    return ReplicaView(BrokerId(1), log=log, log_start=disk_start, end_offset=disk_start, held_end=disk_start)
+
+
+def test_what_a_store_has_of_a_log_that_was_lost_is_known_by_its_epochs():
+    truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7))
+    truth.committed, truth.lost = [entry(0, 1), entry(1, 2, epoch=3)], {1: [entry(1, 2, epoch=1)]}
+    assert truth.stores_what_was_lost(with_history(2, (0, 0), (1, 1)))
+    assert not truth.stores_what_was_lost(with_history(2, (0, 0), (3, 1))), "it is of the new log"
+    assert not truth.stores_what_was_lost(with_history(1, (0, 0), (1, 1))), "its disk says what it has"
+
+
+def test_an_election_may_bring_back_what_only_the_store_has_of_a_lost_log():
+    truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7))
+    truth.committed, truth.lost = [entry(0, 1), entry(1, 2, epoch=3)], {1: [entry(1, 2, epoch=1)]}
+    elected = with_history(2, (0, 0), (1, 1))
+    elected.shared_end = 1
+    assert truth.lose(elected, 4) == [entry(1, 2, epoch=3)]
+    assert truth.committed == [entry(0, 1), entry(1, 2, epoch=1)]

@@ -24,7 +24,7 @@ from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 
 
 def truth(**facts):
-    return SimpleNamespace(topic_partition="quakes-0", **facts)
+    return SimpleNamespace(topic_partition="quakes-0", stores_what_was_lost=lambda view: False, **facts)
 
 
 def state(isr, *, leader=1, epoch=3):

@@ -238,3 +238,20 @@ def test_at_rest_nothing_waits_to_be_copied_and_nothing_is_left_over(tier):
     assert "3 objects are in no log" in tier.rules.unrest([tier.truth])
     view.history_start = 3
     assert "begins at 3; its head at 0" in tier.rules.unrest([tier.truth])
+
+
+def test_only_what_an_election_lost_is_cut_and_all_of_it_must_be_by_the_end(tier):
+    tier.copy(0, 2)
+    tier.copy(2, 5)
+    with broken("HistoriesGoOn", "0 to 5 was replaced by one from 0 to 3; the first batch that is cut is"):
+        tier.write(tier.head.cut_to(3))
+    for entry in tier.truth.committed[3:]:
+        tier.truth.lost[entry.base_offset] = [entry]
+    del tier.truth.committed[3:]
+    tier.truth.state.replicas = ()
+    with broken("HistoriesAreOfTheLog", "a copy of 2 to 5 has 3 batches; committed are 1"):
+        tier.rules.check_at_rest([tier.truth])
+    with broken("HistoriesGoOn", "the first batch that is cut is"):
+        tier.write(tier.head.cut_to(2))
+    tier.write(tier.head.cut_to(3))
+    tier.rules.check_at_rest([tier.truth])
