@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 
-from bench import report
+from bench import performance_page, report
 from bench.clusters import Kafka, Pair
 from bench.machine import CACHE, sweep
 from bench.parts import LIMITS, PARTS
@@ -78,6 +78,7 @@ def _run(parts: list[str], options: argparse.Namespace) -> int:
         if has_connector():
             versions["PySpark and Kafka connector of the Spark parts"] = "4.2.0"
         report.write(list(PARTS), list(LIMITS), versions)
+        performance_page.write()
     if failed:
         say(f"sparklog: failed: {', '.join(failed)}")
     return 1 if failed else 0

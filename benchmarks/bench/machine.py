@@ -110,12 +110,12 @@ def memory_of(pids: Iterable[int]) -> Memory:
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
-def cpu_of(pids: Iterable[int]) -> float:
-    """CPU seconds of some processes and of their children that have ended."""
+def cpu_of(pids: Iterable[int], *, with_ended: bool = True) -> float:
+    """CPU seconds of some processes, and of their children that have ended."""
     ticks = 0
     for pid in pids:
         with contextlib.suppress(OSError):
-            ticks += sum(int(field) for field in _stat(pid)[11:15])
+            ticks += sum(int(field) for field in _stat(pid)[11 : 15 if with_ended else 13])
     return ticks / _TICKS
 
 

@@ -19,6 +19,7 @@ from bench.kafka_clients import (
     replicas,
     wait_in_sync,
 )
+from bench.layers import layers
 from bench.machine import memory_of, wait_until
 from bench.many import partitions
 from bench.remote import remote
@@ -354,6 +355,7 @@ PARTS: Final[dict[str, Callable[[Pair, Scale], PartResult]]] = {
     "start": start,
     "rows": rows,
     "spark": spark,
+    "layers": layers,
     "producer": producer,
     "clients": clients,
     "latency": latency,

@@ -16,6 +16,8 @@ from typing import Final
 RESULTS: Final = Path(__file__).parent.parent / "RESULTS.md"
 STORE: Final = RESULTS.with_name("results.json")
 """What RESULTS.md is written from; a part that is measured on another machine leaves the others' figures."""
+LAYERS: Final = "layers"
+"""The part whose shares are drawn in docs/performance.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ def write(order: Sequence[str], limits: Sequence[str], versions: dict[str, str])
         for part in (*order, *limits)
         if part in kept
     }
+    in_table = [part for part in order if part != LAYERS]
     lines = [
         "# Figures",
         "",
@@ -122,10 +125,11 @@ def write(order: Sequence[str], limits: Sequence[str], versions: dict[str, str])
     lines += [
         "- Three brokers each, all on this machine beside the load; topics of three replicas, acks=all, "
         "min.insync.replicas=2; settings are the defaults where nothing is said.",
+        "- Where the time of a write and of a read goes: [performance](../docs/performance.md).",
         "",
-        table([row for part, result in results.items() if part in order for row in result.rows]),
+        table([row for part, result in results.items() if part in in_table for row in result.rows]),
     ]
-    for part in filter(results.__contains__, order):
+    for part in filter(results.__contains__, in_table):
         lines += ["", f"## {part}", "", *_circumstances(results[part])]
     if any(part in results for part in limits):
         lines += ["", "# Faults, many partitions, the disk alone", "", LIMITS_HEAD]

@@ -72,10 +72,10 @@ class Spark:
         raise RuntimeError(f"Spark ended, or was ended after {ORDER_TIMEOUT_S:.0f} s, while asked to {what}")
 
     def cpu_s(self) -> dict[str, float]:
-        """CPU seconds of the JVM, and of Python: the driver's and the workers'."""
+        """CPU seconds of the JVM, and of Python: the driver's, and the workers', which the JVM starts."""
         programs = descendants(self._process.pid)
-        java = [pid for pid, name in programs.items() if name == "java"]
-        return {"JVM": cpu_of(java), "Python": cpu_of(pid for pid in programs if pid not in java)}
+        jvm_s = cpu_of((pid for pid, name in programs.items() if name == "java"), with_ended=False)
+        return {"JVM": jvm_s, "Python": cpu_of(programs) - jvm_s}
 
 
 def form_of(cluster: Cluster) -> str:

@@ -1,6 +1,7 @@
 """Spark's writes, reads and streams beside what Spark itself allows: an empty Python sink and source.
 
-All are measured in one run, warm, in turns whose order is flipped each round. Each job's CPU seconds are told
+All are measured in one run, warm, in turns whose order is flipped each round. A small job of its kind goes
+before each, because Spark ends Python workers that were idle for a minute. Each job's CPU seconds are told
 too, of the brokers, the JVM and Python.
 """
 
@@ -118,6 +119,8 @@ class _Measured:
             order["rows"] = rows
         if what == "write":  # its frame is made and held before anything is counted
             self._spark.ask("hold", rows=rows)
+        small = {"rows": WARM_ROWS} if "rows" in order else {}
+        self._ask(cluster, what, **{**order, **small, "topic": "" if cluster is None else "warm"})
         before = self._cpu_s(cluster)
         answer = self._ask(cluster, what, **order)
         after = self._cpu_s(cluster)

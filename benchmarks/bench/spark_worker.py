@@ -19,6 +19,8 @@ from bench.spark_empty import Empty
 
 KEY_BYTES = 10
 VALUE_BYTES = 100
+SMALL_ROWS = 10_000
+"""Frames of so few rows stay in memory beside a large one."""
 WARM_BATCHES = 5
 WARM_S = 5
 WARM_TIMEOUT_S = 60
@@ -158,7 +160,7 @@ class Worker:
     def _frame(self, rows: int) -> DataFrame:
         """Keys of 10 B and values of 100 B, half of what lz4 could not shorten; held ready in memory."""
         if rows not in self._rows:
-            self._unpersist()
+            self._unpersist_large()
             frame = self._spark.range(0, rows, 1, 2).selectExpr(
                 f"cast(lpad(cast(id as string), {KEY_BYTES}, '0') as binary) as key",
                 f"cast(rpad(sha2(cast(id as string), 256), {VALUE_BYTES}, 'x') as binary) as value",
@@ -167,10 +169,9 @@ class Worker:
             frame.count()
         return self._rows[rows]
 
-    def _unpersist(self) -> None:
-        for frame in self._rows.values():
-            frame.unpersist()
-        self._rows.clear()
+    def _unpersist_large(self) -> None:
+        for rows in [rows for rows in self._rows if rows > SMALL_ROWS]:
+            self._rows.pop(rows).unpersist()
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ def test_the_cpu_of_a_process_is_that_of_its_ended_children_too() -> None:
         while cpu_of([process.pid]) < 0.1:
             assert time.monotonic() < deadline
             time.sleep(0.02)
+        assert cpu_of([process.pid], with_ended=False) < cpu_of([process.pid])
         assert process.stdin is not None
         process.stdin.close()
     assert cpu_of([process.pid]) == 0, "it has ended"

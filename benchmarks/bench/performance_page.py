@@ -1,0 +1,77 @@
+"""What docs/performance.md draws from the results: shares by layer, and what was aimed at.
+
+<!-- drawn: NAME -->
+a block, which is written anew with each result
+<!-- end -->
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from bench.layers import VIEWS
+from bench.report import LAYERS, RESULTS, STORE, Row, figure
+
+PAGE: Final = RESULTS.parents[1] / "docs/performance.md"
+BAR: Final = "#"
+BAR_SHARE: Final = 0.02
+"""What one character of a bar stands for."""
+
+AIMS: Final = "aims"
+SPARK: Final = "spark"
+NOT_YET: Final = "Not measured yet: `make bench BENCH_OPTIONS='spark --write'` does."
+KAFKA: Final = "times as fast as Kafka's connector"
+EMPTY: Final = "of the empty source"
+AIMED: Final = (
+    ("write, tuned, lz4", KAFKA, 2.0),
+    ("read, all columns", EMPTY, 0.7),
+    ("AvailableNow, long", KAFKA, 2.0),
+)
+"""Work of the part ``spark``, how it is compared, and the least that it should come to."""
+
+_BLOCK: Final = re.compile(r"(<!-- drawn: (?P<name>[^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def write() -> None:
+    PAGE.write_text(page(PAGE.read_text(), json.loads(STORE.read_text())))
+
+
+def page(text: str, kept: Mapping[str, Any]) -> str:
+    """The page with its blocks from these results."""
+    blocks = {AIMS: _aims(_rows(kept, SPARK), kept[SPARK]["stamp"]) if SPARK in kept else NOT_YET}
+    blocks |= {view: _bars(view, _rows(kept, LAYERS)) for view in VIEWS}
+    blocks["circumstances"] = "\n".join([f"Measured {kept[LAYERS]['stamp']}.", "", *_notes(kept)])
+    return _BLOCK.sub(lambda found: f"{found[1]}{blocks[found['name']]}\n{found[3]}", text)
+
+
+def _rows(kept: Mapping[str, Any], part: str) -> list[Row]:
+    return [Row(**row) for row in kept[part]["rows"]]
+
+
+def _notes(kept: Mapping[str, Any]) -> list[str]:
+    return [f"- {note}" for note in kept[LAYERS]["notes"]]
+
+
+def _bars(view: str, rows: Sequence[Row]) -> str:
+    """The layers of one view in the order in which a row meets them."""
+    prefix = f"{view}: "
+    mine = {row.work.removeprefix(prefix): row.ours for row in rows if row.work.startswith(prefix)}
+    width = max(map(len, mine))
+    lines = [
+        f"{layer:{width}} {share:4.0%}  {BAR * round(share / BAR_SHARE)}".rstrip()
+        for layer, share in mine.items()
+    ]
+    return "\n".join(["```", *lines, "```"])
+
+
+def _aims(rows: Sequence[Row], stamp: str) -> str:
+    found = {row.work.removeprefix("Spark: "): row for row in rows}
+    lines = ["| work | aim | found | |", "|---|---:|---:|---|"]
+    for work, beside, aim in AIMED:
+        row = found[work]
+        ratio = row.ratio if beside == KAFKA else float(row.note.split()[0])
+        verdict = "not measured" if ratio is None else "reached" if ratio >= aim else "**missed**"
+        shown = "–" if ratio is None else figure(ratio)
+        lines.append(f"| {work}, {beside} | {aim:g} | {shown} | {verdict} |")
+    return "\n".join([*lines, "", f"Measured {stamp}."])

@@ -1,0 +1,46 @@
+"""docs/performance.md draws what the benchmarks have found."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from bench import performance_page
+from bench.layers import VIEWS
+from bench.performance_page import PAGE, page
+from bench.report import STORE
+
+
+def test_the_page_is_that_of_the_results() -> None:
+    assert page(PAGE.read_text(), json.loads(STORE.read_text())) == PAGE.read_text()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_shares_of_a_view_make_a_whole(view: str) -> None:
+    rows = json.loads(STORE.read_text())["layers"]["rows"]
+    shares = [row["ours"] for row in rows if row["work"].startswith(f"{view}: ")]
+    assert sum(shares) == pytest.approx(1)
+    assert min(shares) >= 0
+
+
+def test_an_aim_is_reached_or_missed_by_the_ratio_that_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(performance_page, "VIEWS", ())  # the aims alone
+    common = {"unit": "rows/s", "more_is_better": True}
+    spark = [
+        {"work": "Spark: write, tuned, lz4", "ours": 3.0, "kafka": 2.0, "note": "0.5 of an empty", **common},
+        {"work": "Spark: read, all columns", "ours": 3.0, "kafka": 1.0, "note": "0.71 of an empty", **common},
+        {"work": "Spark: AvailableNow, long", "ours": 3.0, "kafka": None, "note": "0.5 of", **common},
+    ]
+    kept = {
+        "spark": {"rows": spark, "notes": [], "stamp": "today"},
+        "layers": {"rows": [], "notes": [], "stamp": ""},
+    }
+    drawn = page("<!-- drawn: aims -->\nold\n<!-- end -->\n", kept)
+    assert [line.split("|")[3:5] for line in drawn.splitlines() if line.startswith("| ")][1:] == [
+        [" 1.50 ", " **missed** "],
+        [" 0.710 ", " reached "],
+        [" – ", " not measured "],
+    ]
