@@ -5,7 +5,6 @@ Clients are told to try again, nothing is there that nobody wrote, and with spac
 
 import errno
 import os
-from dataclasses import replace
 
 import pytest
 
@@ -246,15 +245,6 @@ def test_with_too_few_replicas_in_sync_a_write_waits_for_them_and_is_committed_o
     all_is_there(cluster, b"paid")
 
 
-def answer_soon(cluster):
-    """Coordinators answer a commit soon, whether its markers are written or not."""
-    for broker in cluster.brokers.values():
-        for host in broker.coordinators.hosts():
-            if host.topic_partition.topic == STATE:
-                writes = host.shard.machine.writes
-                writes.settings = replace(writes.settings, end_wait_ms=200)
-
-
 @pytest.mark.parametrize("is_lost", [False, True], ids=["it answers", "it is away by then"])
 def test_a_committed_write_names_the_partitions_without_a_leader_when_time_is_up(
     cluster, client, monkeypatch, is_lost
@@ -270,7 +260,6 @@ def test_a_committed_write_names_the_partitions_without_a_leader_when_time_is_up
         member.finish()
     cluster.kill(away)
     cluster.wait_for_isr(STATE, 2)
-    answer_soon(cluster)
     if is_lost:
         call = WriteCoordinator.call
 

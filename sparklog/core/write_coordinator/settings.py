@@ -22,7 +22,7 @@ class WriteSettings:
     retention_ms: int = 365 * _MS_PER_DAY
     plain_retention_ms: int = 600_000
     member_silence_ms: int = 30_000
-    end_wait_ms: int = 5_000
+    end_wait_ms: int = 2_000
 
     @classmethod
     def of(cls, config: TypedSettings) -> Self:

@@ -1,6 +1,6 @@
 """EndWrite: a driver commits a write, or aborts the members of its run.
 
-A commit is answered when all markers are written, or says after some seconds that it is decided, names the
+A commit is answered when all markers are written, or says after two seconds that it is decided, names the
 partitions without their marker, and must be asked again. The answer waits in the coordinator.
 """
 

@@ -86,5 +86,5 @@ def member_silence_ms(seed: int) -> int:
 
 
 def end_wait_ms(seed: int) -> int:
-    """How long a commit waits for its markers before it must be asked again. (5 s without the simulation.)"""
+    """How long a commit waits for its markers before it must be asked again. (2 s without the simulation.)"""
     return dice(seed, "waits of commits").choice((200, 800))
