@@ -25,7 +25,7 @@ FRUGAL: Final = {
 }
 TIERED: Final = {
     "remote.storage.enable": "true",
-    "segment.bytes": "1000",
+    "segment.bytes": "1500",
     "local.retention.bytes": "1",
     "retention.ms": "-1",
 }
