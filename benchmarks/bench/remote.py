@@ -19,7 +19,7 @@ from typing import Final
 import pyarrow as pa
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bench.clusters import Pair, Sparklog
+from bench.clusters import BROKERS, Pair, Sparklog
 from bench.kafka_clients import quiet
 from bench.machine import answers, wait_until
 from bench.report import PartResult, Row, percentile
@@ -110,18 +110,20 @@ class _Remote:
         ]
 
     def _restart(self) -> float:
-        """From SIGKILL to a broker that listens again."""
+        """From SIGKILL to a broker that listens again and is known to the others."""
         before = self.cluster.broker_pids()[1]
         port = int(self.cluster.bootstrap.partition(",")[0].rpartition(":")[2])
         began = time.monotonic()
         self.cluster.kill(1)
 
         def is_back() -> bool:
-            return self.cluster.broker_pids().get(1, before) != before and answers(port)
+            if self.cluster.broker_pids().get(1, before) == before or not answers(port):
+                return False
+            return len(self.client.metadata([], max_age_ms=0).brokers) == BROKERS
 
-        wait_until(is_back, TIMEOUT_S, "broker 1 listens again")
+        wait_until(is_back, TIMEOUT_S, "broker 1 is back")
         seconds = time.monotonic() - began
-        say(f"remote: broker 1 listens again after {seconds:.2f} s")
+        say(f"remote: broker 1 is back after {seconds:.2f} s")
         return seconds
 
     # Copying
