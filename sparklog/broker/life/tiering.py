@@ -146,6 +146,11 @@ def tiering_metrics(statistics: CopyStatistics) -> Iterator[Metric]:
         "Bytes of sealed segments led here that are not in the remote store yet.",
         statistics.lag_bytes,
     )
+    yield gauge(
+        "sparklog_broker_remote_unreadable_histories",
+        "Partitions led here with something in the remote store that is gone or damaged; the log names it.",
+        statistics.unreadable,
+    )
 
 
 def history_metrics(counts: Counts) -> Iterator[Metric]:

@@ -4,29 +4,26 @@ One loop does it all, a step after the other, in rounds over the partitions (``c
 partition that fails, or a store that does not answer, is tried again in the next round; its segments stay
 where they are meanwhile. Bytes go no faster than ``remote.log.manager.copy.max.bytes.per.second``.
 
-Garbage is looked for by the leader alone, in the loop that also writes: an object that no head leads to is
-then of a failed step or of a replaced leader, and is deleted once it was seen for longer than ``GRACE_MS``.
+Garbage is looked for in the same loop (``garbage_search``).
 """
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from crc32c import crc32c
 
 from sparklog.broker.partition.partition import Partition
+from sparklog.broker.tiering.garbage_search import GarbageSearch, names_of, remote_of
 from sparklog.broker.tiering.heads import (
     Leadership,
     StoredHead,
-    abandoned,
-    leads,
     read_head,
-    remove_head,
     write_head,
 )
 from sparklog.broker.tiering.lineages import Lineages, read_page
 from sparklog.broker.tiering.segment_source import LogChanged, LogFacts, SegmentSource, facts_of
+from sparklog.broker.tiering.troubles import Troubles
 from sparklog.core.tiering.copy_steps import (
     CopySegment,
     CutBack,
@@ -37,9 +34,8 @@ from sparklog.core.tiering.copy_steps import (
     WritePage,
     next_step,
 )
-from sparklog.core.tiering.garbage import GarbageWatch
 from sparklog.core.tiering.head import Head, segments_before
-from sparklog.core.tiering.page import PageRef, build_page
+from sparklog.core.tiering.page import ManifestError, PageRef, build_page
 from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
 from sparklog.core.tiering.state_object import build_state
 from sparklog.core.tiering.tier import OffsetRange
@@ -54,11 +50,6 @@ from sparklog.remote.store import RemoteStore, RemoteStoreError
 
 logger = logging.getLogger(__name__)
 
-GRACE_MS: Final = 3_600_000
-"""Longer than any read of a manifest that was replaced."""
-
-GARBAGE_INTERVAL_MS: Final = 900_000
-
 
 @dataclass(slots=True)
 class CopyStatistics:
@@ -69,6 +60,8 @@ class CopyStatistics:
     failures: int = 0
     lag_bytes: int = 0
     """Of sealed segments led here that are not in the store, as of the last round."""
+    unreadable: int = 0
+    """Partitions led here with something gone or damaged in the store, as of the last round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +93,11 @@ class RemoteCopier:
     statistics: CopyStatistics = field(default_factory=CopyStatistics)
     _store: RemoteStore | None = None
     _lineages: Lineages = field(default_factory=Lineages)
-    _watches: dict[TopicPartition, GarbageWatch] = field(default_factory=dict)
-    _garbage_due_ms: int = 0
+    _troubles: Troubles = field(default_factory=Troubles)
+    _garbage: GarbageSearch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._garbage = GarbageSearch(self.broker, self.partitions, self.ports.zookeeper, self.ports.clock)
 
     def loop(self) -> Loop:
         """Rounds, with a pause after each."""
@@ -113,14 +109,15 @@ class RemoteCopier:
         lag_bytes = 0
         try:
             store = self._open()
-            for partition in self.partitions():
-                yield from self._copy(store, partition)
-                lag_bytes += self._lag_bytes(partition)
+            led = [one for one in self.partitions() if one.is_leader]
+            for partition in led:
+                with self._troubles.of(partition.topic_partition):
+                    yield from self._copy(store, partition)
+                    lag_bytes += self._lag_bytes(partition)
             self.statistics.lag_bytes = lag_bytes
-            for gone in abandoned(self.ports.zookeeper):
-                self._remove(store, gone)
-                yield Pause(0)
-            self._look_for_garbage(store)
+            yield from self._garbage.remove_deleted_topics(store)
+            self._garbage.look(store)
+            self._count_unreadable([one.topic_partition for one in led])
         except CopyStopped:
             logger.info("copying to the remote store stops with the broker")
         except (OSError, SparklogError) as error:
@@ -132,12 +129,17 @@ class RemoteCopier:
         try:
             while self._advance(store, partition):
                 yield Pause(0)
-        except (RemoteStoreError, ZooKeeperError, CopyStopped):
+        except (RemoteStoreError, ManifestError, ZooKeeperError, CopyStopped):
             raise
         except LogChanged as changed:
             logger.info("a copy ends: %s", changed)
         except (OSError, SparklogError) as error:
             self._note_failure(f"the copy of {partition.topic_partition}", error)
+
+    def _count_unreadable(self, led: list[TopicPartition]) -> None:
+        for troubles in (self._troubles, self._garbage.troubles):
+            troubles.forget_all_but(led)
+        self.statistics.unreadable = len(self._troubles.partitions | self._garbage.troubles.partitions)
 
     def _open(self) -> RemoteStore:
         if self._store is None:
@@ -187,39 +189,9 @@ class RemoteCopier:
         facts = partition.inspect(facts_of) if partition.is_leader else None
         if facts is None or not facts.copies:
             return 0
-        stored = read_head(self.ports.zookeeper, _remote(partition))
+        stored = read_head(self.ports.zookeeper, remote_of(partition))
         end = 0 if stored is None else stored.head.end_offset or 0
         return sum(one.size_bytes for one in facts.sealed if one.end_offset > end)
-
-    # What is no longer needed
-
-    def _remove(self, store: RemoteStore, gone: RemotePartition) -> None:
-        """Delete all objects of a partition whose topic is deleted, then its head."""
-        stored = read_head(self.ports.zookeeper, gone)
-        named = [] if stored is None else list(_names(store, gone, stored.head))
-        for name in {*named, *filter(gone.is_ours, store.names(gone.folder))}:
-            store.delete(name)
-        remove_head(self.ports.zookeeper, gone)
-
-    def _look_for_garbage(self, store: RemoteStore) -> None:
-        now_ms = self.ports.clock.monotonic_ms()
-        if now_ms < self._garbage_due_ms:
-            return
-        self._garbage_due_ms = now_ms + GARBAGE_INTERVAL_MS
-        for partition in self.partitions():
-            if not partition.is_leader or partition.inspect(facts_of) is None:
-                self._watches.pop(partition.topic_partition, None)
-                continue
-            remote, leadership = _remote(partition), Leadership(self.broker, partition.leader_epoch)
-            watch = self._watches.setdefault(partition.topic_partition, GarbageWatch(GRACE_MS))
-            listed = [name for name in store.names(remote.folder) if remote.is_ours(name)]
-            stored = read_head(self.ports.zookeeper, remote)
-            named = set() if stored is None else set(_names(store, remote, stored.head))
-            if leads(self.ports.zookeeper, remote, leadership) is None:
-                continue
-            for name in watch.on_listed(listed, named, now_ms):
-                logger.info("%s is in no log, and is deleted", name)
-                store.delete(name)
 
 
 @dataclass(slots=True)
@@ -234,13 +206,15 @@ class _Work:
     remote: RemotePartition = field(init=False)
 
     def __post_init__(self) -> None:
-        self.remote = _remote(self.partition)
+        self.remote = remote_of(self.partition)
 
     def carry_out(self, step: Step, stored: StoredHead) -> bool:
         """Whether it was done, and counts."""
         match step:
             case CopySegment(offsets):
-                return self._write(stored.head.with_copied(self._copy(offsets)), stored)
+                is_done = self._write(stored.head.with_copied(self._copy(offsets)), stored)
+                self.statistics.segments += is_done
+                return is_done
             case WritePage():
                 return self._write(stored.head.with_page(self._put_page(stored.head)), stored)
             case ForgetBelow(start_offset):
@@ -283,7 +257,6 @@ class _Work:
         rest_bytes = self.store.put(name, self._paced(builder.rest_pieces(source.batches())))
         state = build_state(draft.segment_id, source.state(self.ports.clock.wall_ms()))
         self.store.put(self.remote.object_name(draft, "state"), self._paced([state]))
-        self.statistics.segments += 1
         return replace(
             draft,
             arrow_bytes=arrow_bytes,
@@ -343,27 +316,10 @@ class _Work:
         return self._write(stored.head.cut_to(end_offset, page), stored)
 
     def _forget_below(self, start_offset: int, stored: StoredHead) -> bool:
-        before = set(_names(self.store, self.remote, stored.head))
+        before = set(names_of(self.store, self.remote, stored.head))
         head = stored.head.from_offset(start_offset)
         if not self._write(head, stored):
             return False
-        for name in sorted(before.difference(_names(self.store, self.remote, head))):
+        for name in sorted(before.difference(names_of(self.store, self.remote, head))):
             self.store.delete(name)
         return True
-
-
-def _remote(partition: Partition) -> RemotePartition:
-    topic, number = partition.topic_partition
-    return RemotePartition(topic, partition.topic_id, number)
-
-
-def _names(store: RemoteStore, remote: RemotePartition, head: Head) -> Iterator[str]:
-    """The objects to which a head leads: pages, and those of segments that are not wholly below its start."""
-    for place in head.places:
-        if isinstance(place, RemoteSegment):
-            yield from remote.object_names(place)
-            continue
-        yield remote.page_name(place.base_offset, place.page_id)
-        for segment in read_page(store, remote, place):
-            if segment.end_offset > head.start_offset:
-                yield from remote.object_names(segment)

@@ -53,8 +53,7 @@ def read_head(zookeeper: ZooKeeper, partition: RemotePartition) -> StoredHead | 
 
 def leads(zookeeper: ZooKeeper, partition: RemotePartition, leadership: Leadership) -> int | None:
     """The version of the partition's state if it says so; None if another leads, or it is another topic."""
-    topic = zookeeper.get(topic_path(partition.topic))
-    if topic is None or decode_topic(partition.topic, topic.data).id != partition.topic_id:
+    if not is_of_live_topic(zookeeper, partition.topic, partition.topic_id):
         return None
     node = zookeeper.get(state_path(partition.topic, partition.partition))
     if node is None:
@@ -113,14 +112,19 @@ def abandoned(zookeeper: ZooKeeper) -> list[RemotePartition]:
         if node is None:
             continue
         topic = node.data.decode()
-        live = zookeeper.get(topic_path(topic))
-        if live is not None and decode_topic(topic, live.data).id == topic_id:
+        if is_of_live_topic(zookeeper, topic, topic_id):
             continue
         numbers = zookeeper.children(topic_logs_path(topic_id))
         found += [RemotePartition(topic, topic_id, int(number)) for number in numbers]
         if not numbers:
             _delete(zookeeper, topic_logs_path(topic_id))
     return found
+
+
+def is_of_live_topic(zookeeper: ZooKeeper, topic: str, topic_id: TopicId) -> bool:
+    """Whether there is a topic of this name with this id now."""
+    node = zookeeper.get(topic_path(topic))
+    return node is not None and decode_topic(topic, node.data).id == topic_id
 
 
 def remove_head(zookeeper: ZooKeeper, partition: RemotePartition) -> None:

@@ -1,8 +1,7 @@
 """The copier upon a store that fails at any call, also after it acted: what the head leads to is the log."""
 
 import itertools
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +11,11 @@ from sparklog.broker.tiering.deletion import TieredDeletion
 from sparklog.broker.tiering.heads import read_head
 from sparklog.broker.tiering.segment_source import facts_of
 from sparklog.core.controller.state.znodes import (
-    Assignment,
-    TopicNode,
     encode_state,
-    encode_topic,
     state_path,
-    topic_path,
 )
 from sparklog.core.tiering.head import TAIL_MAX
-from sparklog.core.tiering.page import PageRef, parse_page
-from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
+from sparklog.core.tiering.remote_segment import RemoteSegment
 from sparklog.core.tiering.state_object import parse_state
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId, ControllerEpoch, LeaderEpoch
@@ -30,76 +24,10 @@ from sparklog.network.clock import SystemClock
 from sparklog.records.envelope import set_producer, split, stamp
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.remote_segment.rest_object import open_rest_object, rebuild
-from sparklog.remote.store import Failure, RemoteStoreError
 from sparklog.storage.log_config import LogConfig
-from sparklog.testing.memory_zookeeper import MemoryZooKeeper, MemoryZooKeeperServer
-from tests.broker.partition_harness import TOPIC_ID, TP, Harness
-
-INTERVAL_MS = 7_777
-QUAKES = RemotePartition(TP.topic, TOPIC_ID, TP.partition)
-
-
-@dataclass
-class FaultyStore:
-    """Objects in memory. Call number ``fails_at`` fails, after it has acted or instead."""
-
-    fails_at: int = -1
-    acts: bool = False
-    calls: int = 0
-    objects: dict[str, bytes] = field(default_factory=dict)
-
-    def _call(self, is_done: bool) -> None:
-        if is_done == self.acts and self.calls == self.fails_at:
-            raise RemoteStoreError(Failure.AWAY, "the store does not answer")
-
-    def put(self, name: str, pieces: Iterable[bytes]) -> int:
-        self.calls += 1
-        self._call(False)
-        assert name not in self.objects, "a name is never given twice"
-        self.objects[name] = b"".join(pieces)
-        self._call(True)
-        return len(self.objects[name])
-
-    def read(self, name: str, start: int, length: int) -> bytes:
-        self.calls += 1
-        self._call(False)
-        if name not in self.objects:
-            raise RemoteStoreError(Failure.MISSING, f"{name} is not there")
-        self._call(True)
-        return self.objects[name][start : start + length]
-
-    def names(self, folder: str) -> list[str]:
-        return sorted(name for name in self.objects if name.startswith(f"{folder}/"))
-
-    def delete(self, name: str) -> None:
-        self.calls += 1
-        self._call(False)
-        self.objects.pop(name, None)
-        self._call(True)
-
-
-@pytest.fixture
-def zookeeper() -> Iterator[MemoryZooKeeper]:
-    session = MemoryZooKeeper(MemoryZooKeeperServer(), operation_timeout_ms=6_000)
-    session.start(6_000)
-    session.ensure_path(state_path(*TP))
-    only = (BrokerId(1),)
-    session.set(topic_path(TP.topic), encode_topic(TopicNode(TOPIC_ID, (Assignment(only, (), ()),))))
-    state = PartitionState(BrokerId(1), LeaderEpoch(4), only, only)
-    session.set(state_path(*TP), encode_state(state, ControllerEpoch(1)))
-    yield session
-    session.close()
-
-
-@pytest.fixture
-def harness(tmp_path: Path) -> Harness:
-    """A leader with a segment for each batch, one more than the head's tail takes."""
-    made = Harness(tmp_path)
-    made.told(1, 4, isr=(1,), replicas=(1,))
-    made.partition.log_guard.configure(LogConfig(segment_bytes=100, remote_storage=True))
-    for number in range(TAIL_MAX + 2):
-        made.produce(bytearray(build_records_batch([Record(value=b"%d" % number)], now_ms=1_000 + number)))
-    return made
+from sparklog.testing.memory_zookeeper import MemoryZooKeeper
+from tests.broker.partition_harness import TP, Harness
+from tests.broker.tiering.copies import INTERVAL_MS, QUAKES, FaultyStore, copied
 
 
 def round_of(harness: Harness, zookeeper: MemoryZooKeeper, store: FaultyStore, ids: Iterator[int]) -> None:
@@ -112,20 +40,6 @@ def round_of(harness: Harness, zookeeper: MemoryZooKeeper, store: FaultyStore, i
     while question != Pause(INTERVAL_MS):
         question = go_on(loop)
     loop.close()
-
-
-def copied(zookeeper: MemoryZooKeeper, store: FaultyStore) -> list[RemoteSegment]:
-    """The segments to which the head leads; each gives its batches and its state back."""
-    stored = read_head(zookeeper, QUAKES)
-    found: list[RemoteSegment] = []
-    for place in () if stored is None else stored.head.places:
-        if isinstance(place, PageRef):
-            found += parse_page(
-                QUAKES, place, store.objects[QUAKES.page_name(place.base_offset, place.page_id)]
-            )
-        else:
-            found.append(place)
-    return found
 
 
 def batches_of(store: FaultyStore, segment: RemoteSegment) -> bytes:

@@ -200,7 +200,7 @@ class TierRules(Invariant):
         named = set[str]().union(*(seen.names for seen in self._seen.values()))
         if doomed := sorted(self._doomed.intersection(self.objects)):
             return f"{len(doomed)} objects are of a topic that was deleted, such as {doomed[0]}"
-        garbage = sorted(name for name in self.objects.keys() - named if not self._is_late(name))
+        garbage = sorted(self.objects.keys() - named)
         return f"{len(garbage)} objects are in no log, such as {garbage[0]}" if garbage else None
 
     def _is_late(self, name: str) -> bool:

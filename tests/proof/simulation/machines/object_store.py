@@ -76,7 +76,7 @@ class ObjectStore:
             if at_us <= then_us:
                 break
             (there.discard if has_come else there.add)(name)
-        return sorted(name for name in there if name.startswith(f"{folder}/"))
+        return sorted(name for name in there if name.startswith(f"{folder}/" if folder else ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from sparklog.broker.history.segments import StoredSegments
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.tiering import catalog as catalogs
-from sparklog.broker.tiering import copier as copying
+from sparklog.broker.tiering import garbage_search
 from sparklog.broker.tiering.catalog import ManifestCatalog
 from sparklog.broker.tiering.copier import CopierPorts, RemoteCopier
 from sparklog.broker.tiering.deletion import TieredDeletion
@@ -128,8 +128,9 @@ def small_tiers(plan: TierPlan | None) -> Iterator[None]:
         (heads, "SEGMENTS_MAX", 3 * plan.tail_max),
         (reading, "RUN_BYTES", plan.run_bytes),
         (catalogs, "HEAD_AGE_MAX_MS", plan.grace_ms // 4),
-        (copying, "GRACE_MS", plan.grace_ms),
-        (copying, "GARBAGE_INTERVAL_MS", plan.grace_ms // 4),
+        (garbage_search, "GRACE_MS", plan.grace_ms),
+        (garbage_search, "GARBAGE_INTERVAL_MS", plan.grace_ms // 4),
+        (garbage_search, "WHOLE_STORE_INTERVAL_MS", plan.grace_ms // 2),
     ]
     originals = [(module, name, getattr(module, name)) for module, name, _ in smaller]
     for module, name, value in smaller:

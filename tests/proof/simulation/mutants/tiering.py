@@ -9,7 +9,7 @@ from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker.following import fetcher
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.tiering import copier, deletion, heads
+from sparklog.broker.tiering import copier, deletion, garbage_search, heads
 from sparklog.broker.tiering.copier import RemoteCopier, _Work
 from sparklog.broker.tiering.heads import Leadership, StoredHead
 from sparklog.broker.tiering.segment_source import SegmentSource, facts_of
@@ -153,7 +153,7 @@ def _listings_are_trusted(switch: Switch) -> None:
 
 def _garbage_without_a_grace(switch: Switch) -> None:
     """What no head leads to is deleted as soon as it is seen."""
-    switch.instead(copier, "GRACE_MS", -1)
+    switch.instead(garbage_search, "GRACE_MS", -1)
 
 
 def _disks_do_not_wait_for_the_head(switch: Switch) -> None:

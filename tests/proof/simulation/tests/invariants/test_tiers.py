@@ -183,13 +183,15 @@ def test_what_a_head_leads_to_is_deleted_by_nobody_until_the_head_or_the_topic_i
     tier.rules.on_delete(second)
 
 
-def test_at_rest_nothing_is_left_of_what_the_manifest_of_a_deleted_topic_had(tier):
+def test_at_rest_nothing_is_left_of_a_deleted_topic_whether_a_manifest_had_it_or_not(tier):
     tier.copy(0, 2)
     tier.upload(2, 4)
     tier.rules.forget(tier.truth)
     assert "3 objects are of a topic that was deleted" in tier.rules.unrest([])
     for name in REMOTE.object_names(tier.head.tail[0]):
         del tier.objects[name]
+    assert "3 objects are in no log" in tier.rules.unrest([])
+    tier.objects.clear()
     assert tier.rules.unrest([]) is None
 
 

@@ -1,0 +1,141 @@
+"""Finds and deletes what is in the store and in no log: what fenced leaders, failed steps and topics left.
+
+Of a partition its leader looks, in the loop that also writes: an object that no head leads to is then of a
+failed step or of a replaced leader. Of topics that are no more, the broker with the least id looks through
+the whole store: a leader that was replaced may end its upload after its topic, and all that was known of it,
+is deleted. Either way an object is deleted once it was seen for longer than ``GRACE_MS``.
+
+A manifest that cannot be read holds back its own partition only: nothing is deleted there, because any object
+may be one to which it leads.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from sparklog.broker.partition.partition import Partition
+from sparklog.broker.tiering.heads import (
+    Leadership,
+    abandoned,
+    is_of_live_topic,
+    leads,
+    read_head,
+    remove_head,
+)
+from sparklog.broker.tiering.lineages import read_page
+from sparklog.broker.tiering.segment_source import facts_of
+from sparklog.broker.tiering.troubles import Troubles
+from sparklog.core.controller.state.znodes import BROKER_IDS
+from sparklog.core.tiering.garbage import GarbageWatch
+from sparklog.core.tiering.head import Head
+from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
+from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.loops import Loop, Pause
+from sparklog.model.time import Clock
+from sparklog.model.zookeeper import ZooKeeper
+from sparklog.remote.store import RemoteStore
+
+logger = logging.getLogger(__name__)
+
+GRACE_MS: Final = 3_600_000
+"""Longer than any read of a manifest that was replaced."""
+
+GARBAGE_INTERVAL_MS: Final = 900_000
+
+WHOLE_STORE_INTERVAL_MS: Final = 21_600_000
+"""A listing of everything costs a request for each thousand objects."""
+
+_OBJECT: Final = re.compile(r"topic=([^/]+)/partition=\d+/(?:manifest/\d{20}|\w+-\d{20}-\d+)-([0-9a-f]{32})-")
+
+
+@dataclass(slots=True)
+class GarbageSearch:
+    """The search of one broker."""
+
+    broker: BrokerId
+    partitions: Callable[[], list[Partition]]
+    zookeeper: ZooKeeper
+    clock: Clock
+    troubles: Troubles = field(default_factory=Troubles)
+    _watches: dict[TopicPartition, GarbageWatch] = field(default_factory=dict)
+    _due_ms: int = 0
+    _orphans: GarbageWatch = field(default_factory=lambda: GarbageWatch(GRACE_MS))
+    _whole_store_due_ms: int = 0
+
+    def remove_deleted_topics(self, store: RemoteStore) -> Loop:
+        """All objects of partitions whose topic is deleted, then their heads. What a listing does not have
+        yet is found with the whole store.
+        """
+        for gone in abandoned(self.zookeeper):
+            for name in filter(gone.is_ours, store.names(gone.folder)):
+                store.delete(name)
+            remove_head(self.zookeeper, gone)
+            yield Pause(0)
+
+    def look(self, store: RemoteStore) -> None:
+        """If it is time for it."""
+        now_ms = self.clock.monotonic_ms()
+        if now_ms >= self._due_ms:
+            self._due_ms = now_ms + GARBAGE_INTERVAL_MS
+            for partition in self.partitions():
+                with self.troubles.of(partition.topic_partition):
+                    self._look_at(store, partition, now_ms)
+        if now_ms >= self._whole_store_due_ms:
+            self._whole_store_due_ms = now_ms + WHOLE_STORE_INTERVAL_MS
+            self._look_for_orphans(store, now_ms)
+
+    def _look_at(self, store: RemoteStore, partition: Partition, now_ms: int) -> None:
+        if not partition.is_leader or partition.inspect(facts_of) is None:
+            self._watches.pop(partition.topic_partition, None)
+            return
+        remote, leadership = remote_of(partition), Leadership(self.broker, partition.leader_epoch)
+        watch = self._watches.setdefault(partition.topic_partition, GarbageWatch(GRACE_MS))
+        listed = [name for name in store.names(remote.folder) if remote.is_ours(name)]
+        stored = read_head(self.zookeeper, remote)
+        named = set() if stored is None else set(names_of(store, remote, stored.head))
+        if leads(self.zookeeper, remote, leadership) is None:
+            return
+        for name in watch.on_listed(listed, named, now_ms):
+            logger.info("%s is in no log, and is deleted", name)
+            store.delete(name)
+
+    def _look_for_orphans(self, store: RemoteStore, now_ms: int) -> None:
+        brokers = [int(name) for name in self.zookeeper.children(BROKER_IDS)]
+        if not brokers or min(brokers) != self.broker:
+            return
+        listed = {name: _topic_of(name) for name in store.names("")}
+        self.zookeeper.sync()  # a topic is there before its first object
+        live = {
+            (topic, topic_id): is_of_live_topic(self.zookeeper, topic, topic_id)
+            for topic, topic_id in filter(None, set(listed.values()))
+        }
+        orphans = [name for name, topic in listed.items() if topic is not None and not live[topic]]
+        for name in self._orphans.on_listed(orphans, (), now_ms):
+            logger.info("%s is of a topic that was deleted, and is deleted", name)
+            store.delete(name)
+
+
+def remote_of(partition: Partition) -> RemotePartition:
+    topic, number = partition.topic_partition
+    return RemotePartition(topic, partition.topic_id, number)
+
+
+def names_of(store: RemoteStore, remote: RemotePartition, head: Head) -> Iterator[str]:
+    """The objects to which a head leads: pages, and those of segments that are not wholly below its start."""
+    for place in head.places:
+        if isinstance(place, RemoteSegment):
+            yield from remote.object_names(place)
+            continue
+        yield remote.page_name(place.base_offset, place.page_id)
+        for segment in read_page(store, remote, place):
+            if segment.end_offset > head.start_offset:
+                yield from remote.object_names(segment)
+
+
+def _topic_of(name: str) -> tuple[str, UUID] | None:
+    """Name and id of the topic that an object is of; None if it is none of a partition."""
+    found = _OBJECT.match(name)
+    return found and (found[1], UUID(hex=found[2]))
