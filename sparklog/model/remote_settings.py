@@ -80,8 +80,8 @@ REMOTE_TOPIC_SETTINGS: Final = (
         "remote.storage.enable",
         "bool",
         False,
-        "Copy sealed segments to the store of remote.log.storage.url. Not for compacted topics; once on, it "
-        "stays on.",
+        "Copy sealed segments to the store of remote.log.storage.url. Not for compacted topics; taken back "
+        "only with remote.log.delete.on.disable=true.",
     ),
     Setting(
         "remote.log.copy.disable",
@@ -89,5 +89,12 @@ REMOTE_TOPIC_SETTINGS: Final = (
         False,
         "Copy no further segments of a topic with remote.storage.enable; what is in the store stays there "
         "until its retention.",
+    ),
+    Setting(
+        "remote.log.delete.on.disable",
+        "bool",
+        False,
+        "Whether remote.storage.enable may be taken back: then the log begins where disks do, and what the "
+        "store has is deleted.",
     ),
 )

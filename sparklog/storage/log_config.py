@@ -29,6 +29,8 @@ class LogConfig:
     delete_retention_ms: int = 86_400_000
     remote_storage: bool = False
     remote_copy_disabled: bool = False
+    leaves_store: bool = False
+    """Whether what a remote store has of it is to be deleted there."""
     local_retention_ms: int = -1
     local_retention_bytes: int = -1
     """Of what lies on disks although the remote store has it; as ``retention_...`` if nothing else is set."""
@@ -59,6 +61,8 @@ class LogConfig:
             delete_retention_ms=topic.get_int("delete.retention.ms"),
             remote_storage=topic.get_bool("remote.storage.enable") and "compact" not in policy,
             remote_copy_disabled=topic.get_bool("remote.log.copy.disable"),
+            leaves_store=topic.get_bool("remote.log.delete.on.disable")
+            and not topic.get_bool("remote.storage.enable"),
             local_retention_ms=_local(topic, "retention.ms"),
             local_retention_bytes=_local(topic, "retention.bytes"),
         )

@@ -97,6 +97,10 @@ def log_of(cluster: InProcessCluster, broker: int, topic: str) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
 
 
+def values_of(cluster: InProcessCluster, count: int) -> list[str]:
+    return [(record.value or b"").decode() for record in cluster.consume("t", at_least=count)]
+
+
 def is_copied(zookeeper: ZooKeeper, remote: RemotePartition, end: int) -> bool:
     head = head_of(zookeeper, remote)
     return head is not None and (head.end_offset or 0) >= end
@@ -185,12 +189,37 @@ def test_copying_stops_where_it_is_disabled_and_the_feature_stays_on(
     cluster.create_topic("t", configs={**TIERED, "remote.log.copy.disable": "true"})
     for _ in range(3):
         cluster.produce("t", ["x" * 900])
-    with pytest.raises(SparklogError, match=r"remote\.log\.copy\.disable=true"):
+    refusal = r"set remote\.log\.copy\.disable=true to copy no more, or remote\.log\.delete\.on\.disable=true"
+    with pytest.raises(SparklogError, match=refusal):
         ClusterChanges(cluster.client).alter_topic_configs("t", {"remote.storage.enable": "false"})
     remote = remote_of(cluster, "t")
     assert head_of(zookeeper, remote) is None
     ClusterChanges(cluster.client).alter_topic_configs("t", {"remote.log.copy.disable": "false"})
     until(lambda: is_copied(zookeeper, remote, 2))
+
+
+def test_a_topic_leaves_the_store_where_its_history_may_be_deleted_and_may_come_back(
+    cluster: InProcessCluster, zookeeper: ZooKeeper, url: str
+) -> None:
+    cluster.create_topic("t", configs={**TIERED, "local.retention.bytes": "1"})
+    for number in range(5):
+        cluster.produce("t", [f"{number}" * 900])
+    remote, store = remote_of(cluster, "t"), open_store(url)
+    folders = list(cluster.root.glob("broker-*/0/t-0"))
+    until(lambda: all(min(int(path.stem) for path in one.glob("*.log")) == 4 for one in folders))
+    changes = ClusterChanges(cluster.client)
+    both = {"remote.storage.enable": "false", "remote.log.delete.on.disable": "true"}
+    changes.alter_topic_configs("t", both)
+    until(lambda: store.names(remote.folder) == [])
+    head = head_of(zookeeper, remote)
+    assert head is not None
+    assert (head.start_offset, head.places) == (4, ())
+    cluster.produce("t", ["a" * 900])
+    assert values_of(cluster, 2) == ["4" * 900, "a" * 900]
+    changes.alter_topic_configs("t", {"remote.storage.enable": "true"})
+    cluster.produce("t", ["b" * 900])
+    until(lambda: is_copied(zookeeper, remote, 6))
+    assert values_of(cluster, 3) == ["4" * 900, "a" * 900, "b" * 900]
 
 
 def test_the_rate_of_copying_changes_while_brokers_run_and_no_stop_waits_for_it(

@@ -115,6 +115,7 @@ class RemoteCopier:
                     yield from self._copy(store, partition)
                     lag_bytes += self._lag_bytes(partition)
             self.statistics.lag_bytes = lag_bytes
+            yield from self._garbage.remove_disabled(store)
             yield from self._garbage.remove_deleted_topics(store)
             self._garbage.look(store)
             self._count_unreadable([one.topic_partition for one in led])
@@ -161,6 +162,8 @@ class RemoteCopier:
         work = _Work(self.ports, store, partition, leadership, self.statistics)
         stored = read_head(self.ports.zookeeper, work.remote)
         head = Head(work.remote.topic_id, self.ports.url) if stored is None else stored.head
+        if not head.places:
+            head = replace(head, url=self.ports.url)
         if head.url != self.ports.url:
             raise SparklogError(
                 f"the history of {partition.topic_partition} is in {head.url}, and "

@@ -53,6 +53,8 @@ class TieredDeletion:
             yield Pause(self.interval_ms)
 
     def _delete_of(self, partition: Partition) -> None:
+        if partition.log.config.leaves_store:
+            partition.trim(_begin_on_disk)
         if not partition.log.config.remote_storage:
             return
         name, number = partition.topic_partition.topic, partition.topic_partition.partition
@@ -124,6 +126,11 @@ class TieredDeletion:
 def _shared(log: Log, lineage: Lineage) -> int:
     """The end of what the history has of this log; 0 if nothing shows it."""
     return lineage.end_shared_with(log.epochs, log.log_end_offset) or 0
+
+
+def _begin_on_disk(log: Log, _high_watermark: int) -> int:
+    """What only the store has is no longer part of the log."""
+    return log.raise_log_start(log.local_start_offset)
 
 
 def _limits(age_ms: int, size_bytes: int) -> Limits:

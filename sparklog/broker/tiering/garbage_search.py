@@ -24,6 +24,8 @@ from sparklog.broker.tiering.heads import (
     leads,
     read_head,
     remove_head,
+    topics_with_logs,
+    write_head,
 )
 from sparklog.broker.tiering.lineages import read_page
 from sparklog.broker.tiering.segment_source import facts_of
@@ -37,6 +39,7 @@ from sparklog.model.loops import Loop, Pause
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
 from sparklog.remote.store import RemoteStore
+from sparklog.storage.log import Log
 
 logger = logging.getLogger(__name__)
 
@@ -75,6 +78,30 @@ class GarbageSearch:
             remove_head(self.zookeeper, gone)
             yield Pause(0)
 
+    def remove_disabled(self, store: RemoteStore) -> Loop:
+        """What partitions that are led here have in the store, where remote.storage.enable was taken back.
+
+        The log begins on its disk by then. The head stays, and is empty: copies may begin again.
+        """
+        led = [one for one in self.partitions() if one.is_leader]
+        known = topics_with_logs(self.zookeeper) if led else ()
+        for partition in led:
+            leadership = Leadership(self.broker, partition.leader_epoch)
+            start = partition.inspect(_start_without_store) if str(partition.topic_id) in known else None
+            if start is None:
+                continue
+            with self.troubles.of(partition.topic_partition):
+                remote = remote_of(partition)
+                stored = read_head(self.zookeeper, remote)
+                if stored is not None and stored.head.places:
+                    empty = Head(remote.topic_id, stored.head.url, start)
+                    if not write_head(self.zookeeper, remote, leadership, empty, stored):
+                        continue
+                    logger.info("%s left the remote store; it begins at %d", partition.topic_partition, start)
+                    for name in filter(remote.is_ours, store.names(remote.folder)):
+                        store.delete(name)
+            yield Pause(0)
+
     def look(self, store: RemoteStore) -> None:
         """If it is time for it."""
         now_ms = self.clock.monotonic_ms()
@@ -88,7 +115,7 @@ class GarbageSearch:
             self._look_for_orphans(store, now_ms)
 
     def _look_at(self, store: RemoteStore, partition: Partition, now_ms: int) -> None:
-        if not partition.is_leader or partition.inspect(facts_of) is None:
+        if not partition.is_leader or not partition.inspect(_has_garbage):
             self._watches.pop(partition.topic_partition, None)
             return
         remote, leadership = remote_of(partition), Leadership(self.broker, partition.leader_epoch)
@@ -116,6 +143,16 @@ class GarbageSearch:
         for name in self._orphans.on_listed(orphans, (), now_ms):
             logger.info("%s is of a topic that was deleted, and is deleted", name)
             store.delete(name)
+
+
+def _has_garbage(log: Log, high_watermark: int) -> bool:
+    return log.config.leaves_store or facts_of(log, high_watermark) is not None
+
+
+def _start_without_store(log: Log, _high_watermark: int) -> int | None:
+    """Where a log begins that is to leave the store, and has its start on its disk already."""
+    is_whole = log.log_start_offset == log.local_start_offset
+    return log.log_start_offset if log.config.leaves_store and is_whole else None
 
 
 def remote_of(partition: Partition) -> RemotePartition:

@@ -103,6 +103,11 @@ def _create_parents(zookeeper: ZooKeeper, partition: RemotePartition) -> None:
             raise
 
 
+def topics_with_logs(zookeeper: ZooKeeper) -> set[str]:
+    """The ids of topics that have, or had, something in the store."""
+    return set(zookeeper.children(REMOTE_LOGS))
+
+
 def abandoned(zookeeper: ZooKeeper) -> list[RemotePartition]:
     """Partitions with a head whose topic is deleted, or made again under its name."""
     found = []

@@ -81,17 +81,19 @@ def check_topic_values(topic: str, configs: Mapping[str, str]) -> None:
 
 
 def _check_leaves_no_store(before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    """As in Kafka with ZooKeeper: what is in the remote store would be in no log any more."""
-    if _is_tiered(before) and not _is_tiered(after):
+    """As KIP-950: what is in the remote store would be in no log any more, so somebody must want that."""
+    leaves = _is_on("remote.storage.enable", before) and not _is_on("remote.storage.enable", after)
+    if leaves and not _is_on("remote.log.delete.on.disable", after):
         message = (
             "remote.storage.enable=true cannot be taken back, because the remote store may have segments of "
-            "the topic: set remote.log.copy.disable=true to copy no more"
+            "the topic: set remote.log.copy.disable=true to copy no more, or "
+            "remote.log.delete.on.disable=true with it to delete what the store has"
         )
         raise KafkaError(ErrorCode.invalid_config, message)
 
 
-def _is_tiered(configs: Mapping[str, str]) -> bool:
-    return configs.get("remote.storage.enable", "").strip().lower() == "true"
+def _is_on(name: str, configs: Mapping[str, str]) -> bool:
+    return configs.get(name, "").strip().lower() == "true"
 
 
 def with_forced_settings(topic: str, configs: Mapping[str, str]) -> dict[str, str]:
