@@ -33,7 +33,11 @@ from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
-from sparklog.wire.messages.data.list_offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from sparklog.wire.messages.data.list_offsets import (
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+)
 from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 __all__ = [
@@ -73,6 +77,8 @@ class PartitionDescription:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     log_start_offset: int = -1
+    local_start_offset: int = -1
+    """Where it begins on its leader's disk: later than the log, if a remote store has what is before."""
     high_watermark: int = -1
     log_end_offset: int = -1
     lost_in_epoch: int = -1
@@ -96,7 +102,7 @@ class ClusterDescription:
     brokers: tuple[Node, ...]
 
 
-_ThreeOffsets = dict[TopicPartition, tuple[int, int, int]]
+_Offsets = dict[TopicPartition, tuple[int, int, int, int]]
 
 
 class Admin:
@@ -149,7 +155,7 @@ class Admin:
             seen = self._cluster.metadata(names, max_age_ms=0)
             topics = [seen.topics[topic.name] for topic in topics]
         configs = self.topic_configs([topic.name for topic in topics]) if topics else {}
-        ends = self._three_offsets(seen, topics)
+        ends = self._offsets(seen, topics)
         return [_description(topic, ends, configs.get(topic.name, {})) for topic in topics]
 
     # Offsets; see ``client.offsets``.
@@ -217,8 +223,10 @@ class Admin:
 
     # Inside.
 
-    def _three_offsets(self, seen: ClusterMetadata, topics: Sequence[TopicMetadata]) -> _ThreeOffsets:
-        """Start, high watermark and log end of each partition; -1 where a leader does not answer."""
+    def _offsets(self, seen: ClusterMetadata, topics: Sequence[TopicMetadata]) -> _Offsets:
+        """Start, start on the leader's disk, high watermark and log end of each partition; -1 where a leader
+        does not answer.
+        """
         topic_partitions = [
             topic_partition for topic in topics for topic_partition in topic.topic_partitions()
         ]
@@ -227,6 +235,7 @@ class Admin:
             offsets.ask_once(self._cluster, seen, topic_partitions, timestamp, replica_id, deadline)
             for timestamp, replica_id in (
                 (EARLIEST_TIMESTAMP, CONSUMER),
+                (EARLIEST_LOCAL_TIMESTAMP, CONSUMER),
                 (LATEST_TIMESTAMP, CONSUMER),
                 (LATEST_TIMESTAMP, DEBUG_REPLICA),
             )
@@ -236,6 +245,7 @@ class Admin:
                 columns[0][topic_partition],
                 columns[1][topic_partition],
                 columns[2][topic_partition],
+                columns[3][topic_partition],
             )
             for topic_partition in topic_partitions
         }
@@ -271,11 +281,11 @@ def _first_retriable_deletion(response: DeleteTopicsResponse) -> ErrorCode:
     return _first_retriable(result.error_code for result in response.responses)
 
 
-def _description(topic: TopicMetadata, three: _ThreeOffsets, configs: Mapping[str, str]) -> TopicDescription:
+def _description(topic: TopicMetadata, known: _Offsets, configs: Mapping[str, str]) -> TopicDescription:
     partitions = []
     for topic_partition in topic.topic_partitions():
         state = topic.partitions[topic_partition.partition]
-        start, high_watermark, end = three[topic_partition]
+        start, local_start, high_watermark, end = known[topic_partition]
         partitions.append(
             PartitionDescription(
                 partition=topic_partition.partition,
@@ -284,6 +294,7 @@ def _description(topic: TopicMetadata, three: _ThreeOffsets, configs: Mapping[st
                 replicas=state.replicas,
                 isr=state.isr,
                 log_start_offset=start,
+                local_start_offset=local_start,
                 high_watermark=high_watermark,
                 log_end_offset=end,
                 lost_in_epoch=state.lost_in_epoch,

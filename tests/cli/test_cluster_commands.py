@@ -71,6 +71,7 @@ def test_a_description_as_json_has_kafkas_field_names(sparklog: Sparklog, fake: 
                         "replicas": [1],
                         "isr": [1],
                         "log_start_offset": 0,
+                        "local_start_offset": 0,
                         "high_watermark": 0,
                         "log_end_offset": 0,
                     }

@@ -312,7 +312,7 @@ class FakeCluster:
         return ListOffsetsResponse(topics=topics)
 
     def _offset_for(self, log: FakeLog, timestamp: int, replica_id: int) -> tuple[int, int]:
-        if timestamp == -2:
+        if timestamp in (-2, -4):
             return log.log_start_offset, -1
         if timestamp == -1:
             return (log.end if replica_id == -2 else log.committed), -1

@@ -207,6 +207,8 @@ def test_a_topic_leaves_the_store_where_its_history_may_be_deleted_and_may_come_
     remote, store = remote_of(cluster, "t"), open_store(url)
     folders = list(cluster.root.glob("broker-*/0/t-0"))
     until(lambda: all(min(int(path.stem) for path in one.glob("*.log")) == 4 for one in folders))
+    (partition,) = cluster.admin.describe_topics(["t"])[0].partitions
+    assert (partition.log_start_offset, partition.local_start_offset) == (0, 4)
     changes = ClusterChanges(cluster.client)
     both = {"remote.storage.enable": "false", "remote.log.delete.on.disable": "true"}
     changes.alter_topic_configs("t", both)

@@ -79,6 +79,7 @@ def _partition_as_json(partition: PartitionDescription) -> dict[str, Any]:
         "replicas": list(partition.replicas),
         "isr": list(partition.isr),
         "log_start_offset": partition.log_start_offset,
+        "local_start_offset": partition.local_start_offset,
         "high_watermark": partition.high_watermark,
         "log_end_offset": partition.log_end_offset,
     }
@@ -87,7 +88,8 @@ def _partition_as_json(partition: PartitionDescription) -> dict[str, Any]:
 def _described(topic: TopicDescription) -> str:
     configs = " ".join(f"{name}={value}" for name, value in sorted(topic.configs.items()))
     title = f"topic {topic.name}, id {topic.topic_id}, configs: {configs or 'none of its own'}"
-    headers = ["PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "LOG START", "HIGH WATERMARK", "LOG END"]
+    headers = ["PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR"]
+    headers += ["LOG START", "LOCAL START", "HIGH WATERMARK", "LOG END"]
     rows = [
         [
             partition.partition,
@@ -96,6 +98,7 @@ def _described(topic: TopicDescription) -> str:
             partition.replicas,
             partition.isr,
             _known(partition.log_start_offset),
+            _known(partition.local_start_offset),
             _known(partition.high_watermark),
             _known(partition.log_end_offset),
         ]

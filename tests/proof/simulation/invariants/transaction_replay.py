@@ -120,7 +120,12 @@ class LastStableIsAsTheLogSays(Invariant):
         for entry in added:
             known.take(entry, view.part(entry))
         marks = partition._replica.marks
-        start, high_watermark, stable = marks.log_start_offset, marks.high_watermark, marks.last_stable_offset
+        # A transaction that an unclean election opened again may have begun before the disk does.
+        start, high_watermark, stable = (
+            marks.local_start_offset,
+            marks.high_watermark,
+            marks.last_stable_offset,
+        )
         least = max(known.replay.stable(high_watermark), start)
         most = max(known.replay.stable(high_watermark, max(high_watermark, truth.committed_end)), start)
         if stable > most or (stable < least and known.is_exact):

@@ -41,7 +41,9 @@ def look(
     view = SimpleNamespace(
         broker_id=1, member=None, is_read_anew=rule is None, entries=list(parts), part=parts.get
     )
-    marks = SimpleNamespace(log_start_offset=start, high_watermark=high_watermark, last_stable_offset=stable)
+    marks = SimpleNamespace(
+        local_start_offset=start, high_watermark=high_watermark, last_stable_offset=stable
+    )
     partition = SimpleNamespace(log=LOG, is_offline=False, _replica=SimpleNamespace(marks=marks))
     truth = PartitionTruth(TopicPartition("quakes", 0), uuid.UUID(int=1))
     (rule or LastStableIsAsTheLogSays()).on_replica(truth, view, partition, list(parts))
