@@ -23,7 +23,7 @@ from sparklog.broker.tiering.heads import (
 )
 from sparklog.broker.tiering.lineages import Lineages, read_page
 from sparklog.broker.tiering.segment_source import LogChanged, LogFacts, SegmentSource, facts_of
-from sparklog.broker.tiering.troubles import Troubles
+from sparklog.broker.tiering.troubles import Troubles, is_of_one_object
 from sparklog.core.tiering.copy_steps import (
     CopySegment,
     CutBack,
@@ -319,10 +319,17 @@ class _Work:
         return self._write(stored.head.cut_to(end_offset, page), stored)
 
     def _forget_below(self, start_offset: int, stored: StoredHead) -> bool:
-        before = set(names_of(self.store, self.remote, stored.head))
+        """Without a page nobody knows what to delete at once; the search for garbage finds it later."""
         head = stored.head.from_offset(start_offset)
+        try:
+            named = set(names_of(self.store, self.remote, head))
+            gone = set(names_of(self.store, self.remote, stored.head)).difference(named)
+        except (ManifestError, RemoteStoreError) as error:
+            if not is_of_one_object(error):
+                raise
+            gone = set()
         if not self._write(head, stored):
             return False
-        for name in sorted(before.difference(names_of(self.store, self.remote, head))):
+        for name in sorted(gone):
             self.store.delete(name)
         return True

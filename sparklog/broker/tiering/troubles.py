@@ -37,7 +37,7 @@ class Troubles:
         try:
             yield
         except (ManifestError, RemoteStoreError) as error:
-            if isinstance(error, RemoteStoreError) and error.failure not in (Failure.MISSING, Failure.SHORT):
+            if not is_of_one_object(error):
                 raise
             if self._told.get(topic_partition) != str(error):
                 self._told[topic_partition] = str(error)
@@ -49,3 +49,8 @@ class Troubles:
                 )
         else:
             self._told.pop(topic_partition, None)
+
+
+def is_of_one_object(error: ManifestError | RemoteStoreError) -> bool:
+    """Whether an object is gone or damaged, and the store itself may be well."""
+    return isinstance(error, ManifestError) or error.failure in (Failure.MISSING, Failure.SHORT)

@@ -11,6 +11,7 @@ from sparklog.broker.tiering.copier import CopierPorts, CopyStatistics, RemoteCo
 from sparklog.broker.tiering.garbage_search import GRACE_MS, WHOLE_STORE_INTERVAL_MS
 from sparklog.broker.tiering.heads import head_path, read_head
 from sparklog.core.controller.state.znodes import BROKER_IDS, topic_path
+from sparklog.core.tiering.head import TAIL_MAX
 from sparklog.core.tiering.remote_segment import RemotePartition
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Pause, go_on
@@ -197,3 +198,19 @@ def test_a_segment_counts_when_it_is_in_the_log(copier: Copier, zookeeper: Memor
     copier.round()
     assert copier.statistics.segments == len(copied(zookeeper, copier.store)) == 1
     assert len(copier.store.objects) == 6
+
+
+def test_records_can_be_given_up_though_their_page_is_gone(
+    copier: Copier, harness: Harness, zookeeper: MemoryZooKeeper
+) -> None:
+    """What is not deleted at once, as nobody knows of it, is garbage."""
+    copier.round()
+    page_is_gone(copier, zookeeper)
+    harness.partition.log_guard.rearrange(lambda log: log.raise_log_start(TAIL_MAX))
+    copier.round()
+    stored = read_head(zookeeper, QUAKES)
+    assert stored is not None
+    assert (stored.head.start_offset, len(copied(zookeeper, copier.store))) == (TAIL_MAX, 1)
+    for _ in range(2):
+        copier.round(after_ms=WHOLE_STORE_INTERVAL_MS)
+    assert set(copier.store.objects) == set(QUAKES.object_names(stored.head.tail[0]))
