@@ -191,20 +191,23 @@ def _write_cpu(taken: Mapping[str, _Taken], alone: Pieces, apart: Brokers) -> La
     }
     brokers = {
         "brokers: idle": apart.idle * ours.wall_s,
-        "brokers: requests and fetches, by number": apart.tiny_s,
         "brokers: network, from the client": alone.receive_s,
         "brokers: check of batches": alone.check_s,
         "brokers: append": alone.append_s,
         "brokers: replication, network": FOLLOWERS * (alone.receive_s + alone.send_s),
         "brokers: replication, CRC and append": FOLLOWERS * (alone.crc_s + alone.append_s),
     }
+    # Tiny batches go one by one, large ones several at a time: by number they take no more than this.
+    left_s = ours.cpu_s("brokers") - sum(brokers.values())
+    requests_s = max(0.0, min(apart.tiny_s, left_s))
     return {
         "Spark: JVM": ours.cpu_s("JVM"),
         "Spark: Python of an empty sink": empty.cpu_s("Python"),
         **python,
         "Python: the rest": ours.cpu_s("Python") - empty.cpu_s("Python") - sum(python.values()),
         **brokers,
-        "brokers: the rest, commit included": ours.cpu_s("brokers") - sum(brokers.values()),
+        "brokers: requests and fetches, by number": requests_s,
+        "brokers: the rest, commit included": left_s - requests_s,
     }
 
 
