@@ -246,7 +246,10 @@ class Witness:
         is_other_log = view.log is not partition.log
         left_with_end = (partition.log if view.log is None else view.log).log_end_offset
         if partition.is_offline and not is_other_log:
-            return  # its disk failed in the middle of a change: what it has is what its next start will find
+            # Its disk failed in the middle of a change: what it has is what its next start will find.
+            if truth.state is not None and truth.state.leader == broker_id:
+                self._commit_up_to(truth, view, partition)  # followers may have been answered with it
+            return
         try:
             added = view.refresh(partition, is_thinned=truth.is_thinned, is_cleaned=is_cleaned)
         except CorruptBatch as error:

@@ -349,7 +349,9 @@ class Replica:
         self.change(directory, leads_in=leads_in)
         return directory
 
-    def change(self, directory: LogDirectory, *, leads_in: int | None = None) -> None:
+    def change(
+        self, directory: LogDirectory, *, leads_in: int | None = None, is_offline: bool = False
+    ) -> None:
         """The witness looks at it; without ``leads_in`` it follows in epoch 0."""
         log = directory.logs[TP]
         self._witness._changed(
@@ -357,7 +359,7 @@ class Replica:
             BROKERS[0],
             SimpleNamespace(
                 log=log,
-                is_offline=False,
+                is_offline=is_offline,
                 is_leader=leads_in is not None,
                 leader_epoch=leads_in or 0,
                 log_end_offset=log.log_end_offset,
@@ -474,6 +476,20 @@ def test_what_an_election_lost_and_the_next_leader_has_removed_is_not_committed_
     truth.lost = {one.base_offset: [one] for one in truth.view(BROKERS[0]).entries if one.base_offset in lost}
     replica.change(directory, leads_in=1)
     assert [one.base_offset for one in truth.committed] == committed
+
+
+@pytest.mark.parametrize(
+    ("leader", "committed_end"), [(BROKERS[0], 9), (BROKERS[1], 7)], ids=["leads", "follows"]
+)
+def test_what_a_leader_commits_in_the_step_in_which_its_disk_fails_is_committed(scene, leader, committed_end):
+    """Its followers may have been answered with the high watermark by then; seed 230 of an earlier plan."""
+    scene.write(FIRST)
+    replica = Replica(scene.witness)
+    directory = replica.start(leads_in=0)
+    scene.witness.truths[TP].state = replace(FIRST, leader=leader)
+    directory.write_high_watermarks({TP: 9})
+    replica.change(directory, is_offline=True)
+    assert scene.witness.truths[TP].committed_end == committed_end
 
 
 def test_a_send_is_recorded_with_the_epoch_in_which_a_leader_appended_it(scene):
