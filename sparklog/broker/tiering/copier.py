@@ -18,6 +18,7 @@ from sparklog.broker.tiering.garbage_search import GarbageSearch, names_of, remo
 from sparklog.broker.tiering.heads import (
     Leadership,
     StoredHead,
+    note_topic,
     read_head,
     write_head,
 )
@@ -241,6 +242,7 @@ class _Work:
 
     def _copy(self, offsets: OffsetRange) -> RemoteSegment:
         """Upload the objects of a segment."""
+        note_topic(self.ports.zookeeper, self.remote)
         source = SegmentSource.of(self.partition, offsets)
         draft = self._survey(source)
         identity = SegmentIdentity(

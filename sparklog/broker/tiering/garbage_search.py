@@ -1,9 +1,10 @@
 """Finds and deletes what is in the store and in no log: what fenced leaders, failed steps and topics left.
 
 Of a partition its leader looks, in the loop that also writes: an object that no head leads to is then of a
-failed step or of a replaced leader. Of topics that are no more, the broker with the least id looks through
-the whole store: a leader that was replaced may end its upload after its topic, and all that was known of it,
-is deleted. Either way an object is deleted once it was seen for longer than ``GRACE_MS``.
+failed step or of a replaced leader. Of deleted topics, the broker with the least id looks through the whole
+store: a leader that was replaced may end its upload after its topic and its head are deleted. Either way an
+object is deleted once it was seen for longer than ``GRACE_MS``. Objects of a topic that ZooKeeper has never
+heard of stay.
 
 A manifest that cannot be read holds back its own partition only: nothing is deleted there, because any object
 may be one to which it leads.
@@ -14,13 +15,13 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
-from uuid import UUID
 
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.tiering.heads import (
     Leadership,
     abandoned,
-    is_of_live_topic,
+    deleted_topics,
+    forget_topic,
     leads,
     read_head,
     remove_head,
@@ -34,7 +35,7 @@ from sparklog.core.controller.state.znodes import BROKER_IDS
 from sparklog.core.tiering.garbage import GarbageWatch
 from sparklog.core.tiering.head import Head
 from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
-from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 from sparklog.model.loops import Loop, Pause
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper
@@ -49,7 +50,10 @@ GRACE_MS: Final = 3_600_000
 GARBAGE_INTERVAL_MS: Final = 900_000
 
 WHOLE_STORE_INTERVAL_MS: Final = 21_600_000
-"""A listing of everything costs a request for each thousand objects."""
+"""A listing of everything costs a request for each thousand objects. None without deleted topics."""
+
+DELETED_KEPT_MS: Final = 86_400_000
+"""How long a deleted topic is remembered after its last object was listed: longer than any upload."""
 
 _OBJECT: Final = re.compile(r"topic=([^/]+)/partition=\d+/(?:manifest/\d{20}|\w+-\d{20}-\d+)-([0-9a-f]{32})-")
 
@@ -67,6 +71,8 @@ class GarbageSearch:
     _due_ms: int = 0
     _orphans: GarbageWatch = field(default_factory=lambda: GarbageWatch(GRACE_MS))
     _whole_store_due_ms: int = 0
+    _empty_since_ms: dict[TopicId, int] = field(default_factory=dict)
+    """Deleted topics of which nothing was listed."""
 
     def remove_deleted_topics(self, store: RemoteStore) -> Loop:
         """All objects of partitions whose topic is deleted, then their heads. What a listing does not have
@@ -133,16 +139,19 @@ class GarbageSearch:
         brokers = [int(name) for name in self.zookeeper.children(BROKER_IDS)]
         if not brokers or min(brokers) != self.broker:
             return
-        listed = {name: _topic_of(name) for name in store.names("")}
-        self.zookeeper.sync()  # a topic is there before its first object
-        live = {
-            (topic, topic_id): is_of_live_topic(self.zookeeper, topic, topic_id)
-            for topic, topic_id in filter(None, set(listed.values()))
-        }
-        orphans = [name for name, topic in listed.items() if topic is not None and not live[topic]]
+        deleted = deleted_topics(self.zookeeper)
+        listed = {name: _topic_of(name) for name in store.names("")} if deleted else {}
+        orphans = [name for name, topic in listed.items() if topic in deleted]
         for name in self._orphans.on_listed(orphans, (), now_ms):
             logger.info("%s is of a topic that was deleted, and is deleted", name)
             store.delete(name)
+        self._forget_empty({topic_id for _, topic_id in deleted.difference(listed.values())}, now_ms)
+
+    def _forget_empty(self, empty: set[TopicId], now_ms: int) -> None:
+        self._empty_since_ms = {one: self._empty_since_ms.get(one, now_ms) for one in empty}
+        for topic_id, since_ms in self._empty_since_ms.items():
+            if now_ms - since_ms > DELETED_KEPT_MS:
+                forget_topic(self.zookeeper, topic_id)
 
 
 def _has_garbage(log: Log, high_watermark: int) -> bool:
@@ -172,7 +181,7 @@ def names_of(store: RemoteStore, remote: RemotePartition, head: Head) -> Iterato
                 yield from remote.object_names(segment)
 
 
-def _topic_of(name: str) -> tuple[str, UUID] | None:
+def _topic_of(name: str) -> tuple[str, TopicId] | None:
     """Name and id of the topic that an object is of; None if it is none of a partition."""
     found = _OBJECT.match(name)
-    return found and (found[1], UUID(hex=found[2]))
+    return found and (found[1], TopicId(hex=found[2]))

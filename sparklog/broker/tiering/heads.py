@@ -2,8 +2,11 @@
 
 A head is written in one multi-operation that checks the version of the partition's state, which every
 election changes. The state was read just before and names this broker, in the leader epoch of the work. So a
-leader that has been replaced meanwhile changes nothing, whatever it has uploaded. ``/remote_logs/TOPIC_ID``
-holds the topic's name, so that the objects of a deleted topic are found.
+leader that has been replaced meanwhile changes nothing, whatever it has uploaded.
+
+``/remote_logs/TOPIC_ID`` holds the topic's name. It is there before the topic's first object, and outlives
+the topic until nothing of it was listed for a day. It is the only proof of a deletion: an ensemble that was
+restored from an old snapshot knows nothing of later topics, and their objects must stay.
 """
 
 from dataclasses import dataclass
@@ -80,7 +83,7 @@ def write_head(
     path, data = head_path(partition), encode_head(head)
     write: Operation
     if replaced is None or replaced.version is None:
-        _create_parents(zookeeper, partition)
+        note_topic(zookeeper, partition)
         write = Create(path, data)
     else:
         write = SetData(path, data, replaced.version)
@@ -91,7 +94,8 @@ def write_head(
     return True
 
 
-def _create_parents(zookeeper: ZooKeeper, partition: RemotePartition) -> None:
+def note_topic(zookeeper: ZooKeeper, partition: RemotePartition) -> None:
+    """Before the first upload: without the topic's node its objects are nobody's to delete."""
     zookeeper.ensure_path(REMOTE_LOGS)
     path = topic_logs_path(partition.topic_id)
     if zookeeper.exists(path) is not None:
@@ -121,9 +125,23 @@ def abandoned(zookeeper: ZooKeeper) -> list[RemotePartition]:
             continue
         numbers = zookeeper.children(topic_logs_path(topic_id))
         found += [RemotePartition(topic, topic_id, int(number)) for number in numbers]
-        if not numbers:
-            _delete(zookeeper, topic_logs_path(topic_id))
     return found
+
+
+def deleted_topics(zookeeper: ZooKeeper) -> set[tuple[str, TopicId]]:
+    """Names and ids of topics that were deleted, and may have left something in the store."""
+    zookeeper.sync()
+    found = set()
+    for topic_id in map(TopicId, topics_with_logs(zookeeper)):
+        node = zookeeper.get(topic_logs_path(topic_id))
+        if node is not None and not is_of_live_topic(zookeeper, node.data.decode(), topic_id):
+            found.add((node.data.decode(), topic_id))
+    return found
+
+
+def forget_topic(zookeeper: ZooKeeper, topic_id: TopicId) -> None:
+    """Nothing of a deleted topic is in the store any more."""
+    _delete(zookeeper, topic_logs_path(topic_id))
 
 
 def is_of_live_topic(zookeeper: ZooKeeper, topic: str, topic_id: TopicId) -> bool:

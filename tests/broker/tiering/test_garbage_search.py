@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from sparklog.broker.tiering.copier import CopierPorts, CopyStatistics, RemoteCopier
-from sparklog.broker.tiering.garbage_search import GRACE_MS, WHOLE_STORE_INTERVAL_MS
-from sparklog.broker.tiering.heads import head_path, read_head
+from sparklog.broker.tiering.garbage_search import DELETED_KEPT_MS, GRACE_MS, WHOLE_STORE_INTERVAL_MS
+from sparklog.broker.tiering.heads import head_path, note_topic, read_head, topics_with_logs
 from sparklog.core.controller.state.znodes import BROKER_IDS, topic_path
 from sparklog.core.tiering.head import TAIL_MAX
 from sparklog.core.tiering.remote_segment import RemotePartition
@@ -67,6 +67,13 @@ def copier(harness: Harness, zookeeper: MemoryZooKeeper) -> Copier:
     return Copier(harness, zookeeper)
 
 
+@pytest.fixture
+def deleted(zookeeper: MemoryZooKeeper) -> None:
+    """Topics that once had something in the store."""
+    for remote in (GONE, AGAIN):
+        note_topic(zookeeper, remote)
+
+
 def put(copier: Copier, remote: RemotePartition) -> set[str]:
     """What an upload has left, and a page."""
     names = {*remote.object_names(segment(0, 10)), remote.page_name(0, "a" * 32)}
@@ -74,11 +81,12 @@ def put(copier: Copier, remote: RemotePartition) -> set[str]:
     return names
 
 
+@pytest.mark.usefixtures("deleted")
 @pytest.mark.parametrize("remote", [GONE, AGAIN], ids=["of no topic", "of an earlier topic of a name"])
 def test_objects_of_topics_that_are_no_more_are_deleted_after_a_grace(
     copier: Copier, remote: RemotePartition
 ) -> None:
-    """A leader that was replaced ended its upload after its topic, with its node, was deleted."""
+    """A leader that was replaced ended its upload after its topic, with its head, was deleted."""
     copier.round()
     whole = set(copier.store.objects)
     left = put(copier, remote)
@@ -90,6 +98,33 @@ def test_objects_of_topics_that_are_no_more_are_deleted_after_a_grace(
     assert set(copier.store.objects) == whole
 
 
+def test_objects_of_topics_that_zookeeper_never_knew_stay(copier: Copier, zookeeper: MemoryZooKeeper) -> None:
+    """The ensemble was restored from a snapshot of before they were created."""
+    note_topic(zookeeper, AGAIN)
+    left = put(copier, GONE)
+    for _ in range(3):
+        copier.round(after_ms=WHOLE_STORE_INTERVAL_MS)
+    assert left <= set(copier.store.objects)
+
+
+@pytest.mark.usefixtures("deleted")
+def test_a_deleted_topic_is_remembered_for_a_day_after_its_last_object(
+    copier: Copier, zookeeper: MemoryZooKeeper
+) -> None:
+    copier.round()
+    rounds = DELETED_KEPT_MS // WHOLE_STORE_INTERVAL_MS
+    for _ in range(rounds):
+        copier.round(after_ms=WHOLE_STORE_INTERVAL_MS)
+    assert {str(GONE.topic_id), str(AGAIN.topic_id)} < topics_with_logs(zookeeper)
+    put(copier, GONE)
+    copier.round(after_ms=WHOLE_STORE_INTERVAL_MS)
+    assert topics_with_logs(zookeeper) == {str(GONE.topic_id), str(QUAKES.topic_id)}
+    for _ in range(rounds + 3):
+        copier.round(after_ms=WHOLE_STORE_INTERVAL_MS)
+    assert topics_with_logs(zookeeper) == {str(QUAKES.topic_id)}
+
+
+@pytest.mark.usefixtures("deleted")
 def test_whatever_is_no_object_of_a_partition_stays(copier: Copier) -> None:
     others = {"sparklog-cluster-id": b"id", "topic=gone/README": b"text", ".probe/x": b"x"}
     copier.store.objects.update(others)
@@ -98,6 +133,7 @@ def test_whatever_is_no_object_of_a_partition_stays(copier: Copier) -> None:
     assert set(others) <= set(copier.store.objects)
 
 
+@pytest.mark.usefixtures("deleted")
 def test_one_broker_alone_looks_through_the_whole_store(
     copier: Copier,
     zookeeper: MemoryZooKeeper,
@@ -126,6 +162,7 @@ def head_is_unreadable(copier: Copier, zookeeper: MemoryZooKeeper) -> str:
     return f"ZooKeeper node {head_path(QUAKES)} is no manifest"
 
 
+@pytest.mark.usefixtures("deleted")
 @pytest.mark.parametrize("damage", [page_is_gone, page_is_rotten, head_is_unreadable])
 def test_a_manifest_that_cannot_be_read_holds_back_its_own_partition_only(
     copier: Copier,

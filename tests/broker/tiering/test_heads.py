@@ -9,6 +9,8 @@ from sparklog.broker.tiering.heads import (
     Leadership,
     StoredHead,
     abandoned,
+    deleted_topics,
+    forget_topic,
     head_path,
     read_head,
     remove_head,
@@ -117,6 +119,9 @@ def test_heads_of_deleted_topics_are_found_until_they_are_removed(zookeeper: Mem
     remove_head(zookeeper, ORDERS)
     remove_head(zookeeper, ORDERS)
     assert abandoned(zookeeper) == []
+    assert deleted_topics(zookeeper) == {(ORDERS.topic, ORDERS.topic_id)}
+    forget_topic(zookeeper, ORDERS.topic_id)
+    assert deleted_topics(zookeeper) == set()
     assert zookeeper.children("/remote_logs") == []
 
 
