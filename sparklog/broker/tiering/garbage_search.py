@@ -89,9 +89,9 @@ class GarbageSearch:
 
         The log begins on its disk by then. The head stays, and is empty: copies may begin again.
         """
-        led = [one for one in self.partitions() if one.is_leader]
-        known = topics_with_logs(self.zookeeper) if led else ()
-        for partition in led:
+        leaving = [one for one in self.partitions() if one.is_leader and one.log.config.leaves_store]
+        known = topics_with_logs(self.zookeeper) if leaving else ()
+        for partition in leaving:
             leadership = Leadership(self.broker, partition.leader_epoch)
             start = partition.inspect(_start_without_store) if str(partition.topic_id) in known else None
             if start is None:

@@ -130,7 +130,7 @@ def small_tiers(plan: TierPlan | None) -> Iterator[None]:
         (catalogs, "HEAD_AGE_MAX_MS", plan.grace_ms // 4),
         (garbage_search, "GRACE_MS", plan.grace_ms),
         (garbage_search, "GARBAGE_INTERVAL_MS", plan.grace_ms // 4),
-        (garbage_search, "WHOLE_STORE_INTERVAL_MS", plan.grace_ms // 2),
+        (garbage_search, "WHOLE_STORE_INTERVAL_MS", 2 * plan.grace_ms),
     ]
     originals = [(module, name, getattr(module, name)) for module, name, _ in smaller]
     for module, name, value in smaller:

@@ -224,7 +224,7 @@ def draw_plan(
     tier = None if is_compacted or without_store else _draw_tier(seed, hunt)
     if tier is not None:
         topic_configs = with_tier(seed, topic_configs)
-        settings.update(settings_for_tier(seed))
+        settings.update(settings_for_tier(seed, delay_ms))
     if transactions or writes:
         settings.update(settings_for_transactions(seed, session_timeout_ms))
     if groups or has_pipelines(transactions):

@@ -50,11 +50,15 @@ def draw_tier(seed: int, *, share: float = WITH_TIER) -> TierPlan | None:
     )
 
 
-def settings_for_tier(seed: int) -> dict[str, str]:
+def settings_for_tier(seed: int, delay_ms: tuple[float, float]) -> dict[str, str]:
+    """``delay_ms`` of frames. A round asks ZooKeeper some ten times, and a simulated broker stands still
+    meanwhile, as no real one does: where ZooKeeper is slow, rounds are rare.
+    """
     draw = dice(seed, "tier settings")
+    interval_ms = max(draw.choice((50, 300)), round(30 * delay_ms[1]))
     return {
         "remote.log.storage.url": URL,
-        "remote.log.manager.task.interval.ms": draw.choice(("50", "300")),
+        "remote.log.manager.task.interval.ms": str(interval_ms),
         "remote.fetch.max.wait.ms": draw.choice(("20", "100", "500")),
         # Less would not keep what comes after a fetch is over, and a slow store would never be read.
         "remote.log.reader.cache.bytes": draw.choice(("20000", "1000000")),
