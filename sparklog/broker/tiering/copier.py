@@ -9,6 +9,7 @@ Garbage is looked for in the same loop (``garbage_search``).
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from crc32c import crc32c
@@ -107,24 +108,35 @@ class RemoteCopier:
             yield Pause(self.interval_ms)
 
     def _round(self) -> Loop:
-        lag_bytes = 0
+        led = [one for one in self.partitions() if one.is_leader]
         try:
             store = self._open()
-            led = [one for one in self.partitions() if one.is_leader]
             for partition in led:
                 with self._troubles.of(partition.topic_partition):
                     yield from self._copy(store, partition)
-                    lag_bytes += self._lag_bytes(partition)
-            self.statistics.lag_bytes = lag_bytes
             yield from self._garbage.remove_disabled(store)
             yield from self._garbage.remove_deleted_topics(store)
             self._garbage.look(store)
             self._count_unreadable([one.topic_partition for one in led])
         except CopyStopped:
             logger.info("copying to the remote store stops with the broker")
+            return
         except (OSError, SparklogError) as error:
             # The store or ZooKeeper: what would be tried for the other partitions would wait as long.
             self._note_failure("the remote store", error)
+        self._count_lag(led)
+
+    def _count_lag(self, led: list[Partition]) -> None:
+        """Also when the store is away. What ZooKeeper does not say keeps the figure of the round before."""
+        lag_bytes = 0
+        try:
+            for partition in led:
+                with suppress(ManifestError):  # counted as unreadable, by the copy
+                    lag_bytes += self._lag_bytes(partition)
+        except ZooKeeperError as error:
+            logger.info("how far copies lag is unknown: %s", error)
+        else:
+            self.statistics.lag_bytes = lag_bytes
 
     def _copy(self, store: RemoteStore, partition: Partition) -> Loop:
         """All steps for one partition. What is wrong with it alone does not keep the others waiting."""

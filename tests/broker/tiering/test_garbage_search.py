@@ -15,6 +15,7 @@ from sparklog.core.tiering.head import TAIL_MAX
 from sparklog.core.tiering.remote_segment import RemotePartition
 from sparklog.model.ids import BrokerId
 from sparklog.model.loops import Pause, go_on
+from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.testing.memory_zookeeper import MemoryZooKeeper
 from tests.broker.partition_harness import TP, Harness
 from tests.broker.tiering.copies import INTERVAL_MS, QUAKES, FaultyStore, copied
@@ -220,6 +221,19 @@ def test_a_trouble_of_what_is_led_elsewhere_now_is_none_here(
     harness.told(2, 5, isr=(2,), replicas=(1, 2))
     copier.round()
     assert copier.statistics.unreadable == 0
+
+
+def test_the_lag_rises_while_the_store_is_away(copier: Copier, harness: Harness) -> None:
+    copier.round()
+    assert copier.statistics.lag_bytes == 0
+    copier.store.fails_at = copier.store.calls + 1
+    for number in range(3):
+        harness.produce(bytearray(build_records_batch([Record(value=b"%d" % number)], now_ms=9_000)))
+    copier.round()
+    assert copier.statistics.failures == 1
+    away_bytes = copier.statistics.lag_bytes
+    copier.round()
+    assert away_bytes > copier.statistics.lag_bytes == 0
 
 
 def test_a_segment_counts_when_it_is_in_the_log(copier: Copier, zookeeper: MemoryZooKeeper) -> None:
