@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from sparklog.remote.blocks import blocks_of
 from sparklog.remote.failures import told
 from sparklog.remote.locate import StoreUrl, check_name
 from sparklog.remote.patience import Stop, within
@@ -59,9 +60,9 @@ class FileStore(ABC):
         file = self._do(doing, lambda: self._create(source))
         size = 0
         try:
-            for piece in pieces:
-                self._do(doing, partial(file.write, piece))
-                size += len(piece)
+            for block in blocks_of(pieces):
+                self._do(doing, partial(file.write, block))
+                size += len(block)
             self._do(doing, lambda: self._sync_and_close(file))
             self._do(doing, lambda: self._rename(source, target))
         except BaseException:

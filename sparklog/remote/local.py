@@ -15,9 +15,11 @@ from sparklog.remote.file_store import FileStore
 class LocalStore(FileStore):
     def _create(self, path: str) -> Any:
         _make_folders(Path(path).parent)
-        return Path(path).open("xb", buffering=0)
+        # Buffered, because an unbuffered write on a disk that gets full may end short, without an error.
+        return Path(path).open("xb")
 
     def _sync_and_close(self, file: Any) -> None:
+        file.flush()
         os.fsync(file.fileno())
         file.close()
 

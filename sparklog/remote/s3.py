@@ -10,13 +10,11 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from sparklog.model.errors import ConfigError
+from sparklog.remote.blocks import BLOCK_BYTES, blocks_of
 from sparklog.remote.failures import told
 from sparklog.remote.locate import StoreUrl, check_name
 from sparklog.remote.patience import Stop, within
 from sparklog.remote.store import Failure, RemoteStoreError
-
-BLOCK_BYTES: Final = 8 * 1024 * 1024
-"""Of a multipart upload; S3 takes 5 MiB to 5 GiB, and 10,000 of them: 80 GB in one object."""
 
 TRIES: Final = 2
 
@@ -116,19 +114,3 @@ class S3Store:
     def _do(self, doing: str, call: Callable[[], T]) -> T:
         with told(doing):
             return within(self._timeout_s * TRIES, doing, call, self._stop)
-
-
-def blocks_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces' bytes in blocks of BLOCK_BYTES, the last one shorter; one empty block if there are none."""
-    block = bytearray()
-    is_any = False
-    for piece in pieces:
-        rest = memoryview(piece)
-        while len(block) + len(rest) > BLOCK_BYTES:
-            fits = BLOCK_BYTES - len(block)
-            yield bytes(block + rest[:fits])
-            is_any, rest = True, rest[fits:]
-            block.clear()
-        block += rest
-    if block or not is_any:
-        yield bytes(block)

@@ -22,29 +22,20 @@ DEFAULT_PORT: Final = 9870
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 """Of an answer in JSON, such as a folder's listing."""
 
-BLOCK_BYTES: Final = 8 * 1024 * 1024
-
 
 class _Upload:
-    """A file that is written: created empty, then appended to, a block at a time."""
+    """A file that is written: created empty, then appended to, a block at a time. Nothing stays open."""
 
     def __init__(self, store: "WebHdfsStore", path: str) -> None:
         self._store = store
         self._path = path
-        self._block = bytearray()
 
-    def write(self, piece: bytes) -> None:
-        self._block += piece
-        if len(self._block) >= BLOCK_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._block:
-            self._store.send_block(self._path, bytes(self._block))
-            self._block.clear()
+    def write(self, block: bytes) -> None:
+        if block:
+            self._store.send_block(self._path, block)
 
     def close(self) -> None:
-        self._block.clear()
+        pass
 
 
 class WebHdfsStore(FileStore):
@@ -61,7 +52,6 @@ class WebHdfsStore(FileStore):
         return _Upload(self, path)
 
     def _sync_and_close(self, file: Any) -> None:
-        file.flush()
         file.close()
 
     def _rename(self, source: str, target: str) -> None:

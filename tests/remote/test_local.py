@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,22 @@ def test_full_and_read_only_file_systems_are_told_and_leave_no_half(
     monkeypatch.undo()
     assert store.names("") == ["before"]
     assert store.names(".uploading") == []
+
+
+def test_a_write_that_ends_short_fails_the_object(tmp_path: Path) -> None:
+    """As on a disk that gets full in the middle of a write; here by the limit of a file's size."""
+    program = f"""
+import resource
+from sparklog.remote.open_store import open_store
+from sparklog.remote.store import RemoteStoreError
+store = open_store("file://{tmp_path}/history")
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+try:
+    store.put("x", [bytes(150_000)])
+except RemoteStoreError as error:
+    print(error, store.names(""))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "x cannot be written to" in done.stdout
+    assert "File too large" in done.stdout
+    assert done.stdout.endswith("[]\n")

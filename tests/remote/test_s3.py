@@ -7,7 +7,6 @@ from functools import partial
 import pytest
 
 from sparklog.remote.open_store import open_store
-from sparklog.remote.s3 import BLOCK_BYTES, blocks_of
 from sparklog.remote.store import Failure, RemoteStore, RemoteStoreError
 from tests.remote.conftest import Server
 from tests.remote.contract import StoreContract, failure
@@ -58,13 +57,3 @@ def test_hosts_that_hang_or_are_not_there_are_away(hanging: int, s3_keys: Point)
     assert failure(partial(open_store("s3://history/x", timeout_s=0.3).read, "a", 0, 1)) is Failure.AWAY
     s3_keys("http://127.0.0.1:1")
     assert failure(partial(open_store("s3://history/x", timeout_s=5).put, "a", [b"1"])) is Failure.AWAY
-
-
-def test_pieces_become_blocks_whatever_their_sizes() -> None:
-    data = bytes(range(256)) * (3 * BLOCK_BYTES // 256) + b"end"
-    for piece_bytes in (BLOCK_BYTES - 1, BLOCK_BYTES, 5 * BLOCK_BYTES):
-        pieces = [data[at : at + piece_bytes] for at in range(0, len(data), piece_bytes)]
-        blocks = list(blocks_of(pieces))
-        assert b"".join(blocks) == data
-        assert [len(block) for block in blocks] == [BLOCK_BYTES] * 3 + [3]
-    assert list(blocks_of([])) == [b""]
