@@ -14,6 +14,10 @@ OLDER_SAMPLE_NAMES := "come_back or told_apart or decide or overwritten or new_t
 # Most tests wait for something, so two processes share a core well. Files begin in the order of tests/conftest.py, long
 # rooms first; by default those with the most tests would begin, and the longest would run last, beside nothing.
 TEST_PROCESSES := 2
+IN_PROCESSES := -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
+
+# Alone, because it has a process on each CPU by itself.
+SEEDS_OF_THE_PROOF := tests/proof/simulation/tests/test_many_seeds.py
 
 .PHONY: demo test proof simulate fuzz lint bench clients remote chaos setup clean
 .DEFAULT_GOAL := help
@@ -62,11 +66,12 @@ lint: $(STAMP)
 test: $(STAMP) $(OLDER_STAMP) lint
 	@./scripts/setup --check-kcat
 	$(OLDER_VENV)/bin/python -m pytest -m every_spark -k $(OLDER_SAMPLE_NAMES) $(OLDER_SAMPLE)
-	$(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
+	$(PYTHON) -m pytest $(IN_PROCESSES)
 
 proof: $(STAMP) $(OLDER_STAMP)
-	$(OLDER_VENV)/bin/python -m pytest -m "every_spark or not integration" $(OLDER_TESTS)
-	$(PYTHON) -m pytest -m proof -o faulthandler_timeout=1790 # its seeds take minutes, and are no hang
+	$(OLDER_VENV)/bin/python -m pytest $(IN_PROCESSES) -m "every_spark or not integration" $(OLDER_TESTS)
+	$(PYTHON) -m pytest -m proof -o faulthandler_timeout=890 $(SEEDS_OF_THE_PROOF) # minutes, and no hang
+	$(PYTHON) -m pytest $(IN_PROCESSES) -m proof -o faulthandler_timeout=890 --ignore $(SEEDS_OF_THE_PROOF)
 
 bench: $(STAMP)
 	@./benchmarks/setup $(abspath $(PYTHON))
@@ -78,7 +83,7 @@ clients: $(STAMP)
 
 remote: $(STAMP)
 	@./scripts/remote-setup $(abspath $(PYTHON))
-	$(PYTHON) -m pytest -m remote tests/remote
+	$(PYTHON) -m pytest $(IN_PROCESSES) -m remote tests/remote
 
 chaos: $(STAMP)
 	@./scripts/chaos-setup

@@ -82,8 +82,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesTo
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The rooms that take minutes begin, because a long file that begins last runs beside nothing."""
-    items.sort(key=lambda item: item.path.relative_to(TESTS).parts[0] not in LONG_ROOMS)
+    """Files with a test of some minutes begin, then the rooms with many: a long file that begins last runs
+    beside nothing. Tests with the mark ``timeout`` are long by their own word, and sort by it.
+    """
+    longest_s: dict[Path, float] = {}
+    for item in items:
+        mark = item.get_closest_marker("timeout")
+        longest_s[item.path] = max(longest_s.get(item.path, 0), mark.args[0] if mark is not None else 0)
+    in_long_room = {path: path.relative_to(TESTS).parts[0] in LONG_ROOMS for path in longest_s}
+    items.sort(key=lambda item: (-longest_s[item.path], not in_long_room[item.path]))
 
 
 @pytest.fixture(autouse=True)

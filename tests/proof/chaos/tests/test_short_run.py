@@ -51,7 +51,7 @@ def test_clients_lose_nothing_while_processes_are_killed_and_paused(tmp_path):
     assert re.match("kill-all: [23] times: all brokers", struck["kill-all"])
 
 
-@pytest.mark.proof
+@pytest.mark.chaos
 @pytest.mark.integration
 @pytest.mark.timeout(600)
 def test_clients_lose_nothing_under_faults_of_disks_and_zookeeper_without_root(tmp_path):
