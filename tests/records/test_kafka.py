@@ -292,7 +292,7 @@ def test_a_batch_of_claims_takes_no_memory():
         tracemalloc.stop()
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(
     count=st.sampled_from([4, 64]),
     edits=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=4),

@@ -47,7 +47,7 @@ def changed(payload: bytes, how: str, where: int, byte: int) -> bytes:
     return payload[:where] + middle + payload[where + (how != "insert") :]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(
     some=st.lists(records, min_size=1, max_size=6),
     damage=st.lists(changes, max_size=3),
@@ -65,7 +65,7 @@ def test_the_check_and_the_decoder_agree_on_every_payload(some, damage, count_of
         assert check_takes(*asked)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(payload=st.binary(max_size=40), count=st.integers(0, 5), last=st.integers(0, 6))
 @example(payload=b"\x0c\x00\x00\x00\x01\x01\x00", count=1, last=0)
 @example(payload=b"\x80\x00\x00\x00\x00\x01\x01\x00", count=1, last=0)  # a length of two bytes that says 0

@@ -33,7 +33,7 @@ def takes(payload: bytes, size_bytes: int, count: int, last_offset_delta: int) -
     return True
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(
     some=st.lists(records, min_size=1, max_size=60),
     damage=st.lists(changes, max_size=3),
@@ -50,7 +50,7 @@ def test_the_verdict_is_that_of_reading_every_record(some, damage, count_off, la
     assert takes(payload, size_bytes, count, last) == decoder_takes(payload, count, last)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(
     payload=st.binary(max_size=40),
     count=st.integers(0, 5),

@@ -115,13 +115,14 @@ def _listens(port: int) -> bool:
 @pytest.mark.parametrize(
     "moment",
     [
-        *(
-            pytest.param(moment, marks=pytest.mark.proof)
-            for moment in ("ZooKeeper answers", "controller candidate up", "JVM answers", "context made")
-        ),
+        "ZooKeeper answers",
+        "controller candidate up",
+        "JVM answers",
+        "context made",
         "broker 1 is process",
     ],
 )
+@pytest.mark.proof
 def test_a_stop_during_the_start_leaves_no_process_behind(start, tmp_path, moment):
     cluster = start(tmp_path, "--brokers", "2", "--port", "0")
     cluster.wait_log(moment)
@@ -130,6 +131,7 @@ def test_a_stop_during_the_start_leaves_no_process_behind(start, tmp_path, momen
     assert cluster.processes() == []
 
 
+@pytest.mark.proof
 def test_the_death_of_the_start_itself_ends_everything_tidily(start, tmp_path):
     cluster = start(tmp_path, "--brokers", "2", "--port", "0")
     cluster.wait_ready()

@@ -235,7 +235,7 @@ class LogAgainstList(RuleBasedStateMachine):
             assert self.log.epochs.latest_epoch in (epochs.latest_epoch, self.epoch)
 
 
-@pytest.mark.parametrize(("steps", "examples"), [(12, 120), (50, 50)])
+@pytest.mark.parametrize(("steps", "examples"), [(12, 120), pytest.param(50, 50, marks=pytest.mark.proof)])
 def test_a_log_equals_a_list_through_everything_that_may_happen(
     make_bench: type[Any], caplog: pytest.LogCaptureFixture, steps: int, examples: int
 ) -> None:

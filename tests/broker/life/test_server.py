@@ -486,7 +486,7 @@ def test_a_produce_that_waits_for_followers_does_not_keep_its_bytes(broker) -> N
     records = build_records_batch([Record(value=UNIQUE)], now_ms=1_000)
     topic = ProduceTopic(name="quakes", partition_data=[ProducePartition(index=0, records=records)])
     other = Harness(broker.server)
-    other.connection.send(ProduceRequest(acks=-1, timeout_ms=TIMEOUT_MS, topic_data=[topic]))
+    other.connection.send(ProduceRequest(acks=-1, timeout_ms=10 * TIMEOUT_MS, topic_data=[topic]))
     replicas = broker.server._replicas
     pause = threading.Event()
     while not len(replicas.appends) or any(map(holds_bytes, gc.get_objects())):

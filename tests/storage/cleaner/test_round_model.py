@@ -29,7 +29,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_a_compacted_log_keeps_what_a_dictionary_would(make_table, steps):
     with tempfile.TemporaryDirectory() as directory:

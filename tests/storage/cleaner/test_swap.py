@@ -7,6 +7,12 @@ import pytest
 
 from sparklog.storage.disk import LocalDisk
 
+STRIDE = 3
+some_crashes = pytest.mark.parametrize(
+    "first", [0, *(pytest.param(nth, marks=pytest.mark.proof) for nth in range(1, STRIDE))]
+)
+"""Each third crash is in ``make test``, the others in ``make proof``."""
+
 
 class PowerCut(Exception):  # noqa: N818
     """The process ends here."""
@@ -53,7 +59,8 @@ def filled(make_table, directory: Path):
     return table, disk
 
 
-def test_a_crash_before_any_change_of_names_leaves_the_log_before_or_after(make_table, tmp_path):
+@some_crashes
+def test_a_crash_before_any_change_of_names_leaves_the_log_before_or_after(make_table, tmp_path, first):
     table, disk = filled(make_table, tmp_path / "whole")
     before = table.rows()
     disk.changes = 0
@@ -62,7 +69,7 @@ def test_a_crash_before_any_change_of_names_leaves_the_log_before_or_after(make_
     assert len(after) < len(before)
     assert changes > 8
     outcomes = []
-    for crash in range(changes):
+    for crash in range(first, changes, STRIDE):
         table, disk = filled(make_table, tmp_path / str(crash))
         disk.left = crash
         with pytest.raises(PowerCut):
@@ -135,7 +142,10 @@ def clean_until_no_marker_is_left(table) -> None:
         table.clock.now_ms += 2 * 86_400_000
 
 
-def test_an_interrupted_swap_leaves_no_entry_of_a_marker_that_is_gone_and_loses_none(make_table, tmp_path):
+@some_crashes
+def test_an_interrupted_swap_leaves_no_entry_of_a_marker_that_is_gone_and_loses_none(
+    make_table, tmp_path, first
+):
     """A stale entry would hide what its producer writes after the marker that was cleaned away."""
     table, disk = filled_with_transactions(make_table, tmp_path / "whole")
     before = table.log.aborted_transactions(0, 1 << 60)
@@ -144,7 +154,7 @@ def test_an_interrupted_swap_leaves_no_entry_of_a_marker_that_is_gone_and_loses_
     clean_until_no_marker_is_left(table)
     assert table.log.aborted_transactions(0, 1 << 60) == []
     assert not [name for name in table.files() if "txnindex" in name]
-    for crash in range(disk.changes):
+    for crash in range(first, disk.changes, STRIDE):
         table, disk = filled_with_transactions(make_table, tmp_path / str(crash))
         disk.left = crash
         with pytest.raises(PowerCut):
