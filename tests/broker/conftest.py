@@ -128,13 +128,16 @@ class Member:
     def partition(self):
         return self.replicas.get(TP)
 
-    def become(self, leader: int, epoch: int, isr=(1, 2), replicas=(1, 2), min_isr=2) -> ErrorCode:
+    def become(
+        self, leader: int, epoch: int, isr=(1, 2), replicas=(1, 2), min_isr=2, lost_in_epoch=-1
+    ) -> ErrorCode:
         state = PartitionState(
             leader=BrokerId(leader),
             leader_epoch=LeaderEpoch(epoch),
             isr=tuple(map(BrokerId, isr)),
             replicas=tuple(map(BrokerId, replicas)),
             min_insync_replicas=min_isr,
+            lost_in_epoch=LeaderEpoch(lost_in_epoch),
         )
         return self.replicas.become(TP, TOPIC_ID, state, {"min.insync.replicas": str(min_isr)}, is_new=False)
 

@@ -282,11 +282,11 @@ class Fetcher:
             throttle.spend(size_bytes)
 
     def _answer_offset_questions(self, node: Node, asked: Asked) -> Generator[CallBroker, Any, None]:
-        """For partitions whose fetch offset was out of range: where does the leader's log start, on its disk,
-        and end?
+        """For partitions whose fetch offset was out of range, or that must not fetch before they know: where
+        does the leader's log start, on its disk, and end?
         """
         for topic_partition, (followed, position) in list(asked.items()):
-            if not followed.asks_offsets:
+            if not (followed.asks_offsets or position.asks_first):
                 continue
             del asked[topic_partition]
             start = yield from self._leader_offset(node, topic_partition, position, EARLIEST_LOCAL_TIMESTAMP)

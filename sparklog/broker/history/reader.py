@@ -31,8 +31,9 @@ Waiting = list[tuple[HistoryRange, Answer]]
 class HistorySource(Protocol):
     """The batches of logs in a remote store."""
 
-    def run_from(self, wanted: HistoryRange, offset: int, size: int) -> Run:
-        """About ``size`` bytes of batches of that log, the first of which holds ``offset``; blocks.
+    def run_from(self, wanted: HistoryRange, offset: int, size: int) -> Run | None:
+        """About ``size`` bytes of batches of that log, the first of which holds ``offset``; blocks. None if
+        the log has none from there up to the end of ``wanted``: unclean elections lost them.
 
         A batch that cannot be read ends the run. SparklogError, with the object's name, if that is the first.
         """
@@ -150,9 +151,11 @@ class HistoryReader:
         """On a reader's thread: read, keep, and answer all who wait."""
         log = (wanted.topic_id, wanted.topic_partition.partition)
         run: Run | None = None
+        is_read = False
         try:
             if not self._is_closed:
                 run = self.source.run_from(wanted, offset, size)
+                is_read = True
         except (SparklogError, OSError) as error:
             logger.error(
                 "%s: offset %d cannot be read from the remote store: %s",
@@ -163,11 +166,15 @@ class HistoryReader:
         finally:
             with self.guard:
                 self.counts.requests += 1
-                self.counts.errors += run is None
+                self.counts.errors += not is_read
                 if run is not None:
                     self.counts.bytes_read += len(run.data)
                     self.cache.add(log, run)
                 waiting = self._waiting.pop((log, offset), [])
             for asked, answer in waiting:
-                failed = HistoryRead(ErrorCode.kafka_storage_error)
-                answer(failed if run is None else run.cut(asked))
+                if run is not None:
+                    answer(run.cut(asked))
+                elif is_read:
+                    answer(HistoryRead(ErrorCode.none, next_offset=wanted.end_offset))
+                else:
+                    answer(HistoryRead(ErrorCode.kafka_storage_error))

@@ -42,6 +42,13 @@ class HistoryMissing(SparklogError):  # noqa: N818 (the field's word for the thi
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryCut:
+    """The end of a history that the leader of this epoch cut: an unclean election lost what was behind."""
+
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class StoredSegment:
     """A remote segment: where its objects are, and what it has. ``arrow_name`` is empty for a raw one.
 
@@ -62,8 +69,9 @@ class Catalog(Protocol):
 
     def segment_for(
         self, topic_id: TopicId, topic_partition: TopicPartition, offset: int, *, is_fresh: bool = False
-    ) -> StoredSegment:
-        """The segment that has ``offset``; may block. HistoryMissing if none has it.
+    ) -> StoredSegment | HistoryCut:
+        """The segment that has ``offset``, or the first one behind it; may block. HistoryCut if there is
+        none, because the history was cut before that; else HistoryMissing.
 
         ``is_fresh``: whether it must be what the manifest says now; else it may be what it said a moment ago.
         """
@@ -84,17 +92,25 @@ class StoredSegments:
     _indexes: OrderedDict[str, list[Entry]] = field(default_factory=OrderedDict)
     _entry_count: int = 0
 
-    def run_from(self, wanted: HistoryRange, offset: int, size: int) -> Run:
+    def run_from(self, wanted: HistoryRange, offset: int, size: int) -> Run | None:
         """See ``HistorySource``."""
         for is_fresh in (False, True):
             segment = self.catalog.segment_for(
                 wanted.topic_id, wanted.topic_partition, offset, is_fresh=is_fresh
             )
+            if isinstance(segment, HistoryCut):
+                _refuse_later(segment, wanted, offset)
+                return None
+            name = segment.rest_name
+            if segment.base_offset >= wanted.end_offset:
+                if is_fresh:
+                    return None
+                continue
             run = self._run_of(segment, offset, size)
             if run.is_of(wanted, offset):
                 return run
         raise HistoryMissing(
-            f"{segment.rest_name} has another leader epoch at offset {offset} than the log: it is of a log "
+            f"{name} has another leader epoch at offset {offset} than the log: it is of a log "
             "that an unclean election has replaced"
         )
 
@@ -175,6 +191,15 @@ class StoredSegments:
                 logger.warning("%s or %s: %s", segment.rest_name, segment.arrow_name, error)
                 break
         return batches
+
+
+def _refuse_later(cut: HistoryCut, wanted: HistoryRange, offset: int) -> None:
+    """A replica that has not heard yet of the leader that cut must not pass over what that has behind it."""
+    if cut.leader_epoch > wanted.leader_epoch:
+        raise HistoryMissing(
+            f"{wanted.topic_partition} has no history from offset {offset} on since leader epoch "
+            f"{cut.leader_epoch}; this broker has not heard yet of that, and is in {wanted.leader_epoch}"
+        )
 
 
 class _Stretches:

@@ -12,7 +12,7 @@ from sparklog.core.transaction.latest_connections import Late
 from sparklog.core.transaction.producer_state import RefusedSequence
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import NO_BROKER_EPOCH, BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.ids import NO_BROKER_EPOCH, NO_EPOCH, BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.parts import Part
 
 
@@ -65,6 +65,8 @@ class HistoryRange(NamedTuple):
     leaves_out_aborted: bool
     epochs: tuple[EpochEntry, ...] = ()
     """The leader epochs of the log up to ``end_offset``: batches of others are not this log's."""
+    leader_epoch: int = NO_EPOCH
+    """In which this replica leads or follows: what a later leader cut is not for it to judge."""
 
 
 class HistoryTime(NamedTuple):
@@ -89,7 +91,8 @@ class HistoryFound(NamedTuple):
 
 class HistoryRead(NamedTuple):
     """Whole batches from the remote store: the first holds the fetch offset, the last ends before
-    ``next_offset``. With an error there are none.
+    ``next_offset``. With an error there are none. Without batches, and with a ``next_offset`` behind the
+    fetch offset, the log has no record before that: unclean elections lost what was there.
     """
 
     error: ErrorCode

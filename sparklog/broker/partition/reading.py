@@ -25,7 +25,7 @@ def read_as_follower(
     if error is not ErrorCode.none:
         return _result(marks, error)
     if request.fetch_offset < marks.local_start_offset:
-        return _from_history(log, marks, request, at_least_one_batch)
+        return _from_history(log, follower, request, at_least_one_batch)
     read = log.read(
         request.fetch_offset,
         request.max_bytes,
@@ -73,7 +73,7 @@ def read_as_leader(
     if position is not ErrorCode.none:
         return leader_result(leader, error=position)
     if request.fetch_offset < leader.marks.local_start_offset:
-        return _from_history(log, leader.marks, request, at_least_one_batch)
+        return _from_history(log, leader, request, at_least_one_batch)
     read = log.read(
         request.fetch_offset,
         request.max_bytes,
@@ -90,8 +90,11 @@ def aborted_in(log: Log, request: ReadRequest, read: LogRead) -> tuple[AbortedTr
     return tuple(log.aborted_transactions(request.fetch_offset, read.next_offset))
 
 
-def _from_history(log: Log, marks: Watermarks, request: ReadRequest, at_least_one_batch: bool) -> ReadResult:
+def _from_history(
+    log: Log, role: Leader | Follower, request: ReadRequest, at_least_one_batch: bool
+) -> ReadResult:
     """The answer to a consumer whose fetch offset is in the remote store only: what to read there."""
+    marks = role.marks
     wanted = HistoryRange(
         log.topic_id,
         log.topic_partition,
@@ -101,6 +104,7 @@ def _from_history(log: Log, marks: Watermarks, request: ReadRequest, at_least_on
         at_least_one_batch,
         request.leaves_out_aborted,
         log.epochs.before(marks.local_start_offset),
+        role.leader_epoch,
     )
     return _result(marks, ErrorCode.none)._replace(history=wanted)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from sparklog.broker.history.segments import HistoryMissing, StoredSegment
+from sparklog.broker.history.segments import HistoryCut, HistoryMissing, StoredSegment
 from sparklog.broker.tiering.heads import read_head
 from sparklog.core.tiering.head import Head, segment_for_offset
 from sparklog.core.tiering.page import PageRef, parse_page
@@ -46,7 +46,7 @@ class ManifestCatalog:
 
     def segment_for(
         self, topic_id: TopicId, topic_partition: TopicPartition, offset: int, *, is_fresh: bool = False
-    ) -> StoredSegment:
+    ) -> StoredSegment | HistoryCut:
         """See ``Catalog``."""
         remote = RemotePartition(topic_partition.topic, topic_id, topic_partition.partition)
         for asks in (True,) if is_fresh else (False, True):
@@ -54,6 +54,8 @@ class ManifestCatalog:
             found = head and segment_for_offset(head, offset, lambda page: self._page(remote, page))
             if found:
                 return self._stored(remote, found)
+        if head is not None and head.is_cut and (head.end_offset or head.start_offset) <= offset:
+            return HistoryCut(head.cut_epoch)
         raise HistoryMissing(
             f"the manifest of {topic_partition} has no segment with offset {offset}: its history is from "
             f"{None if head is None else head.start_offset} to {None if head is None else head.end_offset}"

@@ -27,6 +27,7 @@ from sparklog.broker.tiering.lineages import Lineages, read_page
 from sparklog.broker.tiering.segment_source import LogChanged, LogFacts, SegmentSource, facts_of
 from sparklog.broker.tiering.troubles import Troubles, is_of_one_object
 from sparklog.core.tiering.copy_steps import (
+    BeginOnDisk,
     CopySegment,
     CutBack,
     ForgetBelow,
@@ -42,13 +43,14 @@ from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
 from sparklog.core.tiering.state_object import build_state
 from sparklog.core.tiering.tier import OffsetRange
 from sparklog.model.errors import SparklogError
-from sparklog.model.ids import BrokerId, TopicPartition
+from sparklog.model.ids import NO_EPOCH, BrokerId, TopicPartition
 from sparklog.model.loops import Loop, Pause
 from sparklog.model.time import Clock
 from sparklog.model.zookeeper import ZooKeeper, ZooKeeperError
 from sparklog.records.remote_segment.build import SegmentBuilder
 from sparklog.records.remote_segment.identity import SegmentIdentity
 from sparklog.remote.store import RemoteStore, RemoteStoreError
+from sparklog.storage.log import Log
 
 logger = logging.getLogger(__name__)
 
@@ -228,6 +230,7 @@ class _Work:
         """Whether it was done, and counts."""
         match step:
             case CopySegment(offsets):
+                self._tell_of_hole(stored.head, offsets.base_offset)
                 is_done = self._write(stored.head.with_copied(self._copy(offsets)), stored)
                 self.statistics.segments += is_done
                 return is_done
@@ -235,13 +238,15 @@ class _Work:
                 return self._write(stored.head.with_page(self._put_page(stored.head)), stored)
             case ForgetBelow(start_offset):
                 return self._forget_below(start_offset, stored)
-            case CutBack(end_offset):
-                return self._cut_back(end_offset, stored)
-            case Strange(shared_end, local_start_offset):
+            case CutBack(end_offset, goes_on_at):
+                return self._cut_back(end_offset, goes_on_at, stored)
+            case BeginOnDisk(local_start_offset):
+                return self._begin_on_disk(local_start_offset, stored)
+            case Strange(local_start_offset):
                 raise SparklogError(
-                    f"{self.partition.topic_partition} cannot be copied: it shares the history in the store "
-                    f"{'nowhere' if shared_end is None else f'up to {shared_end}'}, and its log on this disk "
-                    f"begins at {local_start_offset}; elect a leader whose disk begins earlier"
+                    f"{self.partition.topic_partition} cannot be copied: the history in the store is of "
+                    f"another log, and this one, which begins on this disk at {local_start_offset}, lost the "
+                    "leader epochs that show what both share; elect another leader"
                 )
             case Gap(end_offset, local_start_offset):
                 raise SparklogError(
@@ -318,7 +323,7 @@ class _Work:
         self.store.put(self.remote.page_name(page.base_offset, page.page_id), [data])
         return page
 
-    def _cut_back(self, end_offset: int, stored: StoredHead) -> bool:
+    def _cut_back(self, end_offset: int, goes_on_at: int, stored: StoredHead) -> bool:
         """What is cut is garbage from now on: readers of the head of before may still be at it."""
         page, through = None, stored.head.page_to_cut(end_offset)
         if through is not None:
@@ -330,7 +335,47 @@ class _Work:
             end_offset,
             stored.head.end_offset,
         )
-        return self._write(stored.head.cut_to(end_offset, page), stored)
+        head = stored.head.cut_to(end_offset, self.leadership.leader_epoch, page)
+        if not self._write(head, stored):
+            return False
+        if head.places and goes_on_at > end_offset:
+            self._tell_of_loss(end_offset, goes_on_at)
+        return True
+
+    def _begin_on_disk(self, local_start_offset: int, stored: StoredHead) -> bool:
+        """The head comes first: who was replaced must not give up the start of its log."""
+        if not self._write(stored.head.from_offset(local_start_offset), stored):
+            return False
+
+        def raise_start(log: Log, _: int) -> bool:
+            is_led = self.partition.is_leader and self.partition.leader_epoch == self.leadership.leader_epoch
+            return is_led and log.raise_log_start(local_start_offset)
+
+        start_offset = self.partition.log_start_offset
+        if not self.partition.trim(raise_start):
+            return False
+        self._tell_of_loss(start_offset, local_start_offset)
+        return True
+
+    def _tell_of_hole(self, head: Head, offset: int) -> None:
+        """Another leader cut the history, and this one begins later: nobody has said yet what that lost."""
+        end = head.end_offset
+        if (
+            end is not None
+            and end < offset
+            and head.cut_epoch not in (NO_EPOCH, self.leadership.leader_epoch)
+        ):
+            self._tell_of_loss(end, offset)
+
+    def _tell_of_loss(self, first_offset: int, end_offset: int) -> None:
+        logger.warning(
+            "%s: unclean elections lost offsets %d to %d, which no disk and no history has any more; readers "
+            "go on at %d",
+            self.partition.topic_partition,
+            first_offset,
+            end_offset,
+            end_offset,
+        )
 
     def _forget_below(self, start_offset: int, stored: StoredHead) -> bool:
         """Without a page nobody knows what to delete at once; the search for garbage finds it later."""

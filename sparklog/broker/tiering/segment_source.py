@@ -62,6 +62,7 @@ def facts_of(log: Log, high_watermark: int) -> LogFacts | None:
             log.local_start_offset,
             # A transaction may begin above the high watermark; what is there may yet be lost.
             high_watermark if unstable is None else min(unstable, high_watermark),
+            log.epochs.entries[0].start_offset if log.epochs.entries else None,
         ),
         log.log_end_offset,
         log.epochs.copy(),

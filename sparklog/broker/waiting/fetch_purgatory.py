@@ -100,7 +100,11 @@ class FetchPurgatory:
             allowance = self._throttle.allowance()
             results = read_all(wanted, limits.bytes_max, allowance, is_retry=True, arrived=arrived)
             self._throttle.count(wanted, results)
-            answer(results)
+            holes = [nth for nth, read in arrived.items() if is_hole(wanted[nth][2], read)]
+            if holes and not is_enough(results, 1):  # else its reader would ask again at once
+                self._ports.timer.after(limits.wait_max_ms, lambda: answer(results))
+            else:
+                answer(results)
 
         self.history.ask(ranges, answer_with)
         return True
@@ -183,6 +187,10 @@ def read_all(
         )
         if result.history is not None and index in arrived:
             result = with_history(result, arrived[index], left)
+            if is_hole(request, arrived[index]):
+                result = read_behind_hole(
+                    partition, request, result, left, allowance, nothing_yet=left == bytes_max
+                )
         results[topic_partition] = result
         left -= result.size_bytes
     return results
@@ -245,6 +253,28 @@ def with_history(result: ReadResult, read: HistoryRead, left: int) -> ReadResult
     return result._replace(
         error=read.error, parts=read.parts, size_bytes=read.size_bytes, aborted=read.aborted, history=None
     )
+
+
+def is_hole(request: ReadRequest, read: HistoryRead) -> bool:
+    """Whether the log has nothing from the fetch offset up to where its disk begins."""
+    return read.error is ErrorCode.none and not read.parts and read.next_offset > request.fetch_offset
+
+
+def read_behind_hole(
+    partition: Partition,
+    request: ReadRequest,
+    before: ReadResult,
+    left: int,
+    allowance: Allowance | None,
+    *,
+    nothing_yet: bool,
+) -> ReadResult:
+    """What this disk begins with, or nothing, ``before``, if the log has changed meanwhile: then the next
+    fetch finds out. The epoch before a hole is none that the log would compare with an offset behind it.
+    """
+    behind = request._replace(fetch_offset=partition.log.local_start_offset, last_fetched_epoch=-1)
+    result = read_one(partition, behind, left, allowance, nothing_yet=nothing_yet, is_retry=True)
+    return result if result.error is ErrorCode.none and result.diverging is None else before
 
 
 def is_enough(results: Results, bytes_min: int) -> bool:

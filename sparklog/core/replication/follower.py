@@ -35,6 +35,8 @@ class FetchPosition:
     leader_epoch: LeaderEpoch
     fetch_offset: int
     last_fetched_epoch: int
+    asks_first: bool = False
+    """Whether the leader's offsets must be known before anything is fetched."""
 
 
 @dataclass(slots=True)
@@ -53,6 +55,18 @@ class Follower:
     begins_anew: bool = False
     """Whether its log shares no record with the leader's, and it has asked for the leader's log start and
     producer states, to restart its log there."""
+    is_front_known: bool = False
+    """Whether it has asked in this epoch where its leader's disk begins."""
+
+    @property
+    def is_front_in_doubt(self) -> bool:
+        """Whether the leader's disk may have records that neither this one nor the remote store has.
+
+        After an election that lost records, what this log gave up on its disk may have been cut from the
+        history since. As long as this log has nothing of an epoch since then, it has to ask.
+        """
+        has_history = self.marks.log_start_offset < self.marks.local_start_offset
+        return has_history and not self.is_front_known and self.epochs.latest_epoch < self.lost_in_epoch
 
     def fetch_position(self) -> FetchPosition | None:
         """The position of the next fetch, or None without a leader to ask, or with a flush due."""
@@ -61,7 +75,12 @@ class Follower:
         if self.marks.owes_flush:
             # A fetch reports all records below its offset as stored, which with fsync means on disk.
             return None
-        return FetchPosition(self.leader_epoch, self.marks.log_end_offset, self.epochs.latest_epoch)
+        return FetchPosition(
+            self.leader_epoch,
+            self.marks.log_end_offset,
+            self.epochs.latest_epoch,
+            self.is_front_in_doubt,
+        )
 
     def expects(self, leader_epoch: int, fetch_offset: int) -> bool:
         """Whether a reply to a fetch from ``fetch_offset`` is about the log as it is now."""
@@ -81,7 +100,8 @@ class Follower:
         """
         if fetch_offset < self.marks.log_start_offset:
             return ErrorCode.offset_out_of_range
-        if fetch_offset > self.marks.log_end_offset:
+        is_doubtful = fetch_offset < self.marks.local_start_offset and self.is_front_in_doubt
+        if fetch_offset > self.marks.log_end_offset or is_doubtful:
             return ErrorCode.offset_not_available
         return ErrorCode.none
 
@@ -157,18 +177,21 @@ class Follower:
         history: EarlierHistory | None = None,
     ) -> list[Action]:
         """The leader's local start and end, requested after OFFSET_OUT_OF_RANGE, when the fetch offset is
-        only in the remote store, or when the logs share no record. ``producers``: their states from before
-        its local start. ``history``: what the remote store has before that.
+        only in the remote store, when the logs share no record, or its front is in doubt. ``producers``:
+        their states from before its local start. ``history``: what the remote store has before that.
 
         The follower truncates only if the leader's log ends before its own, and restarts only if the logs
-        share no record. A leader whose log has grown meanwhile must not cost the follower its log
-        (KAFKA-2143).
+        share no record, or if it lacks what the leader's disk begins with and the store may lack it, too: an
+        ISR member must have all of it. A leader whose log has grown meanwhile must not cost the follower its
+        log (KAFKA-2143).
         """
         start, end = self.marks.local_start_offset, self.marks.log_end_offset
         has_nothing_of_ours = leader_start > end or leader_start == end > start
         if leader_end < end:
             has_nothing_of_ours = self._shares_nothing(leader_end, leader_start)
-        if self.begins_anew or has_nothing_of_ours:
+        lacks_front = self.is_front_in_doubt and leader_start < start
+        self.is_front_known = True
+        if self.begins_anew or has_nothing_of_ours or lacks_front:
             self.begins_anew = False
             return [RestartAt(leader_start, producers, history)]
         return [TruncateTo(leader_end)] if leader_end < end else []

@@ -22,9 +22,21 @@ class ForgetBelow:
 
 @dataclass(frozen=True, slots=True)
 class CutBack:
-    """End the history here: an unclean election has lost what it has behind."""
+    """End the history here: an unclean election has lost what it has behind.
+
+    ``goes_on_at`` is where the log has something again. It is greater than ``end_offset`` if an earlier
+    election made others cut what this log had given up on its disk: then nobody has what is between.
+    """
 
     end_offset: int
+    goes_on_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeginOnDisk:
+    """Raise the log's start to this disk's: nothing that is before is in the store any more."""
+
+    local_start_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +53,9 @@ class CopySegment:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Nothing can be copied: the log on this disk begins behind the end of the history in the store."""
+    """Nothing can be copied: the log on this disk begins behind the end of the history in the store, and no
+    election explains it.
+    """
 
     end_offset: int
     local_start_offset: int
@@ -49,16 +63,14 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Strange:
-    """Nothing can be done: the log shares the history up to an offset that is not on this disk, or nowhere.
-
-    ``shared_end`` is None if they have no leader epoch in common.
+    """Nothing can be done: the log and the history differ, and the log does not know its leader epochs from
+    before its disk, so nothing shows how much of the history is its own.
     """
 
-    shared_end: int | None
     local_start_offset: int
 
 
-Step = ForgetBelow | CutBack | Strange | WritePage | CopySegment | Gap
+Step = ForgetBelow | CutBack | BeginOnDisk | Strange | WritePage | CopySegment | Gap
 
 
 def next_step(
@@ -72,13 +84,15 @@ def next_step(
     """The next step; None if there is nothing to do. ``copies``: whether segments are to be copied at all.
 
     ``sealed`` are the local segments without the active one, in order. ``shared_end``: the end of what the
-    log shares with the history, as ``lineage`` says.
+    log shares with the history, as ``lineage`` says; None if they have no leader epoch in common.
     """
     end = head.end_offset
+    if end is None and head.is_cut and log.start_offset < log.local_start_offset:
+        return BeginOnDisk(log.local_start_offset)
     if end is not None and log.start_offset > head.start_offset:
         return ForgetBelow(log.start_offset)
     if end is not None and (shared_end is None or shared_end < end):
-        return _cut(shared_end, log)
+        return _cut(head, shared_end, log)
     if not copies:
         return None
     offsets = next_copy(
@@ -86,17 +100,17 @@ def next_step(
     )
     if offsets is None:
         return None
-    if end is not None and offsets.base_offset > end:
+    if end is not None and offsets.base_offset > end and not head.is_cut:
         return Gap(end, offsets.base_offset)
     return WritePage() if head.needs_page else CopySegment(offsets)
 
 
-def _cut(shared_end: int | None, log: LogReach) -> CutBack | Strange:
-    """A log that is on its disk as a whole knows all its epochs: with none in common, nothing is shared.
-    Any other has its front from the history, so what they share must reach that far.
-    """
-    if shared_end is None and log.local_start_offset == log.start_offset:
-        return CutBack(log.start_offset)
-    if shared_end is None or shared_end < log.local_start_offset:
-        return Strange(shared_end, log.local_start_offset)
-    return CutBack(shared_end)
+def _cut(head: Head, shared_end: int | None, log: LogReach) -> CutBack | Strange:
+    """A log that knows its epochs from its start on shows what is shared, if anything is."""
+    start, local_start = max(log.start_offset, head.start_offset), log.local_start_offset
+    end = start if shared_end is None else max(start, shared_end)
+    if end >= local_start:
+        return CutBack(end, end)
+    if log.epochs_from is None or log.epochs_from > start:
+        return Strange(local_start)
+    return CutBack(end, local_start)

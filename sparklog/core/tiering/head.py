@@ -7,6 +7,9 @@ the last page if that is not full. Whatever the head does not lead to is not in 
 has. The node is written in one multi-operation with a check of the version of the partition's state, so a
 leader that another has replaced changes nothing (`broker/tiering`).
 
+A cut after an unclean election may leave a hole: the new leader's disk begins behind it, and what was between
+is on no disk and in no log of the store any more. Copies go on behind the hole.
+
 A node that cannot be read is a ManifestError, never an empty manifest.
 """
 
@@ -20,7 +23,7 @@ from uuid import UUID
 
 from sparklog.core.tiering.page import SEGMENTS_MAX, ManifestError, PageRef
 from sparklog.core.tiering.remote_segment import RemoteSegment
-from sparklog.model.ids import TopicId
+from sparklog.model.ids import NO_EPOCH, TopicId
 
 VERSION: Final = 1
 TAIL_MAX: Final = 32
@@ -38,6 +41,7 @@ class Head:
     """``start_offset`` is the first offset that is still in the log; it may be within a segment or a page.
 
     ``url`` is that of the store when the first segment was copied: behind another URL nothing would be found.
+    ``cut_epoch`` is that of the leader that cut the end, until something is copied behind it.
     """
 
     topic_id: TopicId
@@ -45,6 +49,7 @@ class Head:
     start_offset: int = 0
     pages: tuple[PageRef, ...] = ()
     tail: tuple[RemoteSegment, ...] = ()
+    cut_epoch: int = NO_EPOCH
 
     @property
     def places(self) -> tuple[Place, ...]:
@@ -64,7 +69,8 @@ class Head:
     def place_of(self, offset: int) -> Place | None:
         """Where ``offset`` is, or the first offset behind it; None below the start and behind the end.
 
-        The base offset of the place may be greater: what expired before its copy is between two segments.
+        The base offset of the place may be greater: what expired before its copy is between two segments, and
+        so is what an unclean election has lost.
         """
         end = self.end_offset
         if end is None or not self.start_offset <= offset < end:
@@ -73,15 +79,19 @@ class Head:
         return places[_nth_at(places, offset)]
 
     def with_copied(self, segment: RemoteSegment) -> "Head":
-        """The head with one more segment. ValueError unless it begins where the tier ends, or where all that
-        the tier has is deleted.
+        """The head with one more segment. ValueError unless it begins where the tier ends, behind a cut, or
+        where all that the tier has is deleted.
         """
         end = self.end_offset
-        if end is not None and (
-            segment.base_offset < end or (segment.base_offset != end and end > self.start_offset)
-        ):
+        is_behind = end is not None and (self.is_cut or end <= self.start_offset)
+        if end is not None and (segment.base_offset < end or (segment.base_offset != end and not is_behind)):
             raise ValueError(f"a copy from {segment.base_offset} on does not fit a tier that ends at {end}")
-        return replace(self, tail=(*self.tail, segment))
+        return replace(self, tail=(*self.tail, segment), cut_epoch=NO_EPOCH)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether an unclean election lost what was behind the end, and nothing was copied since."""
+        return self.cut_epoch != NO_EPOCH
 
     @property
     def needs_page(self) -> bool:
@@ -110,12 +120,13 @@ class Head:
             return None
         return next((page for page in self.pages if page.base_offset < end_offset < page.end_offset), None)
 
-    def cut_to(self, end_offset: int, page: PageRef | None = None) -> "Head":
-        """The head that ends at ``end_offset``, which is before its end. ``page``: in the place of
-        ``page_to_cut``. A segment that reaches across the cut stays up to it; its objects do not change.
+    def cut_to(self, end_offset: int, leader_epoch: int, page: PageRef | None = None) -> "Head":
+        """The head that ends at ``end_offset``, which is before its end, or before a hole around that.
+        ``page``: in the place of ``page_to_cut``. A segment that reaches across the cut stays up to it; its
+        objects do not change. ``leader_epoch``: of who cuts.
         """
         cut = self.page_to_cut(end_offset)
-        if (page is None) != (cut is None) or (page is not None and page.end_offset != end_offset):
+        if (page is None) != (cut is None) or (page is not None and page.end_offset > end_offset):
             raise ValueError(f"{page} is not what a cut to {end_offset} leaves of {cut}")
         kept = (*(one for one in self.pages if one.end_offset <= end_offset), *((page,) if page else ()))
         head = replace(
@@ -123,6 +134,7 @@ class Head:
             start_offset=min(self.start_offset, end_offset),
             pages=kept,
             tail=segments_before(self.tail, end_offset),
+            cut_epoch=leader_epoch,
         )
         return head if self.start_offset < end_offset else replace(head, pages=(), tail=())
 
@@ -191,6 +203,8 @@ def encode_head(head: Head) -> bytes:
         "pages": [astuple(page) for page in head.pages],
         "tail": [astuple(segment) for segment in head.tail],
     }
+    if head.is_cut:
+        document["cut_epoch"] = head.cut_epoch
     return json.dumps(document, separators=(",", ":")).encode()
 
 
@@ -208,6 +222,7 @@ def decode_head(path: str, data: bytes) -> Head:
             start_offset=_number(fields["start_offset"]),
             pages=tuple(PageRef(page[0], *map(_number, page[1:])) for page in fields["pages"]),
             tail=tuple(_segment(entry) for entry in fields["tail"]),
+            cut_epoch=_number(fields.get("cut_epoch", NO_EPOCH)),
         )
         _check_order(head)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

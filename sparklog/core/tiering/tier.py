@@ -29,11 +29,15 @@ class SealedSegment:
 
 @dataclass(frozen=True, slots=True)
 class LogReach:
-    """Where a leader's log begins for readers and on its disk, and up to where it is stable."""
+    """Where a leader's log begins for readers and on its disk, and up to where it is stable.
+
+    ``epochs_from``: the offset from which on it knows its leader epochs; None if it knows none.
+    """
 
     start_offset: int
     local_start_offset: int
     last_stable_offset: int
+    epochs_from: int | None
 
 
 class Reach(Protocol):

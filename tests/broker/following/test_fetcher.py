@@ -314,6 +314,28 @@ def test_a_replica_begins_anew_where_the_leaders_disk_begins_and_knows_what_was(
     assert [one.first_sequence for one in own.producers.producers[5].batches] == [0, 10, 20, 30]
 
 
+def test_after_a_loss_a_replica_begins_anew_where_its_leaders_disk_begins_earlier(members, batch) -> None:
+    """And fetches nothing before: the leader would take it for one that has all."""
+    moved(members, batch)
+    for _ in range(4):
+        members[2].fetch_once()
+    own = members[2].partition
+    own.log.roll()
+    members[1].produce(batch(10, producer_id=5, sequence=40), acks=1)
+    for _ in range(2):
+        members[2].fetch_once()
+    assert own.delete_local_segments(40, own.log.generation) == 1
+    for number in (1, 2):
+        members[number].become(1, 2, isr=(1,), min_isr=1, lost_in_epoch=2)
+    asked = []
+    answer = members[1].answer
+    members[1].answer = lambda message: asked.append(type(message).__name__) or answer(message)
+    for _ in range(4):
+        members[2].fetch_once()
+    assert asked[:3] == ["ListOffsetsRequest", "ListOffsetsRequest", "FetchRequest"]
+    assert (own.log.log_start_offset, own.log.local_start_offset, own.log.log_end_offset) == (5, 30, 50)
+
+
 def test_a_deletion_of_records_that_only_the_store_has_reaches_every_replica(members, batch) -> None:
     moved(members, batch)
     for _ in range(4):

@@ -35,12 +35,15 @@ class Source:
     def __init__(self) -> None:
         self.asked = []
         self.broken = set()
+        self.hole = range(0)
         self.epoch = 1
 
-    def run_from(self, wanted, offset, size) -> Run:
+    def run_from(self, wanted, offset, size) -> Run | None:
         self.asked.append(offset)
         if offset in self.broken:
             raise SparklogError(f"object 7 is rotten at {offset}")
+        if offset in self.hole:
+            return None
         places = range(offset, offset + 10)
         return Run(offset, bytes(100), tuple(places), tuple(range(10, 101, 10)), (self.epoch,) * 10)
 
@@ -130,6 +133,14 @@ def test_a_range_that_cannot_be_read_is_refused_and_others_are_served(reader, wo
     again = ask(reader, 5)
     work.do_all()
     assert again == [(ErrorCode.none, 8)], "an error is not remembered"
+
+
+def test_where_the_log_has_nothing_the_answer_is_where_the_disk_begins(reader, work, source) -> None:
+    source.hole = range(5, 20)
+    first, second = ask(reader, 5, end=20), ask(reader, 5, end=20)
+    work.do_all()
+    assert first == second == [(ErrorCode.none, 20)]
+    assert (source.asked, reader.counts.errors, reader.counts.requests) == ([5], 0, 1)
 
 
 def test_a_bug_in_the_source_answers_those_who_wait(reader, work, source) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sparklog.broker.history import segments as under_test
-from sparklog.broker.history.segments import HistoryMissing, StoredSegment, StoredSegments
+from sparklog.broker.history.segments import HistoryCut, HistoryMissing, StoredSegment, StoredSegments
 from sparklog.broker.partition.answers import HistoryRange, HistoryTime
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.core.transaction.transactions import AbortedTransaction
@@ -260,3 +260,22 @@ def test_a_segment_of_a_log_that_was_lost_is_looked_for_afresh_and_never_read() 
     with pytest.raises(HistoryMissing, match=r"x.rest has another leader epoch at offset 100 than the log"):
         shelf.source.run_from(wanted(100, (99, 0)), 100, 1 << 20)
     assert shelf.source.catalog.asked == [False, True]
+
+
+@pytest.mark.parametrize("epoch", [4, 5])
+def test_behind_a_cut_there_is_nothing_for_those_who_know_of_the_leader_that_cut(epoch) -> None:
+    shelf = Shelf()
+    shelf.source.catalog.segment_for = lambda *_, is_fresh: HistoryCut(4)
+    asked = wanted(150)._replace(leader_epoch=epoch)
+    assert shelf.source.run_from(asked, 150, 1 << 20) is None
+    with pytest.raises(HistoryMissing, match=r"since leader epoch 4; .* and is in 3"):
+        shelf.source.run_from(asked._replace(leader_epoch=3), 150, 1 << 20)
+
+
+def test_what_begins_where_the_disk_begins_leaves_nothing_before_it_if_it_is_fresh() -> None:
+    shelf = Shelf()
+    catalog, asked = shelf.source.catalog, []
+    catalog.segment_for = lambda *_, is_fresh: asked.append(is_fresh) or catalog.segment
+    assert shelf.source.run_from(wanted(90)._replace(end_offset=100), 90, 1 << 20) is None
+    assert asked == [False, True]
+    assert shelf.source.run_from(wanted(90), 90, 1 << 20).first_offset == 100

@@ -8,13 +8,14 @@ import pytest
 
 from sparklog.broker.tiering.copier import CopierPorts, RemoteCopier
 from sparklog.broker.tiering.deletion import TieredDeletion
-from sparklog.broker.tiering.heads import read_head
+from sparklog.broker.tiering.heads import Leadership, read_head, write_head
 from sparklog.broker.tiering.segment_source import facts_of
 from sparklog.core.controller.state.znodes import (
     encode_state,
     state_path,
 )
-from sparklog.core.tiering.head import TAIL_MAX
+from sparklog.core.tiering.head import TAIL_MAX, segments_before
+from sparklog.core.tiering.page import build_page
 from sparklog.core.tiering.remote_segment import RemoteSegment
 from sparklog.core.tiering.state_object import parse_state
 from sparklog.model.cluster import PartitionState
@@ -155,7 +156,73 @@ def test_a_history_that_shares_less_than_the_disk_lacks_is_never_cut(
     led_again(harness, zookeeper, TAIL_MAX + 1, epoch=6)
     round_of(harness, zookeeper, store, ids)
     assert read_head(zookeeper, QUAKES) == before
-    assert "shares the history in the store nowhere, and its log on this disk begins at 33" in caplog.text
+    assert (
+        "this one, which begins on this disk at 33, lost the leader epochs that show what both" in caplog.text
+    )
+
+
+def test_behind_a_hole_that_two_unclean_elections_left_copies_go_on(
+    harness: Harness, zookeeper: MemoryZooKeeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another leader, whose log ended at 10, cut what this one has given up on its disk."""
+    ids, store = itertools.count(1), FaultyStore()
+    round_of(harness, zookeeper, store, ids)
+    one_round(history_of(harness, zookeeper, store).loop())
+    assert harness.log.local_start_offset == TAIL_MAX + 1
+    before = copied(zookeeper, store)
+    cut_by_another(zookeeper, store, 10)
+    led_again(harness, zookeeper, TAIL_MAX + 2, epoch=6)
+    for number in range(3):
+        harness.produce(several(1, number=number))
+    round_of(harness, zookeeper, store, ids)
+    segments = copied(zookeeper, store)
+    assert segments[:10] == before[:10]
+    bounds = [(one.base_offset, one.end_offset) for one in segments[10:]]
+    assert (bounds[0][0], bounds[-1][1]) == (TAIL_MAX + 1, harness.log.segments[-1].base_offset)
+    assert harness.log.log_start_offset == 0
+    assert caplog.text.count("unclean elections lost offsets 10 to 33, which no disk") == 1
+    round_of(harness, zookeeper, store, ids)
+    assert caplog.text.count("unclean elections lost offsets") == 1
+
+
+def test_a_log_of_which_the_store_has_nothing_any_more_begins_with_its_disk(
+    harness: Harness, zookeeper: MemoryZooKeeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids, store = itertools.count(1), FaultyStore()
+    round_of(harness, zookeeper, store, ids)
+    one_round(history_of(harness, zookeeper, store).loop())
+    cut_by_another(zookeeper, store, 0)
+    led_again(harness, zookeeper, TAIL_MAX + 2, epoch=6)
+    harness.produce(several(1, number=1))
+    round_of(harness, zookeeper, store, ids)
+    assert harness.log.log_start_offset == harness.log.local_start_offset == TAIL_MAX + 1
+    assert copied(zookeeper, store)[0].base_offset == TAIL_MAX + 1
+    assert caplog.text.count("unclean elections lost offsets 0 to 33, which no disk") == 1
+
+
+def test_a_leader_that_was_replaced_does_not_give_up_the_start_of_its_log(
+    harness: Harness, zookeeper: MemoryZooKeeper
+) -> None:
+    ids, store = itertools.count(1), FaultyStore()
+    round_of(harness, zookeeper, store, ids)
+    one_round(history_of(harness, zookeeper, store).loop())
+    cut_by_another(zookeeper, store, 0)
+    round_of(harness, zookeeper, store, ids)
+    assert harness.log.log_start_offset == 0
+
+
+def cut_by_another(zookeeper: MemoryZooKeeper, store: FaultyStore, end: int) -> None:
+    """The leader of epoch 5 cuts the history to ``end``, and copies nothing."""
+    state = PartitionState(BrokerId(2), LeaderEpoch(5), (BrokerId(2),), (BrokerId(1), BrokerId(2)))
+    zookeeper.set(state_path(*TP), encode_state(state, ControllerEpoch(1)))
+    stored = read_head(zookeeper, QUAKES)
+    assert stored is not None
+    through, page = stored.head.page_to_cut(end), None
+    if through is not None:
+        page, data = build_page(QUAKES, "f" * 32, segments_before(copied(zookeeper, store), end))
+        store.objects[QUAKES.page_name(page.base_offset, page.page_id)] = data
+    cut = stored.head.cut_to(end, 5, page)
+    assert write_head(zookeeper, QUAKES, Leadership(BrokerId(2), 5), cut, stored)
 
 
 def several(count: int, *, number: int) -> bytearray:

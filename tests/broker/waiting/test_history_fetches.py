@@ -116,6 +116,37 @@ def test_a_store_that_fails_answers_for_that_range_alone(leader, store) -> None:
     assert told(others) == [(ErrorCode.none, 50)]
 
 
+def in_a_hole(wanted, answer):
+    """As a store answers whose log has nothing before its disk begins."""
+    answer(HistoryRead(ErrorCode.none, next_offset=wanted.end_offset))
+
+
+def test_behind_what_elections_lost_a_fetch_gets_what_the_disk_begins_with(leader, store) -> None:
+    store.read = in_a_hole
+    assert told(fetch(leader, 12, last_fetched_epoch=1)) == [(ErrorCode.none, 81)]
+    assert leader.timer.waiting == []
+
+
+def test_a_fetch_behind_which_nothing_is_readable_yet_is_answered_when_its_time_is_over(
+    leader, store
+) -> None:
+    """Else its reader would ask again at once, and again."""
+    leader.partition.delete_local_segments(40, leader.partition.log.generation)
+    store.read = in_a_hole
+    answers = fetch(leader, 12)
+    assert answers == []
+    assert [entry.delay_ms for entry in leader.timer.waiting] == [500]
+    leader.timer.fire()
+    assert told(answers) == [(ErrorCode.none, 0)]
+
+
+def test_a_leader_that_is_deposed_while_a_hole_is_looked_for_says_so(leader, store) -> None:
+    answers = fetch(leader, 12)
+    leader.become(2, 2)
+    in_a_hole(*store.asked.pop())
+    assert told(answers) == [(ErrorCode.not_leader_or_follower, 0)]
+
+
 def test_a_leader_that_is_deposed_meanwhile_says_so(leader, store) -> None:
     answers = fetch(leader, 12)
     leader.become(2, 2)

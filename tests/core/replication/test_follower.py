@@ -231,3 +231,33 @@ def test_where_the_logs_part_in_its_own_remote_part_it_begins_anew() -> None:
     follower.marks.local_start_offset = 12
     assert follower.on_diverging(Diverging(2, 11), 0) == [AskLeaderOffsets()]
     assert follower.on_leader_offsets(5, 200) == [RestartAt(5)]
+
+
+def behind_a_history(*, lost_in_epoch, history=((0, 0), (2, 10), (4, 15))):
+    """Its log of 20 records has 12 in the remote store only."""
+    follower = follower_with(history=history)
+    follower.marks.local_start_offset, follower.lost_in_epoch = 12, LeaderEpoch(lost_in_epoch)
+    return follower
+
+
+def test_after_a_loss_it_asks_where_the_leaders_disk_begins_before_it_fetches() -> None:
+    """What it gave up on its disk may have been cut from the history since."""
+    follower = behind_a_history(lost_in_epoch=5)
+    assert follower.fetch_position() == FetchPosition(LeaderEpoch(6), 20, 4, asks_first=True)
+    assert follower.check_read(11) is ErrorCode.offset_not_available
+    assert follower.check_read(12) is ErrorCode.none
+    assert follower.on_leader_offsets(12, 30) == []
+    assert follower.fetch_position() == FetchPosition(LeaderEpoch(6), 20, 4)
+    assert follower.check_read(11) is ErrorCode.none
+
+
+def test_after_a_loss_it_begins_anew_where_the_leaders_disk_begins_earlier() -> None:
+    assert behind_a_history(lost_in_epoch=5).on_leader_offsets(11, 30) == [RestartAt(11)]
+    assert behind_a_history(lost_in_epoch=4).on_leader_offsets(11, 30) == [], "it has records since then"
+
+
+def test_it_is_in_no_doubt_with_all_on_its_disk_or_with_records_since_the_loss() -> None:
+    assert not behind_a_history(lost_in_epoch=4).is_front_in_doubt
+    whole = behind_a_history(lost_in_epoch=5)
+    whole.marks.log_start_offset = 12
+    assert not whole.is_front_in_doubt

@@ -126,7 +126,8 @@ def test_a_cut_leaves_what_is_before_it_and_nothing_else(
         kept = segments_before(made.read_page(through), end)
         page, _ = build_page(ORDERS, "f" * 32, kept)
         made.pages[page.page_id] = kept
-    head = decode_head("/head", encode_head(before.cut_to(end, page)))
+    head = decode_head("/head", encode_head(before.cut_to(end, 7, page)))
+    assert head.cut_epoch == 7
     assert head.start_offset == min(before.start_offset, end)
     found = segment_for_offset(head, offset, made.read_page)
     expected = segment_for_offset(before, offset, made.read_page) if offset < end else None
@@ -140,9 +141,25 @@ def test_a_cut_leaves_what_is_before_it_and_nothing_else(
 def test_a_cut_through_a_page_needs_that_page_anew() -> None:
     head = manifest(40).head
     with pytest.raises(ValueError, match="is not what a cut to 15 leaves"):
-        head.cut_to(15)
+        head.cut_to(15, 7)
     with pytest.raises(ValueError, match="is not what a cut to 335 leaves"):
-        head.cut_to(335, head.pages[0])
+        head.cut_to(335, 7, head.pages[0])
+
+
+def test_behind_a_cut_a_copy_may_begin_later_and_the_next_cut_may_be_in_that_hole() -> None:
+    """No page has anything of the hole, so the page that is written anew ends before the cut."""
+    cut = manifest(1).head.cut_to(8, 7)
+    with pytest.raises(ValueError, match="does not fit"):
+        cut.with_copied(segment(7, 40))
+    head = cut.with_copied(segment(20, 40))
+    assert not head.is_cut
+    assert (head.place_of(7), head.place_of(8), head.place_of(39)) == (cut.tail[0], *(2 * [head.tail[1]]))
+    assert head.cut_to(15, 9).end_offset == 8
+    whole, _ = build_page(ORDERS, "0" * 32, head.tail)
+    left, _ = build_page(ORDERS, "1" * 32, segments_before(head.tail, 15))
+    again = replace(head, pages=(whole,), tail=()).cut_to(15, 9, left)
+    assert (again.end_offset, again.cut_epoch) == (8, 9)
+    assert again.from_offset(8).is_cut
 
 
 def test_behind_a_history_that_was_deleted_a_copy_may_begin_later() -> None:

@@ -130,6 +130,8 @@ class ReplicaView:
     """Where it begins on this disk."""
     history_start: int = 0
     """Where it begins for readers: earlier, if a remote store has what is between."""
+    start_before: int = 0
+    """``log_start`` as it was before the last change."""
     end_offset: int = 0
     high_watermark: int = 0
     leader_epoch: int = -1
@@ -155,6 +157,7 @@ class ReplicaView:
         log, self.partition = partition.log, partition
         is_in_store = self.history_start < self.log_start and self.held_end <= self.log_start
         self.held_before = 0 if is_in_store else self.held_end
+        self.start_before = self.log_start
         self.log_start, self.history_start = log.local_start_offset, log.log_start_offset
         is_same = log is self.log and log.generation == self.generation
         self.spoilt.clear()
@@ -188,7 +191,7 @@ class ReplicaView:
         self.entries, self.log, self.partition, self.matched = [], None, None, -1
         self.was_cut = False
         self.high_watermark, self.leader_epoch, self.end_offset = 0, -1, 0
-        self.log_start = self.history_start = 0
+        self.log_start = self.history_start = self.start_before = 0
 
     def _read_swapped(self, log: Log, is_thinned: bool) -> list[Entry]:
         """After the cleaner put a segment in place of others: the rest hold what they held."""
@@ -325,6 +328,10 @@ class PartitionTruth:
     """Up to here somebody asked to delete records."""
     stored_end: int = 0
     """Up to here a head in ZooKeeper has ever led to a remote store."""
+    stored: list[Entry] = field(default_factory=list)
+    """The batches to which the head leads now."""
+    stored_start: int = 0
+    """Where the head says that the history begins."""
     allows_unclean: bool = False
     """Whether the topic allows an election of any live replica now."""
     demands: int = 0
@@ -481,6 +488,7 @@ class PartitionTruth:
         self.lossy_epoch = epoch
         # What compaction, or a deletion, took from the leader's log is not lost.
         kept = bisect_right(self.committed, leader.shared_end, key=_next_offset)
+        kept = min(kept, self.kept_in_store(leader))
         lost = self.committed[kept:]
         for entry in lost:
             self.lost.setdefault(entry.base_offset, []).append(entry)
@@ -496,19 +504,42 @@ class PartitionTruth:
             view.matched = -1
         return lost
 
+    def kept_in_store(self, leader: ReplicaView) -> int:
+        """How many of the first committed batches a log has of which only a store has the front: there they
+        must be, and of that very log.
+        """
+        start = max(leader.history_start, self.stored_start)
+        stored = set(self.stored)
+        for nth, one in enumerate(self.committed):
+            if one.base_offset >= leader.log_start:
+                break
+            is_gone = one.next_offset > start and not (one in stored and _is_of_line(leader, one))
+            if is_gone and leader.history_start < leader.log_start:
+                return nth
+        return len(self.committed)
+
     def _bring_back(self, leader: ReplicaView) -> None:
         """What an earlier election lost is the truth again, where the elected has it in its remote store."""
-        for base_offset in sorted(self.lost):
-            if self.committed_end <= base_offset < leader.log_start:
-                self.committed += [one for one in self.lost[base_offset] if _is_in_history(leader, one)][:1]
+        for one in self.stored:
+            if self.committed_end <= one.base_offset < leader.log_start and _is_in_history(leader, one):
+                self.committed.append(one)
 
-    def stores_what_was_lost(self, view: ReplicaView) -> bool:
-        """Whether the front of a log, which only its remote store has, was lost, and is not given up yet."""
-        return view.history_start < view.log_start and any(
-            _is_in_history(view, one) and self.committed_at(one.base_offset) != one
-            for some in self.lost.values()
-            for one in some
-        )
+    def history_before_disk(self, view: ReplicaView) -> list[Entry]:
+        """What a log had before its disk begins, as its epochs say of all that was ever committed; also what
+        nobody has any more, because elections lost it.
+        """
+        first = bisect_right(self.committed, view.history_start, key=_next_offset)
+        end = bisect_left(self.committed, view.log_start, key=_base_offset)
+        there = self.committed[first:end]
+        if not self.lost or view.log is None:
+            return there
+        line = {one.base_offset: one for one in there if _is_of_line(view, one)}
+        for base_offset, some in self.lost.items():
+            for one in some:
+                is_before = view.history_start < one.next_offset and base_offset < view.log_start
+                if is_before and _is_of_line(view, one):
+                    line.setdefault(base_offset, one)
+        return [line[base_offset] for base_offset in sorted(line)]
 
     def _forget_records(self, end: int) -> None:
         self.records = {offset: record for offset, record in self.records.items() if offset < end}
@@ -533,17 +564,19 @@ def history_of(truth: PartitionTruth, view: ReplicaView) -> list[Entry]:
     """What readers find in a replica's log: what is on its disk, behind what a remote store has."""
     if view.history_start >= view.log_start:
         return view.entries
-    first = bisect_right(truth.committed, view.history_start, key=_next_offset)
-    end = bisect_left(truth.committed, view.log_start, key=_base_offset)
     on_disk = bisect_right(view.entries, view.log_start, key=_next_offset)
-    return truth.committed[first:end] + view.entries[on_disk:]
+    return truth.history_before_disk(view) + view.entries[on_disk:]
 
 
 def _is_in_history(view: ReplicaView, entry: Entry) -> bool:
     """As the epochs say of what is not on its disk."""
-    is_before = view.history_start <= entry.base_offset < view.log_start
-    epochs = None if view.log is None else view.log.epochs
-    return is_before and epochs is not None and epochs.epoch_at(entry.base_offset) == entry.leader_epoch
+    return view.history_start <= entry.base_offset < view.log_start and _is_of_line(view, entry)
+
+
+def _is_of_line(view: ReplicaView, entry: Entry) -> bool:
+    """Whether its epochs say of a log that it has, or had, this batch."""
+    offset = max(entry.base_offset, view.history_start)
+    return view.log is not None and view.log.epochs.epoch_at(offset) == entry.leader_epoch
 
 
 def _base_offset(entry: Entry) -> int:

@@ -50,10 +50,9 @@ class Copy:
         """Raises ``Violation`` of ``rule`` unless it has the committed batches; its objects are whole."""
         self._judge_batches(rule, [entry_of(header) for header in self._headers()])
 
-    def entry_at(self, offset: int) -> Entry | None:
-        """The batch with this offset."""
-        entries = (entry_of(header) for header in self._headers())
-        return next((one for one in entries if one.base_offset <= offset < one.next_offset), None)
+    def entries(self) -> list[Entry]:
+        """Its batches."""
+        return [entry_of(header) for header in self._headers()]
 
     def _judge_batches(self, rule: str, found: list[Entry]) -> None:
         expected = _between(self.truth.committed, self.segment.base_offset, self.segment.end_offset)

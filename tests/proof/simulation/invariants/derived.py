@@ -50,8 +50,6 @@ class ProducersAreAsTheLogSays(Invariant):
             return
         if view.is_read_anew and truth.rots(view.member):
             return  # a producer's id may have rotted where no start reads it
-        if view.is_read_anew and truth.stores_what_was_lost(view):
-            return
         entries = history_of(truth, view) if view.is_read_anew else added
         replayed = _replay(entries)
         producers = {*replayed, *log.producers.producers} if view.is_read_anew else replayed.keys()
@@ -110,14 +108,16 @@ def _is_explained(
 
 def check_producers_at_rest(truth: PartitionTruth, view: ReplicaView) -> None:
     """Of a log that begins behind a history: it knows all that a replay of the whole says. (One that lost its
-    end meanwhile may know less of what was before it began anew, which had been answered by then.)
+    end meanwhile may know less of what was before it began anew, which had been answered by then; and so may
+    one that an election made the truth before all had come of which its leader told it, and who follows it.)
     """
     if view.log is None or view.history_start >= view.log_start or view.was_cut:
         return
     for producer, (_, batches) in _replay(history_of(truth, view)).items():
         known = _remembered(view.log.producers.producers.get(ProducerId(producer)), view.history_start)
         there = batches[-BATCHES_KEPT:]
-        if known[-len(there) :] != there:
+        is_excused = truth.lossy_epoch >= 0 and _lacks_only_older(known, batches, view.log_start)
+        if known[-len(there) :] != there and not is_excused:
             raise Violation(
                 "ProducersAreAsTheLogSays",
                 f"{truth.topic_partition}: at rest broker {view.broker_id}, whose disk begins at "
@@ -179,8 +179,6 @@ class EpochsAreAsTheLogSays(Invariant):
         start, latest = log.log_start_offset, log.epochs.latest_epoch
         is_known = (start, history) == view.epochs_checked and not view.is_read_anew
         if is_known and all(entry.leader_epoch == latest for entry in added):
-            return
-        if truth.stores_what_was_lost(view):
             return
         trouble = trouble_with(history, history_of(truth, view), start, is_thinned=truth.is_thinned)
         if trouble is not None:

@@ -152,6 +152,9 @@ class IsrContainsCommitted(Invariant):
             state = truth.state
             place = "in the ISR" if state is not None and member in state.isr else "eligible"
             raise self.broken(truth, f"broker {member}, {place}, lacks the committed {missing} {when}")
+        if truth.lossy_epoch >= 0 and (kept := truth.kept_in_store(view)) < len(truth.committed):
+            what = f"broker {member} begins at {view.log_start}, and the store lacks {truth.committed[kept]}"
+            raise self.broken(truth, f"{what} {when}")
 
 
 class CommittedIsNeverLost(Invariant):
@@ -165,6 +168,8 @@ class CommittedIsNeverLost(Invariant):
             return  # it has moved away, and what is left here goes
         if was <= truth.start_max:
             return  # all that it had may be deleted, and it begins anew where its leader's log begins
+        if view.log_start < view.start_before and truth.lossy_epoch >= 0:
+            return  # after an election that lost records its leader's disk begins earlier
         if view.shared_end < was and view.broker_id not in truth.tainted:
             raise self.broken(truth, f"broker {view.broker_id} lost {truth.committed[view.cursor]}")
 

@@ -37,6 +37,8 @@ class SeenHead:
     """By id: those that are not wholly below the start."""
     names: set[str] = field(default_factory=set)
     """Of their objects, and of the pages."""
+    entries: dict[str, list[Entry]] = field(default_factory=dict)
+    """The batches of each segment."""
 
 
 @dataclass(slots=True)
@@ -78,6 +80,8 @@ class TierRules(Invariant):
             self._note_names(before, found)
             self._seen[_key(truth)] = found
             truth.stored_end = max(truth.stored_end, found.head.end_offset or 0)
+            truth.stored_start = found.head.start_offset
+            truth.stored = [one for entries in found.entries.values() for one in entries]
 
     def _follow(
         self, truth: PartitionTruth, remote: RemotePartition, found: SeenHead, before: SeenHead | None
@@ -85,28 +89,30 @@ class TierRules(Invariant):
         """Find all to which a head leads, and judge what it adds."""
         head = found.head
         if before is not None and not _goes_on(before.head, head):
-            self._judge_cut(truth, remote, before, head)
+            self._judge_cut(truth, before, head)
         for segment in self._segments(truth, remote, found):
             found.segments[segment.segment_id] = segment
             found.names.update(remote.object_names(segment))
             if before is None or segment.segment_id not in before.segments:
                 self._judge_addition(truth, segment)
                 Copy(truth, remote, segment, self.objects, head.start_offset).judge()
+                found.entries[segment.segment_id] = Copy(truth, remote, segment, self.objects, 0).entries()
+            else:
+                entries = before.entries[segment.segment_id]
+                found.entries[segment.segment_id] = [
+                    one for one in entries if one.base_offset < segment.end_offset
+                ]
         missing = sorted(found.names.difference(self.objects))
         if missing:
             what = f"a head leads to {missing[0]}, which is not there"
             raise _violation("HeadsNameWholeObjects", truth, what)
 
-    def _judge_cut(
-        self, truth: PartitionTruth, remote: RemotePartition, before: SeenHead, head: Head
-    ) -> None:
+    def _judge_cut(self, truth: PartitionTruth, before: SeenHead, head: Head) -> None:
         """It begins with a batch that an election lost."""
         end = head.start_offset if head.end_offset is None else head.end_offset
         first = max(end, before.head.start_offset)
-        entries = (
-            Copy(truth, remote, one, self.objects, 0).entry_at(first) for one in before.segments.values()
-        )
-        entry = next(filter(None, entries), None)
+        cut = (one for some in before.entries.values() for one in some if one.next_offset > first)
+        entry = next(cut, None)
         if entry is None or truth.committed_at(entry.base_offset) == entry or not truth.was_lost(entry):
             raise _violation(
                 "HistoriesGoOn",

@@ -5,7 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from simulation.invariants.invariant import Violation
-from simulation.invariants.replication import LogsBeginWhereTheyMay
+from simulation.invariants.replication import (
+    CommittedIsNeverLost,
+    IsrContainsCommitted,
+    LogsBeginWhereTheyMay,
+)
 from simulation.truth import Entry, PartitionTruth, ReplicaView, history_of
 from sparklog.core.replication.epoch_history import EpochHistory
 from sparklog.model.ids import BrokerId, TopicId, TopicPartition
@@ -123,18 +127,59 @@ def with_history(disk_start, *epochs):
     return ReplicaView(BrokerId(1), log=log, log_start=disk_start, end_offset=disk_start, held_end=disk_start)
 
 
-def test_what_a_store_has_of_a_log_that_was_lost_is_known_by_its_epochs():
+def test_what_a_log_had_before_its_disk_is_known_by_its_epochs():
     truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7))
     truth.committed, truth.lost = [entry(0, 1), entry(1, 2, epoch=3)], {1: [entry(1, 2, epoch=1)]}
-    assert truth.stores_what_was_lost(with_history(2, (0, 0), (1, 1)))
-    assert not truth.stores_what_was_lost(with_history(2, (0, 0), (3, 1))), "it is of the new log"
-    assert not truth.stores_what_was_lost(with_history(1, (0, 0), (1, 1))), "its disk says what it has"
+    assert history_of(truth, with_history(2, (0, 0), (1, 1))) == [entry(0, 1), entry(1, 2, epoch=1)]
+    assert history_of(truth, with_history(2, (0, 0), (3, 1))) == truth.committed
+    truth.committed = [entry(0, 1), entry(2, 3, epoch=1)]
+    assert history_of(truth, with_history(2, (0, 0), (1, 1))) == [entry(0, 1), entry(1, 2, epoch=1)], (
+        "also what nobody has any more"
+    )
 
 
-def test_an_election_may_bring_back_what_only_the_store_has_of_a_lost_log():
-    truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7))
+@pytest.mark.parametrize(
+    ("stored", "committed"),
+    [
+        pytest.param([entry(0, 1), entry(1, 2, epoch=1)], [entry(0, 1), entry(1, 2, epoch=1)], id="all"),
+        pytest.param([entry(0, 1), entry(1, 2, epoch=3)], [entry(0, 1)], id="of the other log"),
+        pytest.param([], [], id="nothing"),
+    ],
+)
+def test_an_election_brings_back_and_keeps_what_the_store_has_of_that_very_log(stored, committed):
+    truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), stored=stored)
     truth.committed, truth.lost = [entry(0, 1), entry(1, 2, epoch=3)], {1: [entry(1, 2, epoch=1)]}
     elected = with_history(2, (0, 0), (1, 1))
-    elected.shared_end = 1
-    assert truth.lose(elected, 4) == [entry(1, 2, epoch=3)]
-    assert truth.committed == [entry(0, 1), entry(1, 2, epoch=1)]
+    elected.shared_end = 2
+    assert truth.lose(elected, 4) == [
+        one for one in (entry(0, 1), entry(1, 2, epoch=3)) if one not in committed
+    ]
+    assert truth.committed == committed
+
+
+def test_whoever_is_in_the_isr_has_on_its_disk_what_the_store_lacks():
+    truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), lossy_epoch=2)
+    truth.committed, truth.stored = [entry(0, 1), entry(2, 3), entry(3, 4)], [entry(0, 1)]
+    truth.state = SimpleNamespace(isr=(BrokerId(1),), eligible=(), leader=BrokerId(1))
+    for disk_start, lacks in ((2, None), (3, entry(2, 3))):
+        view = truth.views[BrokerId(1)] = with_history(disk_start, (0, 0))
+        view.shared_end = 4
+        found = None
+        try:
+            IsrContainsCommitted().on_state(truth, None, truth.state)
+        except Violation as violation:
+            found = str(violation)
+        assert found is None if lacks is None else f"begins at 3, and the store lacks {lacks}" in found
+
+
+def test_a_replica_may_begin_anew_where_its_leaders_disk_begins_earlier_after_a_loss():
+    truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), committed=[entry(0, 1), entry(1, 5)])
+    truth.assignment = SimpleNamespace(replicas=(BrokerId(1),))
+    view = ReplicaView(BrokerId(1), log_start=1, start_before=3, held_before=5, cursor=1)
+    with pytest.raises(Violation, match="CommittedIsNeverLost"):
+        CommittedIsNeverLost().on_replica(truth, view, None, [])
+    truth.lossy_epoch = 2
+    CommittedIsNeverLost().on_replica(truth, view, None, [])
+    view.start_before = 1
+    with pytest.raises(Violation, match="CommittedIsNeverLost"):
+        CommittedIsNeverLost().on_replica(truth, view, None, [])

@@ -24,7 +24,7 @@ from sparklog.model.ids import BrokerId, TopicId, TopicPartition
 
 
 def truth(**facts):
-    return SimpleNamespace(topic_partition="quakes-0", stores_what_was_lost=lambda view: False, **facts)
+    return SimpleNamespace(topic_partition="quakes-0", **facts)
 
 
 def state(isr, *, leader=1, epoch=3):
@@ -280,6 +280,16 @@ def test_at_rest_a_log_knows_the_producers_of_its_whole_history_unless_it_lost_i
     with pytest.raises(Violation, match=r"ProducersAreAsTheLogSays: .* at rest broker 2, .* begins at 6"):
         check_producers_at_rest(*behind_a_history(REMEMBERED[1:])[:2])
     check_producers_at_rest(*behind_a_history(REMEMBERED[1:], was_cut=True)[:2])
+
+
+def test_at_rest_a_log_that_an_election_made_the_truth_may_lack_what_its_leader_forgot():
+    there, view, _ = behind_a_history(REMEMBERED[1:])
+    there.lossy_epoch = 3
+    check_producers_at_rest(there, view)
+    there, view, _ = behind_a_history(REMEMBERED[:1])
+    there.lossy_epoch = 3
+    with pytest.raises(Violation, match="ProducersAreAsTheLogSays"):
+        check_producers_at_rest(there, view)
 
 
 def test_the_epochs_of_a_log_reach_across_the_start_of_its_disk():

@@ -246,7 +246,7 @@ def test_only_what_an_election_lost_is_cut_and_all_of_it_must_be_by_the_end(tier
     tier.copy(0, 2)
     tier.copy(2, 5)
     with broken("HistoriesGoOn", "0 to 5 was replaced by one from 0 to 3; the first batch that is cut is"):
-        tier.write(tier.head.cut_to(3))
+        tier.write(tier.head.cut_to(3, EPOCH))
     for entry in tier.truth.committed[3:]:
         tier.truth.lost[entry.base_offset] = [entry]
     del tier.truth.committed[3:]
@@ -254,6 +254,6 @@ def test_only_what_an_election_lost_is_cut_and_all_of_it_must_be_by_the_end(tier
     with broken("HistoriesAreOfTheLog", "a copy of 2 to 5 has 3 batches; committed are 1"):
         tier.rules.check_at_rest([tier.truth])
     with broken("HistoriesGoOn", "the first batch that is cut is"):
-        tier.write(tier.head.cut_to(2))
-    tier.write(tier.head.cut_to(3))
+        tier.write(tier.head.cut_to(2, EPOCH))
+    tier.write(tier.head.cut_to(3, EPOCH))
     tier.rules.check_at_rest([tier.truth])

@@ -1,0 +1,137 @@
+"""Unclean elections of a topic whose disks hold the last segments only: what nobody has any more is passed
+over, and what anybody has is read.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from sparklog.model import ids
+from sparklog.storage.log import Log
+from sparklog.testing import InProcessCluster
+from tests.waiting import until
+
+pytestmark = pytest.mark.integration
+
+TP = ids.TopicPartition("t", 0)
+DEADLINE_SECONDS = 60
+TIERED = {
+    "remote.storage.enable": "true",
+    "segment.bytes": "1000",
+    "local.retention.bytes": "1",
+    "retention.ms": "-1",
+    "unclean.leader.election.enable": "true",
+}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[InProcessCluster]:
+    (tmp_path / "store").mkdir()
+    settings = {
+        "remote.log.storage.url": f"file://{tmp_path / 'store'}",
+        "remote.log.manager.task.interval.ms": "50",
+        "log.retention.check.interval.ms": "100",
+    }
+    with InProcessCluster(tmp_path / "cluster", brokers=2, settings=settings) as running:
+        yield running
+
+
+def log_of(cluster: InProcessCluster, broker: int) -> Log:
+    partition = cluster.brokers[broker]._replicas.get(TP)
+    assert partition is not None
+    return partition.log
+
+
+def fill(cluster: InProcessCluster, count: int, text: str) -> list[str]:
+    values = [f"{number} {text * 300}" for number in range(count)]
+    for value in values:
+        cluster.produce("t", [value])
+    return values
+
+
+def wait_until_moved(log: Log, offset: int) -> int:
+    """The start of this disk, which is at ``offset`` or later."""
+    until(lambda: log.local_start_offset >= offset)
+    return log.local_start_offset
+
+
+def read_all(cluster: InProcessCluster, start: int, end: int) -> list[tuple[int, str]]:
+    """By librdkafka: offsets and values."""
+    settings = {"group.id": "readers", "enable.auto.commit": False, "auto.offset.reset": "error"}
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, **settings})
+    found: list[tuple[int, str]] = []
+    try:
+        consumer.assign([TopicPartition("t", 0, start)])
+        while not found or found[-1][0] < end - 1:
+            message = consumer.poll(DEADLINE_SECONDS)
+            assert message is not None, f"nothing behind {found[-1:]}"
+            assert message.error() is None, message.error()
+            found.append((message.offset() or 0, message.value().decode()))
+    finally:
+        consumer.close()
+    return found
+
+
+def elect_uncleanly(cluster: InProcessCluster, broker: int, dead: int) -> None:
+    cluster.kill(dead)
+    cluster.revive(broker)
+    assert cluster.wait_for_leader("t", other_than=dead) == broker
+
+
+def test_what_two_unclean_elections_lost_is_passed_over_and_the_history_before_it_stays(
+    cluster: InProcessCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The second leader gave up on its disk what the first one has cut in the store."""
+    cluster.create_topic("t", configs=TIERED)
+    values = fill(cluster, 12, "a")
+    late = cluster.wait_for_leader("t")
+    early = 3 - late
+    cluster.wait_for_isr("t", 2)
+    cluster.kill(early)
+    values += fill(cluster, 28, "b")
+    hole_end = wait_until_moved(log_of(cluster, late), 30)
+    elect_uncleanly(cluster, early, dead=late)
+    until(lambda: log_of(cluster, early).log_end_offset == 12)
+    fill(cluster, 28, "lost again ")
+    wait_until_moved(log_of(cluster, early), 30)
+    elect_uncleanly(cluster, late, dead=early)
+    expected = list(enumerate(values))
+    expected = expected[:12] + expected[hole_end:]
+    assert read_all(cluster, 0, 40) == expected
+    assert read_all(cluster, 20, 40) == expected[12:], "readers begin in the hole, too"
+    assert f"unclean elections lost offsets 12 to {hole_end}, which no disk" in caplog.text
+    expected += list(enumerate(fill(cluster, 20, "c"), start=40))
+    wait_until_moved(log_of(cluster, late), 50)
+    assert read_all(cluster, 0, 60) == expected
+    cluster.revive(early)
+    cluster.wait_for_isr("t", 2)
+    cluster.shut_down(late)
+    assert cluster.wait_for_leader("t", other_than=late) == early
+    assert read_all(cluster, 0, 60) == expected
+    assert [record.value.decode() for record in cluster.consume("t", at_least=len(expected))] == [
+        value for _, value in expected
+    ]
+
+
+def test_a_log_that_shares_nothing_with_the_store_begins_with_its_disk(cluster: InProcessCluster) -> None:
+    cluster.create_topic("t", configs=TIERED)
+    late = cluster.wait_for_leader("t")
+    early = 3 - late
+    cluster.wait_for_isr("t", 2)
+    cluster.kill(early)
+    values = fill(cluster, 30, "b")
+    start = wait_until_moved(log_of(cluster, late), 20)
+    elect_uncleanly(cluster, early, dead=late)
+    fill(cluster, 30, "lost again ")
+    wait_until_moved(log_of(cluster, early), 20)
+    elect_uncleanly(cluster, late, dead=early)
+    until(lambda: log_of(cluster, late).log_start_offset == start)
+    assert read_all(cluster, start, 30) == list(enumerate(values))[start:]
+    values += fill(cluster, 20, "c")
+    wait_until_moved(log_of(cluster, late), 40)
+    cluster.revive(early)
+    cluster.wait_for_isr("t", 2)
+    assert log_of(cluster, early).log_start_offset == start
+    assert read_all(cluster, start, 50) == list(enumerate(values))[start:]
