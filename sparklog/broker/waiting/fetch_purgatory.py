@@ -188,8 +188,9 @@ def read_all(
         if result.history is not None and index in arrived:
             result = with_history(result, arrived[index], left)
             if is_hole(request, arrived[index]):
+                behind = request._replace(fetch_offset=arrived[index].next_offset, last_fetched_epoch=-1)
                 result = read_behind_hole(
-                    partition, request, result, left, allowance, nothing_yet=left == bytes_max
+                    partition, behind, result, left, allowance, nothing_yet=left == bytes_max
                 )
         results[topic_partition] = result
         left -= result.size_bytes
@@ -269,12 +270,13 @@ def read_behind_hole(
     *,
     nothing_yet: bool,
 ) -> ReadResult:
-    """What this disk begins with, or nothing, ``before``, if the log has changed meanwhile: then the next
-    fetch finds out. The epoch before a hole is none that the log would compare with an offset behind it.
+    """What is behind a hole, where this disk began; nothing, ``before``, if that is on no disk any more, or
+    the log has changed: then the next fetch finds out. ``request`` names no epoch of its last record, as the
+    log would not compare one of before the hole with an offset behind it.
     """
-    behind = request._replace(fetch_offset=partition.log.local_start_offset, last_fetched_epoch=-1)
-    result = read_one(partition, behind, left, allowance, nothing_yet=nothing_yet, is_retry=True)
-    return result if result.error is ErrorCode.none and result.diverging is None else before
+    result = read_one(partition, request, left, allowance, nothing_yet=nothing_yet, is_retry=True)
+    is_there = result.error is ErrorCode.none and result.diverging is None and result.history is None
+    return result if is_there else before
 
 
 def is_enough(results: Results, bytes_min: int) -> bool:

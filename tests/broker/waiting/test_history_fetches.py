@@ -127,6 +127,17 @@ def test_behind_what_elections_lost_a_fetch_gets_what_the_disk_begins_with(leade
     assert leader.timer.waiting == []
 
 
+def test_what_left_the_disk_while_a_hole_was_looked_for_is_not_passed_over(leader, store, batch) -> None:
+    """The next fetch finds it in the store."""
+    answers = fetch(leader, 12, wait_max_ms=0)
+    leader.produce(batch(10))
+    leader.partition.log.roll()
+    leader.partition.delete_local_segments(40, leader.partition.log.generation)
+    in_a_hole(*store.asked.pop())
+    leader.timer.fire()
+    assert told(answers) == [(ErrorCode.none, 0)]
+
+
 def test_a_fetch_behind_which_nothing_is_readable_yet_is_answered_when_its_time_is_over(
     leader, store
 ) -> None:

@@ -421,6 +421,8 @@ class PartitionTruth:
             cursor += 1
         view.matched, view.cursor = at, cursor
         matched_end = entries[at - 1].next_offset if at else 0
+        if not self.is_thinned:  # what is given up before a hole is not held
+            matched_end = min(matched_end, committed[cursor - 1].next_offset if cursor else 0)
         view.held_end = max(matched_end, min(view.log_start, view.end_offset))
         # Behind the last batch that it has, a replica may have had more, and lack it rightly.
         passed_end = committed[cursor - 1].next_offset if cursor else 0

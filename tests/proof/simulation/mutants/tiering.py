@@ -15,6 +15,7 @@ from sparklog.broker.tiering.heads import Leadership, StoredHead
 from sparklog.broker.tiering.segment_source import SegmentSource, facts_of
 from sparklog.core.controller.state.znodes import state_path
 from sparklog.core.replication.epoch_history import EarlierHistory
+from sparklog.core.replication.follower import Follower
 from sparklog.core.tiering.copy_steps import CopySegment, Step, WritePage
 from sparklog.core.tiering.head import Head
 from sparklog.core.tiering.lineage import Lineage
@@ -212,6 +213,11 @@ def _histories_know_no_epochs(switch: Switch) -> None:
     switch.instead(Lineage, "end_shared_with", lambda self, own, log_end_offset: self.end_offset)
 
 
+def _fronts_are_never_in_doubt(switch: Switch) -> None:
+    """What a follower gave up on its disk is taken for stored, also after an election that lost records."""
+    switch.instead(Follower, "is_front_in_doubt", property(lambda self: False))
+
+
 KILLS: Final = Hunt(kinds=("kill broker",), tier=1.0)
 
 TIERING: Final[tuple[Mutant, ...]] = (
@@ -329,6 +335,18 @@ TIERING: Final[tuple[Mutant, ...]] = (
         Hunt(
             kinds=("kill broker", "cut link", "wipe the disk"),
             operations=("allow unclean elections", "elect unclean"),
+            tier=1.0,
+        ),
+    ),
+    Mutant(
+        "fronts-are-never-in-doubt",
+        "KIP-405: local starts after an unclean election",
+        "a replica is counted as in sync that lacks what is on its leader's disk alone",
+        60,
+        _fronts_are_never_in_doubt,
+        Hunt(
+            plot=91,
+            topic_configs={"unclean.leader.election.enable": "true", "min.insync.replicas": "1"},
             tier=1.0,
         ),
     ),

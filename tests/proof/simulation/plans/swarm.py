@@ -21,6 +21,7 @@ from simulation.plans.plots.control import PLOTS_OF_CONTROL
 from simulation.plans.plots.coordinators import PLOTS_OF_COORDINATORS
 from simulation.plans.plots.plot import PLOTS, Script
 from simulation.plans.plots.replication import PLOTS_OF_REPLICATION
+from simulation.plans.plots.tier import PLOTS_OF_TIER
 from simulation.plans.plots.troubles import TROUBLES
 
 STORE_AMOUNTS: Final[Mapping[Kind, tuple[float, ...]]] = {
@@ -34,8 +35,8 @@ LAST_MS: Final = 300
 
 DRAWN_PLOTS: Final = {**PLOTS, **PLOTS_OF_REPLICATION, **PLOTS_OF_CONTROL, **TROUBLES}
 assert len(DRAWN_PLOTS) == len(PLOTS) + len(PLOTS_OF_REPLICATION) + len(PLOTS_OF_CONTROL) + len(TROUBLES)
-ALL_PLOTS: Final = {**DRAWN_PLOTS, **PLOTS_OF_COORDINATORS}
-assert len(ALL_PLOTS) == len(DRAWN_PLOTS) + len(PLOTS_OF_COORDINATORS)
+ALL_PLOTS: Final = {**DRAWN_PLOTS, **PLOTS_OF_COORDINATORS, **PLOTS_OF_TIER}
+assert len(ALL_PLOTS) == len(DRAWN_PLOTS) + len(PLOTS_OF_COORDINATORS) + len(PLOTS_OF_TIER)
 
 BLACKOUTS: Final = 3
 DRAWN: Final = (*DRAWN_PLOTS, *[BLACKOUTS] * 4)

@@ -183,3 +183,11 @@ def test_a_replica_may_begin_anew_where_its_leaders_disk_begins_earlier_after_a_
     view.start_before = 1
     with pytest.raises(Violation, match="CommittedIsNeverLost"):
         CommittedIsNeverLost().on_replica(truth, view, None, [])
+
+
+def test_what_is_given_up_before_a_hole_is_not_held():
+    truth = PartitionTruth(TopicPartition("quakes", 0), TopicId(int=7), committed=[entry(0, 1), entry(6, 7)])
+    truth.lost = {1: [entry(1, 2, epoch=4)]}
+    view = view_of([entry(0, 1), entry(1, 2, epoch=4)], {}, 2)
+    truth.compare(view, LATER_MS)
+    assert (view.matched, view.held_end) == (2, 1)

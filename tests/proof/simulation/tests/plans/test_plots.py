@@ -9,6 +9,7 @@ from simulation.plans.faults import (
     FIRST_FOLLOWER,
     LAST_FOLLOWER,
     LEADER,
+    STORE,
     THAT_COORDINATOR,
     THAT_LEADER,
     TRANSACTION_COORDINATOR,
@@ -29,6 +30,7 @@ ROLES = (
     LAST_FOLLOWER,
     TRANSACTION_COORDINATOR,
     EVERY_CLIENT,
+    STORE,
 )
 
 
