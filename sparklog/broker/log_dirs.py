@@ -290,12 +290,10 @@ class LogDirs:
         """The directory of the log in use."""
         return self._home.get(topic_partition)
 
-    def contents(self) -> dict[str, list[TopicPartition]]:
-        """The partitions in each directory that serves, by its path."""
+    def contents(self) -> dict[LogDirectory, list[TopicPartition]]:
+        """The partitions in each directory that serves."""
         return {
-            directory.path: [
-                topic_partition for topic_partition, home in self._home.items() if home is directory
-            ]
+            directory: [topic_partition for topic_partition, home in self._home.items() if home is directory]
             for directory in self._directories
         }
 

@@ -15,6 +15,7 @@ from sparklog.broker.leadership import LeadershipListeners
 from sparklog.broker.log_dirs import DirectoryFailed, DirectoryOffline, LogDirs
 from sparklog.broker.partition.answers import AppendResult, DeletionResult
 from sparklog.broker.partition.flusher import Flusher
+from sparklog.broker.partition.free_space import FreeSpaces
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.ports import IsrProposals, Ports
 from sparklog.broker.throttles import ReplicationThrottles
@@ -128,6 +129,7 @@ class ReplicaManager:
         self._flusher = Flusher(ports.executor, ports.new_guard)
         self.clock = ports.clock
         self._log_dirs = log_dirs
+        self.free_spaces = FreeSpaces(self.settings, log_dirs.home_of, ports.new_guard())
         self._ports = ports
         self.attentive_until: Callable[[], MonotonicMs] = ports.clock.monotonic_ms
         """Every request that arrived before this time has reached a handler; it is now, unless handlers
@@ -165,8 +167,8 @@ class ReplicaManager:
         """The name of a topic of which this broker holds a replica."""
         return self._names.get(topic_id)
 
-    def directories(self) -> dict[str, list[TopicPartition]]:
-        """The partitions in each log directory that serves, by its path."""
+    def directories(self) -> dict[LogDirectory, list[TopicPartition]]:
+        """The partitions in each log directory that serves."""
         return self._log_dirs.contents()
 
     def offline_directories(self) -> list[str]:
@@ -588,4 +590,5 @@ class ReplicaManager:
             outlet=self.deliver,
             clock=self._ports.clock,
             flushing=self._ports.new_guard(),
+            why_no_room=self.free_spaces.why_no_room,
         )

@@ -140,6 +140,9 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = _table(
             -1, INT_MAX),
     Setting("log.retention.check.interval.ms", "int", 300_000,
             "How often to look for segments that retention deletes.", 1, LONG_MAX),
+    Setting("log.dirs.free.min.bytes", "int", -1,
+            "Free bytes of a log directory's disk below which produces are refused; 0: never, -1: below 1 GB "
+            "or 5 % of the disk, the lesser of both. Sparklog's own.", -1, LONG_MAX),
     Setting("log.retention.bytes", "int", -1, "Size above which old segments are deleted.", -1, LONG_MAX),
     Setting("log.segment.delete.delay.ms", "int", 60_000,
             "How long the files of a deleted segment stay, renamed, before they are removed.",
@@ -265,6 +268,7 @@ DYNAMIC_BROKER_SETTINGS: Final = frozenset(
         "log.cleaner.min.cleanable.ratio",
         "log.cleaner.min.compaction.lag.ms",
         "log.cleanup.policy",
+        "log.dirs.free.min.bytes",
         "log.index.interval.bytes",
         "log.index.size.max.bytes",
         "log.flush.interval.messages",
@@ -289,8 +293,8 @@ DYNAMIC_BROKER_SETTINGS: Final = frozenset(
         "unclean.leader.election.enable",
     }
 )
-"""Settings that may be changed while brokers run. Kafka 3.9 lets them change, and they need no new thread or
-socket. The others are read at start.
+"""Settings that may be changed while brokers run. Kafka 3.9 lets them change, or they are sparklog's own, and
+they need no new thread or socket. The others are read at start.
 """
 
 IDENTITY_SETTINGS: Final[Mapping[str, str]] = {

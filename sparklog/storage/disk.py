@@ -22,7 +22,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sparklog.model.errors import LogDirectoryError
 from sparklog.model.parts import ReadableFile
@@ -113,6 +113,13 @@ class Lock(Protocol):
     def release(self) -> None: ...
 
 
+class Space(NamedTuple):
+    """Of a file system: its size, and what of it is left for processes without privileges."""
+
+    total_bytes: int
+    free_bytes: int
+
+
 class Disk(Protocol):
     """A file system. Operations raise OSError as the operating system does."""
 
@@ -141,6 +148,8 @@ class Disk(Protocol):
     def rename(self, old: str, new: str) -> None: ...
 
     def remove_directory(self, path: str) -> None: ...
+
+    def space(self, path: str) -> Space: ...
 
     def lock(self, path: str) -> Lock: ...
 
@@ -296,6 +305,10 @@ class LocalDisk:
     def remove_directory(self, path: str) -> None:
         with _changing(path):
             shutil.rmtree(path)
+
+    def space(self, path: str) -> Space:
+        state = os.statvfs(path)
+        return Space(state.f_blocks * state.f_frsize, state.f_bavail * state.f_frsize)
 
     def lock(self, path: str) -> Lock:
         return LocalLock(path)

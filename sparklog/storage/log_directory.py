@@ -37,7 +37,7 @@ from sparklog.model.ports import Executor
 from sparklog.model.time import Clock
 from sparklog.storage import checkpoints, meta_properties
 from sparklog.storage.clean_stop import CleanStop
-from sparklog.storage.disk import Disk, Lock, may_have_lost
+from sparklog.storage.disk import Disk, Lock, Space, may_have_lost
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_removal import DELETED_SUFFIX, deleted_name, says_whose_it_is
@@ -171,6 +171,10 @@ class LogDirectory:
         ``boot-id`` is missing. False if the directory never had a log, or the broker deleted its logs."""
         names_some = bool(self._high_watermarks or self._recovery_points)
         return self.is_empty and (names_some or not self._was_used)
+
+    def space(self) -> Space:
+        """Of the disk that the directory is on."""
+        return self._disk.space(self.path)
 
     def _file(self, name: str) -> str:
         return f"{self.path}/{name}"

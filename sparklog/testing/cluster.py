@@ -48,6 +48,8 @@ SETTINGS: Final = {
     # that select(2), which PySpark's gateway uses, takes no further ones.
     "offsets.topic.num.partitions": "5",
     "transaction.state.log.num.partitions": "5",
+    # The records of a test are few: a machine whose disk is nearly full is no reason to refuse them.
+    "log.dirs.free.min.bytes": "0",
 }
 """Where a test's brokers differ from the defaults, unless the test says otherwise."""
 WAIT_SECONDS: Final = 30.0

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from sparklog.client.changes import ClusterChanges
 from sparklog.model.errors import ErrorCode
 from sparklog.network.connection import Connection
 from sparklog.records.kafka_encode import Record, build_records_batch
@@ -250,6 +251,28 @@ def test_a_write_with_too_few_replicas_in_sync_is_refused(brokers: InProcessClus
     brokers.revive(3)
     brokers.wait_for_isr("strict-too", 3)
     brokers.wait_for_isr("kept", 3)
+
+
+def test_a_disk_has_less_free_than_the_floor(
+    brokers: InProcessCluster, connection: Connection, case: Case, logged: Logged
+) -> None:
+    leader = brokers.wait_for_leader("t")
+    changes, floor = ClusterChanges(brokers.client), "log.dirs.free.min.bytes"
+    changes.alter_broker_configs(leader, {floor: str(1 << 60)})
+    try:
+        while (partition := answer(connection, GOOD)).error_code is ErrorCode.none:
+            pass  # the broker has not heard of the setting yet
+        said, line = told(partition), logged("produces to its partitions are refused")
+    finally:
+        changes.alter_broker_configs(leader, {floor: None})
+    while answer(connection, GOOD).error_code is not ErrorCode.none:
+        pass
+    wrong = "a disk with less free than `log.dirs.free.min.bytes`"
+    do = "[make room](operating.md#a-disk-that-gets-full); clients go on trying meanwhile"
+    hide = {str(1 << 60): "1000000000", f"{brokers.root}/broker-{leader}/0": "/data"}
+    for text, where in ((said, "produce response"), (line, "broker's log")):
+        free_bytes = text.split(" has ")[1].split(" ")[0]
+        case(wrong, where, text, do, {**hide, free_bytes: "987654321"})
 
 
 def framed(*parts: bytes) -> bytes:

@@ -99,6 +99,9 @@ class OneLogDirs:
     def delete(self, topic_partition) -> None:
         self.made.pop(topic_partition).delete()
 
+    def home_of(self, topic_partition):
+        return None
+
     def adopt(self, topic_partition, topic_id):
         return None
 

@@ -46,7 +46,7 @@ def batch(
 class Harness:
     """A partition of broker 1, and the effects that left it."""
 
-    def __init__(self, directory) -> None:
+    def __init__(self, directory, **options) -> None:
         self.log = Log.open(
             str(directory / "quakes-0"), TP, TOPIC_ID, LogConfig(), LocalDisk(), SystemClock(),
             recovery_point=0, clean=True,
@@ -60,6 +60,7 @@ class Harness:
             delivery=threading.Lock(),
             outlet=lambda _, effect: self.effects.append(effect),
             clock=SystemClock(),
+            **options,
         )
 
     def told(

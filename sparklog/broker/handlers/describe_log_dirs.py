@@ -1,10 +1,11 @@
 """DescribeLogDirs: the logs in this broker's log directories, and which directories are offline (KIP-113)."""
 
-import shutil
-
 from sparklog.broker.call import Call
+from sparklog.broker.partition.free_space import space_of
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
+from sparklog.storage.disk import Space
+from sparklog.storage.log_directory import LogDirectory
 from sparklog.wire.messages.admin.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -13,7 +14,7 @@ from sparklog.wire.messages.admin.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 
-UNKNOWN_BYTES = -1
+UNKNOWN = Space(-1, -1)
 
 
 def handle(call: Call, request: DescribeLogDirsRequest) -> None:
@@ -22,8 +23,8 @@ def handle(call: Call, request: DescribeLogDirsRequest) -> None:
         wanted = {TopicPartition(one.topic, number) for one in request.topics for number in one.partitions}
     replicas = call.broker.replicas
     results = [
-        _directory(call, path, [one for one in held if wanted is None or one in wanted])
-        for path, held in replicas.directories().items()
+        _directory(call, directory, [one for one in held if wanted is None or one in wanted])
+        for directory, held in replicas.directories().items()
     ]
     results += [
         DescribeLogDirsResult(log_dir=path, error_code=ErrorCode.kafka_storage_error)
@@ -32,7 +33,7 @@ def handle(call: Call, request: DescribeLogDirsRequest) -> None:
     call.reply(DescribeLogDirsResponse(results=results))
 
 
-def _directory(call: Call, path: str, held: list[TopicPartition]) -> DescribeLogDirsResult:
+def _directory(call: Call, directory: LogDirectory, held: list[TopicPartition]) -> DescribeLogDirsResult:
     topics: dict[str, DescribeLogDirsTopic] = {}
     for topic_partition in sorted(held):
         partition = call.broker.replicas.get(topic_partition)
@@ -45,15 +46,10 @@ def _directory(call: Call, path: str, held: list[TopicPartition]) -> DescribeLog
                     offset_lag=max(0, partition.high_watermark - partition.log_end_offset),
                 )
             )
-    total_bytes, usable_bytes = _space(path)
+    space = space_of(directory) or UNKNOWN
     return DescribeLogDirsResult(
-        log_dir=path, topics=list(topics.values()), total_bytes=total_bytes, usable_bytes=usable_bytes
+        log_dir=directory.path,
+        topics=list(topics.values()),
+        total_bytes=space.total_bytes,
+        usable_bytes=space.free_bytes,
     )
-
-
-def _space(path: str) -> tuple[int, int]:
-    try:
-        usage = shutil.disk_usage(path)
-    except OSError:
-        return UNKNOWN_BYTES, UNKNOWN_BYTES
-    return usage.total, usage.free

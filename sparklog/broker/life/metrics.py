@@ -55,6 +55,31 @@ def broker_metrics(replicas: ReplicaManager, proposals: IsrProposalSender) -> li
     ]
 
 
+def disk_metrics(replicas: ReplicaManager) -> list[Metric]:
+    rooms = [replicas.free_spaces.room(directory) for directory in replicas.directories()]
+    known = [room for room in rooms if room is not None]
+    return [
+        *(
+            gauge(
+                "sparklog_broker_log_directory_free_bytes",
+                "Free bytes of the disk under a log directory.",
+                room.free_bytes,
+                directory=room.path,
+            )
+            for room in known
+        ),
+        *(
+            gauge(
+                "sparklog_broker_log_directory_refuses_produces",
+                "1 for a log directory whose disk has less free than log.dirs.free.min.bytes.",
+                int(room.is_low),
+                directory=room.path,
+            )
+            for room in known
+        ),
+    ]
+
+
 def conversion_metrics(conversions: ConversionStatistics) -> Iterator[Metric]:
     yield counter(
         "sparklog_broker_produce_message_conversions_total",

@@ -36,7 +36,7 @@ from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.life.connection_limits import ConfiguredLimits
 from sparklog.broker.life.controlled_shutdown import move_leaders_away
 from sparklog.broker.life.housekeeping import Housekeeping
-from sparklog.broker.life.metrics import broker_metrics, conversion_metrics
+from sparklog.broker.life.metrics import broker_metrics, conversion_metrics, disk_metrics
 from sparklog.broker.life.options import BrokerOptions
 from sparklog.broker.life.registration import Registration
 from sparklog.broker.life.replication import Replication, ReplicationPorts
@@ -285,6 +285,7 @@ class BrokerServer:
         server = serve_metrics(
             lambda: (
                 *broker_metrics(replication.replicas, replication.proposals),
+                *disk_metrics(replication.replicas),
                 *(coordinator_metrics(self.coordinators) if self.coordinators is not None else ()),
                 *connection_metrics(reactor),
                 *conversion_metrics(conversions),

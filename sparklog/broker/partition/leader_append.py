@@ -4,7 +4,7 @@ Markers of several transactions are appended together, in one write, because an 
 of its members in every partition. Each is judged alone: one that is refused keeps no other out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 from sparklog.broker.partition.answers import AppendResult, objected
@@ -67,13 +67,20 @@ class LeaderAppend:
     """Of one replica; it outlives the replica's roles. ``Partition.append_as_leader`` has the rules."""
 
     def __init__(
-        self, log: Log, replica: Replica, log_guard: LogGuard, gate: ProducerGate, clock: Clock
+        self,
+        log: Log,
+        replica: Replica,
+        log_guard: LogGuard,
+        gate: ProducerGate,
+        clock: Clock,
+        why_no_room: Callable[[], str],
     ) -> None:
         self._log = log
         self._replica = replica
         self._log_guard = log_guard
         self._gate = gate
         self._clock = clock
+        self._why_no_room = why_no_room
 
     def append(
         self,
@@ -99,11 +106,11 @@ class LeaderAppend:
                 leader, acks, token, objection.base_offset, objection.last_offset + 1,
                 objection.timestamp_ms if batches[0][1].is_log_append_time else -1,
             )  # fmt: skip
-        error = leader.refuse_append(acks)
-        if error is not ErrorCode.none:
-            if error is ErrorCode.not_enough_replicas:
+        refusal = self._refusal(leader, acks, origin)
+        if refusal is not None:
+            if refusal.error is ErrorCode.not_enough_replicas:
                 self._gate.note_refused(batches)
-            return AppendResult(error, message=leader.why_refused(error))
+            return refusal
         if self._gate.must_wait(batches, after_refusal=after_refusal):
             error = ErrorCode.not_enough_replicas
             return AppendResult(error, message=BEHIND_A_REFUSED_ONE, is_held_up=True)
@@ -129,6 +136,20 @@ class LeaderAppend:
         if not batches:
             return AppendedMarkers(AppendResult(ErrorCode.none), objections)
         return AppendedMarkers(self._append_new(leader, records, batches, ACKS_ALL, token), objections)
+
+    def _refusal(self, leader: Leader, acks: int, origin: AppendOrigin) -> AppendResult | None:
+        """Why nothing is appended now, whoever sent it; and no client's batch, if the disk has little room.
+
+        NOT_ENOUGH_REPLICAS says of a batch that it is not in the log, and clients send it again until their
+        own time-out. KAFKA_STORAGE_ERROR would leave it open (librdkafka takes such a batch for one that may
+        be in the log, and changes its producer epoch when it gives up), and would let clients look for
+        another leader.
+        """
+        error = leader.refuse_append(acks)
+        if error is not ErrorCode.none:
+            return AppendResult(error, message=leader.why_refused(error))
+        why = self._why_no_room() if origin is AppendOrigin.CLIENT else ""
+        return AppendResult(ErrorCode.not_enough_replicas, message=why) if why else None
 
     def _leader_in(self, leader_epoch: int | None) -> Leader | AppendResult:
         """The machine that may append, by the first three rules."""

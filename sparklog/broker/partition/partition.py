@@ -68,8 +68,11 @@ class Partition:
         outlet: Callable[["Partition", OutwardEffect], None],
         clock: Clock,
         flushing: Guard | None = None,
+        why_no_room: Callable[[TopicPartition], str] = lambda _: "",
     ) -> None:
-        """``outlet`` carries out outward effects; the three guards are those of ``LogGuard``."""
+        """``outlet`` carries out outward effects; the three guards are those of ``LogGuard``;
+        ``why_no_room`` is ``FreeSpaces``'.
+        """
         self.topic_partition: TopicPartition = replica.topic_partition
         self.log = log
         self._replica = replica
@@ -85,7 +88,9 @@ class Partition:
             clock=clock,
             flushing=flushing,
         )
-        self._leader_append = LeaderAppend(log, replica, self.log_guard, self._gate, clock)
+        self._leader_append = LeaderAppend(
+            log, replica, self.log_guard, self._gate, clock, partial(why_no_room, replica.topic_partition)
+        )
 
     # Properties that need no step
 
@@ -264,7 +269,8 @@ class Partition:
         3. The log ends at a corruption, and no other replica is in sync: KAFKA_STORAGE_ERROR.
         4. The log has the batch already: its offsets, as for a new one. This precedes every refusal that
            follows, because a producer concludes from a refusal that the batch is not in the log.
-        5. ``acks`` is unknown, or too few replicas are in sync: INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS.
+        5. ``acks`` is unknown, too few replicas are in sync, or a client's batch finds too little room on the
+           disk: INVALID_REQUIRED_ACKS, NOT_ENOUGH_REPLICAS.
         6. An earlier batch of its producer was refused and has not been repeated: NOT_ENOUGH_REPLICAS.
         7. Its producer may not send it (epoch, sequence, transaction): the code of ``ProducerGate.check``.
         8. The write fails: KAFKA_STORAGE_ERROR, and the partition is offline.

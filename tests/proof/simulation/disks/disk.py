@@ -45,7 +45,7 @@ from simulation.disks.power import (
 )
 from simulation.schedule import US_PER_MS, Process, ProcessDied
 from sparklog.model.errors import LogDirectoryError
-from sparklog.storage.disk import Buffer, File, Lock, SyncFailed, WriteFailed, write_failure
+from sparklog.storage.disk import Buffer, File, Lock, Space, SyncFailed, WriteFailed, write_failure
 from sparklog.storage.meta_properties import FILE as IDENTITY
 
 LOG: Final = ".log"
@@ -53,6 +53,7 @@ DERIVED: Final = (".index", ".timeindex", ".snapshot")
 CHECKPOINT: Final = "checkpoint"
 TEMPORARY: Final = ".tmp"
 CRC_COVERS_FROM: Final = 21
+SIZE_BYTES: Final = 1 << 30
 """Where in a batch its CRC begins to cover; what stands before it can rot unnoticed, as in Kafka."""
 
 Step = Literal["write", "fsync", "checkpoint"]
@@ -89,6 +90,8 @@ class SimulatedDisk:
     lock_holders: dict[str, Process] = field(default_factory=dict)
     trouble: Trouble | None = None
     is_full: int = 0
+    looks_full: int = 0
+    """Whether it says so when it is asked; a quota need not."""
     is_looked_at: bool = False
     """The witness reads, which nothing befalls: a read may let go of another segment, and write its index."""
     slow_ms: float = 0.0
@@ -448,6 +451,9 @@ class MountedDisk:
         self.strike(path)
         self._need_directory(path)
         self._disk.remove_directory(path)
+
+    def space(self, path: str) -> Space:
+        return Space(SIZE_BYTES, 0 if self._disk.looks_full else SIZE_BYTES)
 
     def lock(self, path: str) -> Lock:
         holder = self._disk.lock_holders.get(path)

@@ -49,7 +49,7 @@ class DiskStrikes:
     def mend(self) -> None:
         for machine in self._cluster.machines.values():
             machine.disk.trouble = None
-            machine.disk.is_full = 0
+            machine.disk.is_full = machine.disk.looks_full = 0
             machine.disk.slow_ms = 0.0
             if machine.disk.scrub():
                 self._cluster.witness.marks.reach("a rotten batch was found and fetched again")
@@ -207,10 +207,13 @@ class DiskStrikes:
 
     def _fill_disk(self, fault: Fault) -> None:
         disk = self._cluster.machines[fault.target].disk
+        looks_full = dice(self._cluster.plan.seed, f"full disk {fault.number}").randrange(2)
         disk.is_full += 1
+        disk.looks_full += looks_full
 
         def make_room() -> None:
             disk.is_full = max(0, disk.is_full - 1)
+            disk.looks_full = max(0, disk.looks_full - looks_full)
 
         self._downtime.at_end(fault, make_room)
 

@@ -1,0 +1,110 @@
+"""The free space of log directories, and the floor below which clients may not write to them.
+
+A full disk takes its log directory offline at its next write, whoever makes it: a follower, a coordinator, a
+transaction's marker, a checkpoint. So clients are refused before that (``log.dirs.free.min.bytes``), and what
+is below the floor is left for those, which cannot wait.
+
+Each append of a client asks, under the partition's lock: that takes 6 µs, and an answer from a second ago
+would be wrong by what a disk takes in a second. A disk that does not answer refuses nobody here; the
+write after it finds out what is wrong.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from sparklog.broker.current_settings import CurrentSettings
+from sparklog.model.ids import TopicPartition
+from sparklog.model.ports import Guard
+from sparklog.storage.disk import Space
+from sparklog.storage.log_directory import LogDirectory
+
+logger = logging.getLogger(__name__)
+
+FREE_MIN_BYTES: Final = "log.dirs.free.min.bytes"
+
+BY_SIZE: Final = -1
+"""The setting's value for a floor that the disk's size gives."""
+
+FLOOR_MAX_BYTES: Final = 1_000_000_000
+FLOOR_SHARE: Final = 0.05
+
+
+class Room(NamedTuple):
+    """What is left on the disk of a log directory; ``floor_bytes`` is 0 if there is no floor."""
+
+    path: str
+    free_bytes: int
+    floor_bytes: int
+
+    @property
+    def is_low(self) -> bool:
+        return self.free_bytes < self.floor_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"the disk of log directory {self.path} has {self.free_bytes} bytes free, and {FREE_MIN_BYTES} "
+            f"is {self.floor_bytes}"
+        )
+
+
+def floor_bytes(setting: int, total_bytes: int) -> int:
+    return min(FLOOR_MAX_BYTES, int(total_bytes * FLOOR_SHARE)) if setting == BY_SIZE else setting
+
+
+class FreeSpaces:
+    """Of one broker's log directories."""
+
+    def __init__(
+        self,
+        settings: CurrentSettings,
+        home_of: Callable[[TopicPartition], LogDirectory | None],
+        guard: Guard,
+    ) -> None:
+        """``home_of``: the directory of a partition's log."""
+        self._settings = settings
+        self._home_of = home_of
+        self._guard = guard
+        self._low: frozenset[str] = frozenset()
+        """The directories that refuse clients, by their paths. It is replaced, never changed."""
+
+    def why_no_room(self, topic_partition: TopicPartition) -> str:
+        """Why a client may not write to this partition now; empty if it may."""
+        directory = self._home_of(topic_partition)
+        room = None if directory is None else self.room(directory)
+        if room is None:
+            return ""
+        if room.is_low != (room.path in self._low):
+            self._cross(room)
+        return f"{room}: make room, or send it again later" if room.is_low else ""
+
+    def room(self, directory: LogDirectory) -> Room | None:
+        """None if the disk does not say."""
+        space = space_of(directory)
+        if space is None:
+            return None
+        setting = self._settings.now.get_int(FREE_MIN_BYTES)
+        return Room(directory.path, space.free_bytes, floor_bytes(setting, space.total_bytes))
+
+    def _cross(self, room: Room) -> None:
+        with self._guard:
+            if room.is_low == (room.path in self._low):
+                return
+            self._low = self._low ^ {room.path}
+        if room.is_low:
+            logger.error(
+                "%s: produces to its partitions are refused from now on. Make room: by a smaller "
+                "retention.bytes, or local.retention.bytes of a topic in a remote store, a larger disk, or "
+                "moves to other brokers",
+                room,
+            )
+        else:
+            logger.warning("%s: produces to its partitions are accepted again", room)
+
+
+def space_of(directory: LogDirectory) -> Space | None:
+    """Of the disk under ``directory``; None if it does not say."""
+    try:
+        return directory.space()
+    except OSError:
+        return None
