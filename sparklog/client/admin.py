@@ -12,7 +12,7 @@ from sparklog.client import offsets
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.metadata import ClusterMetadata, TopicMetadata
-from sparklog.client.offsets import CONSUMER, DEBUG_REPLICA, OffsetAndTimestamp
+from sparklog.client.offsets import CONSUMER, DEBUG_REPLICA, OffsetAndTimestamp, RemoteShare
 from sparklog.model.cluster import Node
 from sparklog.model.errors import ErrorCode, KafkaError
 from sparklog.model.ids import TopicId, TopicPartition
@@ -34,7 +34,6 @@ from sparklog.wire.messages.admin.describe_configs import (
     DescribeConfigsResponse,
 )
 from sparklog.wire.messages.data.list_offsets import (
-    EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
 )
@@ -83,6 +82,8 @@ class PartitionDescription:
     log_end_offset: int = -1
     lost_in_epoch: int = -1
     """The last leader epoch that may have begun without records that were acknowledged; -1 if none did."""
+    remote: RemoteShare | None = None
+    """What a remote store has of it; None if its topic is in none, or its leader has not looked yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,7 @@ class ClusterDescription:
     brokers: tuple[Node, ...]
 
 
-_Offsets = dict[TopicPartition, tuple[int, int, int, int]]
+_Offsets = dict[TopicPartition, tuple[int, tuple[int, RemoteShare | None], int, int]]
 
 
 class Admin:
@@ -224,18 +225,18 @@ class Admin:
     # Inside.
 
     def _offsets(self, seen: ClusterMetadata, topics: Sequence[TopicMetadata]) -> _Offsets:
-        """Start, start on the leader's disk, high watermark and log end of each partition; -1 where a leader
-        does not answer.
+        """Start, start on the leader's disk with what a remote store has, high watermark and log end of each
+        partition; -1 where a leader does not answer.
         """
         topic_partitions = [
             topic_partition for topic in topics for topic_partition in topic.topic_partitions()
         ]
         deadline = self._cluster.deadline(DESCRIBE_TIMEOUT_MS)
+        local_starts = offsets.local_starts(self._cluster, seen, topic_partitions, deadline)
         columns = [
             offsets.ask_once(self._cluster, seen, topic_partitions, timestamp, replica_id, deadline)
             for timestamp, replica_id in (
                 (EARLIEST_TIMESTAMP, CONSUMER),
-                (EARLIEST_LOCAL_TIMESTAMP, CONSUMER),
                 (LATEST_TIMESTAMP, CONSUMER),
                 (LATEST_TIMESTAMP, DEBUG_REPLICA),
             )
@@ -243,9 +244,9 @@ class Admin:
         return {
             topic_partition: (
                 columns[0][topic_partition],
+                local_starts[topic_partition],
                 columns[1][topic_partition],
                 columns[2][topic_partition],
-                columns[3][topic_partition],
             )
             for topic_partition in topic_partitions
         }
@@ -285,7 +286,7 @@ def _description(topic: TopicMetadata, known: _Offsets, configs: Mapping[str, st
     partitions = []
     for topic_partition in topic.topic_partitions():
         state = topic.partitions[topic_partition.partition]
-        start, local_start, high_watermark, end = known[topic_partition]
+        start, (local_start, remote), high_watermark, end = known[topic_partition]
         partitions.append(
             PartitionDescription(
                 partition=topic_partition.partition,
@@ -298,6 +299,7 @@ def _description(topic: TopicMetadata, known: _Offsets, configs: Mapping[str, st
                 high_watermark=high_watermark,
                 log_end_offset=end,
                 lost_in_epoch=state.lost_in_epoch,
+                remote=remote,
             )
         )
     return TopicDescription(

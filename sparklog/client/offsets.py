@@ -15,9 +15,11 @@ from sparklog.client.retry import Deadline
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.wire.messages.data.list_offsets import (
+    EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
     ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
@@ -25,6 +27,9 @@ from sparklog.wire.messages.data.list_offsets import (
 
 CONSUMER: Final = -1
 DEBUG_REPLICA: Final = -2
+
+FIGURES: Final = 5
+"""Numbers of a ``RemoteShare``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,59 @@ def log_ends(
     return earliest(cluster, [topic_partition])[topic_partition], latest(
         cluster, [topic_partition], isolation_level
     )[topic_partition]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteShare:
+    """What a remote store has of a partition, as its leader last saw it; -1 is unknown, or nothing."""
+
+    start_offset: int = -1
+    end_offset: int = -1
+    size_bytes: int = -1
+    lag_segments: int = -1
+    lag_bytes: int = -1
+    trouble: str = ""
+    """What is wrong with it; empty if nothing is known to be."""
+
+
+def local_starts(
+    cluster: ClusterClient,
+    seen: ClusterMetadata,
+    topic_partitions: Sequence[TopicPartition],
+    deadline: Deadline,
+) -> dict[TopicPartition, tuple[int, RemoteShare | None]]:
+    """Where each log begins on its leader's disk, -1 if that does not answer; and what a remote store has,
+    None for a topic that is in none.
+    """
+    timestamps_ms = dict.fromkeys(topic_partitions, EARLIEST_LOCAL_TIMESTAMP)
+
+    def build(leaders: Mapping[TopicPartition, KnownLeader]) -> ListOffsetsRequest:
+        return offsets_request(leaders, timestamps_ms, IsolationLevel.READ_UNCOMMITTED, CONSUMER)
+
+    answers = cluster.ask_leaders(topic_partitions, seen, build, _read_shares, deadline)
+    return {
+        topic_partition: (-1, None) if found is None else found
+        for topic_partition, (_, found) in answers.items()
+    }
+
+
+def _read_shares(
+    response: ListOffsetsResponse,
+) -> dict[TopicPartition, Answer[tuple[int, RemoteShare | None]]]:
+    return {
+        TopicPartition(topic.name, one.partition_index): (
+            one.error_code,
+            (one.offset, _share(one)) if one.error_code is ErrorCode.none else None,
+        )
+        for topic in response.topics
+        for one in topic.partitions
+    }
+
+
+def _share(answer: ListOffsetsPartitionResponse) -> RemoteShare | None:
+    """A later release may say more; the figures that this one knows come first."""
+    figures = answer.remote_share[:FIGURES]
+    return RemoteShare(*figures, trouble=answer.remote_trouble) if len(figures) == FIGURES else None
 
 
 def ask_once(

@@ -31,7 +31,7 @@ from sparklog.wire.primitives import (
 )
 
 Direction = Literal["request", "response"]
-ExtensionType = Literal["bytes", "int16 array", "int64", "int64 array", "string map", "uuid"]
+ExtensionType = Literal["bytes", "int16 array", "int64", "int64 array", "string", "string map", "uuid"]
 
 EXTENSION_TAG_MIN: Final = 5_000
 
@@ -61,12 +61,20 @@ _OWN_APIS: Final = Extension(5_012, "own_apis", "int16 array")
 _LOG_START_OFFSET: Final = Extension(5_013, "log_start_offset", "int64")
 _EPOCHS: Final = Extension(5_014, "epochs", "int64 array")
 _WITH_ABORTED: Final = Extension(5_015, "with_aborted", "int64")
+_REMOTE_SHARE: Final = Extension(5_016, "remote_share", "int64 array")
+_REMOTE_TROUBLE: Final = Extension(5_017, "remote_trouble", "string")
 
 EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
     {
         (0, "request", "ProduceRequest"): (_PAYLOAD_KINDS,),
         (1, "request", "FetchRequest"): (_PAYLOAD_KINDS, _WITH_ABORTED),
-        (2, "response", "ListOffsetsPartitionResponse"): (_PRODUCERS, _LOG_START_OFFSET, _EPOCHS),
+        (2, "response", "ListOffsetsPartitionResponse"): (
+            _PRODUCERS,
+            _LOG_START_OFFSET,
+            _EPOCHS,
+            _REMOTE_SHARE,
+            _REMOTE_TROUBLE,
+        ),
         (3, "response", "MetadataResponsePartition"): (_LOST_IN_EPOCH,),
         (4, "request", "LeaderAndIsrTopicState"): (_CONFIGS,),
         (4, "request", "LeaderAndIsrPartitionState"): (_MIN_INSYNC_REPLICAS, _LOST_IN_EPOCH),
@@ -129,6 +137,7 @@ EXTENSION_TYPES: Final[Mapping[ExtensionType, tuple[Reader, Writer]]] = MappingP
         "int16 array": (_read_int16_tuple, _write_int16s),
         "int64": (number_reader("q"), number_writer("q")),
         "int64 array": (_read_int64_tuple, _write_int64s),
+        "string": (_read_string, _write_string),
         "string map": (_read_string_map, _write_string_map),
         "uuid": (read_uuid, write_uuid),
     }

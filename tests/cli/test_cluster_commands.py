@@ -11,7 +11,10 @@ import pytest
 
 from sparklog.cli import connect, progress
 from sparklog.cli.command import DONE, FAILED, WRONG_USAGE
+from sparklog.client import offsets
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.offsets import RemoteShare
+from sparklog.model.ids import TopicPartition
 
 Sparklog = Callable[..., Any]
 
@@ -74,12 +77,36 @@ def test_a_description_as_json_has_kafkas_field_names(sparklog: Sparklog, fake: 
                         "local_start_offset": 0,
                         "high_watermark": 0,
                         "log_end_offset": 0,
+                        "remote_start_offset": -1,
+                        "remote_end_offset": -1,
+                        "remote_log_size_bytes": -1,
+                        "remote_copy_lag_segments": -1,
+                        "remote_copy_lag_bytes": -1,
+                        "remote_trouble": "",
                     }
                 ],
                 "configs": {"retention.ms": "1"},
             }
         ]
     }
+
+
+def test_a_description_shows_what_the_remote_store_has_and_what_is_wrong_with_it(
+    sparklog: Sparklog, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares = {TopicPartition("t", 0): (4, RemoteShare(0, 5, 4321, 2, 1234, "it was wiped"))}
+    fake.create_topic("s")
+    fake.create_topic("t", 1)
+    monkeypatch.setattr(offsets, "local_starts", lambda *_: {TopicPartition("s", 0): (0, None), **shares})
+    first, second = sparklog("topics", "describe").out.split("\n\n")
+    assert "remote store" not in first
+    table = second[second.index("in the remote store:") :].splitlines()
+    assert table[1].split("  ")[0] == "PARTITION"
+    assert table[2].split() == ["0", "0", "5", "4321", "2", "1234"]
+    assert table[3] == "t-0: it was wiped"
+    (partition,) = json.loads(sparklog("topics", "describe", "--json").out)["topics"][1]["partitions"]
+    assert (partition["remote_end_offset"], partition["remote_copy_lag_segments"]) == (5, 2)
+    assert (partition["local_start_offset"], partition["remote_trouble"]) == (4, "it was wiped")
 
 
 def test_a_list_as_json_has_the_same_objects_as_a_description(sparklog: Sparklog, fake: Any) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from sparklog.broker.tiering.heads import head_path, read_head
 from sparklog.client.changes import ClusterChanges
+from sparklog.client.offsets import RemoteShare
 from sparklog.core.tiering.head import Head
 from sparklog.core.tiering.page import PageRef, parse_page
 from sparklog.core.tiering.remote_segment import RemotePartition, RemoteSegment
@@ -155,6 +156,10 @@ def test_open_transactions_wait_and_aborted_rows_are_not_for_readers(
     remote, store = remote_of(cluster, "t"), open_store(url)
     copies = [broker.remote_copies for broker in cluster.brokers.values()]
     until(lambda: sum(one.lag_bytes for one in copies) > 0)
+    until(lambda: share_of(cluster).lag_segments == 3)
+    share = share_of(cluster)
+    assert (share.start_offset, share.end_offset, share.size_bytes) == (-1, -1, 0)
+    assert share.lag_bytes > 2 * 900
     assert head_of(zookeeper, remote) is None, "the transaction of producer 1 is open"
     transactions.end(1, commits=True)
     transactions.end(3, commits=True)
@@ -198,6 +203,10 @@ def test_copying_stops_where_it_is_disabled_and_the_feature_stays_on(
     until(lambda: is_copied(zookeeper, remote, 2))
 
 
+def share_of(cluster: InProcessCluster, topic: str = "t") -> RemoteShare:
+    return cluster.admin.describe_topics([topic])[0].partitions[0].remote or RemoteShare()
+
+
 def test_a_topic_leaves_the_store_where_its_history_may_be_deleted_and_may_come_back(
     cluster: InProcessCluster, zookeeper: ZooKeeper, url: str
 ) -> None:
@@ -209,6 +218,10 @@ def test_a_topic_leaves_the_store_where_its_history_may_be_deleted_and_may_come_
     until(lambda: all(min(int(path.stem) for path in one.glob("*.log")) == 4 for one in folders))
     (partition,) = cluster.admin.describe_topics(["t"])[0].partitions
     assert (partition.log_start_offset, partition.local_start_offset) == (0, 4)
+    until(lambda: share_of(cluster).end_offset == 4)
+    share = share_of(cluster)
+    assert (share.start_offset, share.lag_segments, share.lag_bytes, share.trouble) == (0, 0, 0, "")
+    assert share.size_bytes > 4 * 900
     changes = ClusterChanges(cluster.client)
     both = {"remote.storage.enable": "false", "remote.log.delete.on.disable": "true"}
     changes.alter_topic_configs("t", both)

@@ -199,6 +199,7 @@ SAMPLES = {
     "int16 array": (1, 257),
     "int64 array": (3, 0, 5, 2**40),
     "int64": 4,
+    "string": "words",
     "string map": {"a": "b"},
     "uuid": uuid.UUID(int=7),
 }

@@ -10,6 +10,8 @@ before that offset; and if a remote store has what is before it, where that begi
 remote store a log has two starts: "earliest" is the one of the whole log, "earliest local" that of what is on
 the leader's disk.
 
+Who asks for that start as a consumer is told what the remote store has, as the leader's copier last saw it.
+
 A search by time begins in the remote store, if that has records that are not on disk: the request is parked
 until the store has answered. The greatest timestamp is that of the records on disk, as in Kafka.
 """
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.broker.call import Call
-from sparklog.broker.partition.answers import HistoryFound, HistoryTime
+from sparklog.broker.partition.answers import HistoryFound, HistoryTime, StoreShare
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.replication.epoch_history import EarlierHistory
 from sparklog.core.replication.leader import Leader
@@ -53,7 +55,8 @@ class Found:
     """What was found for a partition; -1 for offset and timestamp: no such record.
 
     The epoch is that in which the offset was looked up: another epoch may begin before the answer is written.
-    ``producers`` and ``history`` are for followers: what lies before a start. ``time`` is what a remote store
+    ``producers`` and ``history`` are for followers: what lies before a start. ``share`` is what the remote
+    store has, for those who ask where the log begins on disk. ``time`` is what a remote store
     must be searched for, because its records are before those on disk.
     """
 
@@ -62,6 +65,7 @@ class Found:
     leader_epoch: int = -1
     producers: ProducerStates | None = None
     history: EarlierHistory | None = None
+    share: StoreShare | None = None
     time: HistoryTime | None = None
 
 
@@ -140,6 +144,8 @@ def _answer(
         producers=handed_on(found.producers),
         log_start_offset=-1 if history is None else history.log_start_offset,
         epochs=() if history is None else tuple(number for entry in history.epochs for number in entry),
+        remote_share=() if found.share is None else found.share.figures,
+        remote_trouble="" if found.share is None else found.share.trouble,
     )
 
 
@@ -174,6 +180,8 @@ def _look_up(
     if isinstance(offset, ErrorCode):
         return offset
     found.offset = offset
+    if asked.timestamp == EARLIEST_LOCAL_TIMESTAMP and replica_id == CONSUMER:
+        found.share = partition.store_share
     return found
 
 

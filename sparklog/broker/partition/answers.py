@@ -102,6 +102,25 @@ class HistoryRead(NamedTuple):
     aborted: tuple[AbortedTransaction, ...] = ()
 
 
+class StoreShare(NamedTuple):
+    """What the remote store has of a log, as its leader of ``leader_epoch`` saw it in its last round of
+    copying; -1 is unknown. ``trouble``: what is wrong with it, or empty.
+    """
+
+    leader_epoch: int
+    start_offset: int = -1
+    end_offset: int = -1
+    size_bytes: int = -1
+    waiting_segments: int = -1
+    waiting_bytes: int = -1
+    trouble: str = ""
+
+    @property
+    def figures(self) -> tuple[int, ...]:
+        """In the order of the tag ``remote_share`` (docs/format/wire.md)."""
+        return self.start_offset, self.end_offset, self.size_bytes, self.waiting_segments, self.waiting_bytes
+
+
 class ReadResult(NamedTuple):
     """What a fetcher gets of one partition."""
 

@@ -12,7 +12,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from sparklog.broker.partition.answers import AppendResult, DeletionResult, ReadRequest, ReadResult
+from sparklog.broker.partition.answers import (
+    AppendResult,
+    DeletionResult,
+    ReadRequest,
+    ReadResult,
+    StoreShare,
+)
 from sparklog.broker.partition.batches import Batches, begins_within, continuing, whole
 from sparklog.broker.partition.corruption import settle_corruption, should_hand_over
 from sparklog.broker.partition.leader_append import AppendedMarkers, LeaderAppend, Marker
@@ -78,6 +84,7 @@ class Partition:
         self._replica = replica
         self._clock = clock
         self._gate = ProducerGate(log, clock)
+        self._store_share: StoreShare | None = None
         self.log_guard = LogGuard(
             replica.topic_partition,
             log,
@@ -117,6 +124,15 @@ class Partition:
         """Whether we lead, and writes with acks=all are refused because too few replicas are in sync."""
         leader = self._replica.leader
         return leader is not None and leader.is_under_min_isr
+
+    @property
+    def store_share(self) -> StoreShare | None:
+        """What the remote store has of the log; None unless this replica leads and has looked since."""
+        share = self._store_share
+        return share if share and self.is_leader and share.leader_epoch == self.leader_epoch else None
+
+    def note_store_share(self, share: StoreShare) -> None:
+        self._store_share = share
 
     @property
     def is_offline(self) -> bool:

@@ -9,11 +9,11 @@ Garbage is looked for in the same loop (``garbage_search``).
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from crc32c import crc32c
 
+from sparklog.broker.partition.answers import StoreShare
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.tiering.garbage_search import GarbageSearch, names_of, remote_of
 from sparklog.broker.tiering.heads import (
@@ -126,15 +126,17 @@ class RemoteCopier:
         except (OSError, SparklogError) as error:
             # The store or ZooKeeper: what would be tried for the other partitions would wait as long.
             self._note_failure("the remote store", error)
-        self._count_lag(led)
+        self._note_shares(led)
 
-    def _count_lag(self, led: list[Partition]) -> None:
-        """Also when the store is away. What ZooKeeper does not say keeps the figure of the round before."""
+    def _note_shares(self, led: list[Partition]) -> None:
+        """Also when the store is away. What ZooKeeper does not say keeps the figures of the round before."""
         lag_bytes = 0
         try:
             for partition in led:
-                with suppress(ManifestError):  # counted as unreadable, by the copy
-                    lag_bytes += self._lag_bytes(partition)
+                share = self._share(partition)
+                if share is not None:
+                    partition.note_store_share(share)
+                    lag_bytes += max(0, share.waiting_bytes)
         except ZooKeeperError as error:
             logger.info("how far copies lag is unknown: %s", error)
         else:
@@ -180,10 +182,7 @@ class RemoteCopier:
         if not head.places:
             head = replace(head, url=self.ports.url)
         if head.url != self.ports.url:
-            raise SparklogError(
-                f"the history of {partition.topic_partition} is in {head.url}, and "
-                f"remote.log.storage.url={self.ports.url}: set it back, as nothing of it is here"
-            )
+            raise SparklogError(f"{partition.topic_partition}: {_elsewhere(head.url, self.ports.url)}")
         step = next_step(
             head,
             facts.sealed,
@@ -203,13 +202,41 @@ class RemoteCopier:
         lineage = self._lineages.of(store, remote, head, facts.epochs)
         return lineage.end_shared_with(facts.epochs, facts.log_end_offset)
 
-    def _lag_bytes(self, partition: Partition) -> int:
+    def _share(self, partition: Partition) -> StoreShare | None:
+        """What the store has of a log, and what waits for its copy; None if it is not to be in the store."""
+        leader_epoch = partition.leader_epoch  # before the facts, or of a later log
         facts = partition.inspect(facts_of) if partition.is_leader else None
-        if facts is None or not facts.copies:
-            return 0
-        stored = read_head(self.ports.zookeeper, remote_of(partition))
-        end = 0 if stored is None else stored.head.end_offset or 0
-        return sum(one.size_bytes for one in facts.sealed if one.end_offset > end)
+        if facts is None:
+            return None
+        trouble = self._trouble_of(partition.topic_partition)
+        try:
+            stored = read_head(self.ports.zookeeper, remote_of(partition))
+        except ManifestError as error:
+            return StoreShare(leader_epoch, trouble=trouble or str(error))
+        head = Head(partition.topic_id, self.ports.url) if stored is None else stored.head
+        if head.places and head.url != self.ports.url:
+            trouble = _elsewhere(head.url, self.ports.url)
+        end = head.end_offset or 0
+        waiting = [one.size_bytes for one in facts.sealed if one.end_offset > end] if facts.copies else []
+        return StoreShare(
+            leader_epoch,
+            max(head.start_offset, head.places[0].base_offset) if head.places else -1,
+            -1 if head.end_offset is None else head.end_offset,
+            head.size_bytes,
+            len(waiting),
+            sum(waiting),
+            trouble,
+        )
+
+    def _trouble_of(self, topic_partition: TopicPartition) -> str:
+        return self._troubles.told(topic_partition) or self._garbage.troubles.told(topic_partition)
+
+
+def _elsewhere(url: str, configured_url: str) -> str:
+    return (
+        f"its history is in {url}, and remote.log.storage.url={configured_url}: set it back, as nothing of "
+        "it is here"
+    )
 
 
 @dataclass(slots=True)

@@ -27,6 +27,10 @@ class Troubles:
     def partitions(self) -> set[TopicPartition]:
         return set(self._told)
 
+    def told(self, topic_partition: TopicPartition) -> str:
+        """What is wrong with this partition; empty if nothing is."""
+        return self._told.get(topic_partition, "")
+
     def forget_all_but(self, led: Collection[TopicPartition]) -> None:
         """What is led elsewhere now, or deleted, is no trouble here any more."""
         self._told = {one: told for one, told in self._told.items() if one in led}

@@ -12,6 +12,7 @@ from sparklog.cli.table import render_table
 from sparklog.cli.topic_names import topic_name, topic_wanted
 from sparklog.client.admin import Admin, PartitionDescription, TopicDescription
 from sparklog.client.cluster import ClusterClient
+from sparklog.client.offsets import RemoteShare
 
 LIST_SUMMARY = "list the topics"
 DESCRIBE_SUMMARY = "show leaders, in-sync replicas and offsets of each partition"
@@ -82,6 +83,19 @@ def _partition_as_json(partition: PartitionDescription) -> dict[str, Any]:
         "local_start_offset": partition.local_start_offset,
         "high_watermark": partition.high_watermark,
         "log_end_offset": partition.log_end_offset,
+        **_remote_as_json(partition.remote or RemoteShare()),
+    }
+
+
+def _remote_as_json(share: RemoteShare) -> dict[str, Any]:
+    """-1 of a topic that is in no remote store, too."""
+    return {
+        "remote_start_offset": share.start_offset,
+        "remote_end_offset": share.end_offset,
+        "remote_log_size_bytes": share.size_bytes,
+        "remote_copy_lag_segments": share.lag_segments,
+        "remote_copy_lag_bytes": share.lag_bytes,
+        "remote_trouble": share.trouble,
     }
 
 
@@ -110,7 +124,27 @@ def _described(topic: TopicDescription) -> str:
         if one.lost_in_epoch >= 0
     }
     notes = f"\n{render_losses(lossy)}" if lossy else ""
-    return f"{title}\n{render_table(headers, rows)}{notes}"
+    return f"{title}\n{render_table(headers, rows)}{_in_store(topic)}{notes}"
+
+
+def _in_store(topic: TopicDescription) -> str:
+    """What a remote store has of the topic; empty for one that is in none."""
+    shares = {one.partition: one.remote for one in topic.partitions if one.remote is not None}
+    if not shares:
+        return ""
+    headers = ["PARTITION", "START", "END", "BYTES", "SEGMENTS TO COPY", "BYTES TO COPY"]
+    rows = [
+        [
+            partition,
+            *map(_known, (share.start_offset, share.end_offset, share.size_bytes)),
+            *map(_known, (share.lag_segments, share.lag_bytes)),
+        ]
+        for partition, share in shares.items()
+    ]
+    troubles = [
+        f"\n{topic.name}-{partition}: {share.trouble}" for partition, share in shares.items() if share.trouble
+    ]
+    return f"\nin the remote store:\n{render_table(headers, rows)}{''.join(troubles)}"
 
 
 def _known(number: int) -> int | None:

@@ -47,9 +47,15 @@ class ListOffsetsPartitionResponse:
     Three extensions of ours, to a follower that asks where the log begins on disk. ``producers``: a snapshot
     of the producer states before that. If a remote store has what is before that: ``log_start_offset``, where
     it begins, and ``epochs``, each with the offset at which it begins, one after the other.
+
+    Two more to a consumer that asks where the log begins on disk, of a topic in a remote store.
+    ``remote_share``: start, end and bytes of what the store has, and segments and bytes that wait for their
+    copy; -1 is unknown. ``remote_trouble``: what is wrong with it.
     """
 
-    IGNORABLE: ClassVar[frozenset[str]] = frozenset({"producers", "log_start_offset", "epochs"})
+    IGNORABLE: ClassVar[frozenset[str]] = frozenset(
+        {"producers", "log_start_offset", "epochs", "remote_share", "remote_trouble"}
+    )
 
     partition_index: int
     error_code: ErrorCode = ErrorCode.none
@@ -60,6 +66,8 @@ class ListOffsetsPartitionResponse:
     producers: bytes | memoryview = b""
     log_start_offset: int = -1
     epochs: tuple[int, ...] = ()
+    remote_share: tuple[int, ...] = ()
+    remote_trouble: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
