@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from sparklog.model.config import BrokerConfig
 from sparklog.testing import InProcessCluster
 from tests.waiting import until
 
@@ -29,14 +30,17 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tiered(tmp_path_factory: pytest.TempPathFactory, store: Path) -> Iterator[InProcessCluster]:
-    settings = {
+    with InProcessCluster(tmp_path_factory.mktemp("tiered"), settings=settings_of(store)) as running:
+        yield running
+
+
+def settings_of(store: Path) -> dict[str, str]:
+    return {
         "remote.log.storage.url": f"file://{store}",
         "remote.log.manager.task.interval.ms": "50",
         "log.retention.check.interval.ms": "100",
         "remote.log.reader.cache.bytes": "0",
     }
-    with InProcessCluster(tmp_path_factory.mktemp("tiered"), settings=settings) as running:
-        yield running
 
 
 def history(cluster: InProcessCluster, store: Path, topic: str) -> dict[int, Path]:
@@ -116,14 +120,58 @@ def test_a_store_is_wiped_and_what_disks_have_is_read(
         "`sparklog topics describe` shows",
         {str(store): "/history", **{one.stem: f"20240131-…-{at}" for at, one in objects.items()}},
     )
+    until(lambda: trouble(tiered, "wiped") != "", "the loss is noticed", timeout_s=60)
+    case(
+        "a topic's objects are removed from a remote store by hand",
+        "command line",
+        f"wiped-0: {trouble(tiered, 'wiped')}",
+        "as the broker's log says; `sparklog topics describe` shows it 5 s after a read that fails, "
+        "or after 15 minutes without one",
+        {str(store): "/history", **{one.stem: f"20240131-…-{at}" for at, one in objects.items()}},
+    )
+
+
+def trouble(cluster: InProcessCluster, topic: str) -> str:
+    share = cluster.admin.describe_topics([topic])[0].partitions[0].remote
+    return "" if share is None else share.trouble
 
 
 def test_a_topic_that_is_made_again_under_its_name_has_nothing_of_the_earlier_one(
-    tiered: InProcessCluster, store: Path
+    tiered: InProcessCluster, store: Path, case: Case
 ) -> None:
-    history(tiered, store, "again")
+    backup = {path: path.read_bytes() for path in history(tiered, store, "again").values()}
     tiered.admin.delete_topics(["again"])
     tiered.create_topic("again", configs=CONFIGS)
     tiered.produce("again", ["new"])
-    assert read(tiered, "again", 0, 1) == ["new"]
     until(lambda: not list(store.rglob("topic=again/*/*.rest")), "the objects are deleted", timeout_s=60)
+    for path, data in backup.items():
+        path.write_bytes(data)
+    (seen,) = read(tiered, "again", 0, 1)
+    case(
+        "a topic is made again under its name, and objects of the earlier one are put back from a backup",
+        "Kafka client",
+        f"{seen} at offset 0",
+        "nothing: the name of an object has the id of its topic",
+    )
+
+
+def test_another_url_is_set_with_history_behind_the_first_one(tmp_path: Path, case: Case) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    with InProcessCluster(tmp_path / "moved", brokers=1, settings=settings_of(first)) as moved:
+        history(moved, first, "moved")
+        moved.config = BrokerConfig({**moved.config.given, "remote.log.storage.url": f"file://{second}"})
+        moved.kill(1)
+        moved.revive(1)
+        moved.wait_for_leader("moved")
+        until(lambda: trouble(moved, "moved") != "", "the copier has looked", timeout_s=60)
+        assert read(moved, "moved", 0, 1) == []
+        assert read(moved, "moved", 4, 1) == VALUES[4:]
+        case(
+            "`remote.log.storage.url` is changed while there are segments behind the old one",
+            "command line",
+            f"moved-0: {trouble(moved, 'moved')}",
+            "set the old one back, until the topic's retention has deleted what is there",
+            {str(first): "/first", str(second): "/second"},
+        )

@@ -17,6 +17,7 @@ from typing import Final, Protocol
 from sparklog.broker.history.runs import Log, Run, RunCache
 from sparklog.broker.partition.answers import HistoryFound, HistoryRange, HistoryRead, HistoryTime
 from sparklog.model.errors import ErrorCode, SparklogError
+from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Executor, Guard
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,8 @@ class HistoryReader:
     cache: RunCache
     pending_max: int
     """Reads that may be under way or wait for a thread."""
+    suspect: Callable[[TopicPartition], None]
+    """Is told of each partition of which a read has failed; any thread calls it."""
     counts: Counts = field(default_factory=Counts)
     _waiting: dict[tuple[Log, int], Waiting] = field(default_factory=dict)
     """By log and offset: who waits for the read that is under way."""
@@ -163,6 +166,7 @@ class HistoryReader:
                 offset,
                 error,
             )
+            self.suspect(wanted.topic_partition)
         finally:
             with self.guard:
                 self.counts.requests += 1

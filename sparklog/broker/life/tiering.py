@@ -75,6 +75,7 @@ class Tiering:
             ports.new_guard(),
             RunCache(settings.at_start.get_int("remote.log.reader.cache.bytes")),
             settings.at_start.get_int("remote.log.reader.max.pending.tasks"),
+            self.copier.suspect,
         )
         self._fetches = replicas.fetches
         self._history = HistoryFetches(

@@ -101,7 +101,12 @@ class RemoteCopier:
     _garbage: GarbageSearch = field(init=False)
 
     def __post_init__(self) -> None:
-        self._garbage = GarbageSearch(self.broker, self.partitions, self.ports.zookeeper, self.ports.clock)
+        ports = self.ports
+        self._garbage = GarbageSearch(self.broker, self.partitions, ports.zookeeper, ports.clock, ports.url)
+
+    def suspect(self, topic_partition: TopicPartition) -> None:
+        """A read of what the store has of this partition has failed: look at it in the next round."""
+        self._garbage.losses.suspect(topic_partition)
 
     def loop(self) -> Loop:
         """Rounds, with a pause after each."""
@@ -155,9 +160,11 @@ class RemoteCopier:
             self._note_failure(f"the copy of {partition.topic_partition}", error)
 
     def _count_unreadable(self, led: list[TopicPartition]) -> None:
-        for troubles in (self._troubles, self._garbage.troubles):
-            troubles.forget_all_but(led)
-        self.statistics.unreadable = len(self._troubles.partitions | self._garbage.troubles.partitions)
+        found: set[TopicPartition] = set()
+        for known in (self._troubles, self._garbage.troubles, self._garbage.losses):
+            known.forget_all_but(led)
+            found |= known.partitions
+        self.statistics.unreadable = len(found)
 
     def _open(self) -> RemoteStore:
         if self._store is None:
@@ -229,7 +236,8 @@ class RemoteCopier:
         )
 
     def _trouble_of(self, topic_partition: TopicPartition) -> str:
-        return self._troubles.told(topic_partition) or self._garbage.troubles.told(topic_partition)
+        known = (self._garbage.losses, self._troubles, self._garbage.troubles)
+        return next(filter(None, (one.told(topic_partition) for one in known)), "")
 
 
 def _elsewhere(url: str, configured_url: str) -> str:

@@ -6,6 +6,8 @@ store: a leader that was replaced may end its upload after its topic and its hea
 object is deleted once it was seen for longer than ``GRACE_MS``. Objects of a topic that ZooKeeper has never
 heard of stay.
 
+The same listing shows what is missing (``losses``).
+
 A manifest that cannot be read holds back its own partition only: nothing is deleted there, because any object
 may be one to which it leads.
 """
@@ -29,6 +31,7 @@ from sparklog.broker.tiering.heads import (
     write_head,
 )
 from sparklog.broker.tiering.lineages import read_page
+from sparklog.broker.tiering.losses import Losses, missing_in
 from sparklog.broker.tiering.segment_source import facts_of
 from sparklog.broker.tiering.troubles import Troubles
 from sparklog.core.controller.state.znodes import BROKER_IDS
@@ -66,6 +69,8 @@ class GarbageSearch:
     partitions: Callable[[], list[Partition]]
     zookeeper: ZooKeeper
     clock: Clock
+    url: str
+    losses: Losses = field(default_factory=Losses)
     troubles: Troubles = field(default_factory=Troubles)
     _watches: dict[TopicPartition, GarbageWatch] = field(default_factory=dict)
     _due_ms: int = 0
@@ -111,9 +116,11 @@ class GarbageSearch:
     def look(self, store: RemoteStore) -> None:
         """If it is time for it."""
         now_ms = self.clock.monotonic_ms()
-        if now_ms >= self._due_ms:
+        is_due = now_ms >= self._due_ms
+        if is_due:
             self._due_ms = now_ms + GARBAGE_INTERVAL_MS
-            for partition in self.partitions():
+        for partition in self.partitions():
+            if is_due or self.losses.is_due(partition.topic_partition):
                 with self.troubles.of(partition.topic_partition):
                     self._look_at(store, partition, now_ms)
         if now_ms >= self._whole_store_due_ms:
@@ -128,6 +135,9 @@ class GarbageSearch:
         watch = self._watches.setdefault(partition.topic_partition, GarbageWatch(GRACE_MS))
         listed = [name for name in store.names(remote.folder) if remote.is_ours(name)]
         stored = read_head(self.zookeeper, remote)
+        if stored is not None and stored.head.url == self.url:
+            missing = missing_in(store, remote, stored.head, set(listed))
+            self.losses.on_looked(partition.topic_partition, self.url, missing, now_ms)
         named = set() if stored is None else set(names_of(store, remote, stored.head))
         if leads(self.zookeeper, remote, leadership) is None:
             return

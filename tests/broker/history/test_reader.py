@@ -58,9 +58,13 @@ def work():
     return Work()
 
 
+SUSPECTED = []
+
+
 @pytest.fixture
 def reader(source, work):
-    return HistoryReader(source, work, threading.Lock(), RunCache(10_000), pending_max=3)
+    SUSPECTED.clear()
+    return HistoryReader(source, work, threading.Lock(), RunCache(10_000), 3, SUSPECTED.append)
 
 
 def ask(reader, offset, max_bytes=30, *, end=1_000, topic=7, epochs=()):
@@ -126,6 +130,7 @@ def test_a_range_that_cannot_be_read_is_refused_and_others_are_served(reader, wo
     broken, whole = ask(reader, 5), ask(reader, 20)
     work.do_all()
     assert broken == [(ErrorCode.kafka_storage_error, -1)]
+    assert SUSPECTED == [TP], "the copier looks whether something is missing"
     assert whole == [(ErrorCode.none, 23)]
     assert (reader.counts.requests, reader.counts.errors) == (2, 1)
     assert "object 7 is rotten" in caplog.text

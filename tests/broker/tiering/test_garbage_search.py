@@ -52,9 +52,10 @@ class Copier:
             lambda: f"{next(ids):032x}",
             lambda _: None,
         )
-        self.loop = RemoteCopier(
+        self.copier = RemoteCopier(
             BrokerId(1), lambda: [harness.partition], ports, INTERVAL_MS, self.statistics
-        ).loop()
+        )
+        self.loop = self.copier.loop()
 
     def round(self, *, after_ms: int = 0) -> None:
         self.clock.now_ms += after_ms

@@ -4,7 +4,6 @@ The counterpart of ``broker.life.tiering.Tiering``. Loops and reads have threads
 so that a broker serves and is told of other leaders in the middle of an upload.
 """
 
-import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -29,7 +28,7 @@ from sparklog.broker.tiering.deletion import TieredDeletion
 from sparklog.broker.waiting.history_fetches import HistoryFetches
 from sparklog.core.tiering import head as heads
 from sparklog.model.config import BrokerConfig
-from sparklog.model.ids import BrokerId
+from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.model.loops import Loop, Pause, go_on
 from sparklog.model.zookeeper import ZooKeeper
 
@@ -72,7 +71,8 @@ class BrokerTier:
             process,
             config.get_int("log.retention.check.interval.ms"),
         )
-        self._reader = _reader(config, zookeeper, store, self._reads, dice(seed, f"reads of {process.name}"))
+        link = StoreLink(store, self._reads, dice(seed, f"reads of {process.name}"))
+        self._reader = _reader(config, zookeeper, link, self._reads, self._copier.suspect)
         self._history = HistoryFetches(ports, self._reader, config.get_int("remote.fetch.max.wait.ms"))
 
     def start(self) -> None:
@@ -102,9 +102,12 @@ class BrokerTier:
 
 
 def _reader(
-    config: BrokerConfig, zookeeper: ZooKeeper, store: ObjectStore, threads: WorkThreads, draw: random.Random
+    config: BrokerConfig,
+    zookeeper: ZooKeeper,
+    link: StoreLink,
+    threads: WorkThreads,
+    suspect: Callable[[TopicPartition], None],
 ) -> HistoryReader:
-    link = StoreLink(store, threads, draw)
     catalog = ManifestCatalog(zookeeper, link, threads.process, Tripwire())
     return HistoryReader(
         StoredSegments(link, catalog, Tripwire()),
@@ -112,6 +115,7 @@ def _reader(
         Tripwire(),
         RunCache(config.get_int("remote.log.reader.cache.bytes")),
         config.get_int("remote.log.reader.max.pending.tasks"),
+        suspect,
     )
 
 
