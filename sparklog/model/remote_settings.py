@@ -91,6 +91,14 @@ REMOTE_TOPIC_SETTINGS: Final = (
         "until its retention.",
     ),
     Setting(
+        "remote.log.layout",
+        "string",
+        "arrow",
+        "How segments are copied: arrow, with a file of their rows that others open; raw, batches alone, "
+        "which takes the space of the segment. Sparklog's own.",
+        choices=("arrow", "raw"),
+    ),
+    Setting(
         "remote.log.delete.on.disable",
         "bool",
         False,

@@ -29,6 +29,8 @@ class LogConfig:
     delete_retention_ms: int = 86_400_000
     remote_storage: bool = False
     remote_copy_disabled: bool = False
+    remote_raw: bool = False
+    """Whether the remote store gets batches alone, and no Arrow file of their rows."""
     leaves_store: bool = False
     """Whether what a remote store has of it is to be deleted there."""
     local_retention_ms: int = -1
@@ -61,6 +63,7 @@ class LogConfig:
             delete_retention_ms=topic.get_int("delete.retention.ms"),
             remote_storage=topic.get_bool("remote.storage.enable") and "compact" not in policy,
             remote_copy_disabled=topic.get_bool("remote.log.copy.disable"),
+            remote_raw=topic.get_str("remote.log.layout") == "raw",
             leaves_store=topic.get_bool("remote.log.delete.on.disable")
             and not topic.get_bool("remote.storage.enable"),
             local_retention_ms=_local(topic, "retention.ms"),

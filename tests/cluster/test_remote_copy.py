@@ -19,6 +19,7 @@ from sparklog.model.zookeeper import ZooKeeper
 from sparklog.records.remote_segment.rest_object import open_rest_object, rebuild
 from sparklog.remote.open_store import open_store
 from sparklog.remote.store import RemoteStore
+from sparklog.storage.log import Log
 from sparklog.testing import InProcessCluster
 from tests.appended_transactions import AppendedTransactions
 
@@ -201,6 +202,41 @@ def test_copying_stops_where_it_is_disabled_and_the_feature_stays_on(
     assert head_of(zookeeper, remote) is None
     ClusterChanges(cluster.client).alter_topic_configs("t", {"remote.log.copy.disable": "false"})
     until(lambda: is_copied(zookeeper, remote, 2))
+
+
+def test_a_raw_topic_keeps_its_segments_as_they_are_and_its_layout_may_change(
+    cluster: InProcessCluster, zookeeper: ZooKeeper, url: str
+) -> None:
+    """Readers get both kinds from the store alone."""
+    cluster.create_topic("t", configs={**TIERED, "remote.log.layout": "raw"})
+    remote, store = remote_of(cluster, "t"), open_store(url)
+    values = [f"{number}" * 900 for number in range(6)]
+    for value in values[:3]:
+        cluster.produce("t", [value])
+    until(lambda: is_copied(zookeeper, remote, 2))
+    log = (cluster.root / "broker-1/0/t-0/00000000000000000000.log").read_bytes()
+    ClusterChanges(cluster.client).alter_topic_configs("t", {"remote.log.layout": "arrow"})
+    until(lambda: not any(one.config.remote_raw for one in logs_of(cluster)))
+    for value in values[3:]:
+        cluster.produce("t", [value])
+    until(lambda: is_copied(zookeeper, remote, 5))
+    head = head_of(zookeeper, remote)
+    assert head is not None
+    assert [one.arrow_bytes > 0 for one in head.tail] == [False, False, True, True, True]
+    raw = head.tail[0]
+    rest = store.read(remote.object_name(raw, "rest"), 0, raw.rest_bytes)
+    assert log in rest, "byte for byte"
+    arrow = [name for name in store.names(remote.folder) if name.endswith(".arrow")]
+    assert len(arrow) == 3
+    ClusterChanges(cluster.client).alter_topic_configs("t", {"local.retention.bytes": "1"})
+    until(lambda: all(one.local_start_offset == 5 for one in logs_of(cluster)))
+    assert [record.value.decode() for record in cluster.consume("t", at_least=6)] == values
+
+
+def logs_of(cluster: InProcessCluster, topic: str = "t") -> list[Log]:
+    place = TopicPartition(topic, 0)
+    found = [broker._replicas.get(place) for broker in cluster.brokers.values() if broker._replicas]
+    return [one.log for one in found if one is not None]
 
 
 def share_of(cluster: InProcessCluster, topic: str = "t") -> RemoteShare:

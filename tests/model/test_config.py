@@ -57,6 +57,11 @@ def test_a_compacted_topic_is_not_copied_to_a_remote_store() -> None:
     assert check_topic_settings({**both, "remote.storage.enable": "false"}).warnings == ()
 
 
+def test_a_layout_of_remote_segments_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"remote\.log\.layout='parquet': must be one of arrow, raw"):
+        check_topic_settings({"remote.log.layout": "parquet"})
+
+
 def test_a_misspelt_name_is_refused_with_the_nearest_known_one() -> None:
     with pytest.raises(
         ConfigError, match=r"unknown broker setting 'min\.insync\.replica'.*min\.insync\.replicas"

@@ -323,8 +323,11 @@ class _Work:
         )
 
     def _survey(self, source: SegmentSource) -> RemoteSegment:
-        """The segment before its objects: sizes of 1 stand for objects that it will have."""
+        """The segment before its objects: sizes of 1 stand for objects that it will have. The layout is that
+        of now: a topic may have segments of both.
+        """
         size_bytes, greatest_ms, has_rows = 0, -1, False
+        is_raw = self.partition.log.config.remote_raw
         for batch in source.batches():
             size_bytes += batch.header.size_bytes
             greatest_ms = max(greatest_ms, batch.header.max_timestamp_ms)
@@ -336,7 +339,7 @@ class _Work:
             size_bytes=size_bytes,
             segment_id=self.ports.new_id(),
             leader_epoch=self.leadership.leader_epoch,
-            arrow_bytes=int(has_rows),
+            arrow_bytes=int(has_rows and not is_raw),
             rest_bytes=1,
             state_bytes=0,
             state_crc=0,
