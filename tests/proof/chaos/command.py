@@ -267,6 +267,7 @@ def _facts(total: dict[str, object]) -> list[str]:
         f"sends: {told_sends(sends, unjudged)}; {total['records']:,} records in final reads, "
         f"{total['polled']:,} polled, {total['dumps']} replicas compared; "
         f"{total['client_crashes']} clients crashed",
+        f"offsets of the final reads that only the remote store had: {total['only_in_store']:,}",
         f"clients that stood still and were restarted: {counts('client_restarts')}",
         f"strikes that missed, as their aim was gone: {counts('missed')}",
         f"administrators: done {counts('admin_done')}; refused {counts('admin_refused')}",

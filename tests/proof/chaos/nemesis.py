@@ -44,6 +44,13 @@ CRASH_POINTS = "crash points"
 """Each broker's calls to the disk are counted, and can be its last."""
 
 
+STORE = "remote store"
+"""Some topics have their history in a remote store, a process of its own."""
+
+STORE_DISK = "disk of the store"
+"""That store's objects are on a file system of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Broker:
     """A broker and the process that serves it now."""
@@ -101,6 +108,19 @@ class Cluster(Protocol):
         """Do not start it again when it dies, until ``release_zookeeper``."""
 
     def release_zookeeper(self) -> None: ...
+
+    def store_pid(self) -> int:
+        """The remote store; needs STORE."""
+
+    def hold_store(self) -> None:
+        """Do not start it again when it dies, until ``release_store``; needs STORE."""
+
+    def release_store(self) -> None: ...
+
+    def fill_store(self) -> None:
+        """Take all room of the store's disk, until ``free_store``; needs STORE_DISK."""
+
+    def free_store(self) -> None: ...
 
     def leaders(self) -> Mapping[tuple[str, int], int]:
         """Who leads each partition of the topics that clients use; one without a leader is left out."""

@@ -26,6 +26,7 @@ from chaos.groups import wait_for_rest
 from chaos.machines.bare import BareBench
 from chaos.machines.bench import Bench, BenchOptions, Replicas
 from chaos.machines.places import Places
+from chaos.machines.store import URL
 from chaos.nemesis import Nemesis
 from chaos.report import PAIRED, Ack, Part, Window, measure, not_judged, violated_rules
 from chaos.schedule import PAIRS, Turn, in_order, turns
@@ -65,6 +66,20 @@ TOPIC_SETTINGS: Mapping[str, Mapping[str, str]] = {
         "delete.retention.ms": "5000",
     },
 }
+TIERED: Mapping[str, str] = {
+    "remote.log.storage.url": URL,
+    "remote.log.manager.task.interval.ms": "500",
+    "log.retention.check.interval.ms": "1000",
+}
+TIERED_TOPIC_SETTINGS: Mapping[str, Mapping[str, str]] = {
+    name: {"remote.storage.enable": "true", "segment.bytes": "32768", "local.retention.bytes": "65536"}
+    for name in ("rolled", "moved", "ledger")
+}
+"""Topics with a remote store: consumers that begin early, and the final reads, cross the border."""
+
+WHOLE_HISTORY = frozenset({"moved", "ledger"})
+"""Those whose logs begin at offset 0 for ever: administrators delete no records there."""
+
 BUSY_TOPIC_SETTINGS: Mapping[str, str] = {"segment.bytes": "12288"}
 REPLICAS = {"moved": 2}
 COMPACTED = frozenset({"keyed"})
@@ -108,6 +123,8 @@ class PartOptions:
     is_over_then: bool = False
     """No other fault comes after those."""
     warm_up_s: float = WARM_UP_S
+    has_store: bool = False
+    """The history of some topics is in a remote store, and on brokers' disks as little as may be."""
     mutant: str | None = None
     """A bug that all brokers have (``bugs.py``)."""
 
@@ -118,12 +135,17 @@ def run_part(options: PartOptions, say: Callable[[str], None], stop: threading.E
     part = Part(options.seed, 0.0, spark=options.spark)
     histories = options.folder / "histories"
     histories.mkdir(parents=True, exist_ok=True)
-    settings = {**(BUSY_FILES if options.has_busy_files else {}), **options.settings}
+    settings = {
+        **(BUSY_FILES if options.has_busy_files else {}),
+        **(TIERED if options.has_store else {}),
+        **options.settings,
+    }
     bench_options = BenchOptions(
         options.folder,
         spark=options.spark,
         candidates=options.candidates,
         settings=settings,
+        has_store=options.has_store,
         mutant=options.mutant,
     )
     make = BareBench if options.spark == "none" else Bench
@@ -132,13 +154,13 @@ def run_part(options: PartOptions, say: Callable[[str], None], stop: threading.E
         with Writer(histories / "administrators.jsonl") as admin_writer:
             _Life(options, part, bench, writer, admin_writer, say, stop).live()
         if part.verdict != "VIOLATED":
-            _dump(part, bench, writer)
+            _dump(part, bench, writer, has_store=options.has_store)
     _judge(part, histories, say)
     (options.folder / "part.json").write_text(json.dumps(_as_json(part), indent=1))
     return part
 
 
-def _dump(part: Part, bench: Bench, writer: Writer) -> None:
+def _dump(part: Part, bench: Bench, writer: Writer, *, has_store: bool) -> None:
     """Stop the brokers in good order, and read what they leave."""
     replicas = {place: found.assigned for place, found in bench.replicas().items()}
     if not bench.stop_application():
@@ -147,6 +169,17 @@ def _dump(part: Part, bench: Bench, writer: Writer) -> None:
     log_dirs = {broker: bench.log_dir(broker) for broker in bench.broker_ids()}
     part.dumps = sum(len(some) for some in replicas.values())
     part.findings += dump_replicas(replicas, log_dirs, writer)
+    whole = {place: found for place, found in replicas.items() if place[0] in WHOLE_HISTORY}
+    part.only_in_store = sum(
+        min(_first_on_disk(log_dirs[broker], place) for broker in brokers) for place, brokers in whole.items()
+    )
+    if has_store and not part.only_in_store:
+        part.invalid.append("no offset was in the remote store alone: no read went through it")
+
+
+def _first_on_disk(log_dir: Path, place: tuple[str, int]) -> int:
+    topic, partition = place
+    return min((int(path.stem) for path in (log_dir / f"{topic}-{partition}").glob("[0-9]*.log")), default=0)
 
 
 class _Life:
@@ -216,9 +249,8 @@ class _Life:
 
     def _create_topics(self) -> None:
         admin = AdminClient({"bootstrap.servers": self._bench.bootstrap_servers, "log_level": 0})
-        busy = BUSY_TOPIC_SETTINGS if self._options.has_busy_files else {}
         new = [
-            NewTopic(name, count, REPLICAS.get(name, 3), config={**TOPIC_SETTINGS.get(name, {}), **busy})
+            NewTopic(name, count, REPLICAS.get(name, 3), config=self._settings_of(name))
             for name, count in {**TOPICS, **TRANSACTED}.items()
         ]
         for made in admin.create_topics(new, request_timeout=30).values():
@@ -229,6 +261,13 @@ class _Life:
         missing = self._bench.wait_whole(WHOLE_TIMEOUT_S)
         if missing is not None:
             raise RuntimeError(f"new topics are not whole: {missing}")
+
+    def _settings_of(self, topic: str) -> dict[str, str]:
+        return {
+            **TOPIC_SETTINGS.get(topic, {}),
+            **(TIERED_TOPIC_SETTINGS.get(topic, {}) if self._options.has_store else {}),
+            **(BUSY_TOPIC_SETTINGS if self._options.has_busy_files else {}),
+        }
 
     def _watch_leaders(self) -> None:
         """Tell every change of a leader that is seen; whoever led in between was not seen to."""

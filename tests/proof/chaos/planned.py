@@ -17,7 +17,8 @@ from chaos.faults.crash_points import all_of_crash_points
 from chaos.faults.disks import all_of_disks
 from chaos.faults.network import all_of_network
 from chaos.faults.signals import all_signals
-from chaos.machines import shim, walls
+from chaos.faults.stores import all_of_stores
+from chaos.machines import shim, store, walls
 from chaos.machines.places import PlainPlaces
 from chaos.machines.shim import Controlled
 from chaos.machines.walls import WalledPlaces
@@ -44,6 +45,7 @@ def nemeses(walled: WalledPlaces, controlled: Controlled | None = None) -> list[
         *all_of_disks(walled, controlled),
         *all_of_clocks(walled),
         *all_of_crash_points(controlled),
+        *all_of_stores(),
     ]
 
 
@@ -98,6 +100,7 @@ def _upon_what_was_asked_for(args: argparse.Namespace, folder: Path, number: int
         rate=args.rate,
         settings=settings_of_part(number, args.settings),
         pairs=args.pairs,
+        has_store=store.probe() is None,
         mutant=args.mutant,
     )
 

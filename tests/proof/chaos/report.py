@@ -67,6 +67,8 @@ class Part:
     polled: int = 0
     dumps: int = 0
     """Replicas whose files were read."""
+    only_in_store: int = 0
+    """Offsets of the final reads that no broker had on its disk, at least."""
     client_crashes: int = 0
     client_restarts: dict[str, int] = field(default_factory=dict)
     """How often each client stood still, and was restarted."""
@@ -245,6 +247,7 @@ def summed(parts: Sequence[Part]) -> dict[str, Any]:
         "records": sum(part.records for part in parts),
         "polled": sum(part.polled for part in parts),
         "dumps": sum(part.dumps for part in parts),
+        "only_in_store": sum(part.only_in_store for part in parts),
         "client_crashes": sum(part.client_crashes for part in parts),
         "client_restarts": counts("client_restarts"),
         "admin_done": counts("admin_done"),

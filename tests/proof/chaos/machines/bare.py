@@ -38,7 +38,7 @@ class BareBench(Bench):
         own = {SYNCED} if self.options.settings.get("log.flush.acks") == "fsync" else set()
         if DISKS not in self.places.features:  # a disk for each broker; a second one would be nobody's
             own.add(SPARES)
-        return self.places.features | own
+        return self.places.features | own | self._features_of_store()
 
     def brokers(self) -> Mapping[int, Broker]:
         return {
@@ -134,6 +134,6 @@ class BareBench(Bench):
             f"broker-{broker_id}",
             self.places.command(broker_id, command),
             self.folder,
-            self.places.environment(broker_id),
+            self._broker_environment(broker_id),
             self._say,
         )

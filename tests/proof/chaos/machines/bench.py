@@ -23,9 +23,22 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import ZnodeStat
 
+from chaos.machines import store
 from chaos.machines.places import Places, PlainPlaces
 from chaos.machines.processes import Kept, is_alive, parent_of, send, sweep
-from chaos.nemesis import APPLICATION, CRASH_POINTS, EXECUTORS, INJECTION, SYNCED, Broker, Controller
+from chaos.machines.store import Store
+from chaos.nemesis import (
+    APPLICATION,
+    CRASH_POINTS,
+    DISKS,
+    EXECUTORS,
+    INJECTION,
+    STORE,
+    STORE_DISK,
+    SYNCED,
+    Broker,
+    Controller,
+)
 from sparklog.zookeeper.embedded import EmbeddedZooKeeper
 from sparklog_runtime.session import spark_home
 
@@ -51,6 +64,8 @@ class BenchOptions:
     candidates: int = 2
     session_timeout_s: float = 4.0
     settings: Mapping[str, str] = field(default_factory=dict)
+    has_store: bool = False
+    """A remote store, which brokers' settings name."""
     mutant: str | None = None
     """A bug that brokers without Spark have (``bugs.py``)."""
 
@@ -81,6 +96,7 @@ class Bench:
         """Topics that clients use, with their numbers of partitions."""
         self._say = say
         self._zookeeper: EmbeddedZooKeeper | None = None
+        self._store: Store | None = None
         self._zookeeper_may_run = threading.Event()
         self._leave = threading.Event()
         self._keeper: threading.Thread | None = None
@@ -101,7 +117,13 @@ class Bench:
         synced = self.options.settings.get("log.flush.acks") == "fsync"
         # Nothing is preloaded into brokers that share a JVM's process tree.
         lacking = frozenset({CRASH_POINTS, INJECTION} if self.options.spark == "local" else ())
-        return own | (self.places.features - lacking) | frozenset({SYNCED} if synced else ())
+        features = own | (self.places.features - lacking) | frozenset({SYNCED} if synced else ())
+        return features | self._features_of_store()
+
+    def _features_of_store(self) -> frozenset[str]:
+        if not self.options.has_store:
+            return frozenset()
+        return frozenset({STORE, STORE_DISK} if DISKS in self.places.features else {STORE})
 
     @property
     def session_timeout_s(self) -> float:
@@ -190,6 +212,28 @@ class Bench:
 
     def release_zookeeper(self) -> None:
         self._zookeeper_may_run.set()
+
+    @property
+    def store(self) -> Store:
+        assert self._store is not None, "not started"
+        return self._store
+
+    def store_pid(self) -> int:
+        return self.store.kept.pid
+
+    def hold_store(self) -> None:
+        self.store.kept.hold()
+
+    def release_store(self) -> None:
+        self.store.kept.release()
+
+    def fill_store(self) -> None:
+        assert self.store.disk is not None
+        self.store.disk.fill()
+
+    def free_store(self) -> None:
+        assert self.store.disk is not None
+        self.store.disk.free()
 
     def leaders(self) -> Mapping[tuple[str, int], int]:
         with contextlib.suppress(KazooException, KazooTimeoutError):
@@ -297,6 +341,15 @@ class Bench:
         self._zookeeper_may_run.set()
         self._keeper = threading.Thread(target=self._keep_zookeeper, name="keep-zookeeper", daemon=True)
         self._keeper.start()
+        if self.options.has_store:
+            self._store = Store(
+                self.folder.absolute(),
+                self.places.service_address(store.NODE),
+                lambda command: self.places.service_command(store.NODE, command),
+                self._say,
+                has_disk=DISKS in self.places.features,
+                port=self.places.store_port(),
+            )
         self._kazoo = KazooClient(self.zookeeper, timeout=_ZOOKEEPER_TIMEOUT_S)
         self._kazoo.start(30)
 
@@ -314,6 +367,8 @@ class Bench:
         self.stop_application()
         for process in reversed(self._spark):
             process.stop(10)
+        if self._store is not None:
+            self._store.stop()
         if self._kazoo is not None:
             self._kazoo.stop()
             self._kazoo.close()
@@ -379,9 +434,15 @@ class Bench:
             self._run(
                 f"spark-worker-{broker_id}",
                 self.places.command(broker_id, worker),
-                {**environment, **self.places.environment(broker_id)},
+                {**environment, **self._broker_environment(broker_id)},
             )
         return url
+
+    def _broker_environment(self, broker_id: int) -> dict[str, str]:
+        return {**self.places.environment(broker_id), **self._store_environment()}
+
+    def _store_environment(self) -> Mapping[str, str]:
+        return {} if self._store is None else self._store.environment
 
     def _run(self, name: str, command: list[str], environment: Mapping[str, str]) -> None:
         self._spark.append(Kept(name, command, self.folder, environment, self._say))
@@ -418,7 +479,7 @@ class Bench:
             "application",
             self.places.service_command(DRIVER, command),
             self.folder,
-            {"SPARK_LOCAL_IP": self.places.service_address(DRIVER)},
+            {"SPARK_LOCAL_IP": self.places.service_address(DRIVER), **self._store_environment()},
             self._say,
         )
 

@@ -46,6 +46,9 @@ class Places(Protocol):
     def master_port(self) -> int:
         """A port that is free for Spark's master."""
 
+    def store_port(self) -> int:
+        """A port that is free for the remote store."""
+
     def address(self, broker_id: int) -> str:
         """The address of the broker's worker."""
 
@@ -113,6 +116,9 @@ class PlainPlaces:
         return list(command)
 
     def master_port(self) -> int:
+        return free_ports(1)
+
+    def store_port(self) -> int:
         return free_ports(1)
 
     def address(self, broker_id: int) -> str:

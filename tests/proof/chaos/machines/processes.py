@@ -42,6 +42,8 @@ class Kept:
         self._command = list(command)
         self._environment = {**os.environ, **(environment or {}), MARK: mark_of(folder)}
         self._on_relaunch = on_relaunch
+        self._may_run = threading.Event()
+        self._may_run.set()
         self._leave = threading.Event()
         self.launched_at = time.time()
         """When the process that runs now was started, by the wall clock."""
@@ -76,6 +78,13 @@ class Kept:
         self._leave.set()
         self._keeper.join()
 
+    def hold(self) -> None:
+        """Do not start it again when it ends, until ``release``."""
+        self._may_run.clear()
+
+    def release(self) -> None:
+        self._may_run.set()
+
     def output(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
@@ -93,7 +102,7 @@ class Kept:
 
     def _keep(self) -> None:
         while not self._leave.wait(_POLL_S):
-            if self.is_alive() or self._leave.wait(self.pause_s):
+            if self.is_alive() or self._leave.wait(self.pause_s) or not self._may_run.is_set():
                 continue
             self._on_relaunch(
                 f"{self.name} ended with status {self._process.returncode}; it is started again"

@@ -2,6 +2,7 @@
 
 hub           the run itself with its clients
 zookeeper     ZooKeeper
+store         the remote store
 driver        the application (controller candidate, supervisor), and Spark's master
 candidate-N   a controller candidate each
 broker-N      a machine with a disk, a clock and a boot of its own, and Spark's worker on it
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from chaos.machines import machine, shim
+from chaos.machines import machine, shim, store
 from chaos.machines.bench import DRIVER
 from chaos.machines.machine import Machine
 from chaos.machines.namespaces import HUB, Network
@@ -66,7 +67,7 @@ class WalledPlaces:
     def set_up(self, folder: Path, broker_ids: Sequence[int]) -> None:
         folder = folder.absolute()
         candidates = [f"candidate-{number}" for number in range(1, CANDIDATES_MAX + 1)]
-        nodes = [ZOOKEEPER, DRIVER, *candidates, *map(broker_node, broker_ids)]
+        nodes = [ZOOKEEPER, DRIVER, store.NODE, *candidates, *map(broker_node, broker_ids)]
         self._network = Network(nodes)
         self._stack.callback(self._network.tear_down)
         self._network.set_up()
@@ -104,6 +105,9 @@ class WalledPlaces:
 
     def master_port(self) -> int:
         return MASTER_PORT
+
+    def store_port(self) -> int:
+        return store.PORT
 
     def address(self, broker_id: int) -> str:
         return self._machines[broker_id].address
