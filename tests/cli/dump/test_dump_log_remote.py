@@ -64,6 +64,22 @@ def test_without_the_rows_file_bodies_are_not_checked_and_that_is_said(
     assert "100.arrow is not beside it: bodies there are not checked" in ran.lines
 
 
+def test_a_raw_object_is_checked_alone_as_it_has_every_batch_whole(dump: Dump, tmp_path: Path) -> None:
+    batches = [make(kind, Compression.NONE, PLAIN, 100 * nth) for nth, kind in ((1, "arrow"), (2, "records"))]
+    _, rest = write(tmp_path, raw := build(batches, is_raw=True))
+    (tmp_path / "100.arrow").unlink()
+    ran = dump(rest)
+    assert (ran.status, ran.err, "layout: raw" in ran.lines) == (DONE, "", True)
+    assert not any("is not beside it" in line for line in ran.lines)
+    (file,) = dump(rest, "--json").json["files"]
+    assert [batch["place"] for batch in file["batches"]] == ["whole", "whole"]
+    damaged = bytearray(raw.rest)
+    damaged[300] ^= 4
+    rest.write_bytes(damaged)
+    ran = dump(rest)
+    assert (ran.status, "the part of offset 100 does not match" in ran.err) == (FAILED, True)
+
+
 def test_damage_is_told_with_its_place(dump: Dump, built: Built, tmp_path: Path) -> None:
     arrow, rest = write(tmp_path, built)
     data = bytearray(built.arrow)
