@@ -3,7 +3,7 @@
 Limits of messages are seen by a client in ``tests/clients/test_settings_of_running_brokers.py``, those of
 connections in ``tests/broker/life``, throttles in ``test_throttles``, elections in ``tests/core/controller``,
 conversion for old readers in ``tests/clients/test_old_formats.py``, the rate of copying to a remote store in
-``tests/cluster/test_remote_copy.py``.
+``tests/cluster/test_remote_copy.py``, the floor of free space in ``tests/cluster/test_free_space.py``.
 """
 
 import threading
@@ -234,7 +234,7 @@ def test_every_setting_that_may_change_has_a_test_of_its_effect():
         *(f"compression.{name}" for name in ("type", "gzip.level", "lz4.level", "zstd.level")),
         *(f"{side}.replication.throttled.rate" for side in ("leader", "follower")),
         *(f"max.connections{rest}" for rest in ("", ".per.ip", ".per.ip.overrides")),
-        "log.message.downconversion.enable",
+        "log.dirs.free.min.bytes", "log.message.downconversion.enable",
         *(f"log.message.timestamp.{rest}" for rest in ("type", "before.max.ms", "after.max.ms")),
         "message.max.bytes", "min.insync.replicas", "remote.log.manager.copy.max.bytes.per.second",
         "unclean.leader.election.enable",
