@@ -274,7 +274,7 @@ TIERING: Final[tuple[Mutant, ...]] = (
         "listings-are-trusted",
         "a listing that is trusted",
         "what a failed upload has left is taken for a copy, and nothing behind it is copied",
-        20,
+        200,
         _listings_are_trusted,
         Hunt(kinds=("fail calls of the store", "kill broker"), tier=1.0),
     ),
