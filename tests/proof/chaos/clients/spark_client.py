@@ -61,6 +61,7 @@ TRIGGER_S = 1
 OFFSETS_PER_TRIGGER = 5_000
 LOOK_S = 0.3
 AGAIN_AFTER_S = 0.5
+ERROR_CHARACTERS_MAX = 900
 SPARK_ERRORS = PySparkException, Py4JError
 """What a job fails with, depending on where."""
 
@@ -198,9 +199,17 @@ def tail(settings: Settings, writer: Writer) -> None:
                 while not settings.is_stopping and not query.awaitTermination(LOOK_S):
                     pass
             except SPARK_ERRORS as error:
-                writer.line(settings.name, "info", "poll", error=str(error)[:900])
+                writer.line(settings.name, "info", "poll", error=str(error)[:ERROR_CHARACTERS_MAX])
                 time.sleep(AGAIN_AFTER_S)
             query.stop()
+
+
+def _rows_of(frame: Any) -> Any:
+    """The error is short, because Spark's stream thread dies of a long one, and its query never ends."""
+    try:
+        return frame.collect()
+    except SPARK_ERRORS as error:
+        raise RuntimeError(str(error)[:ERROR_CHARACTERS_MAX]) from None
 
 
 def _start(spark: Any, settings: Settings, stream: Stream, checkpoint: Path) -> Any:
@@ -216,7 +225,7 @@ def _start(spark: Any, settings: Settings, stream: Stream, checkpoint: Path) -> 
         spark.readStream.format("sparklog")
         .options(**options)
         .load()
-        .writeStream.foreachBatch(lambda frame, batch: stream.take(batch, frame.collect()))
+        .writeStream.foreachBatch(lambda frame, batch: stream.take(batch, _rows_of(frame)))
         .option("checkpointLocation", str(checkpoint))
         .trigger(processingTime=f"{TRIGGER_S} seconds")
         .start()
