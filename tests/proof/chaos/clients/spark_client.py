@@ -205,7 +205,9 @@ def tail(settings: Settings, writer: Writer) -> None:
 
 
 def _rows_of(frame: Any) -> Any:
-    """The error is short, because Spark's stream thread dies of a long one, and its query never ends."""
+    """The error is short: after a long one a stream thread of Spark overflowed its stack in a regular
+    expression, and its query never ended.
+    """
     try:
         return frame.collect()
     except SPARK_ERRORS as error:
