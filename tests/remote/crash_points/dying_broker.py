@@ -19,6 +19,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
+from unittest.mock import patch
 
 from sparklog.broker.life import tiering
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
@@ -124,7 +125,10 @@ class DyingZooKeeper(KazooZooKeeper):
 
 def wrap(death: Death) -> None:
     DyingZooKeeper.death = death
-    tiering.open_store = lambda *given, **named: DyingStore(open_store(*given, **named), death)  # type: ignore[assignment]
+
+    def dying_store(*given: Any, **named: Any) -> DyingStore:
+        return DyingStore(open_store(*given, **named), death)
+
     delete_local, trim = Partition.delete_local_segments, Partition.trim
 
     def dying_delete(self: Partition, offset: int, generation: int) -> int:
@@ -137,8 +141,9 @@ def wrap(death: Death) -> None:
             death.comes("after", "trim", str(self.topic_partition))
         return trimmed
 
-    Partition.delete_local_segments = dying_delete  # type: ignore[method-assign]
-    Partition.trim = dying_trim  # type: ignore[method-assign]
+    patch.object(tiering, "open_store", dying_store).start()
+    patch.object(Partition, "delete_local_segments", dying_delete).start()
+    patch.object(Partition, "trim", dying_trim).start()
 
 
 def live(given: dict[str, Any]) -> None:
