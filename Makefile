@@ -19,6 +19,9 @@ IN_PROCESSES := -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
 # Alone, because it has a process on each CPU by itself.
 SEEDS_OF_THE_PROOF := tests/proof/simulation/tests/test_many_seeds.py
 
+# Brokers, workers and tests are many processes. Without bytecode on disk each of them compiles the package once more.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test proof simulate fuzz lint bench clients remote chaos setup clean
 .DEFAULT_GOAL := help
 
