@@ -82,6 +82,7 @@ ALL_MARKS: Final = (
     "a producer crashed before it was answered",
     "a producer gave up what had had no answer for long",
     "a producer went on in another epoch",
+    "a raw segment was copied",
     "a reader began in the middle of a log",
     "a record with acks=0 was lost",
     "a record with acks=1 was lost with its leader",

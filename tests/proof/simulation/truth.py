@@ -307,6 +307,8 @@ class PartitionTruth:
     topic_id: TopicId
     is_thinned: bool = False
     """Whether its topic is compacted."""
+    is_raw: bool = False
+    """Whether copies in a remote store have no file for people."""
     may_delete: bool = False
     """Whether its topic has a retention that these runs reach."""
     delete_retention_ms: int = 0

@@ -22,7 +22,8 @@ class Copy:
     """A segment that a head leads to, with its objects out of ``objects``, the whole store by name.
 
     ``HeadsNameWholeObjects``: they are there, whole, and hold what is committed.
-    ``FilesHaveTheRowsThatCount``: the file for people has these records, and none that were aborted.
+    ``FilesHaveTheRowsThatCount``: the file for people has these records, and none that were aborted; a raw
+    copy has none.
     ``EpochsAreAsTheLogSays``: the state knows the leader epochs of all records from ``start_offset`` on.
     """
 
@@ -69,7 +70,7 @@ class Copy:
         count = [
             offset
             for header in headers
-            if not header.is_control and not _was_aborted(self.truth, header)
+            if not (self.truth.is_raw or header.is_control or _was_aborted(self.truth, header))
             for offset in range(header.base_offset, header.next_offset)
         ]
         if rows != count:

@@ -141,6 +141,8 @@ class TierRules(Invariant):
 
     def _judge_addition(self, truth: PartitionTruth, segment: RemoteSegment) -> None:
         self.reach("a segment was copied")
+        if truth.is_raw:
+            self.reach("a raw segment was copied")
         state = truth.state
         if state is not None and segment.leader_epoch != state.leader_epoch:
             what = f"a copy of epoch {segment.leader_epoch} came into a head in epoch {state.leader_epoch}"

@@ -17,6 +17,9 @@ WITH_TIER: Final = 0.12
 
 URL: Final = "file:///history"
 
+RAW: Final = 0.2
+"""Share of the topics with a store whose segments are there as they are, without a file for people."""
+
 TROUBLED: Final = 0.7
 """Share of these seeds in which something is wrong with the store."""
 
@@ -73,6 +76,8 @@ def with_tier(seed: int, topic_configs: Mapping[str, str]) -> dict[str, str]:
     if "retention.bytes" in configs:
         configs["retention.bytes"] = draw.choice(("1500", "4000"))
     configs["local.retention.bytes"] = draw.choice(("1", "600", "1200"))
+    if dice(seed, "layout of the tier").random() < RAW:
+        configs["remote.log.layout"] = "raw"
     return configs
 
 

@@ -46,15 +46,17 @@ class Tier:
         self.head = Head(REMOTE.topic_id, "file:///history")
         self.version = 0
 
-    def upload(self, base, end, *, epoch=EPOCH, epochs=((EPOCH, 0),), text=b"a record", aborted=()):
+    def upload(
+        self, base, end, *, epoch=EPOCH, epochs=((EPOCH, 0),), text=b"a record", aborted=(), is_raw=False
+    ):
         """Put the objects of a copy; the segment that a head may name."""
         batches = [
             replace(a_batch(offset, text), is_aborted=offset in aborted) for offset in range(base, end)
         ]
         segment_id = f"{len(self.objects) + 1:032x}"
         identity = SegmentIdentity(segment_id, TP.topic, str(REMOTE.topic_id), 0, base, epoch)
-        builder = SegmentBuilder(identity)
-        arrow = b"".join(builder.arrow_pieces(batches))
+        builder = SegmentBuilder(identity, is_raw=is_raw)
+        arrow = b"" if is_raw else b"".join(builder.arrow_pieces(batches))
         rest = b"".join(builder.rest_pieces(batches))
         state = build_state(segment_id, SegmentState(epochs, (), b""))
         segment = RemoteSegment(
@@ -131,6 +133,15 @@ def test_a_file_without_a_row_that_counts_or_with_one_that_was_aborted_is_found(
     tier.copy(0, 2, aborted=(1,))
     with broken("FilesHaveTheRowsThatCount", r"has the rows \[2\]; .* are \[2, 3\]; the first .* \[3\]"):
         tier.copy(2, 4, aborted=(3,))
+
+
+def test_a_raw_copy_has_no_file_and_any_other_has_all_rows(tier):
+    with broken("FilesHaveTheRowsThatCount", r"has the rows \[\]; .* are \[0, 1\]"):
+        tier.copy(0, 2, is_raw=True)
+    tier.truth.is_raw = True
+    tier.copy(0, 2, is_raw=True)
+    with broken("FilesHaveTheRowsThatCount", r"has the rows \[2, 3\]; .* are \[\]"):
+        tier.copy(2, 4)
 
 
 def test_a_copy_of_a_leader_that_was_replaced_is_found(tier):
