@@ -100,8 +100,8 @@ def test_a_position_is_never_behind_its_commit(tmp_path) -> None:
                 lambda: [len(one.values) for one in everybody],
             )
             until(lambda: sum(committed.values()) == written, lambda: committed)
-            behind = [(one.behind[:3], one.said.lines) for one in everybody if one.behind]
-            assert not behind, behind
+            behind = [f"{one.behind[:3]}\n" + "\n".join(one.said.lines) for one in everybody if one.behind]
+            assert not behind, "\n".join(behind)
         finally:
             for member in members:
                 member.leave()
