@@ -20,9 +20,9 @@ from crc32c import crc32c
 from bench.scale import say
 from pyspark_sparklog.batching import Batching
 from pyspark_sparklog.placing import PartitionChoice, rows_by_topic
-from pyspark_sparklog.row_sizes import row_sizes
 from pyspark_sparklog.rows import put_together, with_place
 from pyspark_sparklog.writer import WRITTEN_COLUMNS
+from pyspark_sparklog.writing.row_sizes import row_sizes
 from sparklog.client.partitioner import split_by_partition
 from sparklog.model.ids import TopicPartition
 from sparklog.network.clock import SystemClock

@@ -19,11 +19,12 @@ from bench.kafka_clients import (
     replicas,
     wait_in_sync,
 )
+from bench.latency import latency
 from bench.layers import layers
 from bench.machine import memory_of, wait_until
 from bench.many import partitions
 from bench.remote import remote
-from bench.report import PartResult, Row, longest_gap, percentile
+from bench.report import PartResult, Row, longest_gap
 from bench.scale import FULL, Scale, say
 from bench.spark import Spark, form_of, has_connector
 from bench.spark_limits import spark
@@ -204,51 +205,6 @@ def producer(pair: Pair, scale: Scale) -> PartResult:
         for title in settings
     ]
     notes = [f"Delays with {title}, {name}: {text}." for (title, name), text in delays.items()]
-    return PartResult(made, notes)
-
-
-def latency(pair: Pair, scale: Scale) -> PartResult:
-    """A stream's micro-batches while a Kafka client writes 500 records a second; in spells, turns taken.
-
-    The spell with the lowest median counts: a JVM that is still warming up, or a busy neighbour, makes
-    records wait for seconds, whoever's they are.
-    """
-    spells: dict[str, list[tuple[float, float]]] = {}
-    notes = []
-    with Spark() as spark:
-        for number in range(scale.latency_spells):
-            for cluster in pair.all():
-                if cluster.name != Sparklog.name and not has_connector():
-                    continue
-                topic = f"latency-{number}"
-                create_topic(cluster.bootstrap, topic, 1)
-                with SteadyLoad(cluster.bootstrap, topic, 1, per_second=500):
-                    answer = spark.ask(
-                        "latency",
-                        form=form_of(cluster),
-                        servers=cluster.bootstrap,
-                        topic=topic,
-                        seconds=scale.latency_s,
-                    )
-                spell = answer["latencies_ms"]
-                p50, p99 = percentile(spell, 0.5), percentile(spell, 0.99)
-                spells.setdefault(cluster.name, []).append((p50 / 1000, p99 / 1000))
-                parts = ", ".join(f"{name} {ms}" for name, ms in answer["trigger_ms"].items())
-                told = f"p50 {p50:,.0f} ms, p99 {p99:,.0f} ms"
-                notes.append(f"{cluster.name}, spell {number + 1}: {told}; median trigger in ms: {parts}.")
-                say(f"latency {notes[-1]}")
-    kafka = min(spells[Kafka.name]) if Kafka.name in spells else None
-    made = [
-        Row(
-            f"micro-batch latency at 500 records/s, {name}",
-            "s",
-            min(spells[Sparklog.name])[index],
-            kafka[index] if kafka else None,
-            more_is_better=False,
-            note=f"record timestamp to the driver in foreachBatch; best of {scale.latency_spells} spells",
-        )
-        for index, name in enumerate(("p50", "p99"))
-    ]
     return PartResult(made, notes)
 
 

@@ -5,6 +5,7 @@ sent or read. Workers get these classes by value, so they need not find this mod
 """
 
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -40,7 +41,7 @@ ROW: Final = {
 
 
 class Empty(DataSource):  # type: ignore[misc]  # Spark's has no types
-    """Format ``empty``; option ``rows`` says how many a read has."""
+    """Format ``empty``; ``rows`` says how many a read has, ``rowsPerSecond`` how fast a stream gets them."""
 
     @classmethod
     def name(cls) -> str:
@@ -52,8 +53,9 @@ class Empty(DataSource):  # type: ignore[misc]  # Spark's has no types
     def reader(self, schema: Any) -> "EmptyReader":
         return EmptyReader(int(self.options["rows"]))
 
-    def streamReader(self, schema: Any) -> "EmptyStream":  # noqa: N802 (Spark's name)
-        return EmptyStream(int(self.options["rows"]))
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 (Spark's name)
+        pace = self.options.get("rowsPerSecond")
+        return EmptyStream(int(self.options["rows"])) if pace is None else PacedStream(int(pace))
 
     def writer(self, schema: Any, overwrite: bool) -> "EmptyWriter":
         return EmptyWriter()
@@ -95,6 +97,33 @@ class EmptyStream(DataSourceStreamReader):  # type: ignore[misc]  # Spark's has 
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return batches(partition.value)
+
+
+class PacedStream(DataSourceStreamReader):  # type: ignore[misc]  # Spark's has no types
+    """Rows at an even pace for ever, each with the time at which it became there; one task reads them."""
+
+    def __init__(self, rows_per_s: int) -> None:
+        self._rows_per_s = rows_per_s
+        self._initial = self._now()
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 (Spark's name)
+        return self._initial  # Spark asks twice
+
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802 (Spark's name)
+        return self._now()
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        return [InputPartition((start["row"], end["row"]))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        start, end = partition.value
+        times = [row * 1_000_000 // self._rows_per_s for row in range(start, end)]
+        for batch in batches(end - start):
+            column = pa.array(times, pa.int64()).cast(ROW["timestamp"][0])
+            yield batch.set_column(batch.schema.get_field_index("timestamp"), "timestamp", column)
+
+    def _now(self) -> dict[str, int]:
+        return {"row": int(time.time() * self._rows_per_s)}
 
 
 def batches(rows: int) -> Iterator[pa.RecordBatch]:

@@ -25,6 +25,8 @@ WARM_BATCHES = 5
 WARM_S = 5
 WARM_TIMEOUT_S = 60
 STREAM_TIMEOUT_S = 120
+PACE_PER_S = 500
+"""Rows of the empty stream whose latency is measured, as many as a client writes for the others."""
 
 
 class Worker:
@@ -129,8 +131,13 @@ class Worker:
             now_ms = time.time() * 1000
             seen.append([now_ms - row.us / 1000 for row in rows])
 
-        stream = self._spark.readStream.format(form).option("kafka.bootstrap.servers", servers)
-        stream = stream.option("subscribe", topic).option("startingOffsets", "latest").load()
+        source = self._spark.readStream.format(form)
+        if form == "empty":
+            source = source.option("rowsPerSecond", PACE_PER_S)
+        else:
+            source = source.option("kafka.bootstrap.servers", servers).option("subscribe", topic)
+            source = source.option("startingOffsets", "latest")
+        stream = source.load()
         with tempfile.TemporaryDirectory(prefix="bench-checkpoint-") as checkpoint:
             query = stream.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint).start()
             began = time.monotonic()
@@ -145,7 +152,8 @@ class Worker:
         if not steps:
             raise RuntimeError(f"no batch in {WARM_TIMEOUT_S + WARM_S + seconds:.0f} s: {progress[-1:]}")
         parts = {name: sorted(step.get(name, 0) for step in steps)[len(steps) // 2] for name in steps[-1]}
-        return {"latencies_ms": [ms for batch in seen[warm:] for ms in batch], "trigger_ms": parts}
+        delays = [ms for batch in seen[warm:] for ms in batch]
+        return {"latencies_ms": delays, "trigger_ms": parts, "batches": len(seen)}
 
     def _reader(
         self, form: str, servers: str, topic: str, rows: int, options: dict[str, str] | None = None

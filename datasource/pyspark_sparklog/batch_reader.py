@@ -27,6 +27,7 @@ from pyspark_sparklog.ranges import OffsetRange, split_ranges
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.reading import read_rows
 from pyspark_sparklog.resolution import latest_offsets, resolve
+from pyspark_sparklog.task_start import StartsTasks
 from sparklog.client.admin import Admin
 from sparklog.client.isolation import IsolationLevel
 from sparklog.client.transactions.cut import Cut, PartitionCut
@@ -59,7 +60,7 @@ class LatePartition(InputPartition):  # type: ignore[misc]  # Spark's has no typ
         return f"LatePartition({self.wanted})"
 
 
-class BatchReader(DataSourceReader):  # type: ignore[misc]  # Spark's has no types
+class BatchReader(StartsTasks, DataSourceReader):  # type: ignore[misc]  # Spark's has no types
     """Made on the driver, pickled to tasks; holds nothing but options."""
 
     def __init__(self, options: ReadOptions) -> None:

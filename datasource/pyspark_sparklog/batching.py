@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pyspark_sparklog.row_sizes import Int64s, row_sizes
+from pyspark_sparklog.writing.row_sizes import Int64s, row_sizes
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.records.envelope import Compression

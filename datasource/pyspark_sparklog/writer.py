@@ -27,11 +27,12 @@ from pyspark_sparklog.batching import Batching
 from pyspark_sparklog.clients import cluster_client
 from pyspark_sparklog.discovery import UNKNOWN_TOPIC
 from pyspark_sparklog.placing import PartitionChoice, rows_by_topic
-from pyspark_sparklog.row_sizes import row_sizes
+from pyspark_sparklog.task_start import StartsTasks
 from pyspark_sparklog.write_options import WriteOptions
 from pyspark_sparklog.write_schema import check_schema
 from pyspark_sparklog.writing.delivery import batch_identity, stream_identity
 from pyspark_sparklog.writing.outputs import MemberOutput, Output, PlainOutput
+from pyspark_sparklog.writing.row_sizes import row_sizes
 from sparklog.client.admin import Admin
 from sparklog.client.cluster import ClusterClient
 from sparklog.client.metadata import TopicMetadata
@@ -171,7 +172,7 @@ def write_task(
     return Written(task.records_count, task.batching.batches_count, write, output.producer_id)
 
 
-class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]  # Spark's has no types
+class BatchWriter(StartsTasks, DataSourceArrowWriter):  # type: ignore[misc]  # Spark's has no types
     """``df.write``. ``write`` is None at least once."""
 
     def __init__(self, options: WriteOptions, write: WriteIdentity | None = None) -> None:
@@ -188,7 +189,7 @@ class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]  # Spark's has n
         _abort(self._options, self._write, messages)
 
 
-class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]  # Spark's has no types
+class StreamWriter(StartsTasks, DataSourceStreamArrowWriter):  # type: ignore[misc]  # Spark's has no types
     """``df.writeStream``. Its commits and aborts get another object than its tasks."""
 
     def __init__(self, options: WriteOptions) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from pyspark_sparklog import batching
 from pyspark_sparklog.batching import BATCH_OVERHEAD_BYTES, Batching
-from pyspark_sparklog.row_sizes import row_sizes
+from pyspark_sparklog.writing.row_sizes import row_sizes
 from sparklog.model.errors import SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.records.envelope import Compression, parse_header

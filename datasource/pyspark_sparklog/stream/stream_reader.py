@@ -9,7 +9,8 @@ micro-batch (``offsets``). "No new records" means returning the start unchanged.
 because Spark's limit is a mere number; only "read everything" (of ``Trigger.Once``) is taken from Spark.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -32,6 +33,7 @@ from pyspark_sparklog.stream.available_now import AvailableNow
 from pyspark_sparklog.stream.latest import LatestOffsets, others
 from pyspark_sparklog.stream.limits import MinimumGate, limited
 from pyspark_sparklog.stream.plan import Edge, planned_ranges, without_deleted
+from pyspark_sparklog.task_start import StartsTasks
 from sparklog.model.errors import ConfigError
 from sparklog.model.ids import TopicId, TopicPartition
 
@@ -57,7 +59,7 @@ class RangesPartition(InputPartition):  # type: ignore[misc]  # Spark's has no t
         return f"RangesPartition({self.ranges})"
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]  # Spark's has no types
+class StreamReader(StartsTasks, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]  # Spark's has no types
     """See the module. Stateful, but picklable: connections are the process's (``clients``)."""
 
     def __init__(self, options: ReadOptions, latest: LatestOffsets | None = None) -> None:
@@ -136,14 +138,25 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def read(self, partition: Any) -> Iterator[Any]:
         if isinstance(partition, RangesPartition):
-            group = group_of_task(self._options.report_as)
-            if group is not None and partition.reported is not None:
-                reporter(self._options.connection).report(group, partition.reported)
-            for wanted in partition.ranges:
-                topic_id = partition.topic_ids.get(wanted.topic_partition.topic)
-                yield from read_rows(self._options, wanted, topic_id)
+            with contextlib.closing(self._batches(partition)) as batches:
+                first = next(batches, None)
+                if partition.reported is not None:  # the report's thread would slow the first fetch down
+                    self._report(partition.reported)
+                if first is not None:
+                    yield first
+                    yield from batches
 
     # Inside.
+
+    def _batches(self, partition: RangesPartition) -> Generator[Any, None, None]:
+        for wanted in partition.ranges:
+            topic_id = partition.topic_ids.get(wanted.topic_partition.topic)
+            yield from read_rows(self._options, wanted, topic_id)
+
+    def _report(self, ends: Offsets) -> None:
+        group = group_of_task(self._options.report_as)
+        if group is not None:
+            reporter(self._options.connection).report(group, ends)
 
     def _tasks(self, ranges: list[OffsetRange]) -> list[list[OffsetRange]]:
         """The ranges of each task; options that say how to divide them are obeyed to the letter."""

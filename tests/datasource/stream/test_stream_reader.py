@@ -2,12 +2,16 @@
 
 import json
 import pickle
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+import pyspark_sparklog.stream.stream_reader as module
 from pyspark_sparklog.losses import DataLost, Reason
+from pyspark_sparklog.offsets import Offsets
+from pyspark_sparklog.ranges import OffsetRange
 from pyspark_sparklog.read_options import ReadOptions
 from pyspark_sparklog.rows import row_type
 from pyspark_sparklog.stream.stream_reader import RefusingReader, StreamReader, stream_reader
@@ -369,6 +373,53 @@ def test_available_now_fails_if_partitions_vanish_while_it_runs() -> None:
     del log.ends[T1]
     with pytest.raises(SparklogError, match="are gone"):
         planned(source, start, end)
+
+
+class Task:
+    """One task of ``partitions``, its fetches and its report played; ``told`` has what happened."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, rows: list[str]) -> None:
+        self.told: list[str] = []
+        self.rows = rows
+        monkeypatch.setattr(module, "read_rows", self._fetch)
+        monkeypatch.setattr(module, "group_of_task", lambda _: "group")
+        monkeypatch.setattr(module, "reporter", lambda _: self)
+        source = reader(Log(t0=5, t1=5))
+        (part,) = source.partitions({"t": {"0": 0, "1": 0}}, {"t": {"0": 5, "1": 5}})
+        self.batches = source.read(part)
+
+    def _fetch(self, _: ReadOptions, wanted: OffsetRange, __: TopicId) -> Iterator[str]:
+        self.told.append(f"fetch {wanted.topic_partition}")
+        try:
+            yield from self.rows
+        finally:
+            self.told.append(f"close {wanted.topic_partition}")
+
+    def report(self, group: str, ends: Offsets) -> None:
+        self.told.append(f"report {group} {sorted(ends.values())}")
+
+
+def test_a_task_reports_offsets_when_its_first_rows_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task(monkeypatch, ["rows"])
+    assert next(task.batches) == "rows"
+    assert task.told == ["fetch t-0", "report group [5, 5]"]
+    assert list(task.batches) == ["rows"]
+    assert task.told[2:] == ["close t-0", "fetch t-1", "close t-1"]
+
+
+def test_a_task_that_finds_no_visible_rows_reports_offsets_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task(monkeypatch, [])
+    assert list(task.batches) == []
+    assert task.told[-1] == "report group [5, 5]"
+
+
+@pytest.mark.parametrize("taken", [1, 2])
+def test_a_task_that_is_left_early_closes_its_fetches(monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
+    task = Task(monkeypatch, ["rows", "more rows"])
+    assert [next(task.batches) for _ in range(taken)] == ["rows", "more rows"][:taken]
+    assert isinstance(task.batches, Generator)
+    task.batches.close()
+    assert task.told[-1] == "close t-0"
 
 
 def test_ranges_are_cut_as_asked_for() -> None:

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from pyspark_sparklog.row_sizes import HEADER_BYTES, ROW_BYTES, row_sizes
+from pyspark_sparklog.writing.row_sizes import HEADER_BYTES, ROW_BYTES, row_sizes
 from sparklog.records.columns import HEADERS_TYPE
 
 
