@@ -20,7 +20,7 @@ BAR_SHARE: Final = 0.02
 
 AIMS: Final = "aims"
 SPARK: Final = "spark"
-NOT_YET: Final = "Not measured yet: `make bench BENCH_OPTIONS='spark --write'` does."
+NOT_YET: Final = "Not measured yet: `make bench BENCH_OPTIONS='{part} --write'` does."
 KAFKA: Final = "times as fast as Kafka's connector"
 EMPTY: Final = "of the empty source"
 AIMED: Final = (
@@ -29,6 +29,13 @@ AIMED: Final = (
     ("AvailableNow, long", KAFKA, 2.0),
 )
 """Work of the part ``spark``, how it is compared, and the least that it should come to."""
+
+LATENCY: Final = "latency"
+_SPELL: Final = re.compile(
+    r"(?P<kind>.+), best spell .*: p50 (?P<p50>[\d,]+) ms, p99 (?P<p99>[\d,]+) ms; "
+    r"median trigger in ms: (?P<parts>.+); CPU ms a micro-batch: (?P<cpu>.+)\."
+)
+"""A note of the part ``latency``; parts and programs are pairs of name and figure."""
 
 _BLOCK: Final = re.compile(r"(<!-- drawn: (?P<name>[^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -39,7 +46,10 @@ def write() -> None:
 
 def page(text: str, kept: Mapping[str, Any]) -> str:
     """The page with its blocks from these results."""
-    blocks = {AIMS: _aims(_rows(kept, SPARK), kept[SPARK]["stamp"]) if SPARK in kept else NOT_YET}
+    blocks = {
+        AIMS: _aims(_rows(kept, SPARK), kept[SPARK]["stamp"]) if SPARK in kept else NOT_YET.format(part=SPARK)
+    }
+    blocks[LATENCY] = _delays(kept[LATENCY]) if LATENCY in kept else NOT_YET.format(part=LATENCY)
     blocks |= {view: _bars(view, _rows(kept, LAYERS)) for view in VIEWS}
     blocks["circumstances"] = "\n".join([f"Measured {kept[LAYERS]['stamp']}.", "", *_notes(kept)])
     return _BLOCK.sub(lambda found: f"{found[1]}{blocks[found['name']]}\n{found[3]}", text)
@@ -63,6 +73,24 @@ def _bars(view: str, rows: Sequence[Row]) -> str:
         for layer, share in mine.items()
     ]
     return "\n".join(["```", *lines, "```"])
+
+
+def _delays(part: Mapping[str, Any]) -> str:
+    """Layers of a micro-batch down, kinds of streams across, without layers that take no millisecond."""
+    columns: dict[str, dict[str, str]] = {}
+    for found in filter(None, map(_SPELL.fullmatch, part["notes"])):
+        trigger, cpu = (
+            dict(pair.rsplit(" ", 1) for pair in found[name].split(", ")) for name in ("parts", "cpu")
+        )
+        column = {"latency, p50": found["p50"], "latency, p99": found["p99"]}
+        column |= {f"trigger: {name}": ms for name, ms in trigger.items()}
+        columns[found["kind"]] = column | {f"CPU: {program}": ms for program, ms in cpu.items()}
+    layers = [
+        name for name in next(iter(columns.values())) if any(one[name] != "0" for one in columns.values())
+    ]
+    lines = [f"| ms | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
+    lines += [f"| {layer} | {' | '.join(one[layer] for one in columns.values())} |" for layer in layers]
+    return "\n".join([*lines, "", f"Measured {part['stamp']}."])
 
 
 def _aims(rows: Sequence[Row], stamp: str) -> str:

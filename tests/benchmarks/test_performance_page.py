@@ -44,3 +44,25 @@ def test_an_aim_is_reached_or_missed_by_the_ratio_that_was_found(monkeypatch: py
         [" 0.710 ", " reached "],
         [" – ", " not measured "],
     ]
+
+
+def test_a_micro_batch_is_drawn_by_layer_and_kind_of_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(performance_page, "VIEWS", ())  # the delays alone
+    notes = [
+        "ours, best spell (median of spells' p50 1,500): p50 1,400 ms, p99 1,600 ms; "
+        "median trigger in ms: addBatch 62, getBatch 0; CPU ms a micro-batch: Python 71.",
+        "empty, best spell (median of spells' p50 20): p50 10 ms, p99 30 ms; "
+        "median trigger in ms: addBatch 90, getBatch 0; CPU ms a micro-batch: Python 9.",
+    ]
+    layers = {"rows": [], "notes": [], "stamp": ""}
+    kept = {"latency": {"rows": [], "notes": notes, "stamp": "today"}, "layers": layers}
+    assert page("<!-- drawn: latency -->\nold\n<!-- end -->\n", kept).splitlines()[1:-1] == [
+        "| ms | ours | empty |",
+        "|---|---:|---:|",
+        "| latency, p50 | 1,400 | 10 |",
+        "| latency, p99 | 1,600 | 30 |",
+        "| trigger: addBatch | 62 | 90 |",
+        "| CPU: Python | 71 | 9 |",
+        "",
+        "Measured today.",
+    ]
