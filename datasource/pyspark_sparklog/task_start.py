@@ -23,6 +23,8 @@ QUICK_ACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 """Linux alone has it."""
 
 OPEN_FILES: Final = Path("/proc/self/fd")
+_is_exempt = False
+"""Kept here, because Python counts exempt objects one by one, a millisecond for a worker's."""
 
 
 class StartsTasks:
@@ -35,11 +37,13 @@ class StartsTasks:
 
 def begin_task() -> None:
     """In the worker, between the task's function and its input."""
+    global _is_exempt
     # With a default time-out, which a user's code may have set, a second handle would make Spark's not block.
     if QUICK_ACK is not None and socket.getdefaulttimeout() is None:
         for name in os.listdir(OPEN_FILES):
             _acknowledge(int(name), QUICK_ACK)
-    if gc.get_freeze_count() == 0:
+    if not _is_exempt:
+        _is_exempt = True
         gc.freeze()
 
 
