@@ -62,12 +62,10 @@ class ReadableLog:
             return None
         if self.corruption is not None and fetch_offset < self.corruption.offset:
             max_offset = min(max_offset, self.corruption.offset)
-        return self._search.read(
-            fetch_offset,
-            max_bytes,
-            min(max_offset, self.log_end_offset),
-            at_least_one_batch=at_least_one_batch,
-        )
+        max_offset = min(max_offset, self.log_end_offset)
+        if fetch_offset >= max_offset:  # most reads, because a follower's fetch asks for all its partitions
+            return LogRead([], 0, fetch_offset)
+        return self._search.read(fetch_offset, max_bytes, max_offset, at_least_one_batch=at_least_one_batch)
 
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """The aborted transactions that overlap ``[start_offset, end_offset)``, by their markers."""

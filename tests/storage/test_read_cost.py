@@ -10,6 +10,7 @@ from sparklog.storage.disk import Buffer, File, LocalDisk
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.recovery import scan
+from sparklog.storage.segment_search import SegmentSearch
 
 
 class CountingFile:
@@ -147,3 +148,16 @@ def test_recovery_reads_what_is_past_the_recovery_point_once(bench: Any) -> None
     counts = counted(bench)
     assert bench.open(config, recovery_point=2_000).log_end_offset == 3_000
     assert counts["bytes read"] <= 1_000_000
+
+
+def test_a_read_with_nothing_to_read_searches_no_segment(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = bench.open()
+    bench.append(log)
+
+    def search(*_: object, **__: object) -> None:
+        raise AssertionError("followers ask this of every idle partition, thousands of times a second")
+
+    monkeypatch.setattr(SegmentSearch, "read", search)
+    for end in (0, log.log_end_offset):
+        read = log.read(end, 1 << 20, end, at_least_one_batch=True)
+        assert (read.parts, read.size_bytes, read.next_offset) == ([], 0, end)

@@ -193,6 +193,8 @@ class LogGuard:
 
     def apply(self, actions: Sequence[Action]) -> None:
         """Carry out the effects on the log, and put the outward ones into the outbox."""
+        if not actions:
+            return
         log_effects, outward = split_actions(actions)
         self._step_effects.extend(outward)
         for effect in log_effects:
@@ -277,8 +279,9 @@ class LogGuard:
 
     def end_step(self) -> None:
         """Release the lock, and let out the outbox."""
-        self._outbox.extend(self._step_effects)
-        self._step_effects.clear()
+        if self._step_effects:
+            self._outbox.extend(self._step_effects)
+            self._step_effects.clear()
         self.lock.release()
         self._deliver()
 

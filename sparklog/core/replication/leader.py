@@ -409,6 +409,8 @@ class Leader:
         return self._proposals
 
     def _advance_high_watermark(self, now_ms: MonotonicMs) -> list[Action]:
+        if self.marks.high_watermark >= self.marks.own_end_offset:
+            return []  # it cannot rise: that saves most fetches of followers the look at all replicas
         if self.is_under_min_isr:
             return []
         offset = self._replicated_offset(now_ms)
