@@ -74,7 +74,8 @@ test: $(STAMP) $(OLDER_STAMP) lint
 proof: $(STAMP) $(OLDER_STAMP)
 	$(OLDER_VENV)/bin/python -m pytest $(IN_PROCESSES) -m "every_spark or not integration" $(OLDER_TESTS)
 	$(PYTHON) -m pytest -m proof -o faulthandler_timeout=890 $(SEEDS_OF_THE_PROOF) # minutes, and no hang
-	$(PYTHON) -m pytest $(IN_PROCESSES) -m proof -o faulthandler_timeout=890 --ignore $(SEEDS_OF_THE_PROOF)
+	$(PYTHON) -m pytest $(IN_PROCESSES) -m proof -o faulthandler_timeout=890 --ignore $(SEEDS_OF_THE_PROOF) \
+		-n 2 # they are busier: a third process gains nothing
 
 bench: $(STAMP)
 	@./benchmarks/setup $(abspath $(PYTHON))

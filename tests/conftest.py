@@ -159,8 +159,12 @@ def expire_session() -> Callable[[KazooZooKeeper], None]:
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
     """Three brokers that all tests of the session share. A test that kills one starts its own cluster."""
-    # Other work may stop this process for seconds, and a broker whose session has ended does not return.
-    patient = {"zookeeper.session.timeout.ms": str(SHARED_SESSION_TIMEOUT_MS)}
+    patient = {
+        # Other work may stop this process for seconds, and a broker whose session has ended does not return.
+        "zookeeper.session.timeout.ms": str(SHARED_SESSION_TIMEOUT_MS),
+        # Records of many tests are of 1970: retention would delete them between two reads of a test.
+        "log.retention.check.interval.ms": str(24 * 60 * 60 * 1_000),
+    }
     with InProcessCluster(tmp_path_factory.mktemp("cluster"), zookeeper="real", settings=patient) as running:
         yield running
 

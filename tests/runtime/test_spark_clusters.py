@@ -63,7 +63,12 @@ class Standalone:
                 [str(spark_home() / "bin" / "spark-class"), *command],
                 stdout=output,
                 stderr=output,
-                env={"PATH": path, "HOME": os.environ.get("HOME", "/"), "SPARK_HOME": str(spark_home())},
+                env={
+                    "PATH": path,
+                    "HOME": os.environ.get("HOME", "/"),
+                    "SPARK_HOME": str(spark_home()),
+                    "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                },
             )
         self._processes.append(process)
         while words not in (text := log.read_text()):
