@@ -40,8 +40,9 @@ def begin_task() -> None:
     global _is_exempt
     # With a default time-out, which a user's code may have set, a second handle would make Spark's not block.
     if QUICK_ACK is not None and socket.getdefaulttimeout() is None:
-        for name in os.listdir(OPEN_FILES):
-            _acknowledge(int(name), QUICK_ACK)
+        with contextlib.suppress(OSError):  # a container without /proc: the task begins later, no worse
+            for name in os.listdir(OPEN_FILES):
+                _acknowledge(int(name), QUICK_ACK)
     if not _is_exempt:
         _is_exempt = True
         gc.freeze()

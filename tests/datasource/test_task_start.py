@@ -7,9 +7,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from pyspark_sparklog import task_start
 from pyspark_sparklog.task_start import QUICK_ACK, StartsTasks, begin_task
 
 pytestmark = pytest.mark.skipif(QUICK_ACK is None, reason="TCP_QUICKACK is Linux's")
@@ -69,6 +71,14 @@ def test_a_default_time_out_of_users_code_leaves_sparks_connection_blocking(
     finally:
         socket.setdefaulttimeout(before)
     assert os.get_blocking(connection.fileno())
+    assert not acknowledges_at_once(connection)
+
+
+def test_a_task_begins_where_there_is_no_proc(
+    connection: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_start, "OPEN_FILES", Path("/nowhere"))
+    begin_task()
     assert not acknowledges_at_once(connection)
 
 
