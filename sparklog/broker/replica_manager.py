@@ -122,8 +122,8 @@ class ReplicaManager:
         self.settings.on_change(throttles.set_rates)
         self.appends = JointWaits(ports, timed_out=AppendResult(ErrorCode.request_timed_out))
         self.leader_throttle, self.follower_throttle = throttles.leader, throttles.follower
-        self.fetches = FetchPurgatory(ports, self.leader_throttle)
         self.fetch_sessions = FetchSessions(ports)
+        self.fetches = FetchPurgatory(ports, self.leader_throttle, self.fetch_sessions.by_token)
         self.fetches_in_progress = FetchesInProgress()
         self.deletions = JointWaits(ports, timed_out=DeletionResult(ErrorCode.request_timed_out))
         self._flusher = Flusher(ports.executor, ports.new_guard)

@@ -70,10 +70,26 @@ class Followed:
     """Whether the leader had committed more, when it last said so, than we had then: we are not in sync."""
     asked: FetchPartition | None = None
     """What was asked for it last; the same object as long as that has not changed."""
+    _position: FetchPosition | None = None
+    _seen_steps: int = -1
+    _asked_at: FetchPosition | None = None
+
+    def position(self) -> FetchPosition | None:
+        """Where to fetch; None if this replica does not. The same object while the partition has had no step,
+        so that a round looks at idle partitions only briefly.
+        """
+        steps = self.partition.log_guard.steps
+        if steps != self._seen_steps:
+            self._position = self.partition.fetch_position()
+            self._seen_steps = steps  # of before: a step since then is seen in the next round
+        return self._position
 
     def ask(self, position: FetchPosition, bytes_max: int) -> FetchPartition:
         """What to ask the leader for it now."""
         partition, asked = self.partition, self.asked
+        if asked is not None and position is self._asked_at and asked.partition_max_bytes == bytes_max:
+            return asked
+        self._asked_at = position
         if (
             asked is not None
             and asked.fetch_offset == position.fetch_offset
@@ -94,7 +110,8 @@ class Followed:
         return asked
 
 
-Asked = dict[TopicPartition, tuple[Followed, FetchPosition]]
+Asked = dict[tuple[TopicId, int], tuple[Followed, FetchPosition]]
+"""By topic id and number."""
 
 Conversation = Generator[CallBroker, Any, int]
 """A round, as a part of a loop: returns the milliseconds to pause before the next round."""
@@ -184,9 +201,10 @@ class Fetcher:
         for followed in ready:
             if followed.lags and self._is_held_back(followed):
                 continue
-            position = followed.partition.fetch_position()
+            position = followed.position()
             if position is not None:
-                positions[followed.partition.topic_partition] = (followed, position)
+                partition = followed.partition
+                positions[partition.topic_id, partition.topic_partition.partition] = (followed, position)
         return positions
 
     def _is_held_back(self, followed: Followed) -> bool:
@@ -196,10 +214,9 @@ class Fetcher:
         bytes_max = self._config.get_int("replica.fetch.max.bytes")
         wanted: dict[tuple[TopicId, int], FetchPartition] = {}
         names: dict[TopicId, str] = {}
-        for topic_partition, (followed, position) in asked.items():
-            topic_id = followed.partition.topic_id
-            names[topic_id] = topic_partition.topic
-            wanted[topic_id, topic_partition.partition] = followed.ask(position, bytes_max)
+        for key, (followed, position) in asked.items():
+            names[key[0]] = followed.partition.topic_partition.topic
+            wanted[key] = followed.ask(position, bytes_max)
         request = FetchRequest(
             replica_id=self._broker_id,
             replica_epoch=self._broker_epoch(),
@@ -219,10 +236,7 @@ class Fetcher:
             for followed, position in asked.values():
                 followed.partition.on_fetch_error(position.leader_epoch, response.error_code)
             return
-        silent = {
-            (entry.partition.topic_id, topic_partition.partition): (entry, at)
-            for topic_partition, (entry, at) in asked.items()
-        }
+        silent = dict(asked)
         for topic in response.responses:
             for data in topic.partitions:
                 known = silent.pop((topic.topic_id, data.partition_index), None)
@@ -285,10 +299,11 @@ class Fetcher:
         """For partitions whose fetch offset was out of range, or that must not fetch before they know: where
         does the leader's log start, on its disk, and end?
         """
-        for topic_partition, (followed, position) in list(asked.items()):
+        for key, (followed, position) in list(asked.items()):
             if not (followed.asks_offsets or position.asks_first):
                 continue
-            del asked[topic_partition]
+            del asked[key]
+            topic_partition = followed.partition.topic_partition
             start = yield from self._leader_offset(node, topic_partition, position, EARLIEST_LOCAL_TIMESTAMP)
             end = yield from self._leader_offset(node, topic_partition, position, LATEST_TIMESTAMP)
             followed.asks_offsets = False

@@ -16,8 +16,10 @@ from sparklog.broker.conversion.for_old_reader import OldReader, format_of_fetch
 from sparklog.broker.conversion.for_reader import for_reader
 from sparklog.broker.partition.answers import ReadRequest, ReadResult
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.waiting.fetch_purgatory import FetchLimits, Results
-from sparklog.broker.waiting.fetch_sessions import AskedPartition, FetchContext
+from sparklog.broker.waiting.asked_partitions import AskedPartition
+from sparklog.broker.waiting.fetch_purgatory import NOT_READ, FetchLimits, Results, SessionFetch
+from sparklog.broker.waiting.fetch_sessions import FetchContext
+from sparklog.broker.waiting.session_partitions import Resting, rest_max_ms
 from sparklog.core.replication.read_replica import RACK_AWARE_SELECTOR
 from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
@@ -77,6 +79,7 @@ def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None
         request,
         call.broker.config.get_int(SESSION_SLOTS),
         by_topic_id=call.version >= FIRST_VERSION_WITH_TOPIC_IDS,
+        rest_max_ms=rest_max_ms(call.broker.config.get_int("replica.lag.time.max.ms")),
     )
     if isinstance(context, ErrorCode):
         leave()
@@ -94,11 +97,28 @@ def _fetch(call: Call, request: FetchRequest, leave: Callable[[], None]) -> None
         bytes_max=_reply_bytes_max(call, request),
     )
 
+    session = _follower_session(request, context, asked)
+
     def answer(results: Results) -> None:
         leave()
-        call.carefully(lambda: _answer(call, context, asked, results))
+        joined = [] if session is None else [*map(_joined, session.joined)]
+        call.carefully(lambda: _answer(call, context, [*asked, *joined], results))
 
-    call.broker.replicas.fetches.fetch(wanted, limits, answer)
+    call.broker.replicas.fetches.fetch(wanted, limits, answer, session)
+
+
+def _follower_session(
+    request: FetchRequest, context: FetchContext, asked: list[Asked]
+) -> SessionFetch | None:
+    """The fetch as one of a follower's session, in which partitions may rest; None of another."""
+    if context.session is None or request.replica_id < 0:
+        return None
+    entries = {one.partition.topic_partition: one.entry for one in asked if one.partition is not None}
+    return SessionFetch(context.session.partitions, entries)
+
+
+def _joined(resting: Resting) -> Asked:
+    return Asked(resting.entry, resting.partition, resting.request)
 
 
 def _refuse(call: Call, request: FetchRequest) -> None:
@@ -199,6 +219,8 @@ def _answer(call: Call, context: FetchContext, asked: list[Asked], results: Resu
     for one in asked:
         result = one.answer if one.partition is None else results[one.partition.topic_partition]
         assert result is not None, one
+        if result is NOT_READ:  # it joined a moment ago; the next fetch reads it
+            continue
         result = _for_client(call, request, one, result, old_reader)
         data = _partition(call, request, one.entry.asked.partition, result)
         answers.append((one.entry, data))

@@ -94,6 +94,8 @@ class LogGuard:
         self.is_offline = False
         self.step = _Step(self)
         """``with guard.step:`` takes the lock, and lets out the outbox after it is released."""
+        self.steps = 0
+        """Ended until now: while the number stays, nothing that a step may change has changed."""
         self._machine = machine
         self._delivery = delivery
         self._outlet = outlet
@@ -282,6 +284,7 @@ class LogGuard:
         if self._step_effects:
             self._outbox.extend(self._step_effects)
             self._step_effects.clear()
+        self.steps += 1
         self.lock.release()
         self._deliver()
 

@@ -3,7 +3,8 @@
 Partitions are read in the request's order under its byte limit; the first that has anything may exceed every
 limit by one batch, so that a large batch never stops a reader (KIP-74). With fewer than ``min_bytes`` and
 nothing else to say, the fetch waits in the purgatory of each of its partitions; whatever happens there wakes
-it, it reads again what has changed, and answers or goes on waiting until its time is up.
+it, it reads again what has changed, and answers or goes on waiting until its time is up. Partitions at rest
+(``session_partitions``) are neither read nor waited in again: they join the fetch when they change.
 
 Records that are in the remote store only are not there yet, and are neither read nor awaited like others: the
 fetch is parked with ``history_fetches`` until the store has answered, or ``remote.fetch.max.wait.ms`` is
@@ -19,7 +20,9 @@ from sparklog.broker.partition.answers import HistoryRead, ReadRequest, ReadResu
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.ports import Ports
 from sparklog.broker.throttles import Allowance, ReplicationThrottle
+from sparklog.broker.waiting.asked_partitions import AskedPartition
 from sparklog.broker.waiting.history_fetches import HistoryFetches, ranges_of
+from sparklog.broker.waiting.session_partitions import Resting, SessionPartitions, may_rest
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.ports import Cancellable, Guard
@@ -37,8 +40,19 @@ class FetchLimits:
 Wanted = Sequence[tuple[TopicPartition, Partition, ReadRequest]]
 Results = dict[TopicPartition, ReadResult]
 Answer = Callable[[Results], None]
+NOT_READ = ReadResult(ErrorCode.none)
+"""Of a partition that has just joined a fetch."""
 NOT_HERE: Mapping[int, HistoryRead] = MappingProxyType({})
 """By place among the wanted partitions: what has come from the remote store; here nothing."""
+
+
+@dataclass(slots=True)
+class SessionFetch:
+    """A fetch of a follower's session (``session_partitions``). Partitions at rest join it as they change."""
+
+    partitions: SessionPartitions
+    entries: dict[TopicPartition, AskedPartition]
+    joined: list[Resting] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -46,7 +60,8 @@ class FetchWait:
     """One request that may wait, under one token in each of its partitions."""
 
     guard: Guard
-    wanted: Wanted
+    wanted: list[tuple[TopicPartition, Partition, ReadRequest]]
+    """Partitions at rest that change are added at the end."""
     limits: FetchLimits
     answer: Answer
     results: Results
@@ -55,6 +70,7 @@ class FetchWait:
     """Of each token: where in ``wanted`` its partition is."""
     timer: Cancellable | None = None
     answered: bool = False
+    session: SessionFetch | None = None
 
     def is_over(self) -> bool:
         return self.answered
@@ -63,8 +79,13 @@ class FetchWait:
 class FetchPurgatory:
     """Fetch requests, by the tokens that their partitions know."""
 
-    def __init__(self, ports: Ports, throttle: ReplicationThrottle) -> None:
-        """``throttle`` limits what this broker sends to replicas that are not in sync."""
+    def __init__(
+        self, ports: Ports, throttle: ReplicationThrottle, at_rest: dict[int, SessionPartitions] | None = None
+    ) -> None:
+        """``throttle`` limits what this broker sends to replicas that are not in sync; ``at_rest`` are the
+        tokens of partitions at rest, with their sessions.
+        """
+        self._at_rest = {} if at_rest is None else at_rest
         self._ports = ports
         self._tokens = itertools.count(1)
         self._waits: dict[int, FetchWait] = {}
@@ -75,16 +96,19 @@ class FetchPurgatory:
     def __len__(self) -> int:
         return len({id(wait) for wait in list(self._waits.values())})
 
-    def fetch(self, wanted: Wanted, limits: FetchLimits, answer: Answer) -> None:
+    def fetch(
+        self, wanted: Wanted, limits: FetchLimits, answer: Answer, session: SessionFetch | None = None
+    ) -> None:
         """Answer at once, or as soon as there is enough, or when ``limits.wait_max_ms`` are over."""
         results = read_all(wanted, limits.bytes_max, self._throttle.allowance(), is_retry=False)
         if self._ask_history(wanted, limits, results, answer):
             return
-        if limits.wait_max_ms <= 0 or not wanted or is_enough(results, limits.bytes_min):
+        can_wait = bool(wanted) or (session is not None and session.partitions.has_resting())
+        if limits.wait_max_ms <= 0 or not can_wait or is_enough(results, limits.bytes_min):
             self._throttle.count(wanted, results)
             answer(results)
             return
-        wait = FetchWait(self._ports.new_guard(), wanted, limits, answer, results)
+        wait = FetchWait(self._ports.new_guard(), list(wanted), limits, answer, results, session=session)
         wait.timer = self._ports.timer.after(limits.wait_max_ms, lambda: self._time_out(wait))
         self._park(wait)
 
@@ -112,9 +136,12 @@ class FetchPurgatory:
     def wake(self, token: int) -> None:
         """Something changed in the partition that knows ``token``."""
         wait = self._waits.pop(token, None)
-        if wait is None or wait.answered:
-            return
-        index = wait.tokens.pop(token)
+        if wait is not None and not wait.answered:
+            self._look_again(wait, wait.tokens.pop(token))
+        elif (partitions := self._at_rest.get(token)) is not None:
+            partitions.wake(token)
+
+    def _look_again(self, wait: FetchWait, index: int) -> None:
         _, partition, request = wait.wanted[index]
         # Taken before the read, because later changes must wake this fetch again.
         end = partition.log_end_offset if request.follower is not None else partition.high_watermark
@@ -125,9 +152,18 @@ class FetchPurgatory:
             self._wait_in(wait, index, advanced(request, end))
 
     def _park(self, wait: FetchWait) -> None:
-        for index, (_, _, request) in enumerate(wait.wanted):
+        parked = list(enumerate(wait.wanted))
+        if (session := wait.session) is not None:
+            session.partitions.wait(lambda resting: self._join(wait, session, resting))
+        for index, (_, _, request) in parked:
             if not wait.answered:
                 self._wait_in(wait, index, request)
+
+    def _join(self, wait: FetchWait, session: SessionFetch, resting: Resting) -> None:
+        """A partition at rest has changed. A fetch that is answered leaves it to the next one."""
+        index = _add(wait, session, resting)
+        if index is not None:
+            self._look_again(wait, index)
 
     def _wait_in(self, wait: FetchWait, index: int, request: ReadRequest) -> None:
         token = next(self._tokens)
@@ -144,10 +180,14 @@ class FetchPurgatory:
             partition.forget_fetch(token)
 
     def _time_out(self, wait: FetchWait) -> None:
-        if not wait.answered:
-            allowance = self._throttle.allowance()
-            wait.results = read_all(wait.wanted, wait.limits.bytes_max, allowance, is_retry=True)
-            self._answer(wait)
+        if wait.answered:
+            return
+        if (session := wait.session) is not None:
+            for resting in session.partitions.wake_all():
+                _add(wait, session, resting)
+        allowance = self._throttle.allowance()
+        wait.results |= read_all(list(wait.wanted), wait.limits.bytes_max, allowance, is_retry=True)
+        self._answer(wait)
 
     def _answer(self, wait: FetchWait) -> None:
         with wait.guard:
@@ -157,12 +197,41 @@ class FetchPurgatory:
             tokens = list(wait.tokens.items())
         if wait.timer is not None:
             wait.timer.cancel()
+        if wait.session is not None:
+            wait.session.partitions.stop_waiting()
         for token, index in tokens:
+            if self._leave_at_rest(wait, token, index):
+                continue
             self._waits.pop(token, None)
             partition = wait.wanted[index][1]
             partition.forget_fetch(token)
         self._throttle.count(wait.wanted, wait.results)
         wait.answer(wait.results)
+
+    def _leave_at_rest(self, wait: FetchWait, token: int, index: int) -> bool:
+        """Whether ``token`` stays in its partition, for the next fetches of the session."""
+        session = wait.session
+        topic_partition, partition, request = wait.wanted[index]
+        if session is None or not may_rest(partition, request, wait.results[topic_partition]):
+            return False
+        resting = Resting(session.entries[topic_partition], topic_partition, partition, request, token)
+        if not session.partitions.rest(resting):
+            return False
+        if self._waits.pop(token, None) is None:  # a change has taken it, and found the fetch answered
+            session.partitions.wake(token)
+        return True
+
+
+def _add(wait: FetchWait, session: SessionFetch, resting: Resting) -> int | None:
+    """Let a partition that rested be read by the fetch: where in ``wanted`` it is; None if that is over."""
+    with wait.guard:
+        if wait.answered:
+            return None
+        session.entries[resting.topic_partition] = resting.entry
+        session.joined.append(resting)
+        wait.results[resting.topic_partition] = NOT_READ
+        wait.wanted.append((resting.topic_partition, resting.partition, resting.request))
+        return len(wait.wanted) - 1
 
 
 def advanced(request: ReadRequest, end: int) -> ReadRequest:
@@ -224,7 +293,7 @@ def read_again(wait: FetchWait, woken: int, allowance: Allowance | None) -> None
     """
     left = wait.limits.bytes_max
     nothing_yet = True
-    for index, (topic_partition, partition, request) in enumerate(wait.wanted):
+    for index, (topic_partition, partition, request) in enumerate(list(wait.wanted)):
         result = wait.results[topic_partition]
         if index == woken or has_changed(partition, request, result):
             result = read_one(partition, request, left, allowance, nothing_yet=nothing_yet, is_retry=True)
@@ -282,7 +351,7 @@ def read_behind_hole(
 def is_enough(results: Results, bytes_min: int) -> bool:
     """Whether to answer now: enough bytes, or an error or a divergence that should not wait."""
     size = 0
-    for result in results.values():
+    for result in list(results.values()):  # other threads may add to them
         if result.error is not ErrorCode.none or result.diverging is not None:
             return True
         size += result.size_bytes

@@ -25,10 +25,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparklog.broker.partition.answers import ReadRequest
 from sparklog.broker.ports import Ports
+from sparklog.broker.waiting.asked_partitions import AskedPartition, asked_partitions
+from sparklog.broker.waiting.session_partitions import SessionPartitions
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import NO_TOPIC_ID, BrokerEpoch, BrokerId, TopicId
+from sparklog.model.ids import NO_TOPIC_ID, TopicId
 from sparklog.model.ports import Guard
 from sparklog.model.time import MonotonicMs
 from sparklog.wire.messages.data.fetch import (
@@ -36,7 +37,6 @@ from sparklog.wire.messages.data.fetch import (
     NO_SESSION,
     OPENING_EPOCH,
     FetchableTopicResponse,
-    FetchPartition,
     FetchPartitionData,
     FetchRequest,
     FetchResponse,
@@ -50,111 +50,28 @@ PARTITIONS_MAX: Final = 200_000
 
 _ID_MAX: Final = 2**31 - 1
 
-Key = tuple[str, TopicId, int]
-"""A partition as fetches name it: a topic's name or its id, the other left empty, and a number."""
-
-
-@dataclass(slots=True)
-class AskedPartition:
-    """One partition of a fetch, and the offsets last sent to the fetcher; -1: unknown."""
-
-    key: Key
-    asked: FetchPartition
-    sent_high_watermark: int = -1
-    sent_log_start_offset: int = -1
-    read: ReadRequest | None = None
-    """``asked`` as a request to the partition, cached."""
-
-    def read_request(
-        self,
-        follower: BrokerId | None,
-        follower_epoch: BrokerEpoch,
-        *,
-        from_any_replica: bool = False,
-        read_committed: bool = False,
-        with_aborted: bool = False,
-    ) -> ReadRequest:
-        """The request to the partition; the same object until it changes."""
-        read = self.read
-        if (
-            read is None
-            or read.follower != follower
-            or read.follower_epoch != follower_epoch
-            or read.read_committed != read_committed
-            or read.with_aborted != with_aborted
-        ):
-            asked = self.asked
-            self.read = read = ReadRequest(
-                fetch_offset=asked.fetch_offset,
-                max_bytes=asked.partition_max_bytes,
-                current_leader_epoch=asked.current_leader_epoch,
-                last_fetched_epoch=asked.last_fetched_epoch,
-                follower=follower,
-                follower_epoch=follower_epoch,
-                from_any_replica=from_any_replica,
-                log_start_offset=asked.log_start_offset,
-                read_committed=read_committed,
-                with_aborted=with_aborted,
-            )
-        return read
-
-    def ask(self, asked: FetchPartition) -> None:
-        self.read = None
-        if asked.current_leader_epoch != self.asked.current_leader_epoch:
-            self.sent_high_watermark = -1  # a follower in a new role has forgotten it
-        self.asked = asked
-
-    def has_news(self, data: FetchPartitionData) -> bool:
-        """Whether ``data`` must be sent; records it as sent."""
-        is_news = (
-            bool(data.records)
-            or data.error_code is not ErrorCode.none
-            or data.diverging_epoch is not None
-            or data.preferred_read_replica >= 0
-            or data.high_watermark != self.sent_high_watermark
-            or data.log_start_offset != self.sent_log_start_offset
-        )
-        is_taken = data.error_code is ErrorCode.none and data.diverging_epoch is None
-        self.sent_high_watermark = data.high_watermark if is_taken else -1
-        self.sent_log_start_offset = data.log_start_offset
-        return is_news
-
-
 Answers = Iterable[tuple[AskedPartition, FetchPartitionData]]
 
 
 @dataclass(slots=True)
 class FetchSession:
-    """The partitions of one fetcher. ``guard`` protects every field that changes."""
+    """The partitions of one fetcher. ``guard`` protects ``epoch`` and ``used_ms``."""
 
     id: int
     is_follower: bool
     by_topic_id: bool
     created_ms: MonotonicMs
     guard: Guard
-    partitions: dict[Key, AskedPartition]
-    """In the order of reading: partitions that yielded records move to the end."""
+    partitions: SessionPartitions
     used_ms: MonotonicMs
     epoch: int = 1
     """Of the next fetch."""
 
-    def change(self, request: FetchRequest) -> None:
-        """Apply the changes in an incremental fetch."""
-        for entry in asked_partitions(request):
-            known = self.partitions.get(entry.key)
-            if known is None:
-                self.partitions[entry.key] = entry
-            else:
-                known.ask(entry.asked)
-        for topic in request.forgotten_topics_data:
-            for partition in topic.partitions:
-                self.partitions.pop((topic.topic, topic.topic_id, partition), None)
-
     def news(self, answers: Answers) -> list[tuple[AskedPartition, FetchPartitionData]]:
         found = [(entry, data) for entry, data in answers if entry.has_news(data)]
         for entry, data in found:
-            if data.records and self.partitions.get(entry.key) is entry:
-                self.partitions[entry.key] = self.partitions.pop(entry.key)
+            if data.records:
+                self.partitions.to_the_end(entry.key)
         return found
 
 
@@ -191,6 +108,8 @@ class FetchSessions:
 
     ports: Ports
     slots_max: int = 0
+    by_token: dict[int, SessionPartitions] = field(default_factory=dict)
+    """Of each token at rest: the partitions of its session."""
     _sessions: dict[int, FetchSession] = field(default_factory=dict)
     _last_id: int = NO_SESSION
     _guard: Guard = field(init=False)
@@ -201,13 +120,17 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def begin(self, request: FetchRequest, slots_max: int, *, by_topic_id: bool) -> FetchContext | ErrorCode:
-        """The context to answer ``request`` in, or the error."""
+    def begin(
+        self, request: FetchRequest, slots_max: int, *, by_topic_id: bool, rest_max_ms: int = 0
+    ) -> FetchContext | ErrorCode:
+        """The context to answer ``request`` in, or the error. ``rest_max_ms``: how long partitions of a
+        follower's session may rest.
+        """
         self.slots_max = slots_max
         if request.session_epoch in (OPENING_EPOCH, CLOSING_EPOCH):
             if request.session_id != NO_SESSION:
                 with self._guard:
-                    self._sessions.pop(request.session_id, None)
+                    self._end(request.session_id)
             opens = request.session_epoch == OPENING_EPOCH
             asked = list(asked_partitions(request))
             return FetchContext(self, request, asked, opens=opens, by_topic_id=by_topic_id)
@@ -220,16 +143,16 @@ class FetchSessions:
                 return ErrorCode.invalid_fetch_session_epoch
             if session.by_topic_id != by_topic_id:
                 return ErrorCode.fetch_session_topic_id_error
-            session.change(request)
             session.epoch = _epoch_after(session.epoch)
-            session.used_ms = self.ports.clock.monotonic_ms()
-            entries = list(session.partitions.values())
+            session.used_ms = now_ms = self.ports.clock.monotonic_ms()
+            entries = session.partitions.begin(request, now_ms, rest_max_ms)
         is_too_large = bool(request.topics) and self._partitions_count() > PARTITIONS_MAX
-        if entries and not is_too_large:
+        is_empty = not len(session.partitions)
+        if not (is_empty or is_too_large):
             return FetchContext(self, request, entries, session)
         with self._guard:
-            self._sessions.pop(session.id, None)
-        return ErrorCode.fetch_session_id_not_found if entries else FetchContext(self, request, [])
+            self._end(session.id)
+        return FetchContext(self, request, []) if is_empty else ErrorCode.fetch_session_id_not_found
 
     def open(self, request: FetchRequest, partitions: list[AskedPartition], by_topic_id: bool) -> int:
         """The id of a new session, or NO_SESSION if there is no room for one."""
@@ -244,7 +167,7 @@ class FetchSessions:
                 by_topic_id=by_topic_id,
                 created_ms=now_ms,
                 guard=self.ports.new_guard(),
-                partitions={entry.key: entry for entry in partitions},
+                partitions=SessionPartitions(partitions, self.ports.new_guard(), self.by_token),
                 used_ms=now_ms,
             )
             self._sessions[session.id] = session
@@ -262,7 +185,7 @@ class FetchSessions:
             return False
         idlest = min(self._sessions.values(), key=lambda session: session.used_ms)
         if now_ms - idlest.used_ms > EVICTION_MS:
-            del self._sessions[idlest.id]
+            self._end(idlest.id)
             return True
         evictable = [
             session
@@ -272,8 +195,13 @@ class FetchSessions:
         least = min(evictable, key=_rank, default=None)
         if least is None or (is_follower, size) <= (least.is_follower, len(least.partitions)):
             return False
-        del self._sessions[least.id]
+        self._end(least.id)
         return True
+
+    def _end(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.partitions.end()
 
     def _new_id(self) -> int:
         """The first id is the time of day, so that ids of an earlier incarnation are not reused."""
@@ -283,13 +211,6 @@ class FetchSessions:
             self._last_id = self._last_id % _ID_MAX + 1
             if self._last_id not in self._sessions:
                 return self._last_id
-
-
-def asked_partitions(request: FetchRequest) -> Iterable[AskedPartition]:
-    """Everything that a request names, in its order."""
-    for topic in request.topics:
-        for asked in topic.partitions:
-            yield AskedPartition((topic.topic, topic.topic_id, asked.partition), asked)
 
 
 def _rank(session: FetchSession) -> tuple[bool, int, int]:

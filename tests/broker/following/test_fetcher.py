@@ -4,6 +4,7 @@ import pytest
 
 from sparklog.model.errors import ErrorCode
 from sparklog.model.parts import FileSlice
+from sparklog.wire.messages.data.fetch import FetchResponse
 from sparklog.wire.messages.data.list_offsets import (
     EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
@@ -419,3 +420,28 @@ def test_a_reply_that_came_too_late_to_be_used_begins_the_fetch_session_anew(mem
     with pytest.raises(StopIteration):
         conversation.send(response)
     assert begun == [True]
+
+
+def test_an_idle_partition_is_asked_for_its_position_once(members, batch, monkeypatch) -> None:
+    start(members)
+    members[1].produce(batch(3))
+    for _ in range(2):
+        members[2].fetch_once()
+    partition, asked = members[2].partition, []
+    position = partition.fetch_position
+    monkeypatch.setattr(partition, "fetch_position", lambda: asked.append(position()) or asked[-1])
+    members[1].answer = lambda _: FetchResponse()  # nothing new
+    for _ in range(3):
+        members[2].fetch_once()
+    assert len(asked) == 1
+
+
+def test_whatever_changes_a_partition_changes_the_next_request(members, batch) -> None:
+    """A step of another thread: here retention, which raises the start of the follower's log."""
+    start(members)
+    members[1].produce(batch(3))
+    for _ in range(3):
+        members[2].fetch_once()
+    members[2].partition.trim(lambda log, _: log.raise_log_start(2))
+    members[2].fetch_once()
+    assert members[2].requests[-1].topics[0].partitions[0].log_start_offset == 2

@@ -6,7 +6,8 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker.partition.partition import Partition
-from sparklog.broker.waiting.fetch_sessions import FetchSession
+from sparklog.broker.waiting.asked_partitions import AskedPartition
+from sparklog.broker.waiting.session_partitions import SessionPartitions
 from sparklog.core.replication.actions import Action, AssignEpoch
 from sparklog.core.replication.epoch_history import UNDEFINED, EpochEnd, EpochHistory
 from sparklog.core.replication.follower import FetchPosition, Follower
@@ -99,16 +100,17 @@ def _does_not_compare_with_the_same_leader(switch: Switch) -> None:
 def _sessions_forget_the_epoch(switch: Switch) -> None:
     """Fetches that a session completes carry no leader epoch: leaders answer whoever followed them once."""
 
-    def change(original: Any) -> Any:
-        def mutated(self: FetchSession, *request: Any) -> None:
-            original(self, *request)
-            for entry in self.partitions.values():
+    def begin(original: Any) -> Any:
+        def mutated(self: SessionPartitions, *fetch: Any) -> list[AskedPartition]:
+            entries: list[AskedPartition] = original(self, *fetch)
+            for entry in entries:
                 if entry.asked.current_leader_epoch >= 0:
                     entry.asked, entry.read = replace(entry.asked, current_leader_epoch=-1), None
+            return entries
 
         return mutated
 
-    switch.method(FetchSession, "change", change)
+    switch.method(SessionPartitions, "begin", begin)
 
 
 def _no_fence_at_the_leader_alone(switch: Switch) -> None:

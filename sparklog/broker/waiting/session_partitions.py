@@ -1,0 +1,205 @@
+"""The partitions of one fetch session: those that a fetch reads, and those at rest.
+
+In most clusters most partitions are idle. A follower that has all of such a partition, and knows it, need not
+have it read by every fetch, and its fetches need not wait in it anew. The partition is then *at rest*: the
+wait of an earlier fetch stays in it under its token, and any change wakes that.
+
+    at rest     the follower's fetch offset is the log's end and the high watermark, it has both offsets of
+                the last answer, it is in sync, and a token of ours waits in the partition
+    awake       all others: each fetch of the session reads them
+
+A change wakes a partition: records, another role, a failed disk; a fetch that names or forgets it; the end of
+the session. If a fetch of the session waits, it reads the partition and may be answered. A change while no
+fetch waits is not lost, as the next fetch reads what is awake.
+
+Failure: a raised log start gives no token back, and a follower's time of its last fetch must be kept up. So
+every ``rest_max_ms`` all partitions are awake for a fetch. Half a second at most, as long as a fetch waits,
+and a quarter of the lag at which a follower leaves the ISR.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from sparklog.broker.partition.answers import ReadRequest, ReadResult
+from sparklog.broker.partition.partition import Partition
+from sparklog.broker.waiting.asked_partitions import AskedPartition, Key, asked_partitions
+from sparklog.core.replication.progress import NEVER
+from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import BrokerEpoch, TopicPartition
+from sparklog.model.ports import Guard
+from sparklog.model.time import MonotonicMs
+from sparklog.wire.messages.data.fetch import FetchRequest
+
+REST_MAX_MS: Final = 500
+
+
+class Resting(NamedTuple):
+    """A partition at rest, how to read it once it changes, and the token that waits in it."""
+
+    entry: AskedPartition
+    topic_partition: TopicPartition
+    partition: Partition
+    request: ReadRequest
+    token: int
+
+
+Join = Callable[[Resting], None]
+"""Has the waiting fetch read a partition too."""
+
+
+def rest_max_ms(lag_max_ms: int) -> int:
+    """How long a partition may rest, by ``replica.lag.time.max.ms``."""
+    return min(REST_MAX_MS, lag_max_ms // 4)
+
+
+def may_rest(partition: Partition, request: ReadRequest, result: ReadResult) -> bool:
+    """Whether the follower that is sent ``result`` knows all that there is to know of the partition."""
+    return (
+        request.follower is not None
+        and result.error is ErrorCode.none
+        and result.diverging is None
+        and result.history is None
+        and not result.size_bytes
+        and request.fetch_offset == result.high_watermark == partition.log_end_offset
+        and result.log_start_offset == partition.log_start_offset
+        and partition.is_in_sync(request.follower)
+    )
+
+
+class SessionPartitions:
+    """The partitions of one session, those awake in the order of reading. Any thread may wake a partition."""
+
+    def __init__(
+        self,
+        entries: Iterable[AskedPartition],
+        guard: Guard,
+        by_token: dict[int, "SessionPartitions"],
+    ) -> None:
+        """``by_token``: where to find the session of a token at rest; one table for all sessions."""
+        self._all = {entry.key: entry for entry in entries}
+        self._awake = dict(self._all)
+        self._resting: dict[int, Resting] = {}
+        self._tokens: dict[Key, int] = {}
+        self._guard = guard
+        self._by_token = by_token
+        self._join: Join | None = None
+        self._woken: list[Resting] = []
+        """Since the last fetch began, while none waited."""
+        self._all_awake_ms = NEVER
+        self._follower_epoch = BrokerEpoch(-1)
+        self._is_ended = False
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def values(self) -> Iterable[AskedPartition]:
+        return self._all.values()
+
+    # A fetch of the session
+
+    def begin(self, request: FetchRequest, now_ms: MonotonicMs, rest_max_ms: int) -> list[AskedPartition]:
+        """Apply the changes in an incremental fetch; returns the partitions that it reads."""
+        with self._guard:
+            left = list(self._change(request))
+            is_due = now_ms - self._all_awake_ms >= rest_max_ms
+            # A second fetch while another waits comes from no proper follower: it gets a full answer.
+            if is_due or self._join is not None or request.replica_epoch != self._follower_epoch:
+                left += [self._leave(token) for token in list(self._resting)]
+                self._all_awake_ms = now_ms
+                self._follower_epoch = BrokerEpoch(request.replica_epoch)
+            self._woken.clear()
+            awake = list(self._awake.values())
+        _forget(left)
+        return awake
+
+    def _change(self, request: FetchRequest) -> Iterable[Resting]:
+        """Apply what ``request`` names; yields what no longer rests."""
+        for entry in asked_partitions(request):
+            known = self._all.get(entry.key)
+            if known is None:
+                self._all[entry.key] = self._awake[entry.key] = entry
+                continue
+            known.ask(entry.asked)
+            if (token := self._tokens.get(entry.key)) is not None:
+                yield self._leave(token)
+        for topic in request.forgotten_topics_data:
+            for partition in topic.partitions:
+                key = topic.topic, topic.topic_id, partition
+                if (token := self._tokens.get(key)) is not None:
+                    yield self._leave(token)
+                self._all.pop(key, None)
+                self._awake.pop(key, None)
+
+    def to_the_end(self, key: Key) -> None:
+        """Partitions that yielded records are read last by the next fetch."""
+        with self._guard:
+            for entries in self._all, self._awake:
+                if (entry := entries.pop(key, None)) is not None:
+                    entries[key] = entry
+
+    # Its wait
+
+    def has_resting(self) -> bool:
+        return bool(self._resting or self._woken)
+
+    def wait(self, join: Join) -> None:
+        """A fetch waits from now on; it is given at once what has changed since it began."""
+        with self._guard:
+            self._join = join
+            woken = self._woken[:]
+            self._woken.clear()
+        for resting in woken:
+            join(resting)
+
+    def stop_waiting(self) -> None:
+        with self._guard:
+            self._join = None
+
+    def rest(self, resting: Resting) -> bool:
+        """Let a partition rest, whose token waits in it; False if the session no longer asks so."""
+        entry = resting.entry
+        with self._guard:
+            if self._is_ended or self._awake.get(entry.key) is not entry or entry.read is not resting.request:
+                return False
+            del self._awake[entry.key]
+            self._resting[resting.token] = resting
+            self._tokens[entry.key] = resting.token
+            self._by_token[resting.token] = self
+            return True
+
+    def wake(self, token: int) -> None:
+        """The partition of ``token`` has changed."""
+        with self._guard:
+            if token not in self._resting:
+                return
+            resting, join = self._leave(token), self._join
+            if join is None:
+                self._woken.append(resting)
+        if join is not None:
+            join(resting)
+
+    def wake_all(self) -> list[Resting]:
+        """All that rested, for a fetch whose time is up."""
+        with self._guard:
+            left = [self._leave(token) for token in list(self._resting)]
+        _forget(left)
+        return left
+
+    def end(self) -> None:
+        """The session is over."""
+        with self._guard:
+            self._is_ended = True
+            left = [self._leave(token) for token in list(self._resting)]
+        _forget(left)
+
+    def _leave(self, token: int) -> Resting:
+        resting = self._resting.pop(token)
+        self._by_token.pop(token, None)
+        del self._tokens[resting.entry.key]
+        self._awake[resting.entry.key] = resting.entry
+        return resting
+
+
+def _forget(left: Iterable[Resting]) -> None:
+    for resting in left:
+        resting.partition.forget_fetch(resting.token)
