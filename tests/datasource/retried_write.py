@@ -29,8 +29,7 @@ def main() -> None:
     builder = SparkSession.builder.master("local[2,3]").config("spark.driver.host", "127.0.0.1")
     for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
         builder = builder.config(name, "false")
-    light_jvm = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    spark = builder.config("spark.driver.extraJavaOptions", light_jvm).getOrCreate()
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     options = {"kafka.bootstrap.servers": servers, "topic": topic}
     if checkpoint:

@@ -67,7 +67,7 @@ class Standalone:
                     "PATH": path,
                     "HOME": os.environ.get("HOME", "/"),
                     "SPARK_HOME": str(spark_home()),
-                    "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                    "JDK_JAVA_OPTIONS": os.environ["JDK_JAVA_OPTIONS"],
                 },
             )
         self._processes.append(process)

@@ -26,8 +26,7 @@ def session(master: str) -> Any:
     builder = SparkSession.builder.master(master).config("spark.driver.host", "127.0.0.1")
     for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
         builder = builder.config(name, "false")
-    light_jvm = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    spark = builder.config("spark.driver.extraJavaOptions", light_jvm).getOrCreate()
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     pyspark_sparklog.register(spark)
     register_killed(spark)
