@@ -19,6 +19,7 @@ from sparklog.core.security.api_rules import API_RULES, ListenerKind
 from sparklog.model.errors import ErrorCode, WireError
 from sparklog.network.exchange import Exchange
 from sparklog.wire.codec import UnsupportedVersion, decode_request, encode_response
+from sparklog.wire.messages.data.fetch import FetchRequest
 from sparklog.wire.messages.data.produce import ProduceRequest
 from sparklog.wire.versions import API_VERSIONS_KEY
 
@@ -27,10 +28,22 @@ logger: Final = logging.getLogger(__name__)
 _PRODUCE: Final = ProduceRequest.API_KEY.to_bytes(2, "big")
 """How a frame of it begins."""
 
+_IN_PLACE: Final = frozenset({_PRODUCE, FetchRequest.API_KEY.to_bytes(2, "big")})
+
+IN_PLACE_BYTES_MAX: Final = 64 * 1024
+"""Larger batches take long to check, without the interpreter lock: handlers do that beside the processor."""
+
 
 def begins_beside(frame: memoryview) -> bool:
     """Whether the request may begin while earlier ones of its connection wait: only a produce may."""
     return bytes(frame[:2]) == _PRODUCE
+
+
+def works_in_place(frame: memoryview) -> bool:
+    """Whether the request is short work: a small produce or a fetch, neither of which waits on its thread for
+    other brokers. A fetch is small by itself, and its reply by what the log has; a cold page is its one risk.
+    """
+    return len(frame) <= IN_PLACE_BYTES_MAX and bytes(frame[:2]) in _IN_PLACE
 
 
 class Dispatcher:

@@ -1,6 +1,7 @@
 """A thread with a selector over its share of the connections: it receives requests and finishes replies.
 
-It never works on a request itself and never blocks on anything but its selector. Its parts:
+It blocks on nothing but its selector, except that it works on a short request itself while nothing else
+waits; another thread takes its place if that request turns out to be slow (``in_place``). Its parts:
 
 - the *response queue*: channels that need its attention, because a reply did not fit into the socket, the
   client had pipelined, or the connection is to be closed;
@@ -26,6 +27,7 @@ from sparklog.model.time import Clock, MonotonicMs
 from sparklog.network.channel import NOTHING_WATCHED, TURN_BYTES, Channel, Phase, Sending
 from sparklog.network.exchange import Exchange
 from sparklog.network.frame_budget import FrameBudget
+from sparklog.network.in_place import InPlace, WorksInPlace, never_in_place
 from sparklog.network.request_queue import RequestQueue
 from sparklog.network.waker import Waker
 
@@ -48,9 +50,13 @@ class Processor:
         idle_ms: int,
         clock: Clock,
         on_closed: Callable[[str], None],
+        work: Callable[[Exchange], None],
+        works_in_place: WorksInPlace = never_in_place,
         budget: FrameBudget | None = None,
     ) -> None:
-        """``on_closed`` is called with the address of each connection that has ended."""
+        """``on_closed`` is called with the address of each connection that has ended. ``work``: what a
+        handler would do with a request.
+        """
         self._number = number
         self._requests = requests
         self._idle_ms = idle_ms if idle_ms >= 0 else _NEVER_MS
@@ -72,10 +78,27 @@ class Processor:
         self._next_sweep_ms = MonotonicMs(clock.monotonic_ms() + self._sweep_ms)
         self._is_stopping = False
         self._is_ended = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._has_ended = threading.Event()
+        self._is_alone = False
+        """Whether the selector has reported one event only, which is being attended to."""
+        self._in_place = InPlace(work, works_in_place, self._relieve, name=name)
+        self._name = name
+        self._thread = self._new_thread()
+        self._relieved: list[threading.Thread] = []
 
     def start(self) -> None:
         self._thread.start()
+        self._in_place.start()
+
+    @property
+    def threads(self) -> list[threading.Thread]:
+        """Those that may be inside a request, by now or still."""
+        return [self._thread, *self._relieved]
+
+    @property
+    def under_way(self) -> Exchange | None:
+        """The request that this processor works on itself, so that later ones are not received."""
+        return self._in_place.under_way
 
     def adopt(self, channel: Channel) -> None:
         self._newcomers.append(channel)
@@ -86,7 +109,9 @@ class Processor:
     def attend(self, channel: Channel) -> None:
         """Put ``channel`` on the response queue."""
         self._responses.append(channel)
-        self._waker.wake()
+        # The processor itself looks there before it waits; so does the thread that takes its place.
+        if threading.current_thread() is not self._thread:
+            self._waker.wake()
 
     def submit(self, exchange: Exchange) -> None:
         """Put ``exchange`` into the request queue, or into the backlog if there is no room."""
@@ -113,17 +138,33 @@ class Processor:
         return self._requests.offer(exchange, self._number, self._waker.wake)
 
     def stop(self) -> None:
-        """Close every connection and end the thread; returns when that is done."""
+        """Close every connection and end the thread; returns when that is done. A request that holds the
+        thread is left behind with it: another one takes its place, and ends.
+        """
         self._is_stopping = True
         self._waker.wake()
         if self._thread.ident is None:
             self._close_everything()
         elif threading.current_thread() is not self._thread:
-            self._thread.join()
+            self._has_ended.wait()
+
+    def _new_thread(self) -> threading.Thread:
+        return threading.Thread(target=self._run, name=self._name, daemon=True)
+
+    def _relieve(self) -> None:
+        """Put another thread into this one's place; on the watch's thread."""
+        before, self._thread = self._thread, self._new_thread()
+        before.name = f"{self._name}-relieved"
+        self._relieved = [*(thread for thread in self._relieved if thread.is_alive()), before]
+        self._thread.start()
+
+    def _is_mine(self) -> bool:
+        return self._thread is threading.current_thread()
 
     def _run(self) -> None:
         try:
-            while not self._is_stopping:
+            self._after_events()  # what the thread before this one has left
+            while self._is_mine() and not self._is_stopping:
                 self._turn()
         except Exception:
             _logger.exception(
@@ -131,14 +172,24 @@ class Processor:
             )
             raise
         finally:
-            self._close_everything()
+            if self._is_mine():
+                self._close_everything()
+                self._in_place.stop()
+                self._has_ended.set()
 
     def _turn(self) -> None:
-        for key, events in self._selector.select(self._wait_s()):
+        ready = self._selector.select(self._wait_s())
+        self._is_alone = len(ready) == 1
+        for key, events in ready:
             if key.data is None:
                 self._waker.clear()
             else:
                 self._attend(key.data, events)
+        if self._is_mine():
+            self._after_events()
+
+    def _after_events(self) -> None:
+        self._is_alone = False
         while self._newcomers:
             self._welcome(self._newcomers.popleft())
         while self._responses:
@@ -209,8 +260,17 @@ class Processor:
             return False
         channel.on_processor_enter(Phase.HANDLING)
         if channel.may_begin(exchange):
-            self.submit(exchange)
+            if self._has_time() and self._in_place.may_run(exchange):
+                self._in_place.run(exchange)
+            else:
+                self.submit(exchange)
         return True
+
+    def _has_time(self) -> bool:
+        """Whether nothing waits for this processor, as far as it knows, or for a handler."""
+        return self._is_alone and not (
+            len(self._requests) or self._backlog or self._responses or self._newcomers
+        )
 
     def _wait_for_more(self, channel: Channel) -> None:
         """Wait for the rest of the next request, or for room for it."""

@@ -5,9 +5,11 @@
                                   +------------- what the socket did not take --------+
 
 A request is read by a processor, waits in the queue, and is given to ``handle`` on one of the handler threads
-as an ``Exchange``. It may be answered right there or, when it is parked, later by whichever thread completes
-it. A connection's answers leave in the order of its requests, which lets an idempotent producer have five
-batches under way. It has one request in progress, but for produces that wait for followers (``reply_order``).
+as an ``Exchange``. A short one that finds nothing else waiting is worked on by its processor (``in_place``),
+which saves the hop. A request may be answered right there or, when it is parked, later by whichever thread
+completes it. A connection's answers leave in the order of its requests, which lets an idempotent producer
+have five batches under way. It has one request in progress, but for produces that wait for followers
+(``reply_order``).
 
 ``handle`` must not fail: if it does, the traceback is logged and that connection alone is closed.
 """
@@ -28,6 +30,7 @@ from sparklog.network.clock import SystemClock
 from sparklog.network.connection_limits import ConnectionCount, ConnectionLimits
 from sparklog.network.exchange import Exchange, RequestContext
 from sparklog.network.frame_budget import FrameBudget
+from sparklog.network.in_place import WorksInPlace, never_in_place
 from sparklog.network.processor import Processor
 from sparklog.network.reply_order import BeginsBeside, never_beside
 from sparklog.network.request_queue import RequestQueue
@@ -59,13 +62,14 @@ class Reactor:
         connection_limits: Callable[[], ConnectionLimits] = ConnectionLimits,
         idle_ms: int = IDLE_MS_DEFAULT,
         begins_beside: BeginsBeside = never_beside,
+        works_in_place: WorksInPlace = never_in_place,
         statistics: RequestStatistics | None = None,
         clock: Clock | None = None,
         name: str = "reactor",
     ) -> None:
         """``frame_bytes_max``: of one request. ``frames_bytes_max``: of all that are read and not handled.
         ``connection_limits``: called for every new connection. ``idle_ms``: negative for no limit.
-        ``begins_beside``: see ``reply_order``.
+        ``begins_beside``: see ``reply_order``. ``works_in_place``: see ``in_place``.
         """
         if processors < 1 or handlers < 1:
             raise ValueError(f"{processors} processors and {handlers} handlers: at least 1 of each is needed")
@@ -77,6 +81,7 @@ class Reactor:
         self._idle_ms = idle_ms
         self._clock: Clock = clock or SystemClock()
         self._begins_beside = begins_beside
+        self._works_in_place = works_in_place
         self._statistics = statistics
         self._name = name
         self._requests = RequestQueue(queue_max)
@@ -128,12 +133,15 @@ class Reactor:
 
     def attentive_until(self) -> MonotonicMs:
         """Now, if a handler is free; else the arrival of the newest request in hand, as later ones may
-        wait."""
-        now_ms = self._clock.monotonic_ms()
+        wait. A processor that works on a request has received nothing since that."""
+        until_ms = self._clock.monotonic_ms()
         in_hand = list(self._in_hand)
-        if not in_hand or None in in_hand:
-            return now_ms
-        return max(context.received_ms for context in in_hand if context is not None)
+        if in_hand and None not in in_hand:
+            until_ms = max(context.received_ms for context in in_hand if context is not None)
+        for processor in self._processors:
+            if (exchange := processor.under_way) is not None:
+                until_ms = min(until_ms, exchange.context.received_ms)
+        return until_ms
 
     def start(self) -> None:
         """Listen; on return every port is bound. If one cannot be: OSError, and nothing is left behind."""
@@ -168,7 +176,7 @@ class Reactor:
             self._is_down.set()
         elif before == "new":
             self._is_down.set()
-        elif threading.current_thread() not in self._handlers:
+        elif threading.current_thread() not in self._workers:
             self._is_down.wait()  # somebody else stops it; handlers are waited for themselves
 
     def __enter__(self) -> Self:
@@ -183,9 +191,15 @@ class Reactor:
             acceptor.stop()
         self._connections.close()
         self._requests.close(len(self._handlers))
-        self._join_handlers(timeout_ms)
+        self._join(self._handlers, timeout_ms)
         for processor in self._processors:
             processor.stop()
+            self._join(processor.threads, timeout_ms)
+
+    @property
+    def _workers(self) -> list[threading.Thread]:
+        """The threads that may be inside ``handle``."""
+        return [*self._handlers, *(thread for one in self._processors for thread in one.threads)]
 
     def _bind_all(self) -> list[socket.socket]:
         sockets: list[socket.socket] = []
@@ -205,6 +219,8 @@ class Reactor:
             idle_ms=self._idle_ms,
             clock=self._clock,
             on_closed=self._connections.leave,
+            work=self._work_on,
+            works_in_place=self._works_in_place,
             budget=self._budget,
         )
 
@@ -220,9 +236,9 @@ class Reactor:
             upkeep=self._connections.report_refusals,
         )
 
-    def _join_handlers(self, timeout_ms: int) -> None:
+    def _join(self, workers: Sequence[threading.Thread], timeout_ms: int) -> None:
         deadline = time.monotonic() + timeout_ms / 1_000
-        for thread in self._handlers:
+        for thread in workers:
             if thread is threading.current_thread():
                 continue
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -256,17 +272,22 @@ class Reactor:
     def _run_handler(self, number: int) -> None:
         while (exchange := self._requests.take()) is not None:
             self._in_hand[number] = exchange.context
-            exchange.began_ns = perf_counter_ns()
-            try:
-                self._handle(exchange)
-            except Exception:
-                _logger.exception(
-                    "a request of connection %d from %s failed; the connection is closed",
-                    exchange.context.connection_id, exchange.context.client_host,
-                )  # fmt: skip
-                exchange.abandon()
-            exchange.handled_ns = perf_counter_ns()
-            if self._budget is not None:
-                self._budget.credit(exchange.frame_bytes)
+            self._work_on(exchange)
             self._in_hand[number] = None
             del exchange  # an idle handler must not keep the last request's memory
+
+    # On a handler's thread, or a processor's
+
+    def _work_on(self, exchange: Exchange) -> None:
+        exchange.began_ns = perf_counter_ns()
+        try:
+            self._handle(exchange)
+        except Exception:
+            _logger.exception(
+                "a request of connection %d from %s failed; the connection is closed",
+                exchange.context.connection_id, exchange.context.client_host,
+            )  # fmt: skip
+            exchange.abandon()
+        exchange.handled_ns = perf_counter_ns()
+        if self._budget is not None:
+            self._budget.credit(exchange.frame_bytes)

@@ -6,7 +6,7 @@ import pytest
 
 from sparklog.broker.apis import APIS
 from sparklog.broker.context import BrokerContext
-from sparklog.broker.dispatch import Dispatcher
+from sparklog.broker.dispatch import IN_PLACE_BYTES_MAX, Dispatcher, works_in_place
 from sparklog.broker.forwarding import forward
 from sparklog.broker.metadata_cache import MetadataCache
 from sparklog.core.security.api_rules import API_RULES, ListenerKind
@@ -208,3 +208,12 @@ def test_every_forwarded_api_can_be_refused_in_every_version(served, key):
     for version in range(KNOWN_VERSIONS[key].min, KNOWN_VERSIONS[key].max + 1):
         (reply,) = served.ask(request, version=version).replies
         decode_response(key, version, reply)
+
+
+def test_processors_work_on_small_produces_and_fetches_only():
+    keys = {"produce": 0, "fetch": 1, "metadata": 3, "join group": 11, "write markers": 27}
+    frames = {name: memoryview(key.to_bytes(2, "big") + b"\0" * 100) for name, key in keys.items()}
+    assert [name for name, frame in frames.items() if works_in_place(frame)] == ["produce", "fetch"]
+    just_small = bytearray(IN_PLACE_BYTES_MAX)
+    assert works_in_place(memoryview(just_small))
+    assert not works_in_place(memoryview(just_small + b"x"))

@@ -52,8 +52,8 @@ def fill(cluster: InProcessCluster, count: int, text: str) -> list[str]:
 
 
 def wait_until_moved(log: Log, offset: int) -> int:
-    """The start of this disk, which is at ``offset`` or later."""
-    until(lambda: log.local_start_offset >= offset)
+    """The start of this disk, at ``offset`` or later, once sealed segments are in the store only."""
+    until(lambda: offset <= log.local_start_offset == log.active_segment_base)
     return log.local_start_offset
 
 

@@ -30,7 +30,7 @@ from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.metrics import coordinator_metrics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
-from sparklog.broker.dispatch import Dispatcher, begins_beside
+from sparklog.broker.dispatch import Dispatcher, begins_beside, works_in_place
 from sparklog.broker.history.reader import Counts
 from sparklog.broker.life.cleaner_threads import CleanerThreads
 from sparklog.broker.life.connection_limits import ConfiguredLimits
@@ -383,6 +383,7 @@ class BrokerServer:
             connection_limits=ConfiguredLimits(replicas.settings, self._waiting_room),
             idle_ms=config.get_int("connections.max.idle.ms"),
             begins_beside=begins_beside,
+            works_in_place=works_in_place,
             statistics=self._statistics,
             clock=self._clock,
             name=self._client_id,

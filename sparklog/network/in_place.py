@@ -1,0 +1,126 @@
+"""Short requests that a processor works on itself, and the watch that replaces a processor that is held up.
+
+A hop to a handler thread and back costs more than a small produce: both threads want the interpreter lock at
+every system call. So a processor that has received one short request, while nothing else waits for it or
+for a handler, works on that request in place.
+
+A disk may block any of them, and with its processor all connections of that. So a *watch* looks every
+``SLOW_MS``. If it sees the same request twice, another thread takes the processor's place. The slow request
+keeps the thread that it has, which ends with it. For ``PAUSE_MS``, and until the slow request has ended,
+every request goes to handlers. So a slow request holds up other connections for at most twice ``SLOW_MS``,
+once in ``PAUSE_MS``, and a disk that hangs holds one thread of each processor.
+
+    processor  ---- request ----X (slow) .............. ends with its request
+    watch           |  look  |  look: the same request
+    processor'                 +---- selects, receives, hands over to handlers ---->
+
+An idle watch sleeps until the next request.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from sparklog.network.exchange import Exchange
+
+SLOW_MS: Final = 10
+PAUSE_MS: Final = 1_000
+_IDLE_LOOKS_MAX: Final = 20
+"""After so many looks without a new request the watch sleeps."""
+
+WorksInPlace = Callable[[memoryview], bool]
+"""Whether the request in this frame is short, and waits for nothing but a disk."""
+
+
+def never_in_place(_: memoryview) -> bool:
+    """For servers whose requests all go to handlers."""
+    return False
+
+
+class InPlace:
+    """The requests that one processor works on itself. ``run`` is for the processor's thread."""
+
+    def __init__(
+        self,
+        work: Callable[[Exchange], None],
+        is_short: WorksInPlace,
+        relieve: Callable[[], None],
+        *,
+        name: str,
+    ) -> None:
+        """``relieve`` puts another thread into the processor's place; it is called by the watch."""
+        self._work = work
+        self._is_short = is_short
+        self._relieve = relieve
+        self._guard = threading.Lock()
+        self._count = 0
+        self._is_paused = self._is_watched = False
+        self._wanted = threading.Event()
+        self._is_ending = threading.Event()
+        self._slow_has_ended = threading.Event()
+        self._watch = threading.Thread(target=self._look, name=f"{name}-watch", daemon=True)
+        self.under_way: Exchange | None = None
+        """What holds the processor now."""
+
+    def start(self) -> None:
+        if self._is_short is not never_in_place:
+            self._watch.start()
+
+    def stop(self) -> None:
+        """End the watch; no thread is replaced from then on."""
+        self._is_ending.set()
+        self._wanted.set()
+        self._slow_has_ended.set()
+        if self._watch.ident is not None:
+            self._watch.join()
+
+    def may_run(self, exchange: Exchange) -> bool:
+        return not self._is_paused and self._is_short(exchange.frame)
+
+    def run(self, exchange: Exchange) -> None:
+        """Work on ``exchange``; another thread may be the processor after that."""
+        self.under_way = exchange
+        self._count += 1
+        # In this order: the watch falls asleep by setting the mark, and looks at the count after that.
+        if not self._is_watched:
+            self._is_watched = True
+            self._wanted.set()
+        self._work(exchange)
+        with self._guard:
+            if self.under_way is exchange:
+                self.under_way = None
+            else:
+                self._slow_has_ended.set()
+
+    def _look(self) -> None:
+        while not self._is_ending.is_set():
+            self._wanted.wait()
+            self._wanted.clear()
+            idle_looks, before = 0, -1
+            while idle_looks < _IDLE_LOOKS_MAX or not self._falls_asleep(before):
+                seen, before = self.under_way, self._count
+                if self._is_ending.wait(SLOW_MS / 1_000):
+                    return
+                if seen is not None and self._replaces(seen):
+                    self._is_ending.wait(PAUSE_MS / 1_000)
+                    self._slow_has_ended.wait()
+                    self._is_paused = False
+                idle_looks = idle_looks + 1 if self._count == before else 0
+
+    def _falls_asleep(self, count: int) -> bool:
+        self._is_watched = False
+        if self._count == count:
+            return True
+        self._is_watched = True
+        return False
+
+    def _replaces(self, seen: Exchange) -> bool:
+        """Whether ``seen`` still held the processor, which has another thread now."""
+        with self._guard:
+            if self.under_way is not seen or self._is_ending.is_set():
+                return False
+            self._is_paused = True
+            self._slow_has_ended.clear()
+            self.under_way = None
+            self._relieve()
+            return True

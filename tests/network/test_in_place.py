@@ -1,0 +1,233 @@
+"""Short requests that a processor works on itself, over real sockets."""
+
+import logging
+import threading
+import time
+
+import pytest
+
+from sparklog.network import in_place
+from sparklog.network.clock import SystemClock
+from tests.network.frames import frame
+from tests.network.held_handlers import Gate
+from tests.waiting import until
+
+SHORT, LONG, HELD = b"short", b"long", b"held"
+
+
+def is_short(request: memoryview) -> bool:
+    return bytes(request) != LONG
+
+
+class Threads:
+    """Answers each request with the name of its thread; holds ``HELD`` until it is told otherwise."""
+
+    def __init__(self) -> None:
+        self.gate = Gate(self.answer)
+        self.holder = ""
+
+    def __call__(self, exchange) -> None:
+        if exchange.frame == HELD:
+            self.holder = threading.current_thread().name
+            self.gate(exchange)
+        else:
+            self.answer(exchange)
+
+    def answer(self, exchange) -> None:
+        exchange.reply([frame(threading.current_thread().name.encode())])
+
+    def hold(self, client) -> None:
+        """Have the processor hold a request; it leaves that to a handler if it has something else to do."""
+        while True:
+            self.gate.open.clear()
+            client.send(HELD)
+            assert self.gate.entered.acquire(timeout=60)
+            if "processor" in self.holder:
+                return
+            self.gate.open.set()
+            client.read_frame()
+
+
+@pytest.fixture
+def handle(cleanups):
+    made = Threads()
+    cleanups.actions.append(made.gate.open.set)
+    return made
+
+
+@pytest.fixture
+def start(start_reactor, handle):
+    """One processor and one handler, unless a test says otherwise."""
+
+    def start_one(**settings):
+        return start_reactor(
+            handle, **{"processors": 1, "handlers": 1, "works_in_place": is_short, "name": "r", **settings}
+        )
+
+    return start_one
+
+
+def is_by_processor(answer: bytes) -> bool:
+    return b"processor" in answer
+
+
+def await_end_of_pause(client) -> None:
+    until(lambda: is_by_processor(client.call(SHORT)), "the pause to end")
+
+
+def test_a_short_request_is_worked_on_by_the_processor_and_a_long_one_by_a_handler(start, connect) -> None:
+    client = connect(start())
+    answers = [client.call(request) for request in (SHORT, LONG, SHORT, SHORT)]
+    assert [is_by_processor(answer) for answer in answers] == [True, False, True, True]
+
+
+def test_pipelined_requests_are_answered_in_order(start, connect) -> None:
+    client = connect(start())
+    requests = [LONG if number % 3 else SHORT for number in range(60)]
+    client.send_raw(b"".join(map(frame, requests)))
+    answers = [client.read_frame() for _ in requests]
+    assert not any(
+        is_by_processor(answer) for answer, one in zip(answers, requests, strict=True) if one is LONG
+    )
+
+
+def test_a_short_request_leaves_a_processor_that_others_wait_for_to_a_handler(start, connect, handle) -> None:
+    """The handler is busy, and another request waits for it: a third must not overtake that."""
+    reactor = start()
+    busy, waiting, third = (connect(reactor) for _ in range(3))
+    slow = handle.answer
+    entered, release = threading.Event(), threading.Event()
+
+    def answer(exchange) -> None:
+        if exchange.frame == LONG and not entered.is_set():
+            entered.set()
+            release.wait(60)
+        slow(exchange)
+
+    handle.answer = answer
+    busy.send(LONG)
+    assert entered.wait(60)
+    waiting.send(LONG)
+    until(lambda: len(reactor._requests) == 1, "a request in the queue")
+    third.send(SHORT)
+    until(lambda: len(reactor._requests) == 2, "the short request behind it")
+    release.set()
+    assert not is_by_processor(third.read_frame())
+
+
+def test_a_slow_request_holds_up_no_other_connection_for_long(start, connect, handle) -> None:
+    reactor = start()
+    slow, other = connect(reactor), connect(reactor)
+    handle.hold(slow)
+    assert not is_by_processor(other.call(SHORT))
+    assert not is_by_processor(other.call(SHORT))
+    handle.gate.open.set()
+    assert b"relieved" in slow.read_frame()
+
+
+def test_a_connection_goes_on_after_its_slow_request(start, connect, handle) -> None:
+    reactor = start()
+    slow, other = connect(reactor), connect(reactor)
+    handle.hold(slow)
+    slow.send(LONG)
+    other.call(LONG)
+    handle.gate.open.set()
+    assert b"relieved" in slow.read_frame()
+    assert b"handler" in slow.read_frame()
+    assert slow.call(LONG)
+
+
+def test_a_request_that_hangs_costs_one_thread_however_long(start, connect, handle, monkeypatch) -> None:
+    monkeypatch.setattr(in_place, "PAUSE_MS", 0)
+    reactor = start(handlers=2)
+    slow, other = connect(reactor), connect(reactor)
+    handle.hold(slow)
+    before = None
+    for _ in range(20):
+        assert not is_by_processor(other.call(SHORT))
+        count = threading.active_count()
+        assert before in (None, count)
+        before = count
+        time.sleep(2 * in_place.SLOW_MS / 1_000)  # long enough for the watch to look again
+    handle.gate.open.set()
+    assert slow.read_frame()
+    await_end_of_pause(other)
+
+
+def test_after_the_pause_a_processor_works_on_requests_again(start, connect, handle, monkeypatch) -> None:
+    monkeypatch.setattr(in_place, "PAUSE_MS", 50)
+    client = connect(start())
+    handle.hold(client)
+    time.sleep(5 * in_place.SLOW_MS / 1_000)  # until the watch has seen it twice
+    handle.gate.open.set()
+    client.read_frame()
+    await_end_of_pause(client)
+
+
+def test_a_failure_in_place_closes_only_its_own_connection(start_reactor, connect) -> None:
+    def fail(exchange) -> None:
+        if exchange.frame == SHORT:
+            raise ValueError("a bug")
+        exchange.reply([frame(b"fine")])
+
+    reactor = start_reactor(fail, processors=1, works_in_place=lambda _: True)
+    broken, other = connect(reactor), connect(reactor)
+    broken.send(SHORT)
+    assert broken.is_closed_by_peer()
+    assert other.call(b"x") == b"fine"
+
+
+def test_a_processor_that_is_held_up_has_received_nothing_since(start, connect, handle, monkeypatch) -> None:
+    """A leader must not take a follower for late whose fetch waits in a socket."""
+    monkeypatch.setattr(in_place, "SLOW_MS", 60_000)
+    clock = SystemClock()
+    reactor = start(clock=clock)
+    handle.hold(connect(reactor))
+    held_ms = clock.monotonic_ms()
+    until(lambda: clock.monotonic_ms() > held_ms + 10, "time to pass")
+    assert reactor.attentive_until() <= held_ms
+    handle.gate.open.set()
+    until(lambda: reactor.attentive_until() > held_ms, "the processor to go on")
+
+
+def test_stop_waits_for_a_slow_request_and_its_reply_goes_out(start, connect, handle, monkeypatch) -> None:
+    monkeypatch.setattr(in_place, "SLOW_MS", 60_000)
+    reactor = start()
+    client = connect(reactor)
+    handle.hold(client)
+    stopping = threading.Thread(target=reactor.stop)
+    stopping.start()
+    handle.gate.open.set()
+    assert is_by_processor(client.read_frame())
+    stopping.join(60)
+    assert not stopping.is_alive()
+
+
+def test_stop_leaves_a_request_behind_that_hangs_and_names_its_thread(start, connect, handle, caplog) -> None:
+    reactor = start()
+    client = connect(reactor)
+    handle.hold(client)
+    with caplog.at_level(logging.ERROR):
+        reactor.stop(timeout_ms=50)
+    assert "r-processor-0-relieved did not end within 50 ms" in caplog.text
+    assert client.is_closed_by_peer()
+    handle.gate.open.set()
+
+
+def test_a_request_in_place_can_stop_the_reactor(start_reactor, connect) -> None:
+    reactors = []
+    reactor = start_reactor(lambda _: reactors[0].stop(), processors=1, works_in_place=lambda _: True)
+    reactors.append(reactor)
+    client = connect(reactor)
+    client.send(SHORT)
+    assert client.is_closed_by_peer()
+
+
+def test_an_idle_watch_sleeps(start, connect) -> None:
+    reactor = start()
+    client = connect(reactor)
+    client.call(SHORT)
+    (processor,) = reactor._processors
+    until(lambda: not processor._in_place._is_watched, "the watch to sleep")
+    assert is_by_processor(client.call(SHORT))
+    assert processor._in_place._is_watched
