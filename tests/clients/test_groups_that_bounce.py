@@ -2,6 +2,10 @@
 
 librdkafka moves a position by itself when a broker says that it is out of range, or that an epoch ended
 before it. So each member keeps what its client said of positions, and a failure shows that.
+
+Once in an assignment a member may begin again where the group was at its beginning. librdkafka sometimes
+hands out a record that it fetched in the assignment before; it begins to fetch in the new one only then, at
+the position that it asked for before that record was committed.
 """
 
 import logging
@@ -45,6 +49,10 @@ class Committing(Member):
     def __init__(self, cluster: Any, committed: dict[int, int]) -> None:
         self.behind: list[tuple[str, int, int, int]] = []
         self._committed = committed
+        self._began: dict[int, int] = {}
+        """Where the group was when this assignment began; by partition, as all of these."""
+        self._next: dict[int, int] = {}
+        self._has_begun_again: set[int] = set()
         self.said = Said()
         logger = logging.Logger("librdkafka", logging.DEBUG)
         logger.addHandler(self.said)
@@ -55,7 +63,7 @@ class Committing(Member):
             message = self.consumer.poll(0.05)
             if message is None or message.error() is not None:
                 continue
-            self._compare("a record", message.partition(), message.offset())
+            self._follow(message.partition(), message.offset())
             self.values[message.value()] += 1
             try:
                 (done,) = self.consumer.commit(message=message, asynchronous=False)
@@ -66,12 +74,20 @@ class Committing(Member):
 
     def _on_assign(self, consumer: Consumer, partitions: list[Any]) -> None:
         for one in consumer.committed(partitions, timeout=60):
-            self._compare("the group's position", one.partition, one.offset)
+            position = max(one.offset, 0)
+            if (committed := self._committed[one.partition]) > position:
+                self.behind.append(("the group's position", one.partition, position, committed))
+            self._began[one.partition] = self._next[one.partition] = position
+            self._has_begun_again.discard(one.partition)
         super()._on_assign(consumer, partitions)
 
-    def _compare(self, what: str, partition: int, offset: int) -> None:
-        if (committed := self._committed[partition]) > max(offset, 0):
-            self.behind.append((what, partition, offset, committed))
+    def _follow(self, partition: int, offset: int) -> None:
+        """Within an assignment a partition is read forwards, but for one new beginning."""
+        if offset < self._next[partition]:
+            if offset != self._began[partition] or partition in self._has_begun_again:
+                self.behind.append(("a record", partition, offset, self._next[partition]))
+            self._has_begun_again.add(partition)
+        self._next[partition] = offset + 1
 
 
 def test_a_position_is_never_behind_its_commit(tmp_path) -> None:
