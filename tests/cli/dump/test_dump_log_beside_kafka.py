@@ -51,13 +51,11 @@ def both(jars: Path, dump: Dump) -> Both:
 
     def run(files: Path | list[Path], *arguments: str) -> tuple[list[str], list[str]]:
         paths = files if isinstance(files, list) else [files]
-        command = ["java", "-Xmx256m", "-cp", f"{jars}/*", "kafka.tools.DumpLogSegments"]
+        # With that variable, which the tests set, a JVM writes a note of it beside Kafka's errors.
+        command = ["env", "-u", "JDK_JAVA_OPTIONS", "java", "-Xmx256m", "-cp", f"{jars}/*"]
+        command += ["kafka.tools.DumpLogSegments"]
         command += ["--files", ",".join(str(path) for path in paths), *arguments]
-        # With that variable a JVM writes a note of it beside Kafka's errors.
-        environment = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
-        theirs = subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=120, env=environment
-        )
+        theirs = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
         ours = dump(files, *arguments)
         return (
             [*_lines(theirs.stdout), "-- errors --", *sorted(_lines(theirs.stderr))],
