@@ -569,11 +569,12 @@ class Partition:
 
         ``generation``: of the log when that was seen. A truncation since then may have changed what is there.
         """
-        return self.trim(
-            lambda log, committed: (
-                log.delete_local_segments(min(offset, committed)) if log.generation == generation else 0
-            )
-        )
+
+        def delete(log: Log, committed: int) -> int:
+            may_go = log.generation == generation and self._replica.may_give_up_front
+            return log.delete_local_segments(min(offset, committed)) if may_go else 0
+
+        return self.trim(delete)
 
     def trim(self, delete: Callable[[Log, int], int]) -> int:
         """Let ``delete`` remove committed records from the log's front; what it returned, 0 if offline."""

@@ -66,7 +66,15 @@ class Follower:
         history since. As long as this log has nothing of an epoch since then, it has to ask.
         """
         has_history = self.marks.log_start_offset < self.marks.local_start_offset
-        return has_history and not self.is_front_known and self.epochs.latest_epoch < self.lost_in_epoch
+        return has_history and not self.is_front_known and not self.may_give_up_front
+
+    @property
+    def may_give_up_front(self) -> bool:
+        """Whether what the remote store has may leave this disk. As long as this log has nothing of an epoch
+        since an election that lost records, the store may lose what it has from before, and this replica,
+        which may be in sync, would have to begin anew.
+        """
+        return self.epochs.latest_epoch >= self.lost_in_epoch
 
     def fetch_position(self) -> FetchPosition | None:
         """The position of the next fetch, or None without a leader to ask, or with a flush due."""

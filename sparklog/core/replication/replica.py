@@ -64,6 +64,11 @@ class Replica:
     def follower(self) -> Follower | None:
         return self.role if isinstance(self.role, Follower) else None
 
+    @property
+    def may_give_up_front(self) -> bool:
+        """Whether what the remote store has may leave this disk: at a leader always."""
+        return self.follower is None or self.follower.may_give_up_front
+
     def on_leader_and_isr(
         self,
         state: PartitionState,

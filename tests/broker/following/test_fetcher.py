@@ -315,6 +315,27 @@ def test_a_replica_begins_anew_where_the_leaders_disk_begins_and_knows_what_was(
     assert [one.first_sequence for one in own.producers.producers[5].batches] == [0, 10, 20, 30]
 
 
+def test_after_a_loss_a_follower_gives_up_no_front_until_it_has_a_record_since(members, batch) -> None:
+    """It is in sync, and would have to begin anew if its disk began later than its leader's (seed 1815)."""
+    start(members)
+    members[1].produce(batch(10))
+    for _ in range(3):
+        members[2].fetch_once()
+    own = members[2].partition
+    own.log.roll()
+    for number in (1, 2):
+        members[number].become(1, 2, lost_in_epoch=2)
+    members[2].fetch_once()
+    assert own.high_watermark == 10
+    assert own.delete_local_segments(10, own.log.generation) == 0
+    members[1].produce(batch(10))
+    for _ in range(2):
+        members[2].fetch_once()
+    assert own.delete_local_segments(10, own.log.generation) == 1
+    members[2].fetch_once()
+    assert (own.log.local_start_offset, own.log_end_offset) == (10, 20)
+
+
 def test_after_a_loss_a_replica_begins_anew_where_its_leaders_disk_begins_earlier(members, batch) -> None:
     """And fetches nothing before: the leader would take it for one that has all."""
     moved(members, batch)
