@@ -3,7 +3,8 @@
     2^62 + write number * 2^20 + member number
 
 A write number is unique for ever: it is taken from the blocks of producer ids that the controller gives out.
-So is each producer id of a member; its epoch is always 0. Every batch and marker in a log shows whose it is.
+So is each producer id of a member, as long as no election loses the member's record; its epoch is always 0.
+Every batch and marker in a log shows whose it is.
 """
 
 from typing import Final

@@ -78,7 +78,9 @@ class BatchSender(ScriptedClient):
         self._patience_ms = dice(place.seed, f"{name} life {life} loses patience").choice(PATIENCE_MS)
         self._producer = (-1, -1)
         self._sessions = 0
-        """How often it was told an identity. Once a coordinator has lost its log it may grant one twice."""
+        """How often it was told an identity. Once a coordinator has lost its log it may grant one twice, to
+        one process or to two: a session is named after its process and this.
+        """
         self._sequences: dict[tuple[TopicPartition, TopicId | None], int] = {}
         self._leaders: dict[TopicPartition, str] = {}
         super().__init__(place, name, life)
@@ -104,7 +106,7 @@ class BatchSender(ScriptedClient):
         )
         entry = entry_of(parse_header(data))
         self._rules.on_batch(transaction, entry)
-        session = f"{producer_id}:{epoch} {self._sessions}/{numbered[1]}"
+        session = f"{producer_id}:{epoch} {self.process.name} {self._sessions}/{numbered[1]}"
         record = SentBatch(self.process.name, session, where, ACKS_ALL, True, entry.sequence, count, entry)
         return Batch(where, truth, entry, data, self._place.recorder.begin(record))
 
