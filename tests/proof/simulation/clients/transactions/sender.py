@@ -66,7 +66,7 @@ class Batch:
 
 
 class BatchSender(ScriptedClient):
-    """``records_max`` of a batch. ``is_polite``: whether it tries for as long as it takes."""
+    """``records_max`` of a batch. ``is_polite``: whether it tries for as long as there is the topic."""
 
     def __init__(
         self, place: Workplace, name: str, life: int | str, records_max: int, rules: TransactionRules
@@ -130,7 +130,9 @@ class BatchSender(ScriptedClient):
                 taken = {id(one) for one, response in answers if self._is_taken(transaction, one, response)}
                 batches = [one for one in batches if id(one) not in taken]
             if batches:
-                if not self.is_polite and self._place.schedule.now_us > deadline_us:
+                is_hopeless = any(one.where not in self._place.witness.truths for one in batches)
+                may_give_up = not self.is_polite or is_hopeless
+                if may_give_up and self._place.schedule.now_us > deadline_us:
                     self._give_up(batches)
                     raise GaveUpError
                 yield from self._before_sending_again()
