@@ -17,11 +17,14 @@ once in ``PAUSE_MS``, and a disk that hangs holds one thread of each processor.
 An idle watch sleeps until the next request.
 """
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Final
 
 from sparklog.network.exchange import Exchange
+
+_logger = logging.getLogger(__name__)
 
 SLOW_MS: Final = 10
 PAUSE_MS: Final = 1_000
@@ -52,6 +55,7 @@ class InPlace:
         self._work = work
         self._is_short = is_short
         self._relieve = relieve
+        self._name = name
         self._guard = threading.Lock()
         self._count = 0
         self._is_paused = self._is_watched = False
@@ -119,6 +123,10 @@ class InPlace:
         with self._guard:
             if self.under_way is not seen or self._is_ending.is_set():
                 return False
+            _logger.info(
+                "%s is held up by a request of connection %d; another thread takes its place",
+                self._name, seen.context.connection_id,
+            )  # fmt: skip
             self._is_paused = True
             self._slow_has_ended.clear()
             self.under_way = None

@@ -204,6 +204,8 @@ class Processor:
             self._close_idle(now_ms)
 
     def _wait_s(self) -> float:
+        if self._responses:
+            return 0  # this thread itself has put them there, since it looked
         until_ms = self._next_sweep_ms
         if self._throttled:
             until_ms = min(until_ms, self._throttled[0][0])

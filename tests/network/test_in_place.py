@@ -115,7 +115,8 @@ def test_a_short_request_leaves_a_processor_that_others_wait_for_to_a_handler(st
     assert not is_by_processor(third.read_frame())
 
 
-def test_a_slow_request_holds_up_no_other_connection_for_long(start, connect, handle) -> None:
+def test_a_slow_request_holds_up_no_other_connection_for_long(start, connect, handle, caplog) -> None:
+    caplog.set_level(logging.INFO)
     reactor = start()
     slow, other = connect(reactor), connect(reactor)
     handle.hold(slow)
@@ -123,6 +124,7 @@ def test_a_slow_request_holds_up_no_other_connection_for_long(start, connect, ha
     assert not is_by_processor(other.call(SHORT))
     handle.gate.open.set()
     assert b"relieved" in slow.read_frame()
+    assert "r-processor-0 is held up by a request of connection" in caplog.text
 
 
 def test_a_connection_goes_on_after_its_slow_request(start, connect, handle) -> None:
@@ -231,3 +233,23 @@ def test_an_idle_watch_sleeps(start, connect) -> None:
     until(lambda: not processor._in_place._is_watched, "the watch to sleep")
     assert is_by_processor(client.call(SHORT))
     assert processor._in_place._is_watched
+
+
+def test_what_a_processor_leaves_for_itself_needs_no_other_event(start, connect, monkeypatch) -> None:
+    """Here at the end of a throttle, which it looks for after the queue of channels to attend to."""
+    reactor = start()
+    client = connect(reactor)
+    client.call(LONG)
+    (processor,) = reactor._processors
+    (channel,) = processor._channels.values()
+    left, attended, attend = [channel], threading.Event(), processor._attend
+    monkeypatch.setattr(processor, "_end_throttles", lambda _: processor.attend(left.pop()) if left else None)
+
+    def note(one, events) -> None:
+        if not left and events == 0:
+            attended.set()
+        attend(one, events)
+
+    monkeypatch.setattr(processor, "_attend", note)
+    client.call(LONG)
+    assert attended.wait(60)
