@@ -80,12 +80,12 @@ class FetchPurgatory:
     """Fetch requests, by the tokens that their partitions know."""
 
     def __init__(
-        self, ports: Ports, throttle: ReplicationThrottle, at_rest: dict[int, SessionPartitions] | None = None
+        self, ports: Ports, throttle: ReplicationThrottle, at_rest: Mapping[int, SessionPartitions]
     ) -> None:
         """``throttle`` limits what this broker sends to replicas that are not in sync; ``at_rest`` are the
         tokens of partitions at rest, with their sessions.
         """
-        self._at_rest = {} if at_rest is None else at_rest
+        self._at_rest = at_rest
         self._ports = ports
         self._tokens = itertools.count(1)
         self._waits: dict[int, FetchWait] = {}

@@ -1,5 +1,6 @@
 """Partitions at rest in a follower's session, by the handler of fetches and a leader's real logs."""
 
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -18,6 +19,8 @@ from sparklog.wire.messages.data.fetch import FetchPartition, FetchRequest, Fetc
 from tests.broker.conftest import TOPIC_ID
 
 PARTITIONS = 4
+BATCH_BYTES = 81
+"""Of one record."""
 FOLLOWER = 2
 
 
@@ -248,28 +251,28 @@ def test_a_follower_that_is_not_in_sync_has_its_partition_read_by_each_fetch(mem
 
 
 def test_the_answer_brings_a_high_watermark_that_has_risen_since_the_last(leader, batch) -> None:
-    follower = Follower(leader)
-    follower.fetch(wait_max_ms=0)
-    append(leader, 1, batch())
-    follower.fetch()
-    follower.offsets[1] = 1
-    follower.fetch(1)
+    follower = at_the_end_of_1(leader, batch)
     append(leader, 3, batch())
     assert follower.news() == {1: (ErrorCode.none, 0, 1), 3: (ErrorCode.none, 81, 0)}
 
 
 def test_a_partition_stays_awake_while_another_follower_holds_its_high_watermark_back(members, batch) -> None:
-    leader = members[1]
-    become(leader, isr=(1, FOLLOWER, 3))
+    become(members[1], isr=(1, FOLLOWER, 3))
+    follower = at_the_end_of_1(members[1], batch)
+    append(members[1], 3, batch())
+    assert follower.news() == {3: (ErrorCode.none, 81, 0)}
+    assert sorted(follower.fetch()) == [1, 3]
+
+
+def at_the_end_of_1(leader, batch) -> Follower:
+    """A follower that has fetched a record of partition 1, and waits for more."""
     follower = Follower(leader)
     follower.fetch(wait_max_ms=0)
     append(leader, 1, batch())
     follower.fetch()
     follower.offsets[1] = 1
     follower.fetch(1)
-    append(leader, 3, batch())
-    assert follower.news() == {3: (ErrorCode.none, 81, 0)}
-    assert sorted(follower.fetch()) == [1, 3]
+    return follower
 
 
 def test_a_partition_that_the_session_forgets_has_no_wait_of_it(leader, follower) -> None:
@@ -309,3 +312,38 @@ def test_a_follower_that_registers_anew_has_all_its_partitions_read(follower) ->
 def test_a_second_fetch_while_another_waits_reads_all(follower) -> None:
     follower.fetch(0)
     assert sorted(follower.fetch()) == [*range(PARTITIONS)]
+
+
+def test_no_record_is_overlooked_between_threads(leader, batch) -> None:
+    """No timer fires, and the clock stands still: whatever a change fails to wake, waits for ever."""
+    follower, answered = Follower(leader), threading.Event()
+    take = follower._take
+
+    def take_and_tell(response) -> None:
+        take(response)
+        answered.set()
+
+    follower._take = take_and_tell
+    follower.fetch(wait_max_ms=0)
+    ends = dict.fromkeys(range(PARTITIONS), 0)
+
+    def write(numbers) -> None:
+        for number in numbers:
+            append(leader, number, batch())
+
+    spread = [0, 1, 0, 2, 0, 3, 1, 0, 2, 1, 3, 0]
+    writers = [threading.Thread(target=write, args=(part * 40,)) for part in (spread, spread[::-1])]
+    expected = {number: 2 * 40 * spread.count(number) for number in range(PARTITIONS)}
+    for writer in writers:
+        writer.start()
+    moved: list[int] = []
+    while ends != expected:
+        answered.clear()
+        follower.fetch(*moved)
+        assert answered.wait(60), f"{ends} of {expected}, and a fetch that nothing wakes"
+        moved = [number for number, (_, size, _) in follower.news().items() if size]
+        for number in moved:
+            ends[number] += follower.news()[number][1] // BATCH_BYTES
+            follower.offsets[number] = ends[number]
+    for writer in writers:
+        writer.join()
