@@ -301,6 +301,14 @@ class Log(ReadableLog):
             self.producers = replay(self._snapshots, self._segments, end_offset, self._clock.wall_ms())
         return self.log_end_offset
 
+    def producers_before(self, offset: int) -> ProducerStates:
+        """What a log that begins at ``offset`` lacks of its producers: their states just before it, if a
+        segment begins there, with transactions that were open then; else what the present states tell of it.
+        """
+        saved = self._snapshots.load_latest(offset) if offset in self._snapshots.offsets else None
+        states = saved[1] if saved is not None and saved[0] == offset else self.producers
+        return states.before(offset)
+
     def history_before(self, offset: int) -> EarlierHistory | None:
         """What the remote store has before ``offset``, of what is not on this disk; None if nothing."""
         if not self.log_start_offset < offset <= self.local_start_offset:

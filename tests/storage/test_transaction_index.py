@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.disks.disk import MountedDisk, SimulatedDisk
+from sparklog.core.transaction.producer_state import NO_OFFSET, handed_on, taken_over
 from sparklog.core.transaction.transactions import AbortedTransaction
 from sparklog.model.transaction_end import TransactionEnd
 from sparklog.records.control import build_marker
@@ -135,6 +136,34 @@ def test_segments_that_retention_removes_take_their_indexes_along(bench: Bench) 
     assert left != made
     assert log.aborted_transactions(*ALL) == left
     assert entries_on_disk(bench) == left
+
+
+def ended_behind_a_base(bench: Bench, log: Log) -> tuple[int, int]:
+    """A transaction with one record that is aborted segments later: its offset, and a base in between."""
+    first = write(bench, log, 7)
+    while len(log.segments) < 3:
+        bench.append(log)
+    base: int = log.segments[1].base_offset
+    end(log, 7)
+    return first, base
+
+
+def test_a_replica_that_begins_anew_learns_of_what_was_open_there_and_has_ended_since(bench: Bench) -> None:
+    """Seed 2009: it replays the marker, and names the transaction as its leader does."""
+    log = bench.open(SMALL)
+    first, base = ended_behind_a_base(bench, log)
+    log.truncate_fully_and_start_at(base, taken_over(handed_on(log.producers_before(base))))
+    marker = end(log, 7)
+    assert log.aborted_transactions(*ALL) == [AbortedTransaction(7, first, marker, marker + 1)]
+
+
+def test_where_no_segment_begins_or_its_snapshot_is_damaged_the_present_states_tell(bench: Bench) -> None:
+    log = bench.open(SMALL)
+    first, base = ended_behind_a_base(bench, log)
+    assert log.producers_before(base).producers[7].open_since == first
+    assert log.producers_before(base - 1).producers[7].open_since == NO_OFFSET
+    bench.segment_file(base, ".snapshot").write_bytes(b"rotten")
+    assert log.producers_before(base).producers[7].open_since == NO_OFFSET
 
 
 def test_a_log_that_begins_anew_has_no_entry(bench: Bench) -> None:

@@ -165,7 +165,7 @@ def _look_up(
             is_local = asked.timestamp == EARLIEST_LOCAL_TIMESTAMP
             start = leader.marks.local_start_offset if is_local else leader.marks.log_start_offset
             if is_alone and replica_id >= 0 and replica_id in leader.followers:
-                found.producers, found.history = log.producers.before(start), log.history_before(start)
+                found.producers, found.history = log.producers_before(start), log.history_before(start)
             return start
         record = log.max_timestamp() if asked.timestamp == MAX_TIMESTAMP else None
         if asked.timestamp >= 0:

@@ -307,8 +307,6 @@ class PartitionTruth:
     topic_id: TopicId
     is_thinned: bool = False
     """Whether its topic is compacted."""
-    has_store: bool = False
-    """Whether its history is copied: a replica may begin anew in the middle of a transaction."""
     is_raw: bool = False
     """Whether copies in a remote store have no file for people."""
     may_delete: bool = False

@@ -403,7 +403,6 @@ class Witness:
         if "compact" in policy and not truth.is_thinned:
             truth.is_thinned = True
             self.recorder.topic(truth.topic_partition.topic, is_created=True, is_compacted=True)
-        truth.has_store |= config.get_bool("remote.storage.enable")
         truth.is_raw = config.get_str("remote.log.layout") == "raw"
         deletes = "delete" in policy
         truth.may_delete |= deletes and (

@@ -331,7 +331,7 @@ class TransactionRules(Invariant):
             what = f"a reader was given all below {end}; the last stable offset is {stable}"
             self._break("ReadersStopAtTheLastStableOffset", f"{where}: {what}")
         expected = {(one.producer_id, one.first_offset) for one in log.replay.aborted(fetch_offset, end)}
-        if not _is_right(set(aborted), expected, begins_anew=truth.has_store) and not truth.is_thinned:
+        if set(aborted) != expected and not truth.is_thinned:
             what = f"a reader of {fetch_offset} to {end} was told of the aborted {sorted(aborted)}"
             self._break("AbortedListsAreExact", f"{where}: {what}; there are {sorted(expected)}")
         for entry, is_transactional, is_kept in taken:
@@ -365,16 +365,3 @@ def batch_key(entry: Entry) -> BatchKey:
 
 def _where(truth: PartitionTruth) -> Where:
     return truth.topic_partition, truth.topic_id
-
-
-def _is_right(told: set[tuple[int, int]], expected: set[tuple[int, int]], *, begins_anew: bool) -> bool:
-    """Whether a list of aborted transactions, each by producer and first offset, is that of the log.
-
-    A replica that began anew behind the first record of a transaction which has ended since knows it from its
-    own first record of that, or not at all without one: it has nothing then that a reader would leave out.
-    """
-    if not begins_anew:
-        return told == expected
-    return all(
-        any(producer_id == of and first >= begins for of, begins in expected) for producer_id, first in told
-    )

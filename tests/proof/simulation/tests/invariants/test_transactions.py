@@ -275,17 +275,6 @@ class TestReaders:
         with broken("AbortedListsAreExact"):
             self.reads(False, True, aborted=aborted)
 
-    @pytest.mark.parametrize("aborted", [(), ((ID, 1),)])
-    def test_a_replica_that_may_have_begun_anew_tells_the_part_that_it_has(self, aborted):
-        self.log.truth.has_store = True
-        self.reads(False, True, aborted=aborted)
-
-    @pytest.mark.parametrize("aborted", [((ID + 1, 0),), ((ID, -1),)])
-    def test_such_a_replica_tells_of_no_other_transaction(self, aborted):
-        self.log.truth.has_store = True
-        with broken("AbortedListsAreExact"):
-            self.reads(False, True, aborted=aborted)
-
 
 def test_a_replay_knows_the_last_stable_offset_at_every_high_watermark():
     replay = Replay()
