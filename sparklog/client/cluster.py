@@ -262,7 +262,7 @@ class ClusterClient:
             if obstacles:
                 self._raise_if_hopeless(obstacles, new_topic_deadline)
                 backoff.pause(partial(self.gave_up, obstacles, deadline))
-                seen = self.refresh(_topics_of(open_tps), seen, deadline)
+                seen = self._refresh_after(obstacles, seen, deadline)
         return results
 
     def ask_leaders(
@@ -332,6 +332,18 @@ class ClusterClient:
         )
 
     # Inside.
+
+    def _refresh_after(
+        self, obstacles: Mapping[TopicPartition, ErrorCode], seen: ClusterMetadata, deadline: Deadline
+    ) -> ClusterMetadata:
+        """Newer metadata. If no broker answers in time, a leader's own refusal is raised: it says more."""
+        try:
+            return self.refresh(_topics_of(obstacles), seen, deadline)
+        except ClusterUnavailable:
+            refusals = {each: code for each, code in obstacles.items() if code is not UNREACHABLE[0]}
+            if not refusals:
+                raise
+            raise self.gave_up(refusals, deadline) from None
 
     def _connect(self, endpoint: Endpoint, timeout_ms: int) -> BrokerConnection:
         return Connection.open(endpoint.host, endpoint.port, client_id=self.client_id, timeout_ms=timeout_ms)

@@ -2,17 +2,19 @@
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from sparklog.client import offsets
-from sparklog.client.cluster import ClusterClient
+from sparklog.client.cluster import Answer, ClusterClient
 from sparklog.client.errors import ClientClosed, ClusterUnavailable
 from sparklog.client.isolation import IsolationLevel
 from sparklog.model.errors import ConfigError, ErrorCode, KafkaError
 from sparklog.model.ids import TopicPartition
+from sparklog.model.time import MonotonicMs, WallMs
+from sparklog.wire.messages.data.list_offsets import ListOffsetsRequest
 from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
 from sparklog.wire.messages.discovery.metadata import MetadataRequest
 
@@ -26,6 +28,25 @@ def closed_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
+
+
+class ManualClock:
+    """Stands still until a test moves it, or moves it on at each reading."""
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self.step_ms = 0
+
+    def monotonic_ms(self) -> MonotonicMs:
+        self.now_ms += self.step_ms
+        return MonotonicMs(self.now_ms)
+
+    def wall_ms(self) -> WallMs:
+        return WallMs(self.now_ms)
+
+
+def a_request(_leaders: object) -> ListOffsetsRequest:
+    return ListOffsetsRequest(replica_id=-1, topics=[])
 
 
 def latest_of(client: ClusterClient, tp: TopicPartition) -> int:
@@ -61,14 +82,15 @@ def test_a_broker_that_is_gone_is_passed_over(start_fake: Start, client_of: Conn
 
 
 def test_brokers_that_fall_silent_leave_their_last_refusal(start_fake: Start, client_of: Connect) -> None:
-    fake = start_fake()
-    client = client_of(fake, retry_timeout_ms=300)
+    fake, clock = start_fake(), ManualClock()
+    client = client_of(fake, retry_timeout_ms=60_000, clock=clock)
 
     def refused(_answer: object) -> ErrorCode:
         fake.cut_after["DescribeCluster"] = 1_000_000
+        clock.step_ms = 15_000
         return ErrorCode.coordinator_not_available
 
-    with pytest.raises(KafkaError, match=r"COORDINATOR_NOT_AVAILABLE: .* for 300 ms"):
+    with pytest.raises(KafkaError, match=r"COORDINATOR_NOT_AVAILABLE: .* for 60000 ms"):
         client.call_any(DescribeClusterRequest(), refused)
     assert fake.count(DescribeClusterRequest) > 1
 
@@ -157,12 +179,46 @@ def test_an_error_that_trying_again_cannot_mend_is_raised_at_once(
 
 
 def test_an_obstacle_that_stays_is_named_when_the_time_is_up(start_fake: Start, client_of: Connect) -> None:
+    fake, clock = start_fake(), ManualClock()
+    fake.create_topic("t")
+    client = client_of(fake, retry_timeout_ms=60_000, clock=clock)
+    answers = 0
+
+    def refuse(_response: object) -> Mapping[TopicPartition, Answer[int]]:
+        nonlocal answers
+        answers += 1
+        clock.now_ms = 60_000 if answers == 3 else 0
+        return {TP: (ErrorCode.leader_not_available, None)}
+
+    with pytest.raises(KafkaError, match="LEADER_NOT_AVAILABLE: t-0 for 60000 ms"):
+        client.call_leaders([TP], a_request, refuse)
+    assert answers == 3
+
+
+def test_brokers_that_fall_silent_leave_a_leader_s_refusal(start_fake: Start, client_of: Connect) -> None:
+    fake, clock = start_fake(), ManualClock()
+    fake.create_topic("t")
+    client = client_of(fake, retry_timeout_ms=60_000, clock=clock)
+
+    def refuse_and_fall_silent(_response: object) -> Mapping[TopicPartition, Answer[int]]:
+        fake.stop_broker(1)
+        clock.step_ms = 25_000
+        return {TP: (ErrorCode.leader_not_available, None)}
+
+    with pytest.raises(KafkaError, match="LEADER_NOT_AVAILABLE: t-0 for 60000 ms"):
+        client.call_leaders([TP], a_request, refuse_and_fall_silent)
+
+
+def test_brokers_that_fall_silent_without_a_refusal_are_unavailable(
+    start_fake: Start, client_of: Connect
+) -> None:
     fake = start_fake()
     fake.create_topic("t")
-    fake.refusals[TP].extend([ErrorCode.leader_not_available] * 1_000)
-    with pytest.raises(KafkaError, match="t-0 for 200 ms") as refused:
-        latest_of(client_of(fake, retry_timeout_ms=200), TP)
-    assert refused.value.code is ErrorCode.leader_not_available
+    client = client_of(fake, retry_timeout_ms=300)
+    client.metadata(["t"])
+    fake.stop_broker(1)
+    with pytest.raises(ClusterUnavailable, match="within 300 ms"):
+        latest_of(client, TP)
 
 
 def test_partitions_of_many_leaders_are_asked_together(start_fake: Start, client_of: Connect) -> None:
