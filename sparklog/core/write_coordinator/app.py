@@ -55,12 +55,10 @@ class App:
     marked: set[int] = field(default_factory=set)
     lost_topics: set[NamedTopic] = field(default_factory=set)
     waiting: list[tuple[Token, EndWrite, MonotonicMs]] = field(default_factory=list)
+    next_number: int = 0
+    """The next member's, unless its producer ids are used up."""
     has_alarm: bool = False
     """Whether an alarm is set that is early enough. Whoever joins or lives on needs no earlier one."""
-
-    @property
-    def next_number(self) -> int:
-        return next(reversed(self.members), -1) + 1
 
     @property
     def is_ending(self) -> bool:
@@ -99,6 +97,7 @@ class App:
 
     def put(self, number: int, member: Member, now_ms: MonotonicMs) -> None:
         self.members[number] = member
+        self.next_number = max(self.next_number, number + 1)
         self.numbers[member.run, member.attempt] = number
         if member.state is not MemberState.ABORTED:
             self.hear(number, now_ms)
@@ -127,6 +126,7 @@ class App:
         return producer_id_of(self.head.write_number, number)
 
     def _forget_the_write(self) -> None:
+        self.next_number = 0
         for part in (self.members, self.numbers, self.heard_ms):
             part.clear()
         for known in (self.marking, self.marked, self.lost_topics):

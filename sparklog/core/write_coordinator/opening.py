@@ -20,7 +20,7 @@ from sparklog.core.write_coordinator.requests import OpenWrite
 from sparklog.core.write_coordinator.responses import NO_PRODUCER_ID, OpenedWrite
 from sparklog.core.write_coordinator.states import AppState
 from sparklog.model.errors import ErrorCode
-from sparklog.model.write_ids import MEMBERS_MAX, WRITE_NUMBER_MAX, producer_id_of
+from sparklog.model.write_ids import MEMBER_NUMBERS, MEMBERS_MAX, WRITE_NUMBER_MAX, producer_id_of
 from sparklog.model.write_outcomes import MemberState, OpenOutcome
 
 _BEING_ENDED = OpenedWrite(outcome=OpenOutcome.BEING_ENDED)
@@ -71,7 +71,7 @@ def _first_member(request: OpenWrite, idle: Head | None, wall_ms: int) -> Change
 def _next_member(app: App, request: OpenWrite) -> Change | OpenedWrite:
     if not _may_join(request) or is_run_aborted(app.head, request.version, request.run):
         return _MEMBER_ENDED
-    if app.next_number >= MEMBERS_MAX:
+    if len(app.members) >= MEMBERS_MAX or app.next_number >= MEMBER_NUMBERS:
         return OpenedWrite(outcome=OpenOutcome.TOO_MANY_MEMBERS)
     return _joined(app.next_number, request, app.head)
 

@@ -2,6 +2,9 @@
 
 A log that was compacted, and pieces of one that were read at a time, have the records of an app in another
 order than they were written. So heads and members are brought together only at the end.
+
+The election may have lost the records of the last members. Their producer ids must not come again, so numbers
+are left out behind the last member of an open write (``model/write_ids.py``).
 """
 
 from dataclasses import dataclass, field
@@ -12,6 +15,7 @@ from sparklog.core.write_coordinator.app import App
 from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
 from sparklog.core.write_coordinator.states import AppState
 from sparklog.model.time import MonotonicMs
+from sparklog.model.write_ids import LOST_MEMBERS_MAX
 
 
 @dataclass(slots=True)
@@ -42,4 +46,6 @@ class Replay:
                 app.put(key.member_number, self.members[key], now_ms)
         for app in apps.values():
             app.last_sign_ms = now_ms
+            if app.head.state is AppState.OPEN:
+                app.next_number += LOST_MEMBERS_MAX
         return apps, orphans

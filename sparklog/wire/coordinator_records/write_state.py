@@ -12,7 +12,7 @@ from sparklog.core.transaction_coordinator.records import TransactionTopic
 from sparklog.core.write_coordinator.records import Head, HeadKey, Member, MemberKey
 from sparklog.core.write_coordinator.states import AppState
 from sparklog.model.parts import read_parts
-from sparklog.model.write_ids import MEMBERS_MAX
+from sparklog.model.write_ids import MEMBER_NUMBERS
 from sparklog.model.write_outcomes import MemberState
 from sparklog.wire.coordinator_records.layout import (
     FLEXIBLE,
@@ -76,7 +76,7 @@ def read_key(cursor: Cursor, version: int) -> HeadKey | MemberKey:
         return HeadKey(app)
     write_number, member_number = read_int64(cursor), read_int32(cursor)
     FLEXIBLE.end(cursor)
-    _check(0 <= member_number < MEMBERS_MAX and write_number >= 0, write_number, member_number)
+    _check(0 <= member_number < MEMBER_NUMBERS and write_number >= 0, write_number, member_number)
     return MemberKey(app, write_number, member_number)
 
 

@@ -19,6 +19,8 @@ from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NamedTopic
 from sparklog.model.write_ids import (
     FIRST_PRODUCER_ID,
+    LOST_MEMBERS_MAX,
+    MEMBER_NUMBERS,
     WRITE_NUMBER_MAX,
     producer_id_of,
     write_and_member,
@@ -562,10 +564,37 @@ def test_a_successor_has_the_open_write_with_its_members_and_hears_them_anew():
     other = dialogue.successor()
     other.pass_time(SILENCE_MS - 1)
     assert other.says(working, FINISHED, attempt="w") == "MEMBER"
-    assert write_and_member(other.member(attempt="next")) == (101, 2)
+    assert write_and_member(other.member(attempt="next")) == (101, 2 + LOST_MEMBERS_MAX)
     token = other.commit(working, done)
     other.write_markers()
     assert other.answers[token].outcome.name == "COMMITTED"
+
+
+def test_the_producer_id_of_a_member_that_an_election_lost_does_not_come_again():
+    dialogue = Dialogue()
+    kept, lost = dialogue.member(attempt="kept"), dialogue.member(attempt="lost")
+    dialogue.log = [record for record in dialogue.log if getattr(record.key, "member_number", 0) != 1]
+    other = dialogue.successor()
+    assert other.open(attempt="lost", producer_id=lost).outcome.name == "MEMBER_ENDED"
+    ids = [other.member(attempt=attempt) for attempt in ("lost", "next")]
+    assert [write_and_member(one) for one in ids] == [
+        (101, 1 + LOST_MEMBERS_MAX),
+        (101, 2 + LOST_MEMBERS_MAX),
+    ]
+    assert other.says(kept, FINISHED, attempt="kept") == "MEMBER"
+
+
+def test_a_write_whose_producer_ids_are_used_up_by_many_coordinators_takes_no_member_more():
+    dialogue = Dialogue()
+    dialogue.member(attempt="0")
+    for number in range(1, MEMBER_NUMBERS // LOST_MEMBERS_MAX):
+        dialogue = dialogue.successor()
+        dialogue.member(attempt=f"{number}")
+    dialogue = dialogue.successor()
+    assert dialogue.open(attempt="late").outcome.name == "TOO_MANY_MEMBERS"
+    assert dialogue.open(attempt="late", version=2).outcome.name == "BEING_ENDED"
+    dialogue.write_markers()
+    assert write_and_member(dialogue.member(attempt="late", version=2)) == (102, 0)
 
 
 def test_a_successor_after_the_decision_goes_on_with_the_same_winners():

@@ -162,7 +162,7 @@ class WriteRules(Invariant):
             self.transactions.adopt(known)
         elif known.attempt != attempt:
             what = f"{attempt} is told the producer id {producer_id}, as {known} was"
-            self._break("MemberIdsAreUnique", what)
+            self._break("MemberIdsAreUnique", what, also_after_a_loss=True)
         return known
 
     def on_nothing_to_write(self, app: str, number: int, told: int) -> None:
@@ -285,6 +285,6 @@ class WriteRules(Invariant):
     def _has_passed(self, since_us: int, span_ms: int) -> bool:
         return self.now_us() - since_us >= CLOCKS_PART * span_ms * US_PER_MS
 
-    def _break(self, rule: str, what: str) -> None:
-        if not (self.is_silent or self.transactions.has_lost_states):
+    def _break(self, rule: str, what: str, *, also_after_a_loss: bool = False) -> None:
+        if not self.is_silent and (also_after_a_loss or not self.transactions.has_lost_states):
             raise Violation(rule, what)
