@@ -94,12 +94,13 @@ class _Remote:
     # The start of a broker
 
     def starts(self) -> list[Row]:
-        """Before the store has anything, and when it has many small segments of a topic of all brokers."""
-        without = [self._restart() for _ in range(self.scale.rounds)]
-        count = self.scale.remote_segments
+        """With a topic of all brokers of which the store has nothing, and when it has many small segments."""
         self._create(
             "long", segment_bytes=1_000, replicas=3, is_copied=True, **{"local.retention.bytes": "1"}
         )
+        self._fill("long", 1, rows=10)
+        without = [self._restart() for _ in range(self.scale.rounds)]
+        count = self.scale.remote_segments
         self._fill("long", count, rows=10)
         self._await_copy("long", count - 1)
         long = [self._restart() for _ in range(self.scale.rounds)]
