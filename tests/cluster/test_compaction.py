@@ -38,9 +38,10 @@ def compacting() -> Iterator[InProcessCluster]:
         yield cluster
 
 
-def state(cluster: InProcessCluster, broker_id: int, topic: str) -> CleanerState:
-    (found,) = [s for s in cluster.brokers[broker_id].cleaner.states() if s.topic_partition.topic == topic]
-    return found
+def state(cluster: InProcessCluster, broker_id: int, topic: str) -> CleanerState | None:
+    """None while the broker does not know its role."""
+    found = [s for s in cluster.brokers[broker_id].cleaner.states() if s.topic_partition.topic == topic]
+    return found[0] if found else None
 
 
 def filled(cluster: InProcessCluster, topic: str, codec: str = "none") -> dict[bytes, bytes]:
@@ -72,10 +73,15 @@ def wait_until_compacted(cluster: InProcessCluster, topic: str, *, once: bool = 
 
     def is_done(broker_id: int) -> bool:
         found = state(cluster, broker_id, topic)
+        if found is None:
+            return False
         return (found.last is not None or not once) and not found.is_due and not found.is_being_cleaned
 
+    def told(broker_id: int) -> str:
+        return f"broker {broker_id}: {state(cluster, broker_id, topic)}"
+
     for broker_id in cluster.brokers:
-        until(partial(is_done, broker_id), f"broker {broker_id}: {state(cluster, broker_id, topic)}")
+        until(partial(is_done, broker_id), partial(told, broker_id))
 
 
 def read_all(cluster: InProcessCluster, topic: str, count_end: int) -> list[tuple[int, bytes, bytes | None]]:

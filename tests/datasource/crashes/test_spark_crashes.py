@@ -11,7 +11,7 @@ import pytest
 from sparklog.testing import InProcessCluster
 from tests.datasource.crashes.killing import AT, DRIVER, FORMAT, NOTES, register_killed
 
-pytestmark = [pytest.mark.integration]
+pytestmark = [pytest.mark.integration, pytest.mark.proof]
 
 ROWS = 2_000
 PARTITIONS = 3
@@ -51,7 +51,6 @@ def test_a_write_whose_task_was_killed_is_there_once_when_it_has_been_run_again(
     is_there_once(topic, ROWS, PARTITIONS)
 
 
-@pytest.mark.proof
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("master", "points"),
@@ -87,7 +86,6 @@ def test_a_task_that_is_killed_and_run_again_by_spark_writes_its_rows_once(
         is_there_once(one["options"]["topic"], ROWS, PARTITIONS)
 
 
-@pytest.mark.proof
 @pytest.mark.timeout(900)
 def test_a_stream_and_a_batch_whose_drivers_are_killed_have_every_row_once(
     cluster: InProcessCluster, append: Any, spark: Any, job: Job, is_there_once: Check, tmp_path: Path
@@ -111,7 +109,6 @@ def test_a_stream_and_a_batch_whose_drivers_are_killed_have_every_row_once(
         is_there_once(topic, ROWS, PARTITIONS)
 
 
-@pytest.mark.proof
 def test_two_queries_that_both_run_a_batch_again_write_to_one_topic_once(
     cluster: InProcessCluster,
     spark: Any,

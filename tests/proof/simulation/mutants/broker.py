@@ -136,7 +136,6 @@ BROKER: Final[tuple[Mutant, ...]] = (
         20,
         _roles_of_old_epochs_are_taken_up,
         Hunt(plot=5),
-        is_quick=True,
     ),
     Mutant(
         "late-stops-are-obeyed",

@@ -143,7 +143,6 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
         90,
         _answers_for_epochs_it_never_had,
         TO_AND_FRO,
-        is_quick=True,
     ),
     Mutant(
         "leads-without-an-epoch",
@@ -168,6 +167,7 @@ EPOCHS: Final[tuple[Mutant, ...]] = (
         20,
         _does_not_compare_with_the_same_leader,
         Hunt(plot=28, settings={"replica.lag.time.max.ms": "2000"}),
+        is_quick=True,
     ),
     Mutant(
         "sessions-forget-the-epoch",

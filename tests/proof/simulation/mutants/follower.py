@@ -199,7 +199,6 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         "a follower truncates committed records above its high watermark, and leads",
         20,
         _truncate_to_high_watermark,
-        is_quick=True,
     ),
     Mutant(
         "no-epoch-fence-on-fetch",
@@ -254,5 +253,6 @@ FOLLOWER: Final[tuple[Mutant, ...]] = (
         20,
         _followers_compare_no_crc,
         Hunt(plot=61, settings={"min.insync.replicas": "2"}),
+        is_quick=True,
     ),
 )

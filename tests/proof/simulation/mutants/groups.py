@@ -64,7 +64,6 @@ GROUPS: Final[tuple[Mutant, ...]] = (
         30,
         _generations_are_not_checked,
         Hunt(kinds=("kill broker",), groups=1.0),
-        is_quick=True,
     ),
     Mutant(
         "commits-before-the-assignment-count",
@@ -73,6 +72,7 @@ GROUPS: Final[tuple[Mutant, ...]] = (
         20,
         _commits_before_the_assignment_count,
         Hunt(kinds=("kill broker",), groups=1.0),
+        is_quick=True,
     ),
     Mutant(
         "twins-are-not-fenced",

@@ -55,7 +55,6 @@ IDENTITIES: Final[tuple[Mutant, ...]] = (
         "two producers have one id, and their batches are confused",
         20,
         _blocks_are_given_again,
-        is_quick=True,
     ),
     Mutant(
         "blocks-without-a-version-check",
@@ -64,5 +63,6 @@ IDENTITIES: Final[tuple[Mutant, ...]] = (
         20,
         _blocks_without_a_version_check,
         Hunt(plot=4, clients=ClientMix(crash_every_ms=500.0)),
+        is_quick=True,
     ),
 )

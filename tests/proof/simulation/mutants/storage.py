@@ -135,7 +135,6 @@ STORAGE: Final[tuple[Mutant, ...]] = (
         20,
         _pages_are_trusted_after_a_failed_fsync,
         FAILED_SYNCS,
-        is_quick=True,
     ),
     Mutant(
         "failed-writes-are-trusted",
