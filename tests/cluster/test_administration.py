@@ -1,6 +1,7 @@
 """Partitions, settings, leaders and placement changed under load, on real brokers in this process."""
 
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -26,6 +27,9 @@ class Operator:
         self.client = ClusterClient(cluster.bootstrap_servers)
         self.admin, self.changes = Admin(self.client), ClusterChanges(self.client)
 
+    def close(self) -> None:
+        self.client.close()
+
     def partition(self, number=0, topic="t"):
         (described,) = self.admin.describe_topics([topic])
         return described.partitions[number]
@@ -45,9 +49,8 @@ def cluster():
 
 @pytest.fixture
 def operator(cluster):
-    operator = Operator(cluster)
-    yield operator
-    operator.client.close()
+    with closing(Operator(cluster)) as operator:
+        yield operator
 
 
 class Load:
@@ -82,8 +85,8 @@ def test_a_partition_moves_to_other_brokers_under_load_and_nothing_is_lost_or_do
         operator.wait_until(lambda: not operator.changes.ongoing_moves())
         at_the_end = load.written
         operator.wait_until(lambda: load.written > at_the_end + 20)
-    assert operator.partition().replicas == target
-    assert operator.partition().leader == target[0]
+    operator.wait_until(lambda: operator.partition().replicas == target)
+    operator.wait_until(lambda: operator.partition().leader == target[0])
     values = [int(record.value) for record in cluster.consume("t", at_least=load.written)]
     assert values == list(range(load.written))
     operator.wait_until(lambda: all(not operator.logs(broker) for broker in before))
@@ -93,8 +96,11 @@ def test_a_partition_moves_to_other_brokers_under_load_and_nothing_is_lost_or_do
 @pytest.mark.parametrize("end", ["kill", "shut_down"])
 def test_a_move_whose_brokers_bounce_ends_with_everything_that_was_acknowledged(end):
     """[7] Every replica must have every write. The new one goes at once, and is back after all others."""
-    with InProcessCluster(brokers=4, settings={"min.insync.replicas": "3"}) as cluster:
-        operator = Operator(cluster)
+    settings = {"min.insync.replicas": "3"}
+    with (
+        InProcessCluster(brokers=4, settings=settings) as cluster,
+        closing(Operator(cluster)) as operator,
+    ):
         cluster.create_topic("t", replication_factor=3)
         before = operator.partition().replicas
         (new,) = {1, 2, 3, 4} - set(before)
@@ -111,7 +117,7 @@ def test_a_move_whose_brokers_bounce_ends_with_everything_that_was_acknowledged(
             assert operator.changes.ongoing_moves()
             cluster.revive(new)
             operator.wait_until(lambda: not operator.changes.ongoing_moves())
-        assert operator.partition().replicas == target
+        operator.wait_until(lambda: operator.partition().replicas == target)
         values = [int(record.value) for record in cluster.consume("t", at_least=load.written)]
         assert values == list(range(load.written))
         operator.client.close()
@@ -127,7 +133,7 @@ def test_a_broker_that_was_away_when_its_replica_moved_deletes_it_when_it_return
     assert operator.logs(away) == {"t-0"}
     cluster.revive(away)
     operator.wait_until(lambda: not operator.logs(away))
-    assert set(operator.partition().isr) == {leader, new}
+    operator.wait_until(lambda: set(operator.partition().isr) == {leader, new})
 
 
 def test_a_move_can_be_cancelled_and_its_new_replica_goes_again(cluster, operator):
@@ -142,7 +148,7 @@ def test_a_move_can_be_cancelled_and_its_new_replica_goes_again(cluster, operato
     operator.changes.reassign({T0: before})
     operator.wait_until(lambda: not operator.changes.ongoing_moves())
     operator.wait_until(lambda: not operator.logs(new))
-    assert operator.partition().replicas == before
+    operator.wait_until(lambda: operator.partition().replicas == before)
     assert str(operator.changes.reassign({T0: None})[T0]).startswith("NO_REASSIGNMENT_IN_PROGRESS")
 
 
