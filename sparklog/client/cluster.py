@@ -340,7 +340,9 @@ class ClusterClient:
         try:
             return self.refresh(_topics_of(obstacles), seen, deadline)
         except ClusterUnavailable:
-            refusals = {each: code for each, code in obstacles.items() if code is not UNREACHABLE[0]}
+            refusals = {
+                each: code for each, code in obstacles.items() if code is not ErrorCode.network_exception
+            }
             if not refusals:
                 raise
             raise self.gave_up(refusals, deadline) from None

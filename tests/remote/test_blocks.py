@@ -20,6 +20,13 @@ def test_pieces_become_blocks_whatever_their_sizes() -> None:
     assert list(blocks_of([])) == [b""]
 
 
+def test_the_bytes_of_a_piece_are_not_copied_before_they_are_joined() -> None:
+    """Copies of some megabytes would stop every thread of a broker."""
+    piece = bytes(BLOCK_BYTES)
+    (block,) = blocks_of([piece])
+    assert block is piece
+
+
 def test_a_thousand_small_pieces_are_one_write_of_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from sparklog.client.transactions.writes.identity import WriteIdentity
 from sparklog.model.errors import ErrorCode, KafkaError, SparklogError
 from sparklog.model.ids import TopicPartition
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
+from sparklog.model.write_ids import MEMBERS_MAX
 from sparklog.model.write_outcomes import MemberState, OpenOutcome
 from sparklog.wire.messages.writes.open_write import OpenWriteRequest, OpenWriteResponse, OpenWriteTopic
 
@@ -161,7 +162,10 @@ def _reason(write: WriteIdentity, response: OpenWriteResponse, timeout_ms: int) 
                 "be visible. Run it again"
             )
         case OpenOutcome.TOO_MANY_MEMBERS:
-            return f"{write} has more task attempts than a write may have; write in several parts"
+            return (
+                f"{write} has no producer id left for another task attempt: it had {MEMBERS_MAX:,} attempts, "
+                "or its coordinator moved dozens of times; run it again, or write in several parts"
+            )
     return f"{write}: outcome {response.outcome}, which this release does not know"
 
 
