@@ -7,7 +7,9 @@ from sparklog.broker.conversion.statistics import ConversionStatistics
 from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
-from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.metadata.departed_brokers import DepartedBrokers
+from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
+from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Coordinators, ToController
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.broker.to_controller.producer_ids import ProducerIds
@@ -27,6 +29,8 @@ class BrokerContext:
     alone.
     """
     metadata: MetadataCache
+    doubted_leaders: DoubtedLeaders
+    departed: DepartedBrokers
     replicas: ReplicaManager
     controller: ToController
     producer_ids: ProducerIds

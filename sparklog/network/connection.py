@@ -97,14 +97,17 @@ class Connection:
     def open(
         cls, host: str, port: int, *, client_id: str, timeout_ms: int, frame_bytes_max: int = ANSWER_BYTES_MAX
     ) -> Self:
-        """Connect, or raise ConnectionError with the address. ``timeout_ms`` also bounds each later send."""
+        """Connect, or raise ConnectionError with the address, ConnectionRefusedError if nobody listens there.
+
+        ``timeout_ms`` also bounds each later send."""
         peer = f"{host}:{port}"
         try:
             sock = socket.create_connection((host, port), timeout_ms / 1_000)
         except UnicodeError as error:
             raise ConnectionError(f"cannot connect: {host!r} cannot be a host name: {error}") from error
         except OSError as error:
-            raise ConnectionError(f"cannot connect to {peer}: {error}") from error
+            kind = ConnectionRefusedError if isinstance(error, ConnectionRefusedError) else ConnectionError
+            raise kind(f"cannot connect to {peer}: {error}") from error
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -152,8 +155,11 @@ class Connection:
         return version
 
     def close(self) -> None:
-        """Close the connection; waiting calls raise ConnectionError. May be called twice, by any thread."""
-        self.fail(ConnectionError("closed by this side"))
+        """Close the connection; waiting calls raise ConnectionAbortedError.
+
+        May be called twice, by any thread.
+        """
+        self.fail(ConnectionAbortedError("closed by this side"))
 
     def __enter__(self) -> Self:
         return self
@@ -345,7 +351,9 @@ class Connection:
                 self._sock.close()
 
     def _ended(self) -> ConnectionError:
-        error = ConnectionError(f"connection to {self.peer} has ended: {self._failure}")
+        is_ours = isinstance(self._failure, ConnectionAbortedError)
+        kind = ConnectionAbortedError if is_ours else ConnectionError
+        error = kind(f"connection to {self.peer} has ended: {self._failure}")
         error.__cause__ = self._failure
         return error
 

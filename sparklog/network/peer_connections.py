@@ -71,7 +71,7 @@ class PeerConnections:
         if not self._is_closed:
             return connection
         connection.close()
-        raise ConnectionError(f"broker {node.id} is not called any more: this side stops")
+        raise ConnectionAbortedError(f"broker {node.id} is not called any more: this side stops")
 
     def _drop(self, broker_id: BrokerId, connection: Connection) -> None:
         with self._lock:

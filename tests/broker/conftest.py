@@ -11,6 +11,7 @@ import pytest
 from sparklog.broker.following.fetcher import Fetcher
 from sparklog.broker.handlers import fetch, list_offsets
 from sparklog.broker.life.server import BrokerOptions, BrokerServer
+from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.partition.answers import ReadRequest
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
@@ -159,6 +160,7 @@ class Member:
             broker_id=self.id, broker_epoch=lambda: self.epoch, leader=leader,
             find_node=lambda number: Node(number, "nowhere", 1),
             config=BrokerConfig(), clock=self.clock, guard=threading.Lock(),
+            doubts=DoubtedLeaders(self.clock),
         )  # fmt: skip
         self.fetcher.add(partition)
 

@@ -8,7 +8,9 @@ from sparklog.broker.apis import APIS
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import IN_PLACE_BYTES_MAX, Dispatcher, works_in_place
 from sparklog.broker.forwarding import forward
-from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.metadata.departed_brokers import DepartedBrokers
+from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
+from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.core.security.api_rules import API_RULES, ListenerKind
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
@@ -32,6 +34,7 @@ from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterReq
 from sparklog.wire.messages.security.sasl_authenticate import SaslAuthenticateRequest
 from sparklog.wire.messages.security.sasl_handshake import SaslHandshakeRequest
 from sparklog.wire.versions import KNOWN_VERSIONS
+from tests.broker.conftest import ManualClock
 from tests.wire.least_request import least_request
 
 ALICE = "User:alice"
@@ -94,6 +97,8 @@ class Served:
                 cluster_id="c",
                 brokers_listener="INTERNAL",
                 metadata=MetadataCache(threading.Lock()),
+                doubted_leaders=DoubtedLeaders(ManualClock()),
+                departed=DepartedBrokers(ManualClock()),
                 replicas=Replicas(),
                 controller=self.controller,
                 producer_ids=None,

@@ -299,7 +299,7 @@ def test_close_wakes_every_waiter_at_once(peer, open_connection):
     connection.close()
     for thread in threads:
         thread.join()
-    assert [type(outcome) for outcome in outcomes] == [ConnectionError] * 3
+    assert [type(outcome) for outcome in outcomes] == [ConnectionAbortedError] * 3
     assert "closed by this side" in str(outcomes[0])
 
 
@@ -315,7 +315,7 @@ def test_close_wakes_a_sender_whose_peer_does_not_read(peer, open_connection):
     assert sender.is_alive()
     connection.close()
     sender.join(20)
-    assert [type(outcome) for outcome in outcomes] == [ConnectionError]
+    assert [type(outcome) for outcome in outcomes] == [ConnectionAbortedError]
 
 
 def test_a_peer_that_takes_no_bytes_in_time_ends_the_connection(peer, open_connection):

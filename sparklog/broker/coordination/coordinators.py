@@ -15,7 +15,7 @@ from sparklog.broker.coordination.confirmation import Confirmations
 from sparklog.broker.coordination.kinds import KINDS, CoordinatorKind
 from sparklog.broker.coordination.loading import Loads
 from sparklog.broker.coordination.shard_host import Listener, ShardHost
-from sparklog.broker.metadata_cache import CachedTopic, MetadataCache
+from sparklog.broker.metadata.metadata_cache import CachedTopic, MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.coordinator.attention import Attention

@@ -26,7 +26,7 @@ from itertools import groupby
 from typing import Final
 
 from sparklog.broker.coordination.shard_host import ShardHost
-from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.partition.partition import Partition
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.coordinator.state_machine import StateMachine

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from sparklog.broker.coordination.broker_batches import BrokerBatches, BrokerCalls
 from sparklog.broker.coordination.shard_host import ShardHost
-from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.core.transaction_coordinator.messages import SendMarkers
 from sparklog.core.transaction_coordinator.requests import MarkersWritten

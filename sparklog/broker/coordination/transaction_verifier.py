@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparklog.broker.coordination.broker_batches import BrokerBatches, BrokerCalls
-from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Coordinators, Ports
 from sparklog.core.coordinator.key_partition import partition_of
 from sparklog.core.transaction_coordinator.requests import VerifyPartitions

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sparklog.broker.following.session_with_leader import SessionWithLeader
+from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.throttles import ReplicationThrottle
 from sparklog.core.replication.epoch_history import EarlierHistory, EpochHistory
@@ -130,11 +131,13 @@ class Fetcher:
         config: BrokerConfig,
         clock: Clock,
         guard: Guard,
+        doubts: DoubtedLeaders,
         throttle: ReplicationThrottle | None = None,
         lane: int = 0,
     ) -> None:
         """``lane``: which connection to the leader is this fetcher's."""
         self.leader = leader
+        self._doubts = doubts
         self._throttle = throttle
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
@@ -187,8 +190,12 @@ class Fetcher:
             if not asked:
                 return 0
             response = yield CallBroker(node, self._request(asked), self._timeout_ms(), self._lane)
-        except (OSError, WireError) as error:
+        except OSError as error:
+            self._doubts.on_connection_error(self.leader, node.epoch, error)
             return self._unreachable(asked, str(error))
+        except WireError as error:
+            return self._unreachable(asked, str(error))
+        self._doubts.on_answer(self.leader)
         self._unreachable_backoff_ms = BACKOFF_MIN_MS
         self._take(asked, response)
         return 0

@@ -1,7 +1,9 @@
 """Metadata: brokers, topics and leaders, from the controller's last update.
 
 The brokers of an answer are those that have the listener through which the request came, at the addresses
-that they advertise for it. A leader without that listener is LISTENER_NOT_FOUND.
+that they advertise for it. A leader without that listener is LISTENER_NOT_FOUND. A leader that may have ended
+is LEADER_NOT_AVAILABLE (``doubted_leaders``), and a broker that has left is listed for a moment longer
+(``departed_brokers``).
 
 An unknown topic is created when the client allows it and ``auto.create.topics.enable`` is on; the
 answer is then LEADER_NOT_AVAILABLE, and clients ask again. The "controller" of the reply is a live broker,
@@ -14,7 +16,7 @@ from sparklog.broker.call import Call
 from sparklog.broker.coordination.internal_topics import creatable
 from sparklog.broker.coordination.kinds import KINDS
 from sparklog.broker.forwarding import ask_controller
-from sparklog.broker.metadata_cache import CachedTopic, MetadataSnapshot
+from sparklog.broker.metadata.metadata_cache import CachedTopic, MetadataSnapshot
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, topic_name_problem
@@ -68,6 +70,7 @@ def _may_create(call: Call, request: MetadataRequest) -> bool:
 def _answer(call: Call, request: MetadataRequest) -> None:
     snapshot = call.broker.metadata.snapshot
     nodes = snapshot.nodes(call.context.listener)
+    listed = {**call.broker.departed.nodes(call.context.listener), **nodes}
     wants_all = request.topics is None or (call.version == 0 and not request.topics)
     if wants_all:
         topics = [_topic(call, snapshot, topic) for topic in snapshot.topics.values()]
@@ -78,7 +81,7 @@ def _answer(call: Call, request: MetadataRequest) -> None:
         MetadataResponse(
             brokers=[
                 MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-                for node in nodes.values()
+                for node in listed.values()
             ],
             cluster_id=call.broker.cluster_id,
             controller_id=min(nodes, default=-1),
@@ -163,7 +166,7 @@ def _partition(
 def _leader_error(call: Call, snapshot: MetadataSnapshot, leader: BrokerId) -> ErrorCode:
     """Why a client of this listener cannot reach ``leader``; ``none`` if it can."""
     broker = snapshot.brokers.get(leader)
-    if broker is None:
+    if broker is None or call.broker.doubted_leaders.has(leader, broker.epoch):
         return ErrorCode.leader_not_available
     if call.context.listener in broker.endpoints:
         return ErrorCode.none

@@ -2,7 +2,7 @@
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.from_controller import judge
-from sparklog.broker.metadata_cache import MetadataSnapshot
+from sparklog.broker.metadata.metadata_cache import MetadataSnapshot
 from sparklog.model.config import DynamicConfigs
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import NamedTopic
@@ -16,6 +16,7 @@ def handle(call: Call, request: UpdateMetadataRequest) -> None:
     before = call.broker.metadata.snapshot
     taken = call.broker.metadata.update(request) if error is ErrorCode.none else error
     if taken is ErrorCode.none:
+        call.broker.departed.on_update(before.brokers, call.broker.metadata.snapshot.brokers)
         _notify_of_deletions(call, before)
         _make_way(call, request)
         _configure(call, request)

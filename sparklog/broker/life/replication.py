@@ -15,7 +15,8 @@ from sparklog.broker.following.fetchers import Fetchers
 from sparklog.broker.life.disk_reports import DiskReports, LostLogs
 from sparklog.broker.life.registration_watch import watch_registration
 from sparklog.broker.log_dirs import LogDirs
-from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
+from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import OnDiskFailure, ReplicaManager
 from sparklog.broker.to_controller.controller_link import watch_controller
@@ -73,6 +74,7 @@ class Replication:
         self._config = config
         self._metadata = metadata
         self._ports = ports
+        self.doubted_leaders = DoubtedLeaders(ports.inside.clock)
         new_guard = ports.inside.new_guard
         self.reports = DiskReports(broker_id, self._epoch_now, ports.zookeeper, ports.link.changes)
         self.proposals = IsrProposalSender(
@@ -130,6 +132,7 @@ class Replication:
             clock=self._ports.inside.clock,
             guard=self._ports.inside.new_guard(),
             throttle=self.replicas.follower_throttle,
+            doubts=self.doubted_leaders,
         )
 
     def _report_suspect(self, directory_uuid: str) -> None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.broker.coordination.coordinators import CoordinatorShards
-from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.partition.answers import ReadRequest
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager

@@ -3,6 +3,7 @@
 import pytest
 
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import NO_BROKER_EPOCH
 from sparklog.model.parts import FileSlice
 from sparklog.wire.messages.data.fetch import FetchResponse
 from sparklog.wire.messages.data.list_offsets import (
@@ -466,3 +467,18 @@ def test_whatever_changes_a_partition_changes_the_next_request(members, batch) -
     members[2].partition.trim(lambda log, _: log.raise_log_start(2))
     members[2].fetch_once()
     assert members[2].requests[-1].topics[0].partitions[0].log_start_offset == 2
+
+
+def test_a_leader_that_refuses_is_doubted_until_it_answers_again(members, batch, monkeypatch) -> None:
+    start(members)
+    follower, doubts = members[2], members[2].fetcher._doubts
+
+    def refuse(_message):
+        raise ConnectionRefusedError("nobody listens there")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(members[1], "answer", refuse)
+        assert follower.fetch_once() > 0
+        assert doubts.has(1, NO_BROKER_EPOCH)
+    follower.fetch_once()
+    assert not doubts.has(1, NO_BROKER_EPOCH)

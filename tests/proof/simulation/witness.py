@@ -32,7 +32,7 @@ from simulation.schedule import Tripwire
 from simulation.state_marks import mark_log, mark_state, mark_take_over
 from simulation.story import Story
 from simulation.truth import Entry, Fingerprint, PartitionTruth, ReplicaView, Rows
-from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller.state.znodes import (

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from sparklog.broker.call import Call
-from sparklog.broker.metadata_cache import MetadataCache
+from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.model.internal_topics import GROUP_OFFSETS_TOPIC
 from sparklog.model.parts import read_parts
 from sparklog.network.exchange import Exchange, RequestContext

@@ -100,7 +100,7 @@ class Call:
 
     def abandon(self) -> None:
         """Close the connection, as ``PeerConnections.forget`` does; whoever waits on it is told."""
-        self.connection.fail("the connection was closed on this side")
+        self.connection.fail("the connection was closed on this side", ConnectionAbortedError)
 
 
 @dataclass(slots=True)
@@ -191,7 +191,7 @@ class Connection:
             return
         host = self.network.hosts.get(self.address)
         if host is None or not host.process.is_alive:
-            self._break_from_there("nobody listens there")
+            self._break_from_there("nobody listens there", ConnectionRefusedError)
             return
         if self._is_bound:
             self._peer = self._peer or host.process
@@ -263,13 +263,13 @@ class Connection:
         self._inbox.clear()
         self._break_from_there("closed by the other side")
 
-    def _break_from_there(self, why: str) -> None:
+    def _break_from_there(self, why: str, kind: type[OSError] = ConnectionError) -> None:
         self._is_broken_there = True
         weather = self.network.weather(self.address, self.origin)
         if weather.loses():
             self._is_lost(weather)
             return
-        self.network.schedule.after(weather.draw_delay_us(), self.caller, lambda: self.fail(why))
+        self.network.schedule.after(weather.draw_delay_us(), self.caller, lambda: self.fail(why, kind))
 
     def fail(self, why: str, kind: type[OSError] = ConnectionError) -> None:
         """End it on the caller's side; every call that waits is told, as events of the caller."""
