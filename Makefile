@@ -2,8 +2,6 @@
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
-# With it a Spark driver of the tests, of which there are dozens, starts in half the time.
-SPARK_CLASSES := $(VENV)/spark-classes.jsa
 
 # The older release line of Spark that is supported; the newest one is in constraints.txt.
 OLDER_SPARK := 4.2.1
@@ -20,9 +18,6 @@ IN_PROCESSES := -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
 
 # Alone, because it has a process on each CPU by itself.
 SEEDS_OF_THE_PROOF := tests/proof/simulation/tests/test_many_seeds.py
-
-# Only these files are collected. Those of the seeds are left to the run of their own.
-TESTS_OF_THE_PROOF = $(filter-out $(SEEDS_OF_THE_PROOF),$(shell grep -rlE 'mark\.proof' tests --include='test_*.py'))
 
 # Brokers, workers and tests are many processes. Without bytecode on disk each of them compiles the package once more.
 unexport PYTHONDONTWRITEBYTECODE
@@ -50,9 +45,6 @@ $(STAMP): pyproject.toml constraints.txt scripts/setup
 $(OLDER_STAMP): $(STAMP)
 	@./scripts/setup --spark $(VENV) $(OLDER_VENV) $(OLDER_SPARK)
 	@touch $@
-
-$(SPARK_CLASSES): $(STAMP)
-	@./scripts/spark-classes $(VENV) $@
 
 setup: $(STAMP)
 
@@ -83,13 +75,13 @@ bytecode: $(STAMP)
 
 test: $(STAMP) $(OLDER_STAMP)
 	@./scripts/setup --check-kcat
-	@$(MAKE) --no-print-directory -j 3 $(SPARK_CLASSES) lint older-sample bytecode
+	@$(MAKE) --no-print-directory -j 3 lint older-sample bytecode
 	$(PYTHON) -m pytest $(IN_PROCESSES)
 
-proof: $(STAMP) $(OLDER_STAMP) $(SPARK_CLASSES)
+proof: $(STAMP) $(OLDER_STAMP)
 	$(OLDER_VENV)/bin/python -m pytest $(IN_PROCESSES) -m "every_spark or not integration" $(OLDER_TESTS)
 	$(PYTHON) -m pytest -m proof -o faulthandler_timeout=890 $(SEEDS_OF_THE_PROOF) # minutes, and no hang
-	$(PYTHON) -m pytest $(IN_PROCESSES) -m proof -o faulthandler_timeout=890 $(TESTS_OF_THE_PROOF) \
+	$(PYTHON) -m pytest $(IN_PROCESSES) -m proof -o faulthandler_timeout=890 --ignore $(SEEDS_OF_THE_PROOF) \
 		-n 2 # they are busier: a third process gains nothing
 
 bench: $(STAMP)

@@ -47,9 +47,6 @@ SPARK_SETTINGS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
 
-SPARK_CLASSES = Path(sys.prefix) / "spark-classes.jsa"
-"""Spark's classes as a JVM has loaded them (scripts/spark-classes): a driver starts in half the time."""
-
 _chroots = itertools.count()
 
 
@@ -60,9 +57,6 @@ def pytest_configure() -> None:
     and executors included.
     """
     os.environ.setdefault("JDK_JAVA_OPTIONS", LIGHT_JVM)
-    if SPARK_CLASSES.exists() and SPARK_CLASSES.stat().st_size:
-        quietly = f"-XX:SharedArchiveFile={SPARK_CLASSES} -Xlog:disable"
-        os.environ.setdefault("SPARK_SUBMIT_OPTS", quietly)
     settings.register_profile(
         "shared machine",
         deadline=None,
