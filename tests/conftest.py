@@ -47,6 +47,12 @@ SPARK_SETTINGS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
 
+SPARK_CLASSES = Path(sys.prefix) / "spark-classes.jsa"
+"""Spark's classes as a JVM has loaded them, if `make proof` made it (scripts/spark-classes).
+
+A JVM with other classes ignores it, without a word (``-Xlog:disable``).
+"""
+
 _chroots = itertools.count()
 
 
@@ -56,7 +62,9 @@ def pytest_configure() -> None:
     Property tests must not judge the speed of a machine that is shared. All JVMs are light, masters, workers
     and executors included.
     """
-    os.environ.setdefault("JDK_JAVA_OPTIONS", LIGHT_JVM)
+    has_classes = SPARK_CLASSES.exists() and SPARK_CLASSES.stat().st_size > 0
+    of_archive = f" -XX:SharedArchiveFile={SPARK_CLASSES} -Xlog:disable" if has_classes else ""
+    os.environ.setdefault("JDK_JAVA_OPTIONS", LIGHT_JVM + of_archive)
     settings.register_profile(
         "shared machine",
         deadline=None,

@@ -11,7 +11,7 @@ import pytest
 from sparklog.testing import InProcessCluster
 from tests.datasource.crashes.killing import AT, DRIVER, FORMAT, NOTES, register_killed
 
-pytestmark = [pytest.mark.integration, pytest.mark.proof]
+pytestmark = pytest.mark.integration
 
 ROWS = 2_000
 PARTITIONS = 3
@@ -32,6 +32,7 @@ def step(cluster: InProcessCluster, topic: str, at: str, notes: Path, **fields: 
     return {"rows": ROWS, "at": at, "notes": str(notes), "options": options, **fields}
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("at", QUICK_POINTS)
 def test_a_write_whose_task_was_killed_is_there_once_when_it_has_been_run_again(
     at: str, cluster: InProcessCluster, spark: Any, is_there_once: Check, tmp_path: Path
@@ -54,8 +55,12 @@ def test_a_write_whose_task_was_killed_is_there_once_when_it_has_been_run_again(
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("master", "points"),
-    [("local[2,4]", TASK_POINTS), ("local-cluster[2,1,1024]", ("mid-way", "after-message"))],
-    ids=["local", "workers"],
+    [
+        pytest.param("local[2,4]", TASK_POINTS, id="local", marks=pytest.mark.proof),
+        pytest.param(
+            "local-cluster[2,1,1024]", ("mid-way", "after-message"), id="workers", marks=pytest.mark.chaos
+        ),
+    ],
 )
 def test_a_task_that_is_killed_and_run_again_by_spark_writes_its_rows_once(
     master: str,
@@ -86,6 +91,7 @@ def test_a_task_that_is_killed_and_run_again_by_spark_writes_its_rows_once(
         is_there_once(one["options"]["topic"], ROWS, PARTITIONS)
 
 
+@pytest.mark.proof
 @pytest.mark.timeout(900)
 def test_a_stream_and_a_batch_whose_drivers_are_killed_have_every_row_once(
     cluster: InProcessCluster, append: Any, spark: Any, job: Job, is_there_once: Check, tmp_path: Path
@@ -109,6 +115,7 @@ def test_a_stream_and_a_batch_whose_drivers_are_killed_have_every_row_once(
         is_there_once(topic, ROWS, PARTITIONS)
 
 
+@pytest.mark.proof
 def test_two_queries_that_both_run_a_batch_again_write_to_one_topic_once(
     cluster: InProcessCluster,
     spark: Any,

@@ -132,7 +132,7 @@ def wait_for_more(histories, kind, client):
     pytest.fail(f"{client} had no {kind} in {PATIENCE_S} s")
 
 
-@pytest.mark.proof
+@pytest.mark.chaos
 @pytest.mark.integration
 @pytest.mark.timeout(600)
 def test_what_spark_writes_and_reads_while_brokers_are_killed_is_neither_lost_nor_doubled(tmp_path):
