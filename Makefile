@@ -2,7 +2,7 @@
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
-# With it the JVMs of Spark start in half the time. It takes as long as five starts gain, so only make proof has it made.
+# With it the JVMs of Spark start in half the time. It takes as long as ten starts gain, so make test does not have it made.
 SPARK_CLASSES := $(VENV)/spark-classes.jsa
 
 # The older release line of Spark that is supported; the newest one is in constraints.txt.
@@ -27,7 +27,7 @@ TESTS_OF_THE_PROOF = $(filter-out $(SEEDS_OF_THE_PROOF),$(shell grep -rlE 'mark\
 # Brokers, workers and tests are many processes. Without bytecode on disk each of them compiles the package once more.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test older-sample bytecode proof simulate fuzz lint bench clients remote chaos setup clean
+.PHONY: demo test spark-classes older-sample bytecode proof simulate fuzz lint bench clients remote chaos setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -50,6 +50,8 @@ $(STAMP): pyproject.toml constraints.txt scripts/setup
 $(OLDER_STAMP): $(STAMP)
 	@./scripts/setup --spark $(VENV) $(OLDER_VENV) $(OLDER_SPARK)
 	@touch $@
+
+spark-classes: $(SPARK_CLASSES)
 
 $(SPARK_CLASSES): $(STAMP)
 	@./scripts/spark-classes $(VENV) $@

@@ -7,7 +7,6 @@ from sparklog.broker.conversion.statistics import ConversionStatistics
 from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
-from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Coordinators, ToController
@@ -30,7 +29,6 @@ class BrokerContext:
     """
     metadata: MetadataCache
     doubted_leaders: DoubtedLeaders
-    departed: DepartedBrokers
     replicas: ReplicaManager
     controller: ToController
     producer_ids: ProducerIds

@@ -8,7 +8,6 @@ from sparklog.broker.apis import APIS
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import IN_PLACE_BYTES_MAX, Dispatcher, works_in_place
 from sparklog.broker.forwarding import forward
-from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.core.security.api_rules import API_RULES, ListenerKind
@@ -98,7 +97,6 @@ class Served:
                 brokers_listener="INTERNAL",
                 metadata=MetadataCache(threading.Lock()),
                 doubted_leaders=DoubtedLeaders(ManualClock()),
-                departed=DepartedBrokers(ManualClock()),
                 replicas=Replicas(),
                 controller=self.controller,
                 producer_ids=None,

@@ -7,7 +7,7 @@ import pytest
 
 from tests.pages import DOCS, Person, blocks_of
 
-pytestmark = [pytest.mark.integration, pytest.mark.proof, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(600)]
 
 ORDERS = 30_000
 

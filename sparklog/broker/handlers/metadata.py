@@ -2,8 +2,7 @@
 
 The brokers of an answer are those that have the listener through which the request came, at the addresses
 that they advertise for it. A leader without that listener is LISTENER_NOT_FOUND. A leader that may have ended
-is LEADER_NOT_AVAILABLE (``doubted_leaders``), and a broker that has left is listed for a moment longer
-(``departed_brokers``).
+is LEADER_NOT_AVAILABLE (``doubted_leaders``).
 
 An unknown topic is created when the client allows it and ``auto.create.topics.enable`` is on; the
 answer is then LEADER_NOT_AVAILABLE, and clients ask again. The "controller" of the reply is a live broker,
@@ -70,7 +69,6 @@ def _may_create(call: Call, request: MetadataRequest) -> bool:
 def _answer(call: Call, request: MetadataRequest) -> None:
     snapshot = call.broker.metadata.snapshot
     nodes = snapshot.nodes(call.context.listener)
-    listed = {**call.broker.departed.nodes(call.context.listener), **nodes}
     wants_all = request.topics is None or (call.version == 0 and not request.topics)
     if wants_all:
         topics = [_topic(call, snapshot, topic) for topic in snapshot.topics.values()]
@@ -81,7 +79,7 @@ def _answer(call: Call, request: MetadataRequest) -> None:
         MetadataResponse(
             brokers=[
                 MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-                for node in listed.values()
+                for node in nodes.values()
             ],
             cluster_id=call.broker.cluster_id,
             controller_id=min(nodes, default=-1),

@@ -16,7 +16,6 @@ def handle(call: Call, request: UpdateMetadataRequest) -> None:
     before = call.broker.metadata.snapshot
     taken = call.broker.metadata.update(request) if error is ErrorCode.none else error
     if taken is ErrorCode.none:
-        call.broker.departed.on_update(before.brokers, call.broker.metadata.snapshot.brokers)
         _notify_of_deletions(call, before)
         _make_way(call, request)
         _configure(call, request)

@@ -44,7 +44,6 @@ from sparklog.broker.life.request_metrics import connection_metrics, request_met
 from sparklog.broker.life.tiering import Tiering, history_metrics, tiering_metrics
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
-from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
@@ -338,7 +337,6 @@ class BrokerServer:
             brokers_listener=self._listeners.inter_broker,
             metadata=self._metadata,
             doubted_leaders=replication.doubted_leaders,
-            departed=DepartedBrokers(self._clock),
             replicas=replicas,
             controller=link,
             producer_ids=self._producer_ids,

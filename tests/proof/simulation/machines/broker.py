@@ -41,7 +41,6 @@ from sparklog.broker.life.registration import register
 from sparklog.broker.life.replication import Replication, ReplicationPorts
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
-from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
@@ -363,7 +362,6 @@ class SimulatedBroker:
             brokers_listener=config.listeners.inter_broker,
             metadata=self.metadata,
             doubted_leaders=replication.doubted_leaders,
-            departed=DepartedBrokers(process),
             replicas=replicas,
             controller=calls,
             producer_ids=WatchedIds(machine.broker_id, calls, threads, world.identities),
