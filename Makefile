@@ -33,7 +33,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo   run the main job: earthquakes and flights through three replicated brokers"
 	@echo "make test   pass the tests, in about ten minutes: lint, a sample with PySpark $(OLDER_SPARK), all with the newest"
-	@echo "make proof  what takes too long for make test: 1,500 simulated seeds, PySpark $(OLDER_SPARK) in full, faults"
+	@echo "make proof  what takes too long for make test: more simulated seeds, PySpark $(OLDER_SPARK) in full, faults"
 	@echo "make setup  a virtual environment, .venv, with all of it"
 	@echo "make simulate SIMULATE_OPTIONS='--seeds 1-2000'   seeded runs of whole clusters (docs/simulation.md)"
 	@echo "make lint   ruff, mypy --strict, import-linter"
