@@ -27,7 +27,7 @@ TESTS_OF_THE_PROOF = $(filter-out $(SEEDS_OF_THE_PROOF),$(shell grep -rlE 'mark\
 # Brokers, workers and tests are many processes. Without bytecode on disk each of them compiles the package once more.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test spark-classes older-sample bytecode proof simulate fuzz lint bench clients remote chaos setup clean
+.PHONY: demo test spark-classes older-spark older-sample bytecode proof simulate fuzz lint bench clients remote chaos setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -52,6 +52,8 @@ $(OLDER_STAMP): $(STAMP)
 	@touch $@
 
 spark-classes: $(SPARK_CLASSES)
+
+older-spark: $(OLDER_STAMP)
 
 $(SPARK_CLASSES): $(STAMP)
 	@./scripts/spark-classes $(VENV) $@

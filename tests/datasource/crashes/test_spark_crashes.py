@@ -52,15 +52,15 @@ def test_a_write_whose_task_was_killed_is_there_once_when_it_has_been_run_again(
     is_there_once(topic, ROWS, PARTITIONS)
 
 
+@pytest.mark.chaos
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("master", "points"),
     [
-        pytest.param("local[2,4]", TASK_POINTS, id="local", marks=pytest.mark.proof),
-        pytest.param(
-            "local-cluster[2,1,1024]", ("mid-way", "after-message"), id="workers", marks=pytest.mark.chaos
-        ),
+        ("local[2,4]", TASK_POINTS),
+        ("local-cluster[2,1,1024]", ("mid-way", "after-message")),
     ],
+    ids=["local", "workers"],
 )
 def test_a_task_that_is_killed_and_run_again_by_spark_writes_its_rows_once(
     master: str,
