@@ -99,7 +99,8 @@ class Connection:
     ) -> Self:
         """Connect, or raise ConnectionError with the address, ConnectionRefusedError if nobody listens there.
 
-        ``timeout_ms`` also bounds each later send."""
+        ``timeout_ms`` also bounds each later send.
+        """
         peer = f"{host}:{port}"
         try:
             sock = socket.create_connection((host, port), timeout_ms / 1_000)

@@ -37,8 +37,9 @@ class DoubtedLeaders:
         self._doubts: dict[BrokerId, _Doubt] = {}
 
     def on_connection_error(self, leader: BrokerId, broker_epoch: BrokerEpoch, error: OSError) -> None:
-        """The connection to ``leader`` was refused or lost. A silent leader, and what this side ends, is no
-        cause for doubt.
+        """The connection to ``leader`` was refused, was lost, or could not be made.
+
+        A leader that is silent on its connection, and what this side ends, is no cause for doubt.
         """
         if isinstance(error, ConnectionError) and not isinstance(error, ConnectionAbortedError):
             self._doubt(leader, broker_epoch, is_refused=isinstance(error, ConnectionRefusedError))
