@@ -68,6 +68,13 @@ CALLED_BY_OTHERS: Final = {
 FOR_USERS: Final = ("sparklog/testing/",)
 """Rooms whose names are for the tests of users, and need no caller in the package."""
 
+IN_THEIR_OWN_PROCESS: Final = {
+    "tests/network/out_of_descriptors.py",
+    "tests/remote/test_local.py",
+    "tests/test_tidy.py",
+}
+"""Files with programs that tests start, and the rule itself."""
+
 
 @cache
 def python_files() -> tuple[str, ...]:
@@ -193,3 +200,15 @@ def test_names_of_tests_are_sentences_of_bounded_length() -> None:
         if function.name.startswith("test_") and len(function.name) > TEST_NAME_LENGTH_MAX
     ]
     assert long == []
+
+
+def test_a_patch_of_the_system_is_of_one_thread() -> None:
+    """Brokers of other tests live in the same process: a failing ``os.pwrite`` is their failing disk."""
+    shared = re.compile(r"setrlimit\(|setattr\(\s*(os|fcntl|socket|time), \"[a-z]\w*\", (?!of_this_thread\()")
+    wide = [
+        f"{path}: {found.group()}"
+        for path in python_files()
+        if path.startswith("tests/") and not path.startswith(PROOF) and path not in IN_THEIR_OWN_PROCESS
+        for found in shared.finditer(text_of(path))
+    ]
+    assert not wide

@@ -27,6 +27,7 @@ from sparklog.wire.messages.control.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from tests.of_this_thread import of_this_thread
 
 TP = TopicPartition("quakes", 0)
 EARLIER, LATER, THIRD = (uuid.UUID(int=number) for number in (1, 2, 3))
@@ -272,7 +273,7 @@ def test_a_disk_that_cannot_delete_the_other_log_of_a_name_has_failed(twice, mon
     def refuse(*_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(LogDirectory, "delete_log", refuse)
+    monkeypatch.setattr(LogDirectory, "delete_log", of_this_thread(LogDirectory.delete_log, refuse))
     assert broker.replicas.stop_replica(TP, -2, delete=True, topic_id=other) is ErrorCode.kafka_storage_error
     assert len(broker.replicas.offline_directories()) == 1
     assert broker.replicas.get(TP).topic_id == home

@@ -1,13 +1,13 @@
 import errno
 import logging
-import os
-import resource
 import socket
+import subprocess
+import sys
 
 import pytest
 
 from sparklog.network.acceptor import Acceptor, Listener, bind
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 
 class ExhaustedSocket:
@@ -57,57 +57,13 @@ def test_out_of_descriptors_the_acceptor_pauses_and_then_goes_on(start_acceptor,
     assert sock.attempts < 10  # a loop without a pause would have tried thousands of times
 
 
-@pytest.fixture
-def no_more_descriptors():
-    """Takes the last file descriptor away from this process, and gives them all back at the end."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-
-    def take():
-        free = os.open(os.devnull, os.O_RDONLY)
-        os.close(free)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
-
-    def give_back():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-    yield take, give_back
-    give_back()
-
-
-def test_who_waits_while_there_are_really_no_descriptors_is_accepted_when_there_are(
-    start_acceptor, no_more_descriptors, caplog
-):
-    caplog.set_level(logging.WARNING)
-    take, give_back = no_more_descriptors
-    acceptor, sock, accepted = start_acceptor()
-    with socket.socket() as client:
-        take()
-        client.connect(("127.0.0.1", acceptor.port))
-        until(lambda: sock.attempts >= 2, "the acceptor to try again")
-        give_back()
-        until(lambda: accepted, "the acceptor to accept")
-    assert "Too many open files" in caplog.text
-
-
-def test_an_acceptor_has_all_its_descriptors_before_its_thread_runs(cleanups, no_more_descriptors):
-    """Its thread would end without a word, and nobody would ever be accepted."""
-    take, give_back = no_more_descriptors
-    accepted = []
-
-    def welcome(client, host):
-        accepted.append(host)
-        client.close()
-
-    sock = ExhaustedSocket(bind(Listener("127.0.0.1", 0)), ())
-    acceptor = Acceptor(Listener("127.0.0.1", 0), sock, name="acceptor-under-test", welcome=welcome)
-    cleanups.actions.append(acceptor.stop)
-    with socket.socket() as client:
-        take()
-        acceptor.start()
-        client.connect(("127.0.0.1", acceptor.port))
-        until(lambda: sock.attempts, "the acceptor to try")
-        give_back()
-        until(lambda: accepted, "the acceptor to accept")
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_client_that_waits_while_there_are_no_descriptors_is_accepted_when_there_are(when):
+    """``when`` the last one goes: before the acceptor's thread begins, which must not end without a word."""
+    command = [sys.executable, "-m", "tests.network.out_of_descriptors", when]
+    ran = subprocess.run(command, capture_output=True, check=False, text=True, timeout=2 * PATIENCE_S)
+    assert (ran.returncode, ran.stdout) == (0, "127.0.0.1\n"), ran.stderr
+    assert "Too many open files" in ran.stderr
 
 
 def test_stop_does_not_wait_for_the_pause_to_end(start_acceptor, connect):

@@ -1,9 +1,11 @@
 import logging
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from sparklog.network import timer as under_test
 from sparklog.network.timer import ThreadTimer
 
 
@@ -25,7 +27,7 @@ def test_actions_run_in_the_order_of_their_deadlines(timer):
 
 def test_equal_deadlines_run_in_the_order_they_were_set(timer, monkeypatch):
     now = time.monotonic()
-    monkeypatch.setattr("sparklog.network.timer.time.monotonic", lambda: now)
+    monkeypatch.setattr(under_test, "time", SimpleNamespace(monotonic=lambda: now))
     ran, done = [], threading.Event()
     for number in range(20):
         timer.after(0, lambda number=number: ran.append(number))

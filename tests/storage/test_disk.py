@@ -11,6 +11,7 @@ import pytest
 from sparklog.model.errors import LogDirectoryError
 from sparklog.model.parts import FileSlice
 from sparklog.storage.disk import LocalDisk, SyncFailed, WriteFailed, may_have_lost
+from tests.of_this_thread import of_this_thread
 
 DISK = LocalDisk()
 
@@ -45,7 +46,7 @@ def test_an_append_that_fails_half_way_leaves_no_half(
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(descriptor, bytes(data)[:2], position)
 
-    monkeypatch.setattr(os, "pwrite", short_then_full)
+    monkeypatch.setattr(os, "pwrite", of_this_thread(real, short_then_full))
     with pytest.raises(OSError, match="No space left"):
         file.append(b"lost")
     monkeypatch.undo()
@@ -62,8 +63,12 @@ def test_what_could_not_be_taken_back_is_overwritten(tmp_path: Path, monkeypatch
         raise OSError(errno.EIO, "Input/output error")
 
     real = os.pwrite
-    monkeypatch.setattr(os, "ftruncate", always_full)
-    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: real(fd, b"??", at) if at == 4 else always_full())
+
+    def wrong_then_full(descriptor: int, data: bytes, position: int) -> int:
+        return real(descriptor, b"??", position) if position == 4 else always_full()
+
+    monkeypatch.setattr(os, "ftruncate", of_this_thread(os.ftruncate, always_full))
+    monkeypatch.setattr(os, "pwrite", of_this_thread(real, wrong_then_full))
     with pytest.raises(OSError, match="Input/output"):
         file.append(b"lost")
     monkeypatch.undo()
@@ -146,7 +151,7 @@ def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch, call: str, error: in
     def fail(*_args: object, **_named: object) -> None:
         raise OSError(error, os.strerror(error))
 
-    monkeypatch.setattr(os, call, fail)
+    monkeypatch.setattr(os, call, of_this_thread(getattr(os, call), fail))
 
 
 @pytest.mark.parametrize("change", CHANGES)

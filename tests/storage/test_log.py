@@ -17,6 +17,7 @@ from sparklog.storage.disk import LocalDisk
 from sparklog.storage.late_removals import remove_files
 from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
+from tests.of_this_thread import of_this_thread
 
 Bench = Any
 SMALL = LogConfig(segment_bytes=1_000, index_interval_bytes=150)
@@ -138,7 +139,7 @@ def test_a_full_disk_leaves_the_log_as_it_was(bench: Bench, monkeypatch: pytest.
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(descriptor, data[:30], position)
 
-    monkeypatch.setattr(os, "pwrite", full)
+    monkeypatch.setattr(os, "pwrite", of_this_thread(real, full))
     with pytest.raises(OSError, match="No space"):
         bench.append(log)
     monkeypatch.undo()
@@ -500,7 +501,7 @@ def test_after_a_failed_fsync_no_flush_is_believed(bench: Bench, monkeypatch: py
     def broken(_: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(os, "fsync", broken)
+    monkeypatch.setattr(os, "fsync", of_this_thread(os.fsync, broken))
     with pytest.raises(OSError, match="Input/output"):
         log.flush()
     monkeypatch.undo()

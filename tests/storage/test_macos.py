@@ -14,6 +14,7 @@ from sparklog.model.ids import TopicPartition
 from sparklog.storage.disk import LocalDisk
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.log_directory import LogDirectory
+from tests.of_this_thread import of_this_thread
 
 Bench = Any
 FULL_SYNC = 51
@@ -40,8 +41,8 @@ def _full_sync(monkeypatch: pytest.MonkeyPatch, code: int) -> list[str]:
         return 0
 
     monkeypatch.setattr(fcntl, "F_FULLFSYNC", FULL_SYNC, raising=False)
-    monkeypatch.setattr(fcntl, "fcntl", control)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: calls.append("fsync"))
+    monkeypatch.setattr(fcntl, "fcntl", of_this_thread(fcntl.fcntl, control))
+    monkeypatch.setattr(os, "fsync", of_this_thread(os.fsync, lambda descriptor: calls.append("fsync")))
     return calls
 
 

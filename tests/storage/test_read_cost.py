@@ -11,6 +11,7 @@ from sparklog.storage.log import Log
 from sparklog.storage.log_config import LogConfig
 from sparklog.storage.recovery import scan
 from sparklog.storage.segment_search import SegmentSearch
+from tests.of_this_thread import of_this_thread
 
 
 class CountingFile:
@@ -98,7 +99,7 @@ def test_no_envelope_is_parsed_on_the_read_path(bench: Any, monkeypatch: pytest.
     def refuse(*_: object) -> None:
         raise AssertionError("the read path made a BatchHeader")
 
-    monkeypatch.setattr(scan, "parse_header", refuse)
+    monkeypatch.setattr(scan, "parse_header", of_this_thread(scan.parse_header, refuse))
     for offset in range(0, 5_000, 100):
         assert bench.read(log, offset, 50_000, offset + 300)
 
@@ -157,7 +158,7 @@ def test_a_read_with_nothing_to_read_searches_no_segment(bench: Any, monkeypatch
     def search(*_: object, **__: object) -> None:
         raise AssertionError("followers ask this of every idle partition, thousands of times a second")
 
-    monkeypatch.setattr(SegmentSearch, "read", search)
+    monkeypatch.setattr(SegmentSearch, "read", of_this_thread(SegmentSearch.read, search))
     for end in (0, log.log_end_offset):
         read = log.read(end, 1 << 20, end, at_least_one_batch=True)
         assert (read.parts, read.size_bytes, read.next_offset) == ([], 0, end)

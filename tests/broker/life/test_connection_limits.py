@@ -1,7 +1,6 @@
 """The limits of connections as settings name them."""
 
 import socket
-import threading
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from sparklog.broker.current_settings import CurrentSettings
 from sparklog.broker.life.connection_limits import ConfiguredLimits, limits_by_address
 from sparklog.model.config import BrokerConfig, DynamicConfigs
+from tests.of_this_thread import of_this_thread
 
 OVERRIDES = "max.connections.per.ip.overrides"
 
@@ -44,18 +44,15 @@ def test_no_thread_that_accepts_connections_or_sets_a_limit_looks_a_name_up(monk
     settings = CurrentSettings(BrokerConfig.parse({OVERRIDES: "localhost:3"}))
     works = Works()
     limits = ConfiguredLimits(settings, works)  # the broker starts: its own thread may wait
-    real, here = socket.getaddrinfo, threading.get_ident()
+    real = socket.getaddrinfo
 
-    def refuse_here(*asked: Any, **more: Any) -> Any:
-        """Threads of other clusters in this process look names up as ever."""
-        if threading.get_ident() == here:
-            pytest.fail("a name is looked up here")
-        return real(*asked, **more)
+    def refuse(*_: Any, **__: Any) -> Any:
+        pytest.fail("a name is looked up here")
 
-    monkeypatch.setattr(socket, "getaddrinfo", refuse_here)
+    monkeypatch.setattr(socket, "getaddrinfo", of_this_thread(real, refuse))
     change(settings, overrides="localhost:5")
     assert limits().of_address["127.0.0.1"] == 3  # until the lookup has ended
-    monkeypatch.setattr(socket, "getaddrinfo", real)
+    monkeypatch.undo()
     works.submitted.pop()()
     assert limits().of_address["127.0.0.1"] == 5
 

@@ -8,6 +8,8 @@ import pytest
 from sparklog.broker.partition.flusher import Flusher
 from sparklog.core.replication.actions import FlushLog, TruncateTo
 from sparklog.model.errors import ErrorCode
+from sparklog.storage.flush import Flush
+from tests.of_this_thread import of_this_thread
 
 
 class Workers:
@@ -64,7 +66,7 @@ def test_a_follower_flushes_before_it_claims_an_offset(pair, batch):
 def test_a_follower_whose_fsync_fails_claims_nothing(pair, batch, monkeypatch):
     pair[1].produce(batch(3))
     fetch(pair, rounds=1)
-    monkeypatch.setattr("sparklog.storage.flush.Flush.run", failing)
+    monkeypatch.setattr(Flush, "run", of_this_thread(Flush.run, failing))
     pair[2].replicas._log_dirs.home_of = lambda _tp: None
     assert pair[2].partition.fetch_position() is None
     assert pair[2].partition.is_offline

@@ -14,6 +14,7 @@ from sparklog.records.envelope import split
 from sparklog.storage.disk import LocalFile
 from tests.broker.partition.test_isolation import Transactional
 from tests.broker.partition_harness import Harness, take_over
+from tests.of_this_thread import of_this_thread
 
 NONE = ErrorCode.none
 
@@ -70,7 +71,7 @@ def test_they_are_one_write_and_their_entries_of_the_index_another(leader, monke
         writes.append(len(data))
         append(file, data)
 
-    monkeypatch.setattr(LocalFile, "append", spied)
+    monkeypatch.setattr(LocalFile, "append", of_this_thread(append, spied))
     leader.mark_together(marker(7, commits=False), marker(8, commits=False))
     assert writes == [2 * 78, 2 * 34]
     assert [one.producer_id for one in leader.partition.log.aborted_transactions(0, 9)] == [7, 8]
@@ -156,7 +157,7 @@ def test_a_disk_that_fails_writes_none_of_them(leader, monkeypatch) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     leader.write(7)
-    monkeypatch.setattr(LocalFile, "append", fail)
+    monkeypatch.setattr(LocalFile, "append", of_this_thread(LocalFile.append, fail))
     assert told(leader.mark_together(marker(7), marker(8))) == [("kafka_storage_error", -1)] * 2
     assert leader.partition.is_offline
 

@@ -28,6 +28,7 @@ from sparklog.network.clock import SystemClock
 from sparklog.records.envelope import split, stamp
 from sparklog.storage.disk import SyncFailed, WriteFailed
 from tests.broker.partition_harness import TP, Harness, batch, stamped, take_over
+from tests.of_this_thread import of_this_thread
 
 
 @pytest.fixture
@@ -506,7 +507,7 @@ def test_a_failed_fsync_takes_the_partition_offline(harness, monkeypatch) -> Non
     def broken(_self):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(flush, "run", broken)
+    monkeypatch.setattr(flush, "run", of_this_thread(flush.run, broken))
     harness.partition.log_guard.flush()
     assert harness.partition.is_offline
     assert harness.log.recovery_point == 0

@@ -16,6 +16,7 @@ from sparklog.core.transaction.producer_state import ProducerBatch, ProducerStat
 from sparklog.model.ids import BrokerId, TopicPartition
 from sparklog.storage import checkpoints
 from sparklog.storage.disk import LocalDisk
+from tests.of_this_thread import of_this_thread
 
 Dump = Callable[..., Any]
 FIRST = "00000000000000000000"
@@ -256,8 +257,8 @@ def test_nothing_is_written_locked_or_opened_for_writing(
     def refuse(*_: object) -> None:
         raise AssertionError("a lock was asked for")
 
-    monkeypatch.setattr(os, "open", watched)
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(os, "open", of_this_thread(real_open, watched))
+    monkeypatch.setattr(fcntl, "flock", of_this_thread(fcntl.flock, refuse))
     assert dump(files, "--print-data-log").status == DONE
     monkeypatch.undo()
     assert opened
