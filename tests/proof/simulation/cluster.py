@@ -118,6 +118,7 @@ class Cluster:
             side=SIDE_TOPIC,
             brokers=plan.brokers,
             controllers=CONTROLLERS,
+            machines=self.machines,
         )
         self.administrator.side_configs = plan.side_configs
         ensemble.on_change = self.witness.look_at_zookeeper

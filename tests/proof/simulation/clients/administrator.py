@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
+from simulation.machines.broker import Machine
 from simulation.machines.network import Network
 from simulation.plans.operations import Operation
 from simulation.schedule import US_PER_MS, Process, Schedule
@@ -15,6 +16,7 @@ from simulation.story import Story
 from simulation.truth import PartitionTruth
 from simulation.witness import Witness
 from sparklog.client.transactions.transaction_admin import FIRST_COORDINATOR_EPOCH
+from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
 from sparklog.model.internal_topics import INTERNAL_TOPICS
 from sparklog.model.kafka_numbers import TOPIC_RESOURCE
@@ -85,6 +87,7 @@ class Administrator:
         side: str,
         brokers: tuple[str, ...],
         controllers: tuple[str, ...],
+        machines: Mapping[str, Machine],
     ) -> None:
         self.process = Process(schedule, HOST)
         self.moves_pending = 0
@@ -103,6 +106,8 @@ class Administrator:
         self._side = side
         self._brokers = brokers
         self._controllers = controllers
+        self._machines = machines
+        """By the name of their place; another machine in it has another address."""
 
     def do(self, operation: Operation) -> None:
         """Begin an operation; whether it comes to anything depends."""
@@ -288,7 +293,7 @@ class Administrator:
         def count(response: Any) -> None:
             self.accepted += is_accepted(response)
 
-        self._call(f"broker-{truth.state.leader}", request, count, lambda: None)
+        self._call_leader(truth.state, request, count)
 
     def abort_hanging(
         self, truth: PartitionTruth, producer_id: int, producer_epoch: int, coordinator_epoch: int
@@ -309,7 +314,7 @@ class Administrator:
             self._story.tell(HOST, f"abort of producer {producer_id} in {truth.topic_partition}: {outcome}")
 
         request = WriteTxnMarkersRequest(markers=[marker])
-        self._call(f"broker-{truth.state.leader}", request, tell, lambda: None)
+        self._call_leader(truth.state, request, tell)
 
     # ---- errands -------------------------------------------------------------------------------------------
 
@@ -358,6 +363,11 @@ class Administrator:
         self, request: Any, turn: int, on_response: Callable[[Any], None], on_failure: Callable[[], None]
     ) -> None:
         self._call(self._controllers[turn % len(self._controllers)], request, on_response, on_failure)
+
+    def _call_leader(self, state: PartitionState, request: Any, on_response: Callable[[Any], None]) -> None:
+        """Once, where the leader listens now."""
+        machine = self._machines[f"broker-{state.leader}"]
+        self._call(machine.address, request, on_response, lambda: None)
 
     def _call(
         self,

@@ -6,10 +6,13 @@ import pytest
 
 from simulation.clients.administrator import PATIENCE_MS, is_accepted
 from simulation.cluster import Cluster
+from simulation.machines.network import Network
+from simulation.plans.faults import Fault
 from simulation.plans.operations import Operation
 from simulation.plans.plan import CONTROLLERS, FAULTS_BEGIN_MS, SIDE_TOPIC, draw_plan
 from simulation.run import simulate
 from simulation.schedule import US_PER_MS
+from simulation.strikes.strikes import Strikes
 from sparklog.model.errors import ErrorCode
 from sparklog.wire.messages.data.delete_records import (
     DeleteRecordsPartitionResult,
@@ -18,6 +21,7 @@ from sparklog.wire.messages.data.delete_records import (
 )
 
 PLAN = draw_plan(1, without_faults=True)
+HEARS_OF_NOTHING = 2.0
 
 
 @pytest.fixture
@@ -50,6 +54,32 @@ def test_what_was_refused_does_not_count_as_accepted(cluster):
     cluster.administrator._create()
     run(cluster, 500)
     assert (cluster.administrator.errands, cluster.administrator.accepted) == (0, 1)
+
+
+@pytest.mark.parametrize("ask", ["abort what hangs", "delete records"])
+def test_a_leader_on_another_machine_is_asked_at_its_new_address(cluster, monkeypatch, ask):
+    """Seed 3189: nobody listens at the old address, and no hanging transaction there was aborted."""
+    cluster.start()
+    run(cluster, 500)
+    administrator = cluster.administrator
+    administrator._create()
+    run(cluster, 500)
+    truth = next(one for tp, one in cluster.witness.truths.items() if tp.topic == SIDE_TOPIC)
+    host = f"broker-{truth.state.leader}"
+    fault = Fault(0, cluster.schedule.now_ms, "replace broker", host, "", 200, HEARS_OF_NOTHING)
+    strikes = Strikes(cluster)
+    strikes._zombies.by_kind[fault.kind](fault)
+    asked = []
+    monkeypatch.setattr(
+        Network, "call", lambda network, caller, origin, address, *_, **__: asked.append(address)
+    )
+    if ask == "delete records":
+        administrator._delete_records(truth, 0.5)
+    else:
+        administrator.abort_hanging(truth, 7, 0, 0)
+    monkeypatch.undo()
+    strikes.end()
+    assert asked == [f"{host}-1"]
 
 
 @pytest.mark.parametrize(
