@@ -12,9 +12,10 @@ A load ends only when the high watermark has passed the end that the log had at 
 it may have been acknowledged by the previous leader, and may still be lost with this one. It ends without a
 result when its leader epoch does (KAFKA-9307).
 
-One loop takes turns among all loads. A load that waits for the high watermark, or for a damaged log, does not
-hold up the others. The machine of a loading shard is used by no other thread, so no lock is held while it is
-replayed; the partition's lock is held only while positions are looked up.
+One loop makes all steps. First are the loads that clients ask for, then the short ones. A load that waits for
+the high watermark, or for a damaged log, does not hold up the others. The machine of a loading shard is used
+by no other thread, so no lock is held while it is replayed; the partition's lock is held only while positions
+are looked up.
 """
 
 import logging
@@ -25,6 +26,7 @@ from functools import partial
 from itertools import groupby
 from typing import Final
 
+from sparklog.broker.coordination.last_values import LastValues, is_plain, last_values, plain_batches
 from sparklog.broker.coordination.shard_host import ShardHost
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.partition.partition import Partition
@@ -36,7 +38,7 @@ from sparklog.model.loops import Await, Loop, Pause, Signal
 from sparklog.model.parts import read_parts
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.records.control import end_of_transaction
-from sparklog.records.envelope import BatchHeader, crc_matches, split
+from sparklog.records.envelope import ENVELOPE_BYTES, BatchHeader, crc_matches, parse_header
 from sparklog.records.reading import read_columns
 from sparklog.storage.log import Log
 from sparklog.storage.log_read import LogRead
@@ -51,8 +53,6 @@ POLL_MAX_MS: Final = 500
 
 RETRY_MS: Final = 5_000
 """Pause after a log could not be read."""
-
-Latest = dict[bytes | None, bytes | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -100,11 +100,13 @@ class Loads:
             while self._added:
                 self._loads.append(self._added.popleft())
             now_ms = self._clock.monotonic_ms()
-            for load in [load for load in self._loads if load.not_before_ms <= now_ms]:
+            due = [load for load in self._loads if load.not_before_ms <= now_ms]
+            if due:
+                load = min(due, key=_turn)
                 if self._step(load):
                     self._loads.remove(load)
                 yield Pause(0)
-            if (rest_ms := self._rest_ms()) != 0:
+            elif (rest_ms := self._rest_ms()) != 0:
                 yield Await(self._signal, rest_ms)
 
     def _rest_ms(self) -> int | None:
@@ -130,11 +132,12 @@ class Loads:
         high_watermark = load.host.high_watermark()
         if isinstance(high_watermark, ErrorCode):
             self._wait(load)  # until the shard resigns, which is about to happen
-        elif load.position < min(load.end, high_watermark):
+            return load.host.is_over
+        if load.position < min(load.end, high_watermark):
             self._replay(load, min(load.end, high_watermark))
         elif high_watermark < load.end:
             self._wait(load)
-        else:
+        if load.position >= load.end <= high_watermark:
             self._finish(load)
             return True
         return load.host.is_over  # overtaken: what was replayed goes with the machine
@@ -150,24 +153,22 @@ class Loads:
         if read is None:
             self._wait(load)  # until the shard resigns
             return
-        run = read_parts(read.parts)
-        batches = split(run)
-        for position, header in batches:
-            if not crc_matches(run, position, header):
-                raise CorruptBatch(f"the batch at offset {header.base_offset} does not match its CRC")
-        machine = load.host.shard.machine
-        for (producer_id, is_control), together in groupby(batches, _kind_of):
-            batches_together = list(together)
-            if is_control:
-                for position, header in batches_together:
-                    _replay_end(machine, run, position, header)
-            elif producer_id is None:
-                _replay_records(load, _latest(run, batches_together), machine.replay)
-            else:
-                pending = _latest(run, batches_together)
-                _replay_records(load, pending, partial(machine.replay_pending, producer_id=producer_id))
-        # Compaction leaves gaps, also at the end of what was read.
-        load.position = batches[-1][1].next_offset if batches else readable_end
+        run, position = read_parts(read.parts), 0
+        if not run:
+            load.position = readable_end  # compaction left nothing up to there
+        while position < len(run):
+            plain = plain_batches(run, position)
+            if plain.begins:
+                _replay_records(load, last_values(run, plain.begins), load.host.shard.machine.replay)
+                position, load.position = plain.next_position, plain.next_offset
+            others = _not_plain(run, position)
+            for (producer_id, is_control), together in groupby(others, _kind_of):
+                _replay_others(load, run, list(together), producer_id, is_control=is_control)
+            if others:
+                last_position, last = others[-1]
+                position, load.position = last_position + last.size_bytes, last.next_offset
+            elif not plain.begins:
+                return  # the limit of the read cut the last batch
 
     def _look_up(self, load: Load, log: Log, readable_end: int) -> LogRead | None:
         """Within the partition's lock."""
@@ -219,13 +220,18 @@ class Loads:
         load.partition.check_log(load.position)
 
 
+def _turn(load: Load) -> tuple[bool, int]:
+    """First those that clients have asked for, and of two the one with fewer offsets left."""
+    return not load.host.shard.is_asked_for, load.end - load.position
+
+
 def _kind_of(batch: tuple[int, BatchHeader]) -> tuple[int | None, bool]:
     """The producer of a transaction's batch, None for every other; and whether it is a control batch."""
     header = batch[1]
     return header.producer_id if header.is_transactional else None, header.is_control
 
 
-def _replay_records(load: Load, records: Latest, replay: Callable[[StateRecord], None]) -> None:
+def _replay_records(load: Load, records: LastValues, replay: Callable[[StateRecord], None]) -> None:
     for key, value in records.items():
         decoded = load.codec.decode(key, value)
         if isinstance(decoded, StateRecord):
@@ -235,6 +241,40 @@ def _replay_records(load: Load, records: Latest, replay: Callable[[StateRecord],
             load.skipped[decoded.kind] += 1
 
 
+def _not_plain(run: bytes, position: int) -> list[tuple[int, BatchHeader]]:
+    """The whole batches from ``position`` on, until a plain one. CorruptBatch for a wrong CRC."""
+    others: list[tuple[int, BatchHeader]] = []
+    while len(run) - position >= ENVELOPE_BYTES:
+        header = parse_header(run, position)
+        if is_plain(header) or position + header.size_bytes > len(run):
+            break
+        if not crc_matches(run, position, header):
+            raise CorruptBatch(f"the batch at offset {header.base_offset} does not match its CRC")
+        others.append((position, header))
+        position += header.size_bytes
+    return others
+
+
+def _replay_others(
+    load: Load,
+    run: bytes,
+    batches: Sequence[tuple[int, BatchHeader]],
+    producer_id: int | None,
+    *,
+    is_control: bool,
+) -> None:
+    """Batches of one kind: of one producer's transaction, of control records, or in a form of their own."""
+    machine = load.host.shard.machine
+    if is_control:
+        for position, header in batches:
+            _replay_end(machine, run, position, header)
+    elif producer_id is None:
+        _replay_records(load, _latest(run, batches), machine.replay)
+    else:
+        pending = partial(machine.replay_pending, producer_id=producer_id)
+        _replay_records(load, _latest(run, batches), pending)
+
+
 def _replay_end(machine: StateMachine, run: bytes, position: int, header: BatchHeader) -> None:
     """Control batches of other kinds end nothing."""
     end = end_of_transaction(memoryview(run)[position : position + header.size_bytes], header)
@@ -242,12 +282,9 @@ def _replay_end(machine: StateMachine, run: bytes, position: int, header: BatchH
         machine.replay_end(header.producer_id, end.is_commit)
 
 
-def _latest(run: bytes, batches: Sequence[tuple[int, BatchHeader]]) -> Latest:
-    """The last value of each key, in the order of those last records, as compaction would leave them.
-
-    A coordinator writes the same keys again and again; decoding all their records takes many times as long.
-    """
-    latest: Latest = {}
+def _latest(run: bytes, batches: Sequence[tuple[int, BatchHeader]]) -> LastValues:
+    """The last value of each key, in the order of those last records."""
+    latest: LastValues = {}
     for rows in read_columns(run, batches):
         for key, value in zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True):
             latest.pop(key, None)

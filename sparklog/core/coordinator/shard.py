@@ -162,6 +162,8 @@ class Shard:
         self.machine: Final = machine
         self.phase = Phase.loading
         self.batch_bytes_max = batch_bytes_max
+        self.is_asked_for = False
+        """Whether a client has asked for one of its keys while it was loading."""
         self._attention = attention
         self._encode = encode
         self._wait_max_ms = wait_max_ms
@@ -262,6 +264,7 @@ class Shard:
         if self.phase is Phase.resigned:
             return [Reply(token, request.refused(ErrorCode.not_coordinator))]
         if self.phase is Phase.loading:
+            self.is_asked_for = self.is_asked_for or request.key is not None
             return [Reply(token, request.while_loading())]
         if self._unconfirmed or not self._is_confirmed(now):
             self._unconfirmed.append(self._wait(token, request, now))

@@ -4,12 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from sparklog.broker.coordination import loading
+from sparklog.broker.coordination.loading import Loads
 from sparklog.broker.internal_append import InternalBatch, append_internally
 from sparklog.core.coordinator.actions import StateRecord
 from sparklog.core.coordinator.shard import Phase
 from sparklog.core.group.records import OffsetKey, OffsetValue
 from sparklog.model.append_origin import AppendOrigin
-from sparklog.model.errors import ErrorCode
+from sparklog.model.errors import CorruptBatch, ErrorCode
 from sparklog.model.ids import TopicPartition
 from sparklog.model.loops import Await, Pause
 from sparklog.model.transaction_end import TransactionEnd
@@ -93,7 +95,63 @@ def test_a_log_is_read_in_steps_with_other_work_in_between(tmp_path, clock, zook
     steps = 0
     while isinstance(next(loop), Pause):
         steps += 1
-    assert steps == 6, "one for each batch, and one that finds the end"
+    assert steps == 5, "one for each batch, the last of which finds the end"
+
+
+def test_what_clients_ask_for_is_loaded_first_and_short_logs_before_long_ones(clock, monkeypatch):
+    loads, order = Loads(clock, None, 1), []
+
+    def step(_, load):
+        order.append(load.host.name)
+        if load.host.name == "short":
+            hosts["asked for"].shard.is_asked_for = True  # while the short one is loaded
+        return True
+
+    hosts = {}
+    for name, end in {"asked for": 9_000, "long": 500, "short": 20}.items():
+        hosts[name] = SimpleNamespace(name=name, shard=SimpleNamespace(is_asked_for=False))
+        loads.add(hosts[name], SimpleNamespace(log_start_offset=0, log_end_offset=end), None)
+    monkeypatch.setattr(Loads, "_step", step)
+    loop = loads.loop()
+    while isinstance(next(loop), Pause):
+        pass
+    assert order == ["short", "asked for", "long"]
+
+
+def test_a_shard_is_asked_for_by_a_request_of_one_of_its_keys(written):
+    write(written, offset_record(7))
+    lead_anew(written)
+    assert not shard_of(written).is_asked_for
+    assert written.committed() == [LOADING]
+    assert shard_of(written).is_asked_for
+
+
+def test_what_was_replayed_before_a_damaged_batch_is_not_replayed_again(written, monkeypatch):
+    for offset in range(5):
+        write(written, offset_record(offset))
+    lead_anew(written)
+    written.follow()
+    replayed, times = [], []
+    last = loading.last_values
+    monkeypatch.setattr(
+        loading, "last_values", lambda run, begins: replayed.append(len(begins)) or last(run, begins)
+    )
+    others = loading._not_plain
+
+    def damaged_once(run, position):
+        if not times:
+            times.append(position)
+            raise CorruptBatch("made up")
+        return others(run, position)
+
+    monkeypatch.setattr(loading, "_not_plain", damaged_once)
+    question = written.load()
+    written.confirm()
+    assert written.committed() == [LOADING]
+    written.clock.now_ms += question.timeout_ms
+    written.load(times_out=True)
+    assert written.committed() == [{"events": 4}]
+    assert replayed == [5]
 
 
 def test_a_load_whose_epoch_is_over_is_dropped(written):

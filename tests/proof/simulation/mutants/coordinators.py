@@ -7,6 +7,7 @@ from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.broker.coordination import loading
 from sparklog.broker.coordination.coordinators import CoordinatorShards
+from sparklog.broker.coordination.last_values import LastValues
 from sparklog.broker.coordination.loading import Load, Loads
 from sparklog.broker.coordination.shard_host import ShardHost
 from sparklog.core.coordinator.actions import Action, Refused
@@ -23,8 +24,7 @@ from sparklog.core.coordinator.state_machine import Now
 from sparklog.model.errors import ErrorCode
 from sparklog.model.ids import LeaderEpoch, TopicPartition
 from sparklog.model.time import MonotonicMs
-from sparklog.records.envelope import BatchHeader
-from sparklog.records.reading import read_columns
+from sparklog.records.kafka_spans import spans_of
 
 
 def _loads_end_at_the_high_watermark(switch: Switch) -> None:
@@ -76,15 +76,17 @@ def overtaken_loads_go_on(switch: Switch) -> None:
 def _loads_forget_tombstones(switch: Switch) -> None:
     """Of each key a load takes the last value, also where a tombstone is behind it."""
 
-    def latest(run: bytes, batches: Sequence[tuple[int, BatchHeader]]) -> loading.Latest:
-        found: loading.Latest = {}
-        for rows in read_columns(run, batches):
-            for key, value in zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True):
-                if value is not None:
-                    found[key] = value
-        return found
+    def last_values(run: bytes, begins: Sequence[int]) -> LastValues:
+        spans = spans_of(run, list(begins))
+        keys = zip(spans.key_starts, spans.key_lengths, strict=True)
+        values = zip(spans.value_starts, spans.value_lengths, strict=True)
+        return {
+            run[key_start : key_start + key_length]: run[value_start : value_start + value_length]
+            for (key_start, key_length), (value_start, value_length) in zip(keys, values, strict=True)
+            if value_length >= 0
+        }
 
-    switch.instead(loading, "_latest", latest)
+    switch.instead(loading, "last_values", last_values)
 
 
 def _resigned_coordinators_answer(switch: Switch) -> None:
