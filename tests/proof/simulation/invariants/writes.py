@@ -75,7 +75,7 @@ class Member(Transaction):
     timeout_ms: int
     rules: "WriteRules"
     spoke_us: int
-    """When it sent the last request that was answered."""
+    """When it sent the last request that was answered, but for a withdrawal: that is no sign of life."""
     is_finished: bool = False
     """Whether it was told so."""
     has_withdrawn: bool = False

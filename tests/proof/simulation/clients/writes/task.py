@@ -172,8 +172,8 @@ class Task(BatchSender):
                     raise GaveUpError
 
     def _note(self, state: MemberState) -> None:
-        """The coordinator has heard it."""
-        if self._member is not None:
+        """The coordinator has heard it. A task that withdraws gives no sign that its write goes on."""
+        if self._member is not None and state is not MemberState.ABORTED:
             self._member.spoke_us = self._spoke_us
             self._member.is_finished |= state is MemberState.FINISHED
 
