@@ -24,7 +24,7 @@ from sparklog.records.envelope import (
     BatchHeader,
     parse_header,
 )
-from sparklog.records.kafka_spans import CHUNK_RECORDS, spans_of
+from sparklog.records.kafka_spans import CHUNK_BYTES, CHUNK_RECORDS, spans_of
 from sparklog.records.reading import record_boundaries
 
 _ENVELOPE: Final = struct.Struct(">qi4xbIhi30xi")
@@ -38,7 +38,12 @@ LastValues = dict[bytes | None, bytes | None]
 
 def is_plain(header: BatchHeader) -> bool:
     """Whether the batch has records that nothing but their own bytes is needed for."""
-    return not header.attributes & _OF_OTHER_KINDS and header.record_count > 0
+    return not header.attributes & _OF_OTHER_KINDS and _is_walked(header.record_count, header.length)
+
+
+def _is_walked(count: int, length: int) -> bool:
+    """Whether a batch's records are measured in one go."""
+    return count == 1 or (1 < count <= CHUNK_RECORDS and length <= CHUNK_BYTES - LENGTH_OVERHEAD)
 
 
 class PlainBatches(NamedTuple):
@@ -60,7 +65,9 @@ def plain_batches(run: bytes, position: int) -> PlainBatches:
     while end - position >= ENVELOPE_BYTES:
         base_offset, length, magic, crc, attributes, last_delta, count = _ENVELOPE.unpack_from(run, position)
         after = position + LENGTH_OVERHEAD + length
-        if magic != MAGIC or attributes & _OF_OTHER_KINDS or count < 1 or length < LENGTH_MIN or after > end:
+        if magic != MAGIC or attributes & _OF_OTHER_KINDS or length < LENGTH_MIN or after > end:
+            break
+        if count != 1 and not _is_walked(count, length):
             break
         if crc32c(view[position + ATTRIBUTES_POSITION : after]) != crc:
             raise CorruptBatch(f"the batch at offset {base_offset} does not match its CRC")

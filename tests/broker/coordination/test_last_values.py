@@ -65,6 +65,7 @@ ONE = batch(Record(b"k", b"v"))
 OTHERS = {
     "compressed": batch(Record(b"k", b"v" * 500), compression=Compression.LZ4),
     "arrow": records_to_arrow(ONE),
+    "too large to measure at once": batch(*[Record(b"k", bytes(1 << 20))] * 5),
     "cut": ONE[:-1],
     "no envelope": ONE[:60],
 }
@@ -85,6 +86,11 @@ def test_control_records_and_transactions_are_not_plain(bit):
     assert is_plain(header)
     assert not is_plain(header._replace(attributes=bit))
     assert not is_plain(header._replace(record_count=0))
+
+
+def test_a_single_record_of_any_size_is_plain():
+    run = run_of(ONE, batch(Record(b"k", bytes(6 << 20))), ONE)
+    assert plain_batches(run, 0).next_position == len(run)
 
 
 def test_a_batch_that_does_not_match_its_crc_is_refused():

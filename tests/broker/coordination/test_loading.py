@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparklog.broker.coordination import loading
+from sparklog.broker.coordination import last_values, loading
 from sparklog.broker.coordination.loading import Loads
 from sparklog.broker.internal_append import InternalBatch, append_internally
 from sparklog.core.coordinator.actions import StateRecord
@@ -152,6 +152,18 @@ def test_what_was_replayed_before_a_damaged_batch_is_not_replayed_again(written,
     written.load(times_out=True)
     assert written.committed() == [{"events": 4}]
     assert replayed == [5]
+
+
+def test_a_batch_that_is_too_large_to_be_walked_is_loaded_as_the_others_are(written, monkeypatch):
+    monkeypatch.setattr(last_values, "CHUNK_RECORDS", 2)
+    for first in (0, 3, 6):
+        write(written, *map(offset_record, range(first, first + 3)))
+        write(written, offset_record(first, group="other"))
+    lead_anew(written)
+    written.confirm()
+    written.follow()
+    written.load()
+    assert written.committed() == [{"events": 8}]
 
 
 def test_a_load_whose_epoch_is_over_is_dropped(written):
