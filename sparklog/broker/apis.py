@@ -117,9 +117,8 @@ class Api:
     are few: while the controller is away, two such requests would stop the broker for all clients, so other
     threads take them.
 
-    ``needs_metadata``: the answer is what the controller reported of the cluster. Until its first report
-    the connection is closed, and the client asks another broker, or again. An answer without brokers
-    and topics would be believed: librdkafka then forgets every address that it had, and never connects again.
+    ``needs_metadata``: the answer is what the controller reported of the cluster, and waits for its first
+    report (``metadata/first_report``).
     """
 
     handler: Handler

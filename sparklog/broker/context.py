@@ -8,6 +8,7 @@ from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
+from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Coordinators, ToController
 from sparklog.broker.replica_manager import ReplicaManager
@@ -28,6 +29,7 @@ class BrokerContext:
     alone.
     """
     metadata: MetadataCache
+    first_report: FirstReport
     doubted_leaders: DoubtedLeaders
     replicas: ReplicaManager
     controller: ToController

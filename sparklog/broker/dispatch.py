@@ -82,11 +82,12 @@ class Dispatcher:
         if self._kind_of(listener) not in rule.listeners:
             self._refuse(exchange, WireError(f"{rule.name} is not served on listener {listener}"))
             return
-        if api.needs_metadata and not self._broker.metadata.is_told:
-            exchange.close()
-            return
         call = Call(request.header, exchange, self._broker)
-        if api.waits_for_controller:
+        if api.needs_metadata and not self._broker.metadata.is_told:
+            self._broker.first_report.wait(
+                lambda: call.carefully(lambda: api.handler(call, request.body)), exchange.close
+            )
+        elif api.waits_for_controller:
             self._broker.waiting_room.submit(lambda: call.carefully(lambda: api.handler(call, request.body)))
         else:
             api.handler(call, request.body)

@@ -9,6 +9,7 @@ from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import IN_PLACE_BYTES_MAX, Dispatcher, works_in_place
 from sparklog.broker.forwarding import forward
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
+from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.core.security.api_rules import API_RULES, ListenerKind
 from sparklog.model.config import BrokerConfig
@@ -28,12 +29,13 @@ from sparklog.wire.messages.admin.incremental_alter_configs import IncrementalAl
 from sparklog.wire.messages.control.controlled_shutdown import ControlledShutdownRequest
 from sparklog.wire.messages.control.envelope import EnvelopeResponse
 from sparklog.wire.messages.control.stop_replica import StopReplicaRequest
+from sparklog.wire.messages.control.update_metadata import UpdateMetadataRequest
 from sparklog.wire.messages.discovery.api_versions import ApiVersionsRequest
 from sparklog.wire.messages.discovery.describe_cluster import DescribeClusterRequest
 from sparklog.wire.messages.security.sasl_authenticate import SaslAuthenticateRequest
 from sparklog.wire.messages.security.sasl_handshake import SaslHandshakeRequest
 from sparklog.wire.versions import KNOWN_VERSIONS
-from tests.broker.conftest import ManualClock
+from tests.broker.conftest import ManualClock, ManualTimer
 from tests.wire.least_request import least_request
 
 ALICE = "User:alice"
@@ -90,12 +92,14 @@ class Served:
 
     def __init__(self):
         self.controller = Controller()
+        self.metadata, self.timer = MetadataCache(threading.Lock()), ManualTimer()
         self.dispatcher = Dispatcher(
             BrokerContext(
                 broker_id=1,
                 cluster_id="c",
                 brokers_listener="INTERNAL",
-                metadata=MetadataCache(threading.Lock()),
+                metadata=self.metadata,
+                first_report=FirstReport(self.metadata, self.timer),
                 doubted_leaders=DoubtedLeaders(ManualClock()),
                 replicas=Replicas(),
                 controller=self.controller,
@@ -120,6 +124,34 @@ class Served:
 @pytest.fixture
 def served():
     return Served()
+
+
+def report(served):
+    """The controller's, of a cluster without brokers and topics."""
+    served.metadata.update(
+        UpdateMetadataRequest(
+            controller_id=-1, controller_epoch=1, broker_epoch=1, push=1, type_=1, topic_states=[]
+        )
+    )
+
+
+def test_what_needs_the_controller_s_report_waits_for_the_first(served):
+    asked = [served.ask(DescribeClusterRequest()) for _ in range(3)]
+    assert not any(one.replies or one.is_closed for one in asked)
+    report(served)
+    assert [len(one.replies) for one in asked] == [1, 1, 1]
+    served.timer.fire()
+    assert not any(one.is_closed for one in asked)
+    assert len(served.ask(DescribeClusterRequest()).replies) == 1
+    assert not served.timer.waiting
+
+
+def test_a_broker_to_which_no_controller_reports_closes_the_connection_in_the_end(served):
+    asked = served.ask(DescribeClusterRequest())
+    served.timer.fire()
+    assert asked.is_closed
+    report(served)
+    assert not asked.replies
 
 
 def test_a_broker_serves_every_api_of_its_listeners():
@@ -169,10 +201,6 @@ def test_the_controllers_requests_are_refused_on_the_clients_listener(served, ca
 def test_what_only_a_controller_serves_is_refused_on_both(served, listener, caplog):
     assert served.ask(ControlledShutdownRequest(broker_id=1, broker_epoch=1), listener).is_closed
     assert "ControlledShutdown is not served by brokers" in caplog.text
-
-
-def test_a_broker_that_knows_nothing_of_the_cluster_says_nothing_about_it(served):
-    assert served.ask(DescribeClusterRequest()).is_closed
 
 
 def test_a_forwarded_request_names_its_client_and_waits_longer_than_that(served):

@@ -44,6 +44,7 @@ from sparklog.broker.life.request_metrics import connection_metrics, request_met
 from sparklog.broker.life.tiering import Tiering, history_metrics, tiering_metrics
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
+from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
@@ -336,6 +337,7 @@ class BrokerServer:
             cluster_id=self._registration.cluster_id,
             brokers_listener=self._listeners.inter_broker,
             metadata=self._metadata,
+            first_report=FirstReport(self._metadata, self._timer),
             doubted_leaders=replication.doubted_leaders,
             replicas=replicas,
             controller=link,

@@ -4,7 +4,7 @@ Every broker holds it because clients may ask any broker for metadata. The copy 
 acts on stale metadata is corrected by error codes. Updates of an older controller are refused.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sparklog.model.cluster import Broker, Endpoint, Node, PartitionState, SecurityProtocol
@@ -59,6 +59,8 @@ class MetadataCache:
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._snapshot = MetadataSnapshot()
+        self._waiting: list[Callable[[], None]] = []
+        """For the first update."""
 
     @property
     def snapshot(self) -> MetadataSnapshot:
@@ -68,6 +70,14 @@ class MetadataCache:
     def is_told(self) -> bool:
         """Whether this broker has received an update since it started."""
         return self._snapshot.controller_epoch >= 0
+
+    def when_told(self, go_on: Callable[[], None]) -> None:
+        """Call ``go_on`` once this broker has received an update: at once, or on the thread of the first."""
+        with self._guard:
+            if not self.is_told:
+                self._waiting.append(go_on)
+                return
+        go_on()
 
     def may_exist(self, topic_partition: TopicPartition) -> bool:
         """Whether the partition may exist. Before the controller's first update every partition may exist."""
@@ -81,7 +91,11 @@ class MetadataCache:
         update.
         """
         with self._guard:
-            return self._update(request)
+            error = self._update(request)
+            waiting, self._waiting = self._waiting, []
+        for go_on in waiting:
+            go_on()
+        return error
 
     def _update(self, request: UpdateMetadataRequest) -> ErrorCode | None:
         old = self._snapshot

@@ -11,6 +11,7 @@ import pytest
 
 from sparklog.broker.life.registration import Registration
 from sparklog.broker.life.server import BrokerServer
+from sparklog.broker.metadata import first_report
 from sparklog.core.controller.state import znodes
 from sparklog.core.transaction.refused_batches import UNDER_WAY_MAX
 from sparklog.model.errors import ErrorCode, LogDirectoryError, SparklogError
@@ -288,7 +289,10 @@ def test_metadata_by_topic_id_is_that_topic_s_whatever_name_stands_beside_it(bro
     ],
     ids=["metadata of all", "metadata of one", "cluster", "settings"],
 )
-def test_who_was_told_nothing_yet_tells_no_client_of_a_cluster_without_brokers(broker, request_) -> None:
+def test_who_was_told_nothing_yet_tells_no_client_of_a_cluster_without_brokers(
+    broker, request_, monkeypatch
+) -> None:
+    monkeypatch.setattr(first_report, "WAIT_MAX_MS", 20)
     with pytest.raises(OSError, match="closed"):
         broker.call(request_)
     again = Harness(broker.server)

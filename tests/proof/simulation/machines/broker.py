@@ -41,6 +41,7 @@ from sparklog.broker.life.registration import register
 from sparklog.broker.life.replication import Replication, ReplicationPorts
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
+from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
@@ -361,6 +362,7 @@ class SimulatedBroker:
             cluster_id=cluster_id,
             brokers_listener=config.listeners.inter_broker,
             metadata=self.metadata,
+            first_report=FirstReport(self.metadata, ports.inside.timer),
             doubted_leaders=replication.doubted_leaders,
             replicas=replicas,
             controller=calls,
