@@ -21,6 +21,10 @@ IN_PROCESSES := -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
 # Alone, because it has a process on each CPU by itself.
 SEEDS_OF_THE_PROOF := tests/proof/simulation/tests/test_many_seeds.py
 
+# The proof's own tests take a quarter of the time of all the others: they are left to make proof, but for a few seeds.
+TESTS := $(filter-out tests/proof,$(patsubst %/,%,$(filter-out %__pycache__/,$(wildcard tests/*/)))) $(wildcard tests/test_*.py) \
+	$(SEEDS_OF_THE_PROOF)
+
 # Only these files are collected. Those of the seeds are left to the run of their own.
 TESTS_OF_THE_PROOF = $(filter-out $(SEEDS_OF_THE_PROOF),$(shell grep -rlE 'mark\.proof' tests --include='test_*.py'))
 
@@ -33,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo   run the main job: earthquakes and flights through three replicated brokers"
 	@echo "make test   pass the tests, in about ten minutes: lint, a sample with PySpark $(OLDER_SPARK), all with the newest"
-	@echo "make proof  what takes too long for make test: more simulated seeds, PySpark $(OLDER_SPARK) in full, faults"
+	@echo "make proof  what takes too long for make test: the proof's own tests, more simulated seeds, PySpark $(OLDER_SPARK) in full, faults"
 	@echo "make setup  a virtual environment, .venv, with all of it"
 	@echo "make simulate SIMULATE_OPTIONS='--seeds 1-2000'   seeded runs of whole clusters (docs/simulation.md)"
 	@echo "make lint   ruff, mypy --strict, import-linter"
@@ -88,9 +92,10 @@ bytecode: $(STAMP)
 test: $(STAMP) $(OLDER_STAMP)
 	@./scripts/setup --check-kcat
 	@$(MAKE) --no-print-directory -j 3 lint older-sample bytecode
-	$(PYTHON) -m pytest $(IN_PROCESSES)
+	$(PYTHON) -m pytest $(IN_PROCESSES) $(TESTS)
 
 proof: $(STAMP) $(OLDER_STAMP) $(SPARK_CLASSES)
+	$(PYTHON) -m pytest $(IN_PROCESSES) tests/proof --ignore=$(SEEDS_OF_THE_PROOF)
 	$(OLDER_VENV)/bin/python -m pytest $(IN_PROCESSES) -m "every_spark or not integration" $(OLDER_TESTS)
 	$(PYTHON) -m pytest -m proof -o faulthandler_timeout=890 $(SEEDS_OF_THE_PROOF) # minutes, and no hang
 	$(PYTHON) -m pytest $(IN_PROCESSES) -m proof -o faulthandler_timeout=890 $(TESTS_OF_THE_PROOF) \
