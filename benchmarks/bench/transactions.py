@@ -33,6 +33,9 @@ INTERNAL_TOPIC: Final = "__transaction_state"
 ABORTERS: Final = 20
 """Producers that abort side by side: alone, a hundred thousand would take an hour."""
 
+READS: Final = 5
+"""Of the same topic: one alone differs from the next by a tenth."""
+
 
 def transactional(cluster: Cluster, transactional_id: str) -> Any:
     producer = Producer(quiet(cluster.bootstrap, **{"transactional.id": transactional_id, "linger.ms": 0}))
@@ -69,10 +72,11 @@ def transactions(pair: Pair, scale: Scale) -> PartResult:
         _, figures.hundred_per_s = _commits(cluster, scale, records=RECORDS)
         figures.pipeline_per_s = _pipelines(cluster, scale, 1)
         figures.pipelines_per_s = _pipelines(cluster, scale, 10)
-        figures.uncommitted_s = _read(cluster, "written", "read_uncommitted")
-        figures.committed_s = _read(cluster, "written", "read_committed")
+        figures.uncommitted_s, figures.committed_s = _reads(
+            cluster, "written", "read_uncommitted", "read_committed"
+        )
         _abort(cluster, scale)
-        figures.aborted_s = _read(cluster, "aborted", "read_committed")
+        (figures.aborted_s,) = _reads(cluster, "aborted", "read_committed")
         figures.gaps = [_coordinator_gap(cluster, scale, number) for number in range(scale.kills)]
         say(f"transactions {cluster.name}: {figures.one_per_s:.0f}/s of one record, {figures.gaps} s of gaps")
     return PartResult(_rows(found, scale), [])
@@ -117,13 +121,13 @@ def _rows(found: dict[str, _Found], scale: Scale) -> list[Row]:
             "read committed against uncommitted",
             "ratio of times",
             lambda one: one.committed_s / one.uncommitted_s,
-            "all of the transactions above",
+            f"all of the transactions above, median of {READS} reads",
         ),
         row(
             f"read committed over {scale.aborted:,} aborted transactions",
             "s",
             lambda one: one.aborted_s,
-            "one record each",
+            f"one record each, median of {READS} reads",
         ),
         row(
             "longest gap in transactions after SIGKILL of their coordinator's broker",
@@ -251,6 +255,12 @@ def _read(cluster: Cluster, topic: str, isolation: str) -> float:
     seconds = time.monotonic() - began
     consumer.close()
     return seconds
+
+
+def _reads(cluster: Cluster, topic: str, *levels: str) -> list[float]:
+    """The median seconds of some reads by each isolation level, in turns."""
+    seconds = [[_read(cluster, topic, level) for level in levels] for _ in range(READS)]
+    return [median(of_level) for of_level in zip(*seconds, strict=True)]
 
 
 def _abort(cluster: Cluster, scale: Scale) -> None:

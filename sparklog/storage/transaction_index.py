@@ -36,6 +36,8 @@ ABORTED_ENTRY: Final = np.dtype(
 )
 _FIELDS: Final = len(AbortedTransaction._fields)
 _LAST_OFFSET: Final = AbortedTransaction._fields.index("last_offset")
+_FIND_AT_A_TIME: Final = 512
+"""Entries that a search takes out of the array together: one by one takes nearly twice as long."""
 
 assert ABORTED_ENTRY.itemsize == 34
 assert ABORTED_ENTRY.names == ("version", *AbortedTransaction._fields)
@@ -76,12 +78,13 @@ class AbortedEntries:
     def find(self, start_offset: int, end_offset: int) -> tuple[list[AbortedTransaction], bool]:
         """The entries that overlap ``[start_offset, end_offset)``, and whether later segments have none."""
         found: list[AbortedTransaction] = []
-        for nth in range(self._from(start_offset), len(self)):
-            entry = self[nth]
-            if entry.first_offset < end_offset:
-                found.append(entry)
-            if entry.last_stable_offset >= end_offset:
-                return found, True
+        for first in range(self._from(start_offset), len(self), _FIND_AT_A_TIME):
+            part = self._numbers[first * _FIELDS : (first + _FIND_AT_A_TIME) * _FIELDS]
+            for entry in map(AbortedTransaction, *(part[nth::_FIELDS] for nth in range(_FIELDS))):
+                if entry.first_offset < end_offset:
+                    found.append(entry)
+                if entry.last_stable_offset >= end_offset:
+                    return found, True
         return found, False
 
     def to_bytes(self) -> bytes:
