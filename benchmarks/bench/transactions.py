@@ -206,15 +206,25 @@ def _pipe(
         producer.begin_transaction()
         for message in messages:
             producer.produce("written", message.value(), partition=number % PARTITIONS)
-        positions = consumer.position(consumer.assignment())
-        group = consumer.consumer_group_metadata()
-        _patiently(partial(producer.send_offsets_to_transaction, positions, group, TIMEOUT_S))
-        _patiently(partial(producer.commit_transaction, TIMEOUT_S))
+        try:
+            _end_pass(producer, consumer)
+        except KafkaException as error:
+            if not error.args[0].fatal():
+                raise
+            producer = transactional(cluster, name)  # Kafka has fenced a pipeline that was alone
+            continue
         ends.append(time.monotonic())
         done += 1
         if done % passes == 0:
             consumer.seek(TopicPartition("source", number % PARTITIONS, 0))
     consumer.close()
+
+
+def _end_pass(producer: Any, consumer: Any) -> None:
+    positions = consumer.position(consumer.assignment())
+    group = consumer.consumer_group_metadata()
+    _patiently(partial(producer.send_offsets_to_transaction, positions, group, TIMEOUT_S))
+    _patiently(partial(producer.commit_transaction, TIMEOUT_S))
 
 
 def _patiently(step: Callable[[], None]) -> None:
