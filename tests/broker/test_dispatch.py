@@ -150,6 +150,7 @@ def test_a_broker_to_which_no_controller_reports_closes_the_connection_in_the_en
     asked = served.ask(DescribeClusterRequest())
     served.timer.fire()
     assert asked.is_closed
+    assert not served.metadata._waiting, "nothing is kept of a request that was given up"
     report(served)
     assert not asked.replies
 

@@ -16,31 +16,27 @@ from sparklog.network.acceptor import Acceptor, Listener, bind
 from tests.waiting import until
 
 
-class CountingSocket:
-    """A listening socket that counts the attempts to accept."""
+class Warnings(logging.Handler):
+    """Counts the acceptor's warnings, one for each attempt that failed."""
 
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-        self.attempts = 0
+    count = 0
 
-    def accept(self) -> object:
-        self.attempts += 1
-        return self._sock.accept()
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._sock, name)
+    def emit(self, record: logging.LogRecord) -> None:
+        self.count += 1
 
 
 def main(when: str) -> None:
     logging.basicConfig(level=logging.WARNING)
+    warnings = Warnings()
+    logging.getLogger().addHandler(warnings)
     accepted: list[str] = []
 
     def welcome(client: socket.socket, host: str) -> None:
         accepted.append(host)
         client.close()
 
-    sock = CountingSocket(bind(Listener("127.0.0.1", 0)))
-    acceptor = Acceptor(Listener("127.0.0.1", 0), sock, name="under-test", welcome=welcome)  # type: ignore[arg-type]
+    sock = bind(Listener("127.0.0.1", 0))
+    acceptor = Acceptor(Listener("127.0.0.1", 0), sock, name="under-test", welcome=welcome)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     if when == "after":
         acceptor.start()
@@ -51,7 +47,7 @@ def main(when: str) -> None:
         if when == "before":
             acceptor.start()
         client.connect(("127.0.0.1", acceptor.port))
-        until(lambda: sock.attempts >= 2, "the acceptor to try again")
+        until(lambda: warnings.count >= 2, "the acceptor to try again")
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         until(lambda: accepted, "the acceptor to accept")
     acceptor.stop()

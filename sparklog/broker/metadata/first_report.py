@@ -25,19 +25,14 @@ class FirstReport:
 
     def wait(self, go_on: Callable[[], None], give_up: Callable[[], None]) -> None:
         """Call ``go_on`` after the first report, on the thread that reports, or at last ``give_up``."""
-        turns = [go_on]
 
-        def once(chosen: Callable[[], None]) -> None:
-            try:
-                turns.pop()  # atomic: of the report and the timer only the first acts
-            except IndexError:
-                return
-            chosen()
-
-        timeout = self._timer.after(WAIT_MAX_MS, lambda: once(give_up))
+        def end() -> None:
+            if self._metadata.forget(report):
+                give_up()
 
         def report() -> None:
             timeout.cancel()
-            once(go_on)
+            go_on()
 
+        timeout = self._timer.after(WAIT_MAX_MS, end)
         self._metadata.when_told(report)

@@ -79,6 +79,14 @@ class MetadataCache:
                 return
         go_on()
 
+    def forget(self, go_on: Callable[[], None]) -> bool:
+        """Whether ``go_on`` still waits for the first update; it does not from now on."""
+        with self._guard:
+            if go_on not in self._waiting:
+                return False
+            self._waiting.remove(go_on)
+            return True
+
     def may_exist(self, topic_partition: TopicPartition) -> bool:
         """Whether the partition may exist. Before the controller's first update every partition may exist."""
         return not self.is_told or self.partition(topic_partition) is not None
