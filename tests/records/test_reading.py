@@ -9,13 +9,12 @@ from sparklog.records.envelope import (
     LOG_APPEND_TIME_BIT,
     Compression,
     build_envelope,
-    parse_header,
     split,
-    stamp,
 )
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.payload import payload_of
 from sparklog.records.reading import read_columns
+from tests.records.runs import run_of
 from tests.records.to_arrow import records_to_arrow
 
 kinds = st.sampled_from(["records", "lz4", "arrow", "log append time", "control", "empty"])
@@ -41,16 +40,6 @@ def batch(kind: str, count: int) -> bytes:
             max_timestamp_ms=9_999,
         )
     return built
-
-
-def run_of(*batches: bytes) -> bytearray:
-    run, offset = bytearray(), 77
-    for one in batches:
-        position = len(run)
-        run += one
-        stamp(run, position, offset, 1)
-        offset += parse_header(one).last_offset_delta + 1
-    return run
 
 
 @settings(deadline=None, max_examples=60)

@@ -14,10 +14,10 @@ from sparklog.records.envelope import (
     parse_header,
     set_append_time,
     split,
-    stamp,
 )
 from sparklog.records.kafka_encode import Record, build_records_batch
 from sparklog.records.reading import read_columns
+from tests.records.runs import FIRST_OFFSET, run_of
 from tests.records.to_arrow import records_to_arrow
 
 KEYS = st.sampled_from([b"a", b"b", b"c", b"", None])
@@ -25,14 +25,8 @@ RECORDS = st.builds(Record, key=KEYS, value=st.none() | st.binary(max_size=300))
 BATCHES = st.lists(RECORDS, min_size=1, max_size=3)
 
 
-def run_of(*batches: bytes) -> bytes:
-    run, offset = bytearray(), 77
-    for one in batches:
-        position = len(run)
-        run += one
-        stamp(run, position, offset, 1)
-        offset += parse_header(one).last_offset_delta + 1
-    return bytes(run)
+def bytes_of(*batches: bytes) -> bytes:
+    return bytes(run_of(*batches))
 
 
 def batch(*records: Record, compression: Compression = Compression.NONE) -> bytes:
@@ -50,14 +44,14 @@ def appended(one: bytes) -> bytes:
 @given(st.lists(BATCHES, min_size=1, max_size=60), st.booleans())
 def test_what_remains_is_the_last_value_of_each_key_in_the_order_of_the_last_records(batches, is_stamped):
     built = [batch(*records) for records in batches]
-    run = run_of(*[appended(one) if is_stamped else one for one in built])
+    run = bytes_of(*[appended(one) if is_stamped else one for one in built])
     expected: dict[bytes | None, bytes | None] = {}
     for rows in read_columns(run, split(run)):
         for key, value in zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True):
             expected.pop(key, None)
             expected[key] = value
     plain = plain_batches(run, 0)
-    assert (plain.next_position, plain.next_offset) == (len(run), 77 + sum(map(len, batches)))
+    assert (plain.next_position, plain.next_offset) == (len(run), FIRST_OFFSET + sum(map(len, batches)))
     assert list(last_values(run, plain.begins).items()) == list(expected.items())
 
 
@@ -73,7 +67,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_the_walk_ends_before_a_batch_of_another_kind_and_one_that_is_not_whole(kind):
-    run = run_of(ONE, ONE)
+    run = bytes_of(ONE, ONE)
     found = plain_batches(run + OTHERS[kind], 0)
     assert (len(found.begins), found.next_position, found.next_offset) == (2, len(run), 79)
     nothing = plain_batches(OTHERS[kind], 0)
@@ -89,12 +83,12 @@ def test_control_records_and_transactions_are_not_plain(bit):
 
 
 def test_a_single_record_of_any_size_is_plain():
-    run = run_of(ONE, batch(Record(b"k", bytes(6 << 20))), ONE)
+    run = bytes_of(ONE, batch(Record(b"k", bytes(6 << 20))), ONE)
     assert plain_batches(run, 0).next_position == len(run)
 
 
 def test_a_batch_that_does_not_match_its_crc_is_refused():
-    run = bytearray(run_of(ONE, ONE))
+    run = bytearray(bytes_of(ONE, ONE))
     run[-2] ^= 1
     with pytest.raises(CorruptBatch, match="the batch at offset 78 does not match its CRC"):
         plain_batches(bytes(run), 0)
