@@ -167,8 +167,10 @@ class Loads:
             if others:
                 last_position, last = others[-1]
                 position, load.position = last_position + last.size_bytes, last.next_offset
-            elif not plain.begins:
+            elif not plain.begins and position:
                 return  # the limit of the read cut the last batch
+            elif not plain.begins:
+                raise CorruptBatch(f"the batch at offset {load.position} ends behind what was read")
 
     def _look_up(self, load: Load, log: Log, readable_end: int) -> LogRead | None:
         """Within the partition's lock."""

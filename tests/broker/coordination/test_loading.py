@@ -154,6 +154,24 @@ def test_what_was_replayed_before_a_damaged_batch_is_not_replayed_again(written,
     assert replayed == [5]
 
 
+def test_a_first_batch_that_is_not_whole_is_neither_skipped_nor_read_without_pause(
+    written, monkeypatch, caplog
+):
+    write(written, offset_record(7))
+    lead_anew(written)
+    written.confirm()
+    written.follow()
+    read = loading.read_parts
+    monkeypatch.setattr(loading, "read_parts", lambda parts: read(parts)[:-1])
+    question = written.load()
+    assert (question.timeout_ms, written.committed()) == (loading.RETRY_MS, [LOADING])
+    assert "the batch at offset 0 ends behind what was read" in caplog.text
+    monkeypatch.undo()
+    written.clock.now_ms += question.timeout_ms
+    written.load(times_out=True)
+    assert written.committed() == [{"events": 7}]
+
+
 def test_a_batch_that_is_too_large_to_be_walked_is_loaded_as_the_others_are(written, monkeypatch):
     monkeypatch.setattr(last_values, "CHUNK_RECORDS", 2)
     for first in (0, 3, 6):
