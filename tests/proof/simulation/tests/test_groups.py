@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from simulation.clients.groups.crowd import Crowd
 from simulation.clients.groups.member import Member
 from simulation.invariants.coordinators import CoordinatorsAreAReplay
 from simulation.plans.groups import ALL_CHURN, WITH_GROUPS, clients_of_group, draw_groups
@@ -85,3 +86,21 @@ def test_what_a_seed_without_groups_draws_knows_nothing_of_groups():
     for plan in (plan for plan in plans if not plan.transactions and not plan.writes):
         assert not any(name.startswith(("offsets.", "group.")) for name in plan.settings)
         assert plan.settings["zookeeper.session.timeout.ms"] == "2000"
+
+
+def test_members_commit_again_in_the_shares_that_they_get_after_their_group_was_at_rest(monkeypatch):
+    """Seed 4835: a member's session ended while only others were not at rest, and its group never was again."""
+    rests = []
+    unrest = Crowd.unrest
+
+    def end_a_member_at_the_first_rest(crowd):
+        trouble = unrest(crowd)
+        if trouble is None and not rests:
+            next(crowd._members()).end()
+            rests.append(crowd)
+            return "a member has ended"
+        return trouble
+
+    monkeypatch.setattr(Crowd, "unrest", end_a_member_at_the_first_rest)
+    assert simulate(calm(SEEDS[0], members=2, statics=0, session_timeout_ms=400)).violation is None
+    assert rests

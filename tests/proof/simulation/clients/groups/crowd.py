@@ -72,11 +72,14 @@ class Crowd:
                 member.is_patient = True
 
     def unrest(self) -> str | None:
-        """What is still missing to rest. Once nothing is, its clients write nothing any more."""
+        """What is still missing to rest.
+
+        While nothing is missing, its clients write nothing. A member that leaves later, as its session ends,
+        gives the others new shares, in which they must be able to commit again.
+        """
         trouble = self._trouble()
-        if trouble is None:
-            for client in (self._keeper, *self._members()):
-                client.is_hushed = True
+        for client in (self._keeper, *self._members()):
+            client.is_hushed = trouble is None
         return trouble
 
     def _trouble(self) -> str | None:
