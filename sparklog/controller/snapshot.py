@@ -64,17 +64,20 @@ def read_registered(zookeeper: ZooKeeper) -> frozenset[BrokerId]:
 
 
 def _read_broker(zookeeper: ZooKeeper, broker: BrokerId) -> LiveBroker | None:
-    """One multi-op writes both nodes. If they do not match, the broker registered again between the reads.
+    """The registration, read after the record that belongs to it, or None.
 
-    A registration that never matches was not made by sparklog. Such a broker proves nothing, and is ignored.
+    One multi-op writes both nodes, and another one rewrites the record and deletes the registration
+    (``withdraw_suspect``). So a registration that matches the record still stood with that record when it was
+    read. If they do not match, the broker registered again between the reads. A registration that never
+    matches was not made by sparklog. Such a broker proves nothing, and is ignored.
     """
     for _ in range(BROKER_READS_MAX):
+        record = zookeeper.get(incarnation_path(broker))
         node = zookeeper.get(broker_path(broker))
         if node is None:
             return None
-        record = zookeeper.get(incarnation_path(broker))
         if record is None:
-            break
+            continue
         incarnation = decode_incarnation(broker, record.data, record.stat.version, record.stat.mzxid)
         if incarnation.broker_epoch == node.stat.czxid:
             return LiveBroker(decode_broker(broker, node.data, BrokerEpoch(node.stat.czxid)), incarnation)

@@ -1,5 +1,7 @@
 """Reading the cluster from ZooKeeper."""
 
+from functools import partial
+
 import pytest
 
 from sparklog.controller.snapshot import read_brokers, read_snapshot
@@ -7,7 +9,7 @@ from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity, mark_suspect
 from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.ids import BrokerId, ControllerEpoch
-from sparklog.zookeeper.registration import register_broker
+from sparklog.zookeeper.registration import register_broker, withdraw_suspect
 
 pytestmark = pytest.mark.integration
 
@@ -37,6 +39,35 @@ def test_a_broker_whose_directory_was_marked_suspect_is_still_the_same(zookeeper
     zookeeper.set(znodes.incarnation_path(BrokerId(1)), data, stored.number)
     live = read_brokers(zookeeper)[BrokerId(1)]
     assert (live.broker.epoch, live.incarnation.number) == (epoch, 1)
+
+
+class Interrupted:
+    """A ZooKeeper in which something happens between the two reads of a broker."""
+
+    def __init__(self, zookeeper, event):
+        self._zookeeper, self._event, self._reads = zookeeper, event, 0
+
+    def children(self, path):
+        return self._zookeeper.children(path)
+
+    def get(self, path):
+        self._reads += 1
+        if self._reads == 2:
+            self._event()
+        return self._zookeeper.get(path)
+
+
+def test_a_broker_that_withdraws_between_two_reads_is_not_registered_with_its_next_record(zookeeper):
+    """Seed 4028: the controller took it for live, with a record that its partitions did not count yet."""
+    epoch = register(zookeeper, 1)
+    withdraw = partial(withdraw_suspect, zookeeper, BrokerId(1), epoch, "directory-1")
+    assert read_brokers(Interrupted(zookeeper, withdraw)) == {}
+
+
+def test_a_broker_that_registers_again_between_two_reads_is_read_again(zookeeper):
+    register(zookeeper, 1)
+    interrupted = Interrupted(zookeeper, partial(register, zookeeper, 1))
+    assert read_brokers(interrupted) == read_brokers(zookeeper) != {}
 
 
 def test_a_registration_that_other_software_made_is_ignored_and_named(zookeeper, caplog):

@@ -238,7 +238,10 @@ class ReplicaView:
         self.parts.update(piece.parts)
 
     def part(self, entry: Entry) -> TransactionPart | None:
-        """What a batch of this log is to a transaction; None if it is in none."""
+        """What a batch of this log is to a transaction; None if it is in none.
+
+        A batch that rots is what it was before: a scrubber may mend it, and nobody reads the log again then.
+        """
         return self.parts.get((entry.base_offset, entry.crc))
 
 
@@ -270,7 +273,7 @@ def _piece(data: bytes, is_thinned: bool) -> _Piece:
     parts = {
         (header.base_offset, header.crc): part_of(data, position, header)
         for position, header in batches
-        if header.is_transactional
+        if header.is_transactional and header.base_offset not in spoilt
     }
     return _Piece(tuple(entry_of(header) for _, header in batches), kept, spoilt, parts, end == len(data))
 

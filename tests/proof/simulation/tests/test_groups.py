@@ -88,8 +88,8 @@ def test_what_a_seed_without_groups_draws_knows_nothing_of_groups():
         assert plan.settings["zookeeper.session.timeout.ms"] == "2000"
 
 
-def test_members_commit_again_in_the_shares_that_they_get_after_their_group_was_at_rest(monkeypatch):
-    """Seed 4835: a member's session ended while only others were not at rest, and its group never was again."""
+def test_members_commit_in_shares_that_they_get_after_their_group_was_at_rest(monkeypatch):
+    """Seed 4835: a member's session ended while only other clients were not at rest."""
     rests = []
     unrest = Crowd.unrest
 
