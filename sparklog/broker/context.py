@@ -7,6 +7,7 @@ from sparklog.broker.conversion.statistics import ConversionStatistics
 from sparklog.broker.coordination.internal_topics import InternalTopics
 from sparklog.broker.coordination.transaction_markers import TransactionMarkers
 from sparklog.broker.coordination.transaction_verifier import TransactionVerifier
+from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
@@ -31,6 +32,7 @@ class BrokerContext:
     metadata: MetadataCache
     first_report: FirstReport
     doubted_leaders: DoubtedLeaders
+    departed_brokers: DepartedBrokers
     replicas: ReplicaManager
     controller: ToController
     producer_ids: ProducerIds

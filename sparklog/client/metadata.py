@@ -115,11 +115,12 @@ class ClusterMetadata:
 
 
 def metadata_of(response: MetadataResponse, now_ms: MonotonicMs) -> ClusterMetadata:
-    """A Metadata response as ``ClusterMetadata``."""
+    """A Metadata response as ``ClusterMetadata``, without brokers that have left."""
     return ClusterMetadata(
         brokers={
             BrokerId(b.node_id): Node(BrokerId(b.node_id), b.host, b.port, rack=b.rack)
             for b in response.brokers
+            if not b.has_left
         },
         topics={topic.name: _topic(topic) for topic in response.topics if topic.name is not None},
         cluster_id=response.cluster_id,

@@ -63,6 +63,7 @@ _EPOCHS: Final = Extension(5_014, "epochs", "int64 array")
 _WITH_ABORTED: Final = Extension(5_015, "with_aborted", "int64")
 _REMOTE_SHARE: Final = Extension(5_016, "remote_share", "int64 array")
 _REMOTE_TROUBLE: Final = Extension(5_017, "remote_trouble", "string")
+_HAS_LEFT: Final = Extension(5_018, "has_left", "int64")
 
 EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = MappingProxyType(
     {
@@ -75,6 +76,7 @@ EXTENSIONS: Final[Mapping[tuple[int, Direction, str], tuple[Extension, ...]]] = 
             _REMOTE_SHARE,
             _REMOTE_TROUBLE,
         ),
+        (3, "response", "MetadataResponseBroker"): (_HAS_LEFT,),
         (3, "response", "MetadataResponsePartition"): (_LOST_IN_EPOCH,),
         (4, "request", "LeaderAndIsrTopicState"): (_CONFIGS,),
         (4, "request", "LeaderAndIsrPartitionState"): (_MIN_INSYNC_REPLICAS, _LOST_IN_EPOCH),

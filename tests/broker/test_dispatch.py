@@ -8,6 +8,7 @@ from sparklog.broker.apis import APIS
 from sparklog.broker.context import BrokerContext
 from sparklog.broker.dispatch import IN_PLACE_BYTES_MAX, Dispatcher, works_in_place
 from sparklog.broker.forwarding import forward
+from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.doubted_leaders import DoubtedLeaders
 from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
@@ -101,6 +102,7 @@ class Served:
                 metadata=self.metadata,
                 first_report=FirstReport(self.metadata, self.timer),
                 doubted_leaders=DoubtedLeaders(ManualClock()),
+                departed_brokers=DepartedBrokers(ManualClock()),
                 replicas=Replicas(),
                 controller=self.controller,
                 producer_ids=None,

@@ -10,6 +10,7 @@ import pytest
 
 from sparklog.broker.handlers import leader_and_isr, update_metadata
 from sparklog.broker.log_dirs import LogDirs
+from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.metadata_cache import FULL, MetadataCache
 from sparklog.broker.ports import Ports
 from sparklog.broker.replica_manager import ReplicaManager
@@ -94,7 +95,12 @@ class Broker:
         ]
         of_controller = {"controller_id": 0, "controller_epoch": controller_epoch, "broker_epoch": 10}
         call = SimpleNamespace(
-            broker=SimpleNamespace(replicas=self.replicas, metadata=self.metadata, broker_id=1),
+            broker=SimpleNamespace(
+                replicas=self.replicas,
+                metadata=self.metadata,
+                departed_brokers=DepartedBrokers(self.clock),
+                broker_id=1,
+            ),
             reply=lambda answer: None,
         )
         update_metadata.handle(call, UpdateMetadataRequest(**of_controller, type_=FULL, topic_states=named))

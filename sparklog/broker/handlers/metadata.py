@@ -2,7 +2,8 @@
 
 The brokers of an answer are those that have the listener through which the request came, at the addresses
 that they advertise for it. A leader without that listener is LISTENER_NOT_FOUND. A leader that may have ended
-is LEADER_NOT_AVAILABLE (``doubted_leaders``).
+is LEADER_NOT_AVAILABLE (``doubted_leaders``). Brokers that left a moment ago are listed too
+(``departed_brokers``).
 
 An unknown topic is created when the client allows it and ``auto.create.topics.enable`` is on; the
 answer is then LEADER_NOT_AVAILABLE, and clients ask again. The "controller" of the reply is a live broker,
@@ -16,7 +17,7 @@ from sparklog.broker.coordination.internal_topics import creatable
 from sparklog.broker.coordination.kinds import KINDS
 from sparklog.broker.forwarding import ask_controller
 from sparklog.broker.metadata.metadata_cache import CachedTopic, MetadataSnapshot
-from sparklog.model.cluster import PartitionState
+from sparklog.model.cluster import Node, PartitionState
 from sparklog.model.errors import ErrorCode, KafkaError, WireError
 from sparklog.model.ids import NO_TOPIC_ID, BrokerId, TopicId, topic_name_problem
 from sparklog.model.internal_topics import INTERNAL_TOPICS
@@ -77,14 +78,23 @@ def _answer(call: Call, request: MetadataRequest) -> None:
         topics = [_asked(call, snapshot, asked, request) for asked in each_once.values()]
     call.reply(
         MetadataResponse(
-            brokers=[
-                MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-                for node in nodes.values()
-            ],
+            brokers=[_broker(node) for node in nodes.values()] + _departed(call, snapshot),
             cluster_id=call.broker.cluster_id,
             controller_id=min(nodes, default=-1),
             topics=topics,
         )
+    )
+
+
+def _departed(call: Call, snapshot: MetadataSnapshot) -> list[MetadataResponseBroker]:
+    departed = call.broker.departed_brokers.now(snapshot.brokers)
+    nodes = (broker.node(call.context.listener) for broker in departed)
+    return [_broker(node, has_left=1) for node in nodes if node is not None]
+
+
+def _broker(node: Node, has_left: int = 0) -> MetadataResponseBroker:
+    return MetadataResponseBroker(
+        node_id=node.id, host=node.host, port=node.port, rack=node.rack, has_left=has_left
     )
 
 

@@ -19,7 +19,9 @@ def handle(call: Call, request: UpdateMetadataRequest) -> None:
         _notify_of_deletions(call, before)
         _make_way(call, request)
         _configure(call, request)
-        call.broker.replicas.on_live_brokers(call.broker.metadata.snapshot.brokers.keys())
+        live = call.broker.metadata.snapshot.brokers
+        call.broker.departed_brokers.on_live_brokers(before.brokers, live)
+        call.broker.replicas.on_live_brokers(live.keys())
     call.reply(UpdateMetadataResponse(error_code=taken or ErrorCode.none))
 
 

@@ -44,6 +44,7 @@ from sparklog.broker.life.request_metrics import connection_metrics, request_met
 from sparklog.broker.life.tiering import Tiering, history_metrics, tiering_metrics
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
+from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
@@ -339,6 +340,7 @@ class BrokerServer:
             metadata=self._metadata,
             first_report=FirstReport(self._metadata, self._timer),
             doubted_leaders=replication.doubted_leaders,
+            departed_brokers=DepartedBrokers(self._clock),
             replicas=replicas,
             controller=link,
             producer_ids=self._producer_ids,

@@ -1,4 +1,4 @@
-"""Metadata name no leader whose process has just ended, before the controller knows."""
+"""What Metadata name while and after a broker ends."""
 
 import pytest
 
@@ -38,4 +38,15 @@ def test_a_leader_that_refuses_its_followers_is_not_available_before_the_control
     cached = cluster.brokers[2]._metadata.partition(TopicPartition("t", of_broker[1]))
     assert cached is not None
     assert cached.leader == 1
+    harness.connection.close()
+
+
+def test_a_broker_that_has_left_stays_listed_and_says_so(cluster):
+    harness = Harness(cluster.brokers[2])
+    cluster.brokers[1].stop()
+    until(lambda: {error for error, _ in leaders(harness).values()} == {ErrorCode.none})
+    assert set(leaders(harness).values()) == {(ErrorCode.none, 2)}
+    listed = harness.call(MetadataRequest(topics=[])).brokers
+    assert [(one.node_id, one.has_left) for one in listed] == [(2, 0), (1, 1)]
+    assert set(cluster.client.metadata([], max_age_ms=0).brokers) == {2}
     harness.connection.close()

@@ -34,10 +34,13 @@ class MetadataRequest:
 
 @dataclass(slots=True, kw_only=True)
 class MetadataResponseBroker:
+    """``has_left`` is an extension of ours: 1 for a broker that was live a moment ago, and is not now."""
+
     node_id: int
     host: str
     port: int
     rack: str | None = None
+    has_left: int = 0
 
 
 @dataclass(slots=True, kw_only=True)

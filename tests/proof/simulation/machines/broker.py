@@ -41,6 +41,7 @@ from sparklog.broker.life.registration import register
 from sparklog.broker.life.replication import Replication, ReplicationPorts
 from sparklog.broker.log_cleaner import LogCleaner
 from sparklog.broker.log_dirs import DirectoryFailed, LogDirs
+from sparklog.broker.metadata.departed_brokers import DepartedBrokers
 from sparklog.broker.metadata.first_report import FirstReport
 from sparklog.broker.metadata.metadata_cache import MetadataCache
 from sparklog.broker.ports import Ports
@@ -364,6 +365,7 @@ class SimulatedBroker:
             metadata=self.metadata,
             first_report=FirstReport(self.metadata, ports.inside.timer),
             doubted_leaders=replication.doubted_leaders,
+            departed_brokers=DepartedBrokers(process),
             replicas=replicas,
             controller=calls,
             producer_ids=WatchedIds(machine.broker_id, calls, threads, world.identities),
