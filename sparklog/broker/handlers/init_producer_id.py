@@ -1,12 +1,15 @@
 """InitProducerId: a producer id and epoch for an idempotent or transactional producer.
 
-A producer without a transactional id that lost track of its sequences sends its old id, and gets that id with
-the next epoch (KIP-360), or a new id if no epoch is left. Those with a transactional id are served by its
-coordinator, which is asked again with a fresh id if it needs one.
+A producer without a transactional id gets a fresh id with epoch 0 at each request. The id and epoch that it
+names are ignored, as in Kafka: a broker cannot know the owner of an id. If the named id were given again, two
+producers would share it, and batches of one would be taken for retries of the other's: acknowledged, and
+lost.
+
+A producer with a transactional id is served by that id's coordinator, which is asked again with a fresh id if
+it needs one. The coordinator knows the owner, so there a named identity counts (KIP-360).
 """
 
 from dataclasses import replace
-from typing import Final
 
 from sparklog.broker.call import Call
 from sparklog.broker.handlers.transactions.asking import ask, error_of_version, is_too_long
@@ -17,8 +20,6 @@ from sparklog.model.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from sparklog.model.internal_topics import TRANSACTION_STATE_TOPIC
 from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-PRODUCER_EPOCH_MAX: Final = 32_767
-
 
 def handle(call: Call, request: InitProducerIdRequest) -> None:
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
@@ -27,15 +28,15 @@ def handle(call: Call, request: InitProducerIdRequest) -> None:
     if request.transactional_id is not None:
         _initialise_transactions(call, request, request.transactional_id)
         return
-    if request.producer_id >= 0 and 0 <= request.producer_epoch < PRODUCER_EPOCH_MAX - 1:
-        bumped = request.producer_epoch + 1
-        call.reply(InitProducerIdResponse(producer_id=request.producer_id, producer_epoch=bumped))
-        return
+    call.reply(answer_without_transactional_id(call, request))
+
+
+def answer_without_transactional_id(call: Call, _request: InitProducerIdRequest) -> InitProducerIdResponse:
+    """A fresh id, whatever identity the request names."""
     producer_id = fresh_id(call)
     if isinstance(producer_id, ErrorCode):
-        call.reply(InitProducerIdResponse(error_code=producer_id))
-    else:
-        call.reply(InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
+        return InitProducerIdResponse(error_code=producer_id)
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
 def fresh_id(call: Call) -> int | ErrorCode:

@@ -62,15 +62,6 @@ OF_TRANSACTIONS: Final[tuple[Known, ...]] = (
         _NO_LATE_ABORT,
         dialogue="another_epoch_within_a_transaction",
     ),
-    Known(
-        "InitProducerId [34]",
-        "producer_epoch",
-        "a producer without a transactional id keeps the id that it names, in the next epoch: what it "
-        "sent before is fenced; Kafka gives it another id",
-        "1",
-        "0",
-        "idempotent_producers_without_an_id",
-    ),
     Known("Produce .*", r".*\.error_message", "an error has a text", "'<text>'", "None"),
     Known("Produce .*", r".*\.log_start_offset", _NOTHING_BESIDE_AN_ERROR, "-1", "0"),
     Known(

@@ -81,7 +81,7 @@ ALL_MARKS: Final = (
     "a produce began while an earlier one waited",
     "a producer crashed before it was answered",
     "a producer gave up what had had no answer for long",
-    "a producer went on in another epoch",
+    "a producer named an id and got a fresh one",
     "a raw segment was copied",
     "a reader began in the middle of a log",
     "a record with acks=0 was lost",

@@ -51,8 +51,8 @@ def _set_sizes(size: int, left_min: int) -> None:
 
 @dataclass(slots=True)
 class ProducerIdsAreUnique:
-    """No block has an id that an earlier one had; a broker gives ids of its blocks, each once; and no two
-    producers, and no two lives of one, are told the same id and epoch.
+    """No block has an id that an earlier one had. A broker gives ids of its blocks, each once. Each answer to
+    an idempotent producer has an id that no answer had before, in epoch 0, whatever the request names.
     """
 
     reach: Callable[[str], None] = lambda mark: None
@@ -64,7 +64,7 @@ class ProducerIdsAreUnique:
     _given: dict[ProducerId, str] = field(default_factory=dict)
     _last_block: dict[str, ProducerIdBlock] = field(default_factory=dict)
     """From which each process of a broker gave an id last."""
-    _owners: dict[tuple[int, int], str] = field(default_factory=dict)
+    _owners: dict[int, str] = field(default_factory=dict)
 
     def look_at_zookeeper(self, tree: ZooKeeperTree, controller_epoch: int) -> None:
         """After a transaction: was a block taken?"""
@@ -97,10 +97,13 @@ class ProducerIdsAreUnique:
         self._last_block[process] = block
 
     def on_answer(self, producer: str, producer_id: int, epoch: int) -> None:
-        """A producer was told who it is. ``producer`` is another name after each crash."""
-        owner = self._owners.setdefault((producer_id, epoch), producer)
-        if owner != producer:
+        """A producer without a transactional id got this. ``producer`` is another name after each crash."""
+        if producer_id in self._owners:
+            owner = self._owners[producer_id]
             self._break(f"{producer} is told the id {producer_id} in epoch {epoch}, which is {owner}'s")
+        if epoch != 0:
+            self._break(f"{producer} is told the id {producer_id} in epoch {epoch}, which nobody began")
+        self._owners[producer_id] = producer
 
     def _break(self, what: str) -> None:
         if not self.is_silent:

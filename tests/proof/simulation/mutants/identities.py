@@ -7,6 +7,8 @@ from typing import Any, Final
 from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.client_mix import ClientMix
 from simulation.plans.faults import Hunt
+from sparklog.broker.call import Call
+from sparklog.broker.handlers import init_producer_id
 from sparklog.core.controller.commands.broker_commands import AllocateProducerIdsResult
 from sparklog.core.controller.pipeline import step_decisions
 from sparklog.core.controller.state.image import ClusterImage
@@ -14,6 +16,9 @@ from sparklog.core.controller.state.znodes import PRODUCER_ID_BLOCK
 from sparklog.core.controller.steps import AllocateIds, Decision
 from sparklog.model.errors import ErrorCode
 from sparklog.model.zookeeper import ANY_VERSION, Check, Operation, SetData
+from sparklog.wire.messages.data.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+PRODUCER_EPOCH_MAX: Final = 32_767
 
 
 def _blocks_are_given_again(switch: Switch) -> None:
@@ -48,6 +53,22 @@ def _blocks_without_a_version_check(switch: Switch) -> None:
     switch.ensemble.wash = wash
 
 
+def _claimed_identities_are_believed(switch: Switch) -> None:
+    """A producer without a transactional id that names an id gets that id, in the next epoch."""
+
+    def answer(original: Any) -> Any:
+        def mutated(call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
+            if request.producer_id >= 0 and 0 <= request.producer_epoch < PRODUCER_EPOCH_MAX - 1:
+                named, bumped = request.producer_id, request.producer_epoch + 1
+                return InitProducerIdResponse(producer_id=named, producer_epoch=bumped)
+            fresh: InitProducerIdResponse = original(call, request)
+            return fresh
+
+        return mutated
+
+    switch.method(init_producer_id, "answer_without_transactional_id", answer)
+
+
 IDENTITIES: Final[tuple[Mutant, ...]] = (
     Mutant(
         "blocks-are-given-again",
@@ -64,5 +85,12 @@ IDENTITIES: Final[tuple[Mutant, ...]] = (
         _blocks_without_a_version_check,
         Hunt(plot=4, clients=ClientMix(crash_every_ms=500.0)),
         is_quick=True,
+    ),
+    Mutant(
+        "claimed-identities-are-believed",
+        "KIP-360 without its transactional id",
+        "producers share an id, and batches of one are acknowledged as retries of another's",
+        20,
+        _claimed_identities_are_believed,
     ),
 )

@@ -59,14 +59,17 @@ def test_a_block_may_leave_out_ids(rule):
     rule.on_id("broker-1#1", 1, 11)
 
 
-@pytest.mark.parametrize(("life", "epoch", "is_fine"), [("p", 0, True), ("p~1", 0, False), ("p~1", 1, True)])
-def test_an_id_and_epoch_belong_to_one_life_of_a_producer(rule, life, epoch, is_fine):
+@pytest.mark.parametrize(("life", "epoch"), [("p", 0), ("p~1", 0), ("q", 1)])
+def test_each_answer_has_an_id_that_no_answer_had_before(rule, life, epoch):
     rule.on_answer("p", 4, 0)
-    if is_fine:
+    rule.on_answer("p", 5, 0)
+    with pytest.raises(Violation, match=f"{life} is told the id 4 in epoch {epoch}, which is p's"):
         rule.on_answer(life, 4, epoch)
-        return
-    with pytest.raises(Violation, match="p~1 is told the id 4 in epoch 0, which is p's"):
-        rule.on_answer(life, 4, epoch)
+
+
+def test_each_id_begins_in_epoch_zero(rule):
+    with pytest.raises(Violation, match="p is told the id 9 in epoch 1, which nobody began"):
+        rule.on_answer("p", 9, 1)
 
 
 def test_where_only_clients_are_looked_at_nobody_is_accused(rule):
@@ -167,16 +170,20 @@ def test_what_is_answered_to_who_crashed_is_nobodys(asking):
     assert str(asking.identity) == "8"
 
 
-def test_who_starts_over_goes_on_in_another_epoch_or_under_another_id(asking):
+def test_a_producer_that_starts_over_names_any_id_and_gets_a_fresh_one(asking):
     asking.answer(0, producer_id=7, epoch=0)
-    seen = set()
-    for _ in range(20):
+    named = set()
+    for nth in range(1, 40):
+        before = asking.identity.producer_id
         asking.identity.start_over()
         request = asking.asked[-1][0]
-        seen.add(request.producer_id >= 0)
-        number = request.producer_id if request.producer_id >= 0 else 100 + len(asking.asked)
-        asking.answer(-1, producer_id=number, epoch=request.producer_epoch + 1)
-    assert seen == {True, False}
+        kinds = {-1: "none", before: "its own"}
+        kind = kinds.get(request.producer_id, "another's" if request.producer_id < before else "nobody's")
+        named.add(kind)
+        assert (request.producer_id == -1) == (request.producer_epoch == -1)
+        asking.answer(-1, producer_id=7 + nth, epoch=0)
+        assert asking.identity.producer_id == 7 + nth
+    assert named == {"none", "its own", "another's", "nobody's"}
 
 
 def test_who_does_not_know_yet_who_it_is_need_not_start_over(asking):
