@@ -26,6 +26,8 @@ from sparklog.model.ids import TopicPartition
 
 NOT_NEEDED: Final = "not needed"
 METADATA_WAIT_MS: Final = 3_000
+REPORTS_WAIT_MS: Final = 5_000
+"""How long live replicas may take to report their logs."""
 POLL_MS: Final = 50
 
 
@@ -69,10 +71,40 @@ def elect(cluster: ClusterClient, arguments: argparse.Namespace) -> int:
     if arguments.unclean and partitions is not None:
         _warn_of_losses(before, partitions)
     with patience("electing leaders"):
-        elected, refused = ClusterChanges(cluster).elect_leaders(partitions, unclean=arguments.unclean)
+        elected, refused = _elected(cluster, partitions, unclean=arguments.unclean)
     _show(arguments, _after(cluster, before, elected), elected, refused)
     failed = [error for error in refused.values() if error.code is not ErrorCode.election_not_needed]
     return FAILED if failed else DONE
+
+
+def _elected(
+    cluster: ClusterClient, partitions: Sequence[TopicPartition] | None, *, unclean: bool
+) -> tuple[list[TopicPartition], Refusals]:
+    """Elected and refused. An unclean election needs a replica's report, which follows a broker's start."""
+    deadline = cluster.deadline(REPORTS_WAIT_MS)
+    elected, refused = ClusterChanges(cluster).elect_leaders(partitions, unclean=unclean)
+    while not deadline.is_over and (unreported := _unreported(cluster.metadata(None), refused)):
+        cluster.wait(POLL_MS)
+        more, still_refused = ClusterChanges(cluster).elect_leaders(unreported, unclean=unclean)
+        elected += more
+        refused = {one: why for one, why in refused.items() if one not in unreported} | still_refused
+    return elected, refused
+
+
+def _unreported(seen: ClusterMetadata, refused: Refusals) -> list[TopicPartition]:
+    """The partitions that have a live replica, none of which has reported its log yet."""
+    return [
+        partition
+        for partition, error in refused.items()
+        if error.code is ErrorCode.eligible_leaders_not_available
+        and any(one in seen.brokers for one in _replicas(seen, partition))
+    ]
+
+
+def _replicas(seen: ClusterMetadata, partition: TopicPartition) -> Sequence[int]:
+    topic = seen.topics.get(partition.topic)
+    state = topic.partitions.get(partition.partition) if topic else None
+    return () if state is None else state.replicas
 
 
 def _after(

@@ -9,6 +9,7 @@ from sparklog.broker.life import registration
 from sparklog.client.changes import ClusterChanges
 from sparklog.model.ids import TopicPartition
 from sparklog.testing import InProcessCluster
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -38,17 +39,17 @@ def cut_the_power(cluster, monkeypatch, *, kept):
     monkeypatch.setattr(registration, "read_boot_id", lambda: str(uuid.uuid4()))
 
 
-def wait_until_told(cluster, *brokers):
-    """Until these brokers have heard of the topic: one that has just started knows nothing."""
-    caches = [cluster.brokers[broker]._metadata for broker in brokers]
-    cluster._wait(lambda: all(cache.topic("t") for cache in caches), lambda: "nobody told them of the topic")
+def wait_for_reports(cluster, *brokers):
+    """Until the controller has these brokers' reports of where their logs end."""
+    machine = cluster.controller._candidate._term._machine
+    until(lambda: all(TP in machine.image.log_ends.get(broker, ()) for broker in brokers))
 
 
 def test_the_longest_log_leads_once_all_are_back_and_the_loss_is_told(cluster, monkeypatch):
     cut_the_power(cluster, monkeypatch, kept={1: 12, 2: 17, 3: 9})
     cluster.revive(1)
     cluster.revive(3)
-    wait_until_told(cluster, 1, 3)
+    wait_for_reports(cluster, 1, 3)
     assert cluster.partitions("t")[0].leader == -1, "2 may have more"
     cluster.revive(2)
     assert cluster.wait_for_leader("t") == 2
@@ -63,6 +64,7 @@ def test_an_operator_who_will_not_wait_gets_the_longest_log_that_is_there(cluste
     cut_the_power(cluster, monkeypatch, kept={1: 12, 2: 17, 3: 14})
     cluster.revive(1)
     cluster.revive(3)
+    wait_for_reports(cluster, 1, 3)
     assert ClusterChanges(cluster.client).elect_leaders([TP], unclean=True) == ([TP], {})
     assert cluster.wait_for_leader("t") == 3
     cluster.revive(2)

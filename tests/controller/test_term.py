@@ -14,11 +14,12 @@ from sparklog.core.controller.commands.config_commands import ChangeConfigs, Con
 from sparklog.core.controller.commands.topic_commands import CreateTopics, TopicToCreate
 from sparklog.core.controller.state import znodes
 from sparklog.core.controller.state.incarnation import DirectoryIdentity
+from sparklog.core.controller.state.log_ends import LogEnd
 from sparklog.core.security.requester import Requester
 from sparklog.model.cluster import Broker, plaintext
 from sparklog.model.config import BrokerConfig
 from sparklog.model.errors import ErrorCode
-from sparklog.model.ids import BrokerEpoch, BrokerId
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicPartition
 from sparklog.model.kafka_numbers import BROKER_RESOURCE
 from sparklog.model.zookeeper import Create, SetData
 from sparklog.zookeeper.registration import register_broker
@@ -112,6 +113,14 @@ class Office:
     def allocate(self, broker=1):
         request = AllocateProducerIds(BrokerId(broker), BrokerEpoch(self.epochs[broker]))
         self.ask(request)
+
+    def report_log_end(self, broker, end_offset):
+        """The broker answers the last roles that it was sent: its log of t-0 ends there, in epoch 0."""
+        sends = [one for one in self.channels.done if isinstance(one, act.SendLeaderAndIsr)]
+        send = [one for one in sends if one.broker == broker][-1]
+        state, _ = self.state()
+        ends = {TopicPartition("t", 0): LogEnd(state.leader_epoch, 0, end_offset)}
+        self.term.push_answered(act.PushAnswer(send.push, send.broker, send.broker_epoch, {}, ends))
 
     def ask(self, request):
         self.term.command(Command(request, REQUESTER), self.answers.append)
@@ -276,6 +285,8 @@ def test_an_election_that_may_lose_records_is_counted(office, allowed, losses):
     assert office.losses == 0
     office.register(1)
     office.term.brokers_changed()
+    assert (office.losses, office.state()[0].leader) == (0, -1), "it has not reported its log"
+    office.report_log_end(1, end_offset=7)
     assert (office.losses, office.state()[0].leader) == (losses, 1 if losses else -1)
 
 

@@ -44,7 +44,7 @@ from sparklog.core.transaction.verification import VerificationGuard
 from sparklog.model.append_origin import AppendOrigin
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode, SparklogError
-from sparklog.model.ids import NO_LEADER, BrokerEpoch, BrokerId, TopicId, TopicPartition
+from sparklog.model.ids import BrokerEpoch, BrokerId, TopicId, TopicPartition
 from sparklog.model.ports import Guard
 from sparklog.model.time import Clock, MonotonicMs
 from sparklog.storage.log import Log
@@ -202,15 +202,14 @@ class Partition:
             self.log_guard.apply(leader.on_damage())
 
     def end_without_leader(self, leader_epoch: int) -> tuple[int, int]:
-        """Last epoch and end of the log, if ``leader_epoch`` has no leader; otherwise, and for an offline
-        log, -1 and -1. The log does not change in an epoch without a leader.
+        """Epoch of the last record (-1: none), and the log's end, if ``leader_epoch`` has no leader;
+        otherwise, and for an offline log, -1 and -1. The log does not change in an epoch without a leader.
         """
         with self.log_guard.lock:
-            follower = self._replica.follower
-            is_so = follower is not None and follower.leader == NO_LEADER and not self.log_guard.is_offline
-            if not is_so or self._replica.leader_epoch != leader_epoch:
+            follower, end = self._replica.follower, self.log.log_end_offset
+            if follower is None or self.log_guard.is_offline or not follower.has_no_leader_in(leader_epoch):
                 return -1, -1
-            return self.log.epochs.latest_epoch, self.log.log_end_offset
+            return self.log.epochs.epoch_of_last_record(end, follower.lost_in_epoch), end
 
     def stop(self, reason: str) -> None:
         """Serve nothing more until a LeaderAndIsr with a newer epoch."""

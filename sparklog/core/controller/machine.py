@@ -125,6 +125,12 @@ class ControllerMachine:
                 self.image.offline[broker] = {
                     one for one in before.offline[broker] if self._is_same_topic(one.topic, before)
                 }
+            if broker in before.log_ends:
+                self.image.log_ends[broker] = {
+                    one: end
+                    for one, end in before.log_ends[broker].items()
+                    if self._is_same_topic(one.topic, before)
+                }
 
     def _is_same_topic(self, name: str, before: ClusterImage) -> bool:
         """Whether the topic of this name is the one that it was."""
@@ -249,7 +255,7 @@ class ControllerMachine:
 
     def _continue(self, now_ms: int) -> list[Action]:
         """Take steps until one needs ZooKeeper or none is left; then send messages to brokers."""
-        actions: list[Action] = []
+        actions = self._wait_for_reports(now_ms)
         while True:
             outcome = next_outcome(self.work, now_ms)
             if outcome is None:
@@ -259,6 +265,13 @@ class ControllerMachine:
                 sends = [] if self.work.must_hold_pushes(outcome) else self.work.flush()
                 return [*actions, *sends, self._write(outcome, now_ms)]
             actions += outcome
+
+    def _wait_for_reports(self, now_ms: int) -> list[Action]:
+        """Bound how long partitions without a leader wait for reports of logs."""
+        waits = self.image.report_waits
+        self.work.check(waits.end(now_ms))
+        deadline_ms = waits.begin(now_ms)
+        return [] if deadline_ms is None else [WakeAt(deadline_ms)]
 
     def _write(self, decision: Decision, now_ms: int) -> WriteZooKeeper:
         self.decision, self.phase = decision, "writing"

@@ -104,6 +104,20 @@ class EpochHistory:
         index = bisect_right(self.entries, offset, key=_start_of)
         return self.entries[index - 1].epoch if index else NO_EPOCH
 
+    def epoch_of_last_record(self, log_end_offset: int, lost_in_epoch: int = NO_EPOCH) -> LeaderEpoch:
+        """The epoch of the last record of a log that ends at ``log_end_offset`` (exclusive); NO_EPOCH if it
+        never had one. A leader's note of its epoch is no record.
+
+        Where retention removed all records, the history begins at the log's end, with the last record's epoch
+        or with a later leader's note. That leader had all committed records if no election since lost any
+        (``lost_in_epoch``), and then its epoch counts as well.
+        """
+        epoch = self.epoch_at(log_end_offset - 1)
+        if epoch != NO_EPOCH or log_end_offset == 0:
+            return epoch
+        noted = self.epoch_at(log_end_offset)
+        return noted if lost_in_epoch < 0 or noted < lost_in_epoch else NO_EPOCH
+
     def truncate_to(self, offset: int) -> bool:
         """Forget epochs that begin at or after ``offset``; whether there were any."""
         kept = len(self.entries)

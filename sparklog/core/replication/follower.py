@@ -58,6 +58,10 @@ class Follower:
     is_front_known: bool = False
     """Whether it has asked in this epoch where its leader's disk begins."""
 
+    def has_no_leader_in(self, leader_epoch: int) -> bool:
+        """Whether this is the present leader epoch, and nobody leads in it."""
+        return self.leader == NO_LEADER and self.leader_epoch == leader_epoch
+
     @property
     def is_front_in_doubt(self) -> bool:
         """Whether the leader's disk may have records that neither this one nor the remote store has.

@@ -55,6 +55,8 @@ class Schedule:
         self.sent = []
         self.known = {}
         self.demands_unclean = False
+        self.disks_of = dict.fromkeys(BROKERS, 0)
+        self.emptied = set()
         self.multi, world.zk.multi = world.zk.multi, self.judged_multi
 
     # -- what can happen
@@ -66,6 +68,30 @@ class Schedule:
         broker = self.dice.choice(BROKERS)
         self.lose_cache(broker)
         self.come_back(broker)
+
+    def restart_with_other_disks(self):
+        """Its directories are new, and empty: on another machine, or on this one."""
+        broker = self.dice.choice(BROKERS)
+        self.disks_of[broker] += 1
+        if self.dice.random() < 0.5:
+            self.lose_cache(broker)
+        self.come_back(broker, lost="both")
+
+    def lose_the_disks_of_an_isr(self):
+        """Its members come back first, on empty disks; the others come back later, or never."""
+        partitions = self.partitions()
+        if not partitions:
+            return
+        state = self.world.machine.image.state(self.dice.choice(partitions))
+        for broker in BROKERS:
+            if self.world.zk.get(znodes.broker_path(broker)) is not None and self.dice.random() < 0.8:
+                self.world.expire(broker)
+        self.look()
+        for broker in {*state.isr, *state.eligible}:
+            self.disks_of[broker] += 1
+            self.lose_cache(broker)
+            self.come_back(broker, lost="both")
+        self.look()
 
     def restart_with_one_directory_lost(self):
         self.come_back(self.dice.choice(BROKERS), lost=self.dice.choice((0, 1)))
@@ -85,22 +111,27 @@ class Schedule:
 
     def come_back(self, broker, lost=None):
         """What its logs lack matters from here on: nobody reads them before."""
-        given = [self.directory(broker, number, corrupt=number == lost) for number in (0, 1)]
+        given = [self.directory(broker, number, lost=lost) for number in (0, 1)]
         self.world.register(broker, boot=self.boot_of[broker], directories=given)
         is_rebooted = broker in self.rebooted
         self.rebooted.discard(broker)
         for one, partition in self.holds:
-            if one == broker and (is_rebooted or directory_of(partition) == lost):
+            if one == broker and (is_rebooted or lost in (directory_of(partition), "both")):
                 self.holds[one, partition] = False
+            if one == broker and lost == "both":
+                self.emptied.add((one, partition))
 
-    def directory(self, broker, number, *, corrupt):
+    def directory(self, broker, number, *, lost):
+        uuid = f"{broker}-{number} of disks {self.disks_of[broker]}"
+        if lost == "both":
+            return DirectoryIdentity(uuid, same_boot=False)
         logs = frozenset(
             (topic.id, partition.partition)
             for topic in self.world.machine.image.topics.values()
             for partition in topic.topic_partitions()
             if directory_of(partition) == number
         )
-        return DirectoryIdentity(f"{broker}-{number}", corrupt=corrupt, logs=logs)
+        return DirectoryIdentity(uuid, corrupt=number == lost, logs=logs)
 
     def die(self):
         broker = self.dice.choice(BROKERS)
@@ -128,6 +159,7 @@ class Schedule:
         members = {state.leader, *(one for one in registered if self.dice.random() < 0.6)}
         for one in members:
             self.holds[one, partition] = True
+            self.emptied.discard((one, partition))
         self.propose(partition, state, sorted(members))
 
     def propose(self, partition, state, members):
@@ -215,9 +247,10 @@ class Schedule:
             self.do(lambda: self.world.answer_pushes([send], ends=ends))  # noqa: B023 (called at once)
 
     def ends(self):
-        """Where logs end: those that hold all that was committed are equal, others end somewhere before."""
+        """Where logs end: those that hold all that was committed are equal, others end somewhere before, and
+        those on new disks have no record."""
         return {
-            (broker, partition): (0, self.end_of(broker, partition))
+            (broker, partition): (0 if self.end_of(broker, partition) else -1, self.end_of(broker, partition))
             for broker in BROKERS
             for partition in self.partitions()
         }
@@ -225,6 +258,8 @@ class Schedule:
     def end_of(self, broker, partition):
         if self.holds.get((broker, partition)):
             return 1_000
+        if (broker, partition) in self.emptied:
+            return 0
         return random.Random(f"{broker} {partition} {self.boot_of[broker]}").randrange(1_000)
 
     def another_controller(self):
@@ -284,21 +319,33 @@ class Schedule:
     def judge(self, partition, state):
         if state.partition_epoch == 0:
             self.holds.update({(broker, partition): broker in state.isr for broker in state.replicas})
+            self.catch_up(partition)
         elif state.lost_in_epoch != self.lost_in.get(partition, -1):
             self.judge_loss(partition, state)
             self.lost_in[partition] = state.lost_in_epoch  # from here on the leader's log is the truth
             self.holds.update({(broker, partition): broker == state.leader for broker in BROKERS})
+            self.catch_up(partition)
         elif state.has_leader:
             assert self.holds[state.leader, partition], (partition, state)
         self.go_on(partition, state)
         self.known[partition] = {*state.isr, *state.eligible}
 
     def judge_loss(self, partition, state):
-        """Unless it was demanded, only the greatest of all logs that may have everything is elected."""
-        assert state.leader in self.known[partition] or self.demands_unclean, (partition, state)
-        if not self.demands_unclean:
-            ends = {broker: self.end_of(broker, partition) for broker in self.known[partition]}
-            assert ends[state.leader] == max(ends.values()), (partition, state, ends)
+        """Unless it was demanded, only the greatest is elected of the logs of counted and of live replicas;
+        of all
+        replicas if each counted one came back on new disks."""
+        if self.demands_unclean:
+            return
+        counted, live = self.known[partition], self.world.machine.image.brokers.keys()
+        compared = {*counted, *(broker for broker in state.replicas if broker in live)}
+        if all((broker, partition) in self.emptied for broker in counted):
+            compared = state.replicas
+        ends = {broker: self.end_of(broker, partition) for broker in compared}
+        assert ends[state.leader] == max(ends.values()), (partition, state, ends)
+
+    def catch_up(self, partition):
+        """Replicas on new disks copy the leader's log, or are counted with it."""
+        self.emptied -= {(broker, partition) for broker in BROKERS}
 
     def go_on(self, partition, state):
         """Records are committed if they can be, and a replica that is none any more is deleted."""
@@ -326,6 +373,8 @@ class Schedule:
             *[self.restart_intact] * 3,
             *[self.die] * 3,
             self.restart_with_lost_cache,
+            self.restart_with_other_disks,
+            self.lose_the_disks_of_an_isr,
             *[self.restart_with_one_directory_lost] * 2,
             self.power_cut,
             self.report,

@@ -101,6 +101,27 @@ def test_a_copy_lives_its_own_life() -> None:
     assert history.entries == [(1, 0)]
 
 
+@pytest.mark.parametrize(
+    ("pairs", "end", "epoch"),
+    [
+        pytest.param([], 0, -1, id="never written"),
+        pytest.param([(7, 0)], 0, -1, id="led without a record"),
+        pytest.param([(4, 0)], 500, 4, id="records of one epoch"),
+        pytest.param([(4, 0), (7, 500)], 500, 4, id="led without a record behind others' records"),
+        pytest.param([(4, 0), (7, 500)], 501, 7, id="led with a record"),
+        pytest.param([], 100, -1, id="began anew and has no record yet"),
+        pytest.param([(4, 500)], 500, 4, id="emptied by retention"),
+    ],
+)
+def test_the_epoch_of_the_last_record_is_no_epoch_that_was_only_noted(pairs, end, epoch):
+    assert EpochHistory.of(pairs).epoch_of_last_record(end) == epoch
+
+
+@pytest.mark.parametrize(("lost_in_epoch", "epoch"), [(-1, 7), (8, 7), (7, -1), (5, -1)])
+def test_a_note_in_an_emptied_log_counts_unless_its_leader_may_have_lacked_records(lost_in_epoch, epoch):
+    assert EpochHistory.of([(7, 500)]).epoch_of_last_record(500, lost_in_epoch) == epoch
+
+
 offsets = st.integers(0, 60)
 steps = st.one_of(
     st.tuples(st.just("append"), st.integers(0, 4), st.integers(0, 3)),
@@ -131,6 +152,7 @@ def test_the_history_is_what_the_epochs_of_the_records_say(script: list[tuple[st
         end = start + len(epochs)
         assert [history.epoch_at(start + index) for index in range(len(epochs))] == epochs
         assert history.latest_epoch == (epochs[-1] if epochs else -1)
+        assert not epochs or history.epoch_of_last_record(end) == epochs[-1]
         for epoch in range(history.latest_epoch + 1):
             below = [index for index, other in enumerate(epochs) if other <= epoch]
             expected_end = start + below[-1] + 1 if below else start

@@ -8,7 +8,7 @@ them back, and with ``auto.leader.rebalance.enable`` the controller does so by i
 
 A preferred election loses nothing, because the new leader is a member of the ISR that is alive, proven and
 not shutting down. An *unclean* election is for partitions without a leader, and may lose acknowledged
-records.
+records. One that is demanded takes the greatest log that live replicas have reported.
 """
 
 from collections import defaultdict
@@ -83,6 +83,8 @@ def _unclean(image: ClusterImage, partition: TopicPartition, state: PartitionSta
     election = settle_unclean(state, image.candidates(partition), rules)
     if election is None or not election.state.has_leader:
         message = f"No replica of {partition} is alive: {list(state.replicas)}."
+        if not image.candidates(partition).live.keys().isdisjoint(state.replicas):
+            message = f"No live replica of {partition} has reported its log yet; try again in a second."
         raise KafkaError(ErrorCode.eligible_leaders_not_available, message)
     return election
 

@@ -11,7 +11,7 @@ from sparklog.core.controller.leaders.partition_writes import (
 )
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.state.image import ClusterImage
-from sparklog.core.controller.state.leader_choice import missing_ends
+from sparklog.core.controller.state.unproven_choice import missing_reports
 from sparklog.core.controller.state.znodes import broker_path
 from sparklog.core.controller.steps import (
     Decision,
@@ -111,4 +111,4 @@ def report_leaderless(image: ClusterImage) -> list[Action]:
 def _absent(image: ClusterImage, partition: TopicPartition, state: PartitionState) -> list[BrokerId]:
     """Brokers that an election waits for and that are not alive."""
     candidates = image.candidates(partition)
-    return [broker for broker in missing_ends(state, candidates) if broker not in candidates.live]
+    return [broker for broker in missing_reports(state, candidates) if broker not in candidates.live]

@@ -9,9 +9,11 @@ forgotten with the broker's incarnation.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.incarnation import StoredIncarnation
-from sparklog.core.controller.state.leader_choice import Candidates, Rules
+from sparklog.core.controller.state.leader_choice import Rules
 from sparklog.core.controller.state.log_ends import LogEnd
+from sparklog.core.controller.state.report_waits import ReportWaits
 from sparklog.core.controller.state.znodes import Assignment, ProducerIdBlock, TopicNode
 from sparklog.model.cluster import Broker, PartitionState
 from sparklog.model.config import BrokerConfig
@@ -189,6 +191,7 @@ class ClusterImage:
     """Replicas that a live broker cannot host, because their log directory or their log is broken."""
     log_ends: dict[BrokerId, dict[TopicPartition, LogEnd]] = field(default_factory=dict)
     """The ends of the logs of partitions without a leader, as live brokers reported them."""
+    report_waits: ReportWaits = field(default_factory=ReportWaits)
     producer_block: ProducerIdBlock | None = None
     producer_block_version: int = -1
     broker_configs: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -271,7 +274,8 @@ class ClusterImage:
         }
         topic = self.topics.get(partition.topic)
         log = None if topic is None else (topic.id, partition.partition)
-        return Candidates(live, self.shutting_down, failed, ends, log)
+        has_waited_enough = partition in self.report_waits.over
+        return Candidates(live, self.shutting_down, failed, ends, log, has_waited_enough)
 
     def live_brokers(self) -> tuple[Broker, ...]:
         return tuple(self.brokers[broker].broker for broker in sorted(self.brokers))
@@ -304,6 +308,7 @@ class ClusterImage:
             case PartitionChanged(partition, state):
                 self.topics[partition.topic].states[partition.partition] = state
                 self._forget_ends(partition)
+                self._note_wait(partition, state)
             case TopicCreated(name, node, configs):
                 self._add_topic(name, node, configs, [None] * len(node.assignments))
             case AssignmentsChanged(name, node):
@@ -325,6 +330,7 @@ class ClusterImage:
                 for partition in partitions:
                     self.topics[partition.topic].states[partition.partition] = None
                     self._forget_ends(partition)
+                    self.report_waits.forget(partition)
             case TopicDeleted(topic):
                 self.deletions.pop(topic)
                 del self.topic_names[self.topics.pop(topic).id]
@@ -352,6 +358,12 @@ class ClusterImage:
         for ends_of in self.log_ends.values():
             ends_of.pop(partition, None)
 
+    def _note_wait(self, partition: TopicPartition, state: PartitionState | None) -> None:
+        if state is None or state.has_leader:
+            self.report_waits.forget(partition)
+        else:
+            self.report_waits.lost_its_leader(partition)
+
     def _forget_logs(self, topic: str) -> None:
         """Forget the logs of the topic: another topic of that name has other logs."""
         for broker, partitions in self.offline.items():
@@ -362,6 +374,8 @@ class ClusterImage:
     ) -> None:
         self.topics[name] = TopicImage(name, node, dict(configs), states, self.rules(configs))
         self.topic_names[node.id] = name
+        for number, state in enumerate(states):
+            self._note_wait(TopicPartition(name, number), state)
 
     def _apply_broker_configs(self) -> None:
         self.config = self.static_config.with_dynamic(self.broker_configs.get("", {}))

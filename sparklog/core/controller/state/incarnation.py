@@ -30,6 +30,13 @@ is created that they may hold. When such a directory is back and intact, its log
 incarnation since which it was intact. This does not hold over a boot: the page cache is lost, and an
 unfinished start may have written the new boot's id into the directory.
 
+*Kept* disks: an unproven log may still have most records, but a log whose disk was emptied or replaced has
+none. ``kept_since`` is the oldest incarnation whose directories this one still has; ``kept`` overrides it for
+the logs in the directories that are left when another is lost. Elections without a proven replica ask for
+that (``sparklog.core.controller.state.leader_choice``): if every counted replica lost its disk, no report of
+theirs says how much there was. ``kept`` follows the rules of the spared logs: inherited as it is, never
+extended, and a log that is not named counts as lost.
+
 A registration cannot write its own broker epoch, because that is the ZooKeeper transaction id of its
 multi-op. The node's ``mzxid`` is that id until a rewrite (which marks a directory suspect); a rewrite
 therefore records the epoch explicitly.
@@ -48,7 +55,7 @@ FIRST_INCARNATION: Final = 0
 """The version of a new node."""
 
 SPARED_MAX: Final = 8_000
-"""Logs named in a record, which must fit into a ZooKeeper node. Further logs are unproven."""
+"""Logs named in a record, which must fit into a ZooKeeper node. Others are unproven, or count as lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,8 @@ class Incarnation:
     spared: Mapping[LogId, int] = field(default_factory=dict)
     unseen: Mapping[str, int] = field(default_factory=dict)
     absent: Mapping[str, BrokerEpoch] = field(default_factory=dict)
+    kept_since: int = FIRST_INCARNATION
+    kept: Mapping[LogId, int] = field(default_factory=dict)
 
     def proves(self, counted_at: int, log: LogId | None = None) -> bool:
         """Whether this log still has all records that it had at incarnation ``counted_at``."""
@@ -92,6 +101,15 @@ class Incarnation:
 
     def log_intact_since(self, log: LogId | None) -> int:
         return self.intact_since if log is None else self.spared.get(log, self.intact_since)
+
+    def keeps(self, counted_at: int, log: LogId | None = None) -> bool:
+        """Whether the disk that had this log at incarnation ``counted_at`` is still there."""
+        return counted_at >= self.log_kept_since(log)
+
+    def log_kept_since(self, log: LogId | None) -> int:
+        """An intact log is on a kept disk, so ``kept`` names no log that ``spared`` names."""
+        kept_since = self.kept_since if log is None else self.kept.get(log, self.kept_since)
+        return min(kept_since, self.log_intact_since(log))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +152,11 @@ def next_incarnation(
     present = {directory.uuid for directory in directories}
     suspect = set() if previous is None else set(previous.record.suspect) - present
     remembered = previous.record.directories if previous is not None and offline_directories else ()
+    spared = dict(sorted(spared.items())[:SPARED_MAX])
+    kept_since, kept = number, dict[LogId, int]()
+    if previous is not None:
+        kept_since, kept = _kept(previous, number, directories, offline_directories)
+        kept = dict(sorted(_named(kept, kept_since, spared).items())[: SPARED_MAX - len(spared)])
     return Incarnation(
         directories=tuple(sorted({*present, *remembered})),
         host_id=host_id,
@@ -141,9 +164,11 @@ def next_incarnation(
         intact_since=intact_since,
         clean=clean,
         suspect=tuple(sorted(suspect)),
-        spared=dict(sorted(spared.items())[:SPARED_MAX]),
+        spared=spared,
         unseen=unseen,
         absent={} if previous is None else _absent(previous, set(remembered) - present),
+        kept_since=kept_since,
+        kept=kept,
     )
 
 
@@ -220,6 +245,31 @@ def _spared(
         if _is_intact(previous, directory, host_id, boot_id)
         for log in directory.logs
     }
+
+
+def _kept(
+    previous: StoredIncarnation,
+    number: int,
+    directories: Sequence[DirectoryIdentity],
+    offline_directories: int,
+) -> tuple[int, dict[LogId, int]]:
+    """``kept_since`` and ``kept`` of incarnation ``number``.
+
+    If more directories are missing than could not be opened, which of them are offline is unknown, and none
+    counts as kept. A directory that was emptied by hand is lost; one that its broker emptied, and then
+    stopped cleanly, is not.
+    """
+    record, known = previous.record, _known(previous, directories)
+    left = [one for one in known if not one.emptied or one.clean_epoch == _had(previous, one.uuid)]
+    missing = len(record.directories) - len(known)
+    if missing <= offline_directories and len(left) == len(known):
+        return record.kept_since, {log: record.log_kept_since(log) for log in {*record.kept, *record.spared}}
+    return number, {log: record.log_kept_since(log) for directory in left for log in directory.logs}
+
+
+def _named(kept: Mapping[LogId, int], kept_since: int, spared: Mapping[LogId, int]) -> dict[LogId, int]:
+    """The logs of which ``kept_since`` and ``spared`` do not say as much."""
+    return {log: since for log, since in kept.items() if since < kept_since and log not in spared}
 
 
 def _unseen(

@@ -8,58 +8,22 @@ The order of preference when the leader cannot go on (KIP-966 for the eligible r
   2. ISR members that are alive, proven intact and shutting down: they lead for a short time;
   3. eligible replicas, alive and proven: they left the ISR when it fell below the minimum, and since then
      nothing could be committed without them;
-  4. if the topic allows unclean elections: any live replica, those of the ISR first;
-  5. once every member of the ISR and every eligible replica has reported where its log ends: the greatest
-     log, although it is not proven (``log_ends``), because there is no replica left to wait for;
-  6. no leader (-1). The ISR is kept as it was, so that its first proven member to return leads.
-Elections by rules 4 and 5 may lose acknowledged records. They report that, and note it in the partition's
-state.
+  4. the greatest log of all live replicas, although it is not proven, once every report that counts is there
+     (``unproven_choice``), or sooner if the topic allows unclean elections;
+  5. no leader (-1). The ISR is kept as it was, so that its first proven member to return leads.
+Elections by rule 4 may lose acknowledged records. They report that, and note it in the partition's state.
 
 An ISR member is *proven* by its stored incarnation (``sparklog.core.controller.state.incarnation``). The list
 alone proves nothing: a member that restarted with an unproven log stays listed while no better replica lives.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from sparklog.core.controller.state.incarnation import LogId, StoredIncarnation
-from sparklog.core.controller.state.log_ends import LogEnd, ends_of, greatest
+from sparklog.core.controller.state.candidates import Candidates
+from sparklog.core.controller.state.unproven_choice import unproven_leader
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import NO_LEADER, BrokerId, LeaderEpoch
-
-UNCOUNTED = -1
-"""The incarnation of a member that was never counted. It proves nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """Who may take part in an election of one partition: the live brokers that can host it.
-
-    ``failed`` are live brokers whose log of this partition is broken: its records may be lost. ``log_ends``
-    are the ends of the logs that brokers reported since the partition has no leader. ``log`` is the
-    partition's log, because some incarnations prove certain logs only.
-    """
-
-    live: Mapping[BrokerId, StoredIncarnation]
-    shutting_down: AbstractSet[BrokerId] = frozenset()
-    failed: AbstractSet[BrokerId] = frozenset()
-    log_ends: Mapping[BrokerId, LogEnd] = field(default_factory=dict)
-    log: LogId | None = None
-
-    def is_proven(self, member: BrokerId, state: PartitionState) -> bool:
-        """Whether it is alive, and its log has all records that it had when it was last counted."""
-        stored = self.live.get(member)
-        counted_at = state.isr_incarnations.get(member, UNCOUNTED)
-        return stored is not None and stored.record.proves(counted_at, self.log)
-
-    def is_unproven(self, member: BrokerId, state: PartitionState) -> bool:
-        """Whether it is alive and not proven. (A dead broker is neither proven nor unproven.)"""
-        return member in self.failed or (member in self.live and not self.is_proven(member, state))
-
-    def has_restarted(self, member: BrokerId, state: PartitionState) -> bool:
-        stored = self.live.get(member)
-        return stored is not None and stored.number != state.isr_incarnations.get(member, UNCOUNTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +99,9 @@ def with_isr(state: PartitionState, isr: Sequence[BrokerId], candidates: Candida
 
 
 def settle_unclean(state: PartitionState, candidates: Candidates, rules: Rules) -> Election | None:
-    """The election of a partition without a leader, as if its topic allowed unclean ones."""
-    return settle(state, candidates, replace(rules, allows_unclean=True))
+    """The election of a partition without a leader that is demanded: it waits for no report."""
+    hurried = replace(candidates, has_waited_enough=True)
+    return settle(state, hurried, replace(rules, allows_unclean=True))
 
 
 def hand_over(state: PartitionState, to: BrokerId, candidates: Candidates, rules: Rules) -> Election | None:
@@ -186,13 +151,9 @@ def _elect_outside_isr(state: PartitionState, candidates: Candidates, rules: Rul
     if eligible:
         leader = _longest_living(state, eligible, candidates)
         return _elected(state, leader, (leader,), candidates, rules)
-    known = (*state.isr, *state.eligible)
-    if rules.allows_unclean:
-        unclean = _unclean_leader(state, known, candidates)
-        if unclean is not None:
-            return _lossy(state, unclean, candidates, rules, f"unclean election of broker {unclean}")
-    elif not missing_ends(state, candidates):
-        return _greatest_of_all(state, known, candidates, rules)
+    unproven = unproven_leader(state, candidates, allows_unclean=rules.allows_unclean)
+    if unproven is not None:
+        return _lossy(state, *unproven, candidates, rules)
     if not state.has_leader:
         return None
     epoch = LeaderEpoch(state.leader_epoch + 1)
@@ -200,44 +161,8 @@ def _elect_outside_isr(state: PartitionState, candidates: Candidates, rules: Rul
     return Election(waiting, ())
 
 
-def missing_ends(state: PartitionState, candidates: Candidates) -> list[BrokerId]:
-    """The replicas that an election of the greatest log waits for."""
-    known = (*state.isr, *state.eligible)
-    told = ends_of(state, known, candidates.log_ends)
-    return [member for member in known if member not in candidates.live or member not in told]
-
-
-def _greatest_of_all(
-    state: PartitionState, known: Sequence[BrokerId], candidates: Candidates, rules: Rules
-) -> Election:
-    ends = ends_of(state, _in_assignment_order(state, known), candidates.log_ends)
-    leader = greatest(ends)
-    reason = f"broker {leader} leads although its restart did not prove its log intact; no other can"
-    if len(ends) > 1:
-        others = ", ".join(f"broker {member}: {end}" for member, end in ends.items())
-        reason = f"no log was proven intact; broker {leader} has the greatest and leads ({others})"
-    return _lossy(state, leader, candidates, rules, reason)
-
-
-def _unclean_leader(
-    state: PartitionState, known: Sequence[BrokerId], candidates: Candidates
-) -> BrokerId | None:
-    """The greatest log, if all live replicas have told where theirs end. Else those that may hold more come
-    first: of the ISR, then eligible, then any replica.
-    """
-    everybody = [member for member in state.replicas if member in candidates.live]
-    ends = ends_of(state, _in_assignment_order(state, everybody), candidates.log_ends)
-    if everybody and len(ends) == len(everybody):
-        return greatest(ends)
-    for group in (state.isr, known, everybody):
-        live = [member for member in group if member in candidates.live]
-        if live:
-            return _longest_living(state, live, candidates)
-    return None
-
-
 def _lossy(
-    state: PartitionState, leader: BrokerId, candidates: Candidates, rules: Rules, loss: str
+    state: PartitionState, leader: BrokerId, loss: str, candidates: Candidates, rules: Rules
 ) -> Election:
     """The log of the new leader becomes the partition's log; no other replica is known to have it."""
     elected = replace(

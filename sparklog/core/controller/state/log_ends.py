@@ -1,11 +1,13 @@
 """The ends of replicas' logs in an epoch without a leader; they show the best of several unproven logs.
 
 After a power cut of all hosts no member of the last ISR is proven, so no member may be elected unchecked. The
-controller compares their logs instead. It sends LeaderAndIsr with leader -1 to all replicas, and each answers
-with the last epoch and the end of its log, which does not change in an epoch without a leader. Once *every*
-member of the last ISR and of the eligible set has answered, the greatest log (by last epoch, then by end) has
-all remaining records, and its replica leads. The controller waits for missing answers, because a missing
-replica may have more.
+controller compares logs instead. It sends LeaderAndIsr with leader -1 to all replicas, and each answers with
+the epoch of its last record and the end of its log, which do not change in an epoch without a leader. The
+greatest log (by that epoch, then by end) has all remaining records, and its replica leads. An epoch that a
+leader noted before its first record does not count: an emptied log that led once would seem greater than a
+full one.
+
+``leader_choice`` says for whose answers an election waits.
 
 An answer belongs to one incarnation of a broker and to one leader epoch. A new controller, and a controller
 that connects to a new incarnation, sends every replica its role anyway and gets the answers again. Answers
@@ -21,7 +23,9 @@ from sparklog.model.ids import BrokerId, LeaderEpoch
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """One replica's answer in ``leader_epoch``, which has no leader."""
+    """One replica's answer in ``leader_epoch``, which has no leader. ``last_epoch`` is that of its last
+    record, -1 if the log never had a record; ``end_offset`` is exclusive.
+    """
 
     leader_epoch: LeaderEpoch
     last_epoch: int
@@ -33,7 +37,9 @@ class LogEnd:
         return self.last_epoch, self.end_offset
 
     def __str__(self) -> str:
-        return f"offset {self.end_offset} in epoch {self.last_epoch}"
+        if self.last_epoch < 0:
+            return f"no record, end {self.end_offset}"
+        return f"end {self.end_offset}, last record of epoch {self.last_epoch}"
 
 
 def ends_of(

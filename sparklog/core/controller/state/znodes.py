@@ -260,7 +260,10 @@ def encode_incarnation(record: Incarnation) -> bytes:
     if record.broker_epoch is not None:
         document["broker_epoch"] = int(record.broker_epoch)
     if record.spared:
-        document["spared"] = _spared_by_topic(record.spared)
+        document["spared"] = _by_topic(record.spared)
+    document["kept_since"] = record.kept_since
+    if record.kept:
+        document["kept"] = _by_topic(record.kept)
     if record.unseen:
         document["unseen"] = dict(sorted(record.unseen.items()))
     if record.absent:
@@ -268,12 +271,21 @@ def encode_incarnation(record: Incarnation) -> bytes:
     return _encode(document)
 
 
-def _spared_by_topic(spared: Mapping[LogId, int]) -> dict[str, dict[str, list[int]]]:
+def _by_topic(incarnations: Mapping[LogId, int]) -> dict[str, dict[str, list[int]]]:
     """By topic and by incarnation, which many share, the partitions."""
     topics: dict[str, dict[str, list[int]]] = {}
-    for (topic, partition), since in spared.items():
+    for (topic, partition), since in incarnations.items():
         topics.setdefault(topic.hex, {}).setdefault(str(since), []).append(partition)
     return topics
+
+
+def _by_log(topics: Mapping[str, Mapping[str, Sequence[int]]]) -> dict[LogId, int]:
+    return {
+        (TopicId(topic), int(partition)): int(since)
+        for topic, incarnations in topics.items()
+        for since, partitions in incarnations.items()
+        for partition in partitions
+    }
 
 
 def decode_incarnation(broker: BrokerId, data: bytes, version: int, mzxid: int) -> StoredIncarnation:
@@ -290,16 +302,14 @@ def decode_incarnation(broker: BrokerId, data: bytes, version: int, mzxid: int) 
             clean=bool(document["clean"]),
             suspect=tuple(str(directory) for directory in document["suspect"]),
             broker_epoch=None if epoch is None else BrokerEpoch(int(epoch)),
-            spared={
-                (TopicId(topic), int(partition)): int(since)
-                for topic, incarnations in document.get("spared", {}).items()
-                for since, partitions in incarnations.items()
-                for partition in partitions
-            },
+            spared=_by_log(document.get("spared", {})),
             unseen={str(one): int(since) for one, since in document.get("unseen", {}).items()},
             absent={str(one): BrokerEpoch(int(epoch)) for one, epoch in document.get("absent", {}).items()},
+            # Without the field it is unknown which disks were lost before: all that are not proven.
+            kept_since=int(document.get("kept_since", document["intact_since"])),
+            kept=_by_log(document.get("kept", {})),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _bad(path, data, error) from None
     written_by = BrokerEpoch(mzxid) if record.broker_epoch is None else record.broker_epoch
     return StoredIncarnation(record, version, written_by)

@@ -65,7 +65,9 @@ class LeaderAndIsrRequest:
 
 @dataclass(slots=True, kw_only=True)
 class LeaderAndIsrPartitionError:
-    """The last two are extensions of ours: where the replica's log ends, if nobody leads the partition."""
+    """The last two are extensions of ours: the epoch of the last record in the replica's log, and the log's
+    end, if the partition has no leader.
+    """
 
     partition_index: int
     error_code: ErrorCode = ErrorCode.none

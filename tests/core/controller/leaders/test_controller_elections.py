@@ -98,6 +98,8 @@ def test_without_proven_replicas_an_unclean_election_reports_the_loss(world):
     world.create(unclean_leader_election_enable="true")
     world.crash(1, 2, 3)
     done = world.start(2, boot="after a power cut")
+    assert world.stored().leader == -1, "it has not reported its log"
+    done = world.answer_pushes(done, ends={(2, PARTITION): (0, 7)})
     assert (world.stored().leader, world.stored().isr) == (2, (2,))
     assert [one.is_loss for one in done if isinstance(one, act.Report)] == [True]
 
@@ -107,7 +109,8 @@ def test_an_unclean_election_needs_the_topics_permission(world):
     world.create("loose", unclean_leader_election_enable="true")
     for topic in ("strict", "loose"):
         world.propose(1, 1, topic=topic)
-    world.crash(1)
+    told = {(one, TopicPartition(name, 0)): (0, 7) for one in (2, 3) for name in ("strict", "loose")}
+    world.answer_pushes(world.crash(1), ends=told)
     assert (world.stored("strict").leader, world.stored("strict").isr) == (-1, (1,))
     assert (world.stored("loose").leader, world.stored("loose").isr) == (2, (2,))
 

@@ -109,9 +109,7 @@ def test_an_election_whose_write_got_lost_ends_with_the_preferred_leader(world, 
 
 
 def test_an_unclean_election_that_is_demanded_takes_a_live_replica_and_reports_the_loss(world):
-    world.create(replicas=((1, 2),))
-    world.propose(1, 1)
-    world.crash(1)
+    lose_the_only_member_in_sync(world)
     assert world.stored().leader == -1
     world.done.clear()
     (result,) = elect(world, T0, unclean=True)
@@ -122,14 +120,38 @@ def test_an_unclean_election_that_is_demanded_takes_a_live_replica_and_reports_t
 
 @pytest.mark.parametrize("lost", ["before", "after"])
 def test_the_loss_of_an_unclean_election_is_reported_also_when_nobody_answered_its_write(world, lost):
-    world.create(replicas=((1, 2),))
-    world.propose(1, 1)
-    world.crash(1)
+    lose_the_only_member_in_sync(world)
     world.done.clear()
     world.lose_answers = [lost]
     elect(world, T0, unclean=True)
     assert world.stored().leader == 2
     assert [one for one in world.done if isinstance(one, act.Report) and one.is_loss]
+
+
+def lose_the_only_member_in_sync(world):
+    """Broker 1 dies; broker 2, the other replica, lives and has reported its log."""
+    world.create(replicas=((1, 2),))
+    world.propose(1, 1)
+    world.answer_pushes(world.crash(1), ends={(2, T0): (0, 7)})
+
+
+def test_a_demanded_election_takes_the_greatest_of_the_logs_that_were_reported(world):
+    world.create()
+    world.propose(1, 1)
+    world.answer_pushes(world.crash(1), ends={(2, T0): (0, 7), (3, T0): (0, 9)})
+    assert elect(world, T0, unclean=True)[0].error == ErrorCode.none
+    assert world.stored().leader == 3
+
+
+def test_a_demanded_election_takes_no_log_that_was_not_reported(world):
+    world.create(replicas=((1, 2),))
+    world.propose(1, 1)
+    done = world.crash(1)
+    (result,) = elect(world, T0, unclean=True)
+    assert result.error == ErrorCode.eligible_leaders_not_available
+    assert "has reported its log yet" in result.message
+    world.answer_pushes(done, ends={(2, T0): (0, 7)})
+    assert elect(world, T0, unclean=True)[0].error == ErrorCode.none
 
 
 def test_an_unclean_election_where_somebody_leads_or_nobody_lives_is_refused(world):

@@ -351,3 +351,69 @@ def test_a_log_that_came_into_the_other_directory_meanwhile_is_not_spared_with_i
 def test_of_more_logs_than_a_node_has_room_for_the_rest_is_unproven():
     many = replace(A, logs=frozenset((TOPIC, number) for number in range(SPARED_MAX + 5)))
     assert len(again(first(many, B), many, BROKEN_B).spared) == SPARED_MAX
+
+
+# Disks that are still there
+
+
+def test_an_unproven_restart_on_the_same_disks_keeps_them():
+    assert again(first(), boot="later").keeps(0)
+    assert again(first(), A, boot="later", host="elsewhere").keeps(0)
+    assert again(first(), DirectoryIdentity("a", corrupt=True)).keeps(0)
+
+
+@pytest.mark.parametrize(
+    "directory",
+    [DirectoryIdentity("other"), DirectoryIdentity("a", emptied=True)],
+    ids=["exchanged", "emptied"],
+)
+def test_an_exchanged_or_emptied_disk_is_lost_since_this_incarnation(directory):
+    record = again(first(), directory)
+    assert (record.keeps(4), record.keeps(5)) == (False, True)
+
+
+def test_a_directory_that_its_broker_emptied_and_left_cleanly_is_kept():
+    assert again(first(), clean("a", emptied=True)).keeps(0)
+
+
+def test_a_lost_disk_stays_lost_over_later_restarts():
+    lost = went_on(again(first(), DirectoryIdentity("other")), first())
+    later = again(lost, DirectoryIdentity("other"), boot="later")
+    assert (later.keeps(4), later.keeps(5)) == (False, True)
+
+
+@pytest.mark.parametrize("boot", ["boot", "later"])
+def test_the_logs_in_a_directory_that_is_left_are_kept_when_another_is_lost(boot):
+    record = again(first(FULL_A, FULL_B), FULL_A, boot=boot)
+    assert (record.keeps(0, IN_A), record.keeps(4, IN_B), record.keeps(5, IN_B)) == (True, False, True)
+
+
+@pytest.mark.parametrize("boots", [("boot", "later"), ("later", "later"), ("later", "still later")])
+def test_kept_logs_stay_kept_over_later_restarts_whatever_they_prove(boots):
+    before = first(FULL_A, FULL_B)
+    once = went_on(again(before, FULL_A, boot=boots[0]), before)
+    both = replace(FULL_A, logs=FULL_A.logs | {IN_B})
+    twice = went_on(again(once, both, boot=boots[1]), once)
+    thrice = again(twice, both, boot="much later")
+    for record in (twice.record, thrice):
+        assert (record.keeps(0, IN_A), record.keeps(4, IN_B), record.keeps(5, IN_B)) == (True, False, True)
+
+
+def test_a_directory_that_could_not_be_opened_is_not_lost():
+    without = next_incarnation(
+        first(FULL_A, FULL_B), [FULL_A], host_id="host", boot_id="later", offline_directories=1
+    )
+    assert (without.keeps(0, IN_A), without.keeps(0, IN_B)) == (True, True)
+
+
+def test_of_a_lost_and_an_offline_directory_neither_counts_as_kept():
+    before = first(FULL_A, FULL_B, DirectoryIdentity("c"))
+    record = next_incarnation(before, [FULL_A], host_id="host", boot_id="boot", offline_directories=1)
+    assert (record.keeps(0, IN_A), record.keeps(4, IN_B)) == (True, False)
+
+
+def test_spared_and_kept_logs_share_the_room_of_a_node():
+    many = replace(A, logs=frozenset((TOPIC, number) for number in range(SPARED_MAX + 5)))
+    for boot in ("boot", "later"):
+        record = again(first(many, B), many, boot=boot)
+        assert len(record.spared) + len(record.kept) == SPARED_MAX

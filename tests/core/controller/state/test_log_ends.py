@@ -109,7 +109,8 @@ def test_what_was_told_before_somebody_led_again_does_not_count(world):
     late = [one for one in told if getattr(one, "broker", None) == 3]
     world.crash(1, 2)
     world.crash(3)
-    world.start(1, 2, boot="another power cut")
+    returned = world.start(1, 2, boot="another power cut")
+    world.answer_pushes(returned, ends=ends(_1=(0, 7), _2=(0, 8)))
     world.answer_pushes(late, ends=ends(_3=(0, 900)))
     assert (world.stored().leader, world.stored().isr) == (-1, (3,))
     done = world.start(3, boot="another power cut")
@@ -127,14 +128,12 @@ def test_a_new_controller_hears_of_the_ends_again(world):
     assert world.stored().leader == 2
 
 
-def test_the_ends_are_heard_again_after_everything_was_read_again(world):
+def test_reports_of_the_same_epoch_count_after_everything_was_read_again(world):
     world.create()
     told = power_cut(world, 1, 2, 3)
     world.lose_answers.append("before")
     done = world.answer_pushes(told, ends=ends(_1=(0, 7), _2=(0, 9), _3=(0, 8)))
-    assert world.stored().leader == -1
     assert losses(done), "the write may have happened"
-    world.answer_pushes(done, ends=ends(_1=(0, 7), _2=(0, 9), _3=(0, 8)))
     assert world.stored().leader == 2
 
 
@@ -155,8 +154,8 @@ def test_eligible_replicas_are_waited_for_too(world):
     assert (world.stored().isr, world.stored().eligible) == ((3,), (2,))
     world.crash(3)
     done = world.start(1, 3, boot="after a power cut")
-    world.answer_pushes(done, ends=ends(_1=(0, 99), _3=(0, 7)))
-    assert world.stored().leader == -1, "2 may have more than 3, and 1 is not trusted at all"
+    world.answer_pushes(done, ends=ends(_1=(0, 6), _3=(0, 7)))
+    assert world.stored().leader == -1, "2 may have more than 3"
     done = world.start(2, boot="after a power cut")
     world.answer_pushes(done, ends=ends(_2=(0, 8)))
     assert (world.stored().leader, world.stored().eligible) == (2, ())

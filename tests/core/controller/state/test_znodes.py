@@ -78,6 +78,22 @@ def test_an_incarnations_epoch_is_the_transaction_that_wrote_it_until_it_is_rewr
     assert (again.broker_epoch, again.number, again.record.suspect) == (77, 1, ("a",))
 
 
+def test_the_logs_that_an_incarnation_keeps_are_read_back():
+    record = replace(
+        next_incarnation(None, [DirectoryIdentity("a")], host_id="h", boot_id="b"),
+        kept_since=7,
+        kept={(uuid.UUID(int=1), 0): 3, (uuid.UUID(int=1), 2): 4, (uuid.UUID(int=2), 0): 3},
+    )
+    data = znodes.encode_incarnation(record)
+    assert znodes.decode_incarnation(BrokerId(1), data, 0, 77).record == record
+
+
+def test_a_record_from_before_disks_were_noted_keeps_what_it_proves():
+    data = b'{"directories":["a"],"host":"h","boot":"b","intact_since":3,"clean":true,"suspect":[]}'
+    record = znodes.decode_incarnation(BrokerId(1), data, 0, 77).record
+    assert (record.keeps(2), record.keeps(3)) == (False, True)
+
+
 def test_the_spared_logs_of_an_incarnation_fit_into_a_node():
     spared = {(uuid.uuid4(), 1000 + number): 1_000_000 for number in range(SPARED_MAX)}
     spared |= {(uuid.UUID(int=1), 0): 3, (uuid.UUID(int=1), 2): 3, (uuid.UUID(int=1), 1): 4}

@@ -11,6 +11,7 @@ from sparklog.core.controller.commands.config_commands import (
 )
 from sparklog.core.controller.state import znodes
 from sparklog.model.errors import ErrorCode
+from sparklog.model.ids import TopicPartition
 from sparklog.model.kafka_numbers import BROKER_RESOURCE, TOPIC_RESOURCE
 from sparklog.model.zookeeper import Create
 
@@ -301,7 +302,7 @@ def test_the_cluster_s_minimum_holds_for_topics_without_their_own(world):
 def test_unclean_election_allowed_while_nobody_leads_elects_at_once(world):
     world.create(replicas=((1, 2),))
     world.propose(1, 1)
-    world.crash(1)
+    world.answer_pushes(world.crash(1), ends={(2, TopicPartition("t", 0)): (0, 7)})
     assert world.stored().leader == -1
     set_topic(world, unclean_leader_election_enable="true")
     assert world.stored().leader == 2

@@ -8,8 +8,9 @@ from simulation.mutants.mutant import Mutant, Switch
 from simulation.plans.faults import Hunt
 from sparklog.core.controller.pipeline.pending_work import PendingWork
 from sparklog.core.controller.state import leader_choice
+from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.incarnation import Incarnation, LogId
-from sparklog.core.controller.state.leader_choice import Candidates, Rules
+from sparklog.core.controller.state.leader_choice import Rules
 from sparklog.core.controller.steps import AddPartitions, CreateTopic, Decision, FinishCreation
 from sparklog.model.cluster import PartitionState
 from sparklog.model.ids import BrokerId

@@ -8,8 +8,9 @@ from simulation.plans.faults import Hunt
 from sparklog.broker.partition.partition import Partition
 from sparklog.broker.replica_manager import ReplicaManager
 from sparklog.core.controller.state import incarnation, leader_choice
+from sparklog.core.controller.state.candidates import Candidates
 from sparklog.core.controller.state.incarnation import Incarnation
-from sparklog.core.controller.state.leader_choice import Candidates, Election, Rules
+from sparklog.core.controller.state.leader_choice import Election, Rules
 from sparklog.core.transaction.producer_state import ProducerStates
 from sparklog.model.cluster import PartitionState
 from sparklog.model.errors import ErrorCode
